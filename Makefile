@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: lab test-lab conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
 demo:
@@ -65,7 +65,7 @@ deb: box
 # Gateways under faults: each demand with its bar, one by one, in its full form; root, an hour and a half; writes
 # bench-gateway-faults.json. `ONLY=older,policy` runs some, `SHORT=yes` the short forms of all.
 bench-gateway-faults:
-	@scripts/setup rust ip nft ping
+	@scripts/setup rust ip nft ping faketime
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench faults -- $(if $(ONLY),--only $(ONLY)) $(if $(SHORT),--short $(SHORT)) --out $(CURDIR)/bench-gateway-faults.json
 
 # What gateways cost: CPU per byte and per connection, beside the kernel's forwarding and a plain relay; root, a minute.
@@ -82,6 +82,16 @@ lab:
 	@mkdir -p $(OUT)
 	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html
 	@ls -l $(OUT)/bentpipe-lab.html
+
+# The Python package with its tests, in an environment of its own; built as the Rust tests are. `PYTHON=python3.12` chooses another.
+PYTHON ?= python3
+VENV = $(abspath $(or $(CARGO_TARGET_DIR),target))/venv
+test-python:
+	@scripts/setup rust
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet maturin 'duckdb>=1.1' 'matplotlib>=3.8' 'numpy>=1.26' 'pandas>=2.1' 'polars>=1.10' 'pyarrow>=15' 'pytest>=8' 'scipy>=1.12'
+	@VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet --profile dev
+	@$(VENV)/bin/python -m pytest --quiet
 
 # It in headless Chromium: each control, the command's numbers, no request to any network; pictures in $(OUT)/lab.
 test-lab: lab
@@ -157,6 +167,14 @@ reference:
 # Writes the goldens anew; CHANGELOG.md then says which numbers changed and why.
 goldens:
 	UPDATE_GOLDENS=1 $(CARGO) test -p bentpipe-sim --test it golden::
+
+# The documents as one site, for a browser without a network: $(OUT)/site/index.html.
+ZENSICAL = 0.0.73
+site:
+	@scripts/setup python node
+	@test -x target/site/bin/zensical || { python3 -m venv target/site && target/site/bin/pip install --quiet zensical==$(ZENSICAL); }
+	@mkdir -p $(OUT)
+	@target/site/bin/python scripts/site $(OUT)/site
 
 docs:
 	$(CARGO) doc --workspace --no-deps --open

@@ -1,10 +1,12 @@
 //! The command line's arguments.
 
 mod lab;
+mod manual;
 mod model;
 mod realtime;
 mod recommend;
 mod script;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -13,11 +15,14 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::commands::plots::Kind;
+use crate::fail_if::{self, Bound};
 pub(crate) use lab::Lab;
-pub(crate) use model::{Hybrid, Model, Rates};
+pub(crate) use manual::{Completions, Man};
+pub(crate) use model::{Hybrid, Model, Rates, hybrid};
 pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts};
 pub(crate) use recommend::Recommend;
 pub(crate) use script::{Host, Script};
+pub(crate) use sweep::Sweep;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -31,6 +36,7 @@ Examples:
   bentpipe run geo                                     run a shipped scenario
   bentpipe run geo --set links.sat.delay='40 ms'       the same with another delay
   bentpipe compare geo-bursts --variants sack,newreno  two variants, the same fades
+  bentpipe sweep loss.toml                             many values, every run kept
   bentpipe recommend geo --size '5 MB'                 what to use on that path
   bentpipe reproduce transat --table 1                 a paper's table next to ours
   bentpipe shell geo -- curl -O http://server/file     a program behind the link
@@ -68,7 +74,9 @@ pub(crate) enum Command {
     Report(Report),
     /// Compare TCP variants; in each replication all have the same fades
     Compare(Compare),
-    /// Recommend plain TCP, split connections, S-LACP, or both for a path
+    /// Run a scenario over many values of its keys, and keep every run
+    Sweep(Sweep),
+    /// Recommend other hosts, or a gateway of one or two boxes, for a path
     Recommend(Recommend),
     /// Reproduce a paper's tables, figures and claims
     Reproduce(Reproduce),
@@ -105,6 +113,10 @@ pub(crate) enum Command {
     Schema(Schema),
     /// Print the reference: scenario and gateway keys, trace columns, metrics, commands
     Reference(Reference),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Write manual pages
+    Man(Man),
 }
 
 /// A scenario and changes to it.
@@ -120,6 +132,14 @@ pub(crate) struct World {
     /// Seed of all random draws [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+}
+
+fn run_bound(text: &str) -> Result<Bound, String> {
+    Bound::parse(text, fail_if::RUN)
+}
+
+fn compare_bound(text: &str) -> Result<Bound, String> {
+    Bound::parse(text, fail_if::COMPARE)
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
@@ -138,6 +158,7 @@ Examples:
   bentpipe run geo --pcap sender.pcapng           then: wireshark sender.pcapng
   bentpipe run geo --pcap sat.pcapng --tap sat/forward:out
   bentpipe run geo --trace events.parquet
+  bentpipe run geo --fail-if 'x_limit > 3' --fail-if 'download.time > 20 s'
 
 x limit is the time divided by the minimum time that the links allow any transport.
 For a flow without an end it is the maximum goodput that they allow divided by the goodput.";
@@ -150,6 +171,9 @@ pub(crate) struct Run {
     /// TCP variant of all flows; settings given explicitly stay
     #[arg(long, value_name = "NAME", help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
+    /// Exit with 1 if a flow's figure is so: time, goodput, x_limit, bytes, retransmissions, timeouts; repeatable
+    #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = run_bound, help_heading = "Output")]
+    pub(crate) fail_if: Vec<Bound>,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -207,6 +231,7 @@ const COMPARE_MORE: &str = "\
 Examples:
   bentpipe compare geo-bursts --variants sack,newreno,tahoe --reps 50
   bentpipe compare leo --variants reno,sack --set links.sat.forward.queue='20 packets' --json
+  bentpipe compare geo --variants sack,cubic --junit tests.xml --fail-if 'ratio > 1.1'
 
 Replication n uses the same seed for all variants, so they meet the same fades.
 The ratio to the first variant is the geometric mean over the pairs; its interval is a
@@ -226,6 +251,13 @@ pub(crate) struct Compare {
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) threads: usize,
+    /// Exit with 1 if a variant's median time, goodput or x_limit is so, its ratio to the first, or its number of unfinished runs;
+    /// repeatable
+    #[arg(long, value_name = "[VARIANT.]FIGURE>VALUE", value_parser = compare_bound)]
+    pub(crate) fail_if: Vec<Bound>,
+    /// Write the variants as tests, for CI systems (JUnit's XML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -348,6 +380,8 @@ pub(crate) enum Language {
     Scenario,
     /// Gateway files
     Gateway,
+    /// Sweep files
+    Sweep,
 }
 
 #[derive(Debug, Args)]
@@ -370,6 +404,8 @@ pub(crate) enum Page {
     Gateway,
     /// Metrics of gateways
     Metrics,
+    /// Keys of sweep files
+    Sweep,
     /// Commands, options and exit codes
     Cli,
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use bentpipe_study::scenario::ScenarioErrors;
 
@@ -20,23 +19,22 @@ pub(crate) enum End {
 }
 
 impl End {
-    pub(crate) fn code(self) -> ExitCode {
+    pub(crate) fn code(self) -> u8 {
         match self {
-            End::Done => ExitCode::SUCCESS,
-            End::Failed => ExitCode::from(1),
-            End::Interrupted => ExitCode::from(130),
-            End::Code(code) => ExitCode::from(code),
+            End::Done => 0,
+            End::Failed => 1,
+            End::Interrupted => 130,
+            End::Code(code) => code,
         }
     }
 }
 
 /// Returns the value and prints its warnings.
-pub(crate) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Result<T, Failure> {
-    let (value, warnings) = read.map_err(Failure::Scenario)?;
+pub(crate) fn warned<T>((value, warnings): (T, ScenarioErrors)) -> T {
     if !warnings.0.is_empty() {
         eprintln!("{}", warnings.render(has_colour()));
     }
-    Ok(value)
+    value
 }
 
 fn has_colour() -> bool {
@@ -45,7 +43,7 @@ fn has_colour() -> bool {
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// A run failed, or a file could not be written.
     Broken(String),
     /// Wrong arguments: the error and a hint.
@@ -76,30 +74,30 @@ impl Failure {
     }
 
     /// Prints it to standard error.
-    pub(crate) fn report(self) -> ExitCode {
+    pub(crate) fn report(self) -> u8 {
         let colour = has_colour();
         let error = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };
         match self {
             Failure::Broken(message) => {
                 eprintln!("{error}: {message}");
-                ExitCode::from(1)
+                1
             }
             Failure::Command(message, code) => {
                 eprintln!("{error}: {message}");
-                ExitCode::from(code)
+                code
             }
             Failure::Usage(message, help) => {
                 eprintln!("{error}: {message}");
                 if let Some(help) = help {
                     eprintln!("  help: {help}");
                 }
-                ExitCode::from(2)
+                2
             }
             Failure::Scenario(errors) => {
                 eprintln!("{}", errors.render(colour));
-                ExitCode::from(2)
+                2
             }
-            Failure::Pipe => ExitCode::SUCCESS,
+            Failure::Pipe => 0,
         }
     }
 }

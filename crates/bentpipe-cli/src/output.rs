@@ -1,7 +1,9 @@
 //! Output: tables for people, JSON for programs, each with how to reproduce it.
 
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::Mutex;
 
 use bentpipe_study::output::{check, is_stdout};
 use bentpipe_study::report::{Figure, write_whole};
@@ -9,6 +11,15 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, pres
 use serde::Serialize;
 
 use crate::failure::Failure;
+
+/// The arguments of the command, without its name. Not the process's: in Python's process those are Python's.
+static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Keeps the arguments of the command for [`Remake`].
+pub(crate) fn remember(arguments: &[OsString]) {
+    let text = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    *ARGUMENTS.lock().expect("no panic while it is locked") = text.collect();
+}
 
 /// How to reproduce an output.
 #[derive(Clone, Debug, Serialize)]
@@ -24,8 +35,8 @@ pub(crate) struct Remake {
 
 impl Remake {
     pub(crate) fn new(seed: u64) -> Self {
-        let arguments = std::env::args().skip(1);
-        Remake { bentpipe: env!("CARGO_PKG_VERSION"), command: shell("bentpipe", arguments), seed }
+        let arguments = ARGUMENTS.lock().expect("no panic while it is locked").clone();
+        Remake { bentpipe: env!("CARGO_PKG_VERSION"), command: shell("bentpipe", arguments.into_iter()), seed }
     }
 
     /// As one line.

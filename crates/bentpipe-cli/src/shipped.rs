@@ -3,7 +3,7 @@
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
         /// Name and text of each.
-        pub(crate) const SHIPPED: &[(&str, &str)] =
+        pub const SHIPPED: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../scenarios/", $name, ".toml")))),*];
     };
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use bentpipe_language::suggest::did_you_mean;
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, Workload};
 
 use crate::args::World;
 use crate::failure::{Failure, warned};
@@ -33,7 +33,10 @@ pub(crate) fn load_with_variant(world: &World, variant: Option<&str>) -> Result<
 }
 
 /// The scenario with another variant for all TCP connections.
-pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Failure> {
+///
+/// # Errors
+/// Wrong usage, with the names that there are, if there is no such variant.
+pub fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Failure> {
     scenario.with_variant(variant).map_err(|unknown| {
         let names = scenario.variant_names();
         let help = did_you_mean(variant, names.iter().copied());
@@ -42,10 +45,13 @@ pub(crate) fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenari
 }
 
 /// The word for hosts as the scenario has them.
-pub(crate) const AS_WRITTEN: &str = "scenario";
+pub const AS_WRITTEN: &str = "scenario";
 
 /// The scenario with hosts of the profile `linux` and this variant.
-pub(crate) fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, Failure> {
+///
+/// # Errors
+/// Wrong usage, with the names that there are, if there is no such variant.
+pub fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, Failure> {
     if variant == AS_WRITTEN {
         return Ok(scenario);
     }
@@ -60,12 +66,30 @@ pub(crate) fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, 
 }
 
 fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
+    open(file, sets).map(warned)
+}
+
+/// The scenario of this name with its warnings: a file, one of those shipped, or `-` for standard input.
+///
+/// # Errors
+/// All mistakes in it; wrong usage if there is none of this name.
+pub fn open(file: &str, sets: &[(String, String)]) -> Result<(Scenario, ScenarioErrors), Failure> {
     let path = Path::new(file);
-    if file != "-" && path.exists() {
-        return warned(Scenario::load_with_warnings(path, sets));
-    }
-    let (text, name) = text(file)?;
-    warned(Scenario::parse_with_warnings(&text, &name, sets))
+    let read = if file != "-" && path.exists() {
+        Scenario::load_with_warnings(path, sets)
+    } else {
+        let (text, name) = text(file)?;
+        Scenario::parse_with_warnings(&text, &name, sets)
+    };
+    read.map_err(Failure::Scenario)
+}
+
+/// Name of the transfer for which a system is recommended: the first of TCP with a length.
+pub fn transfer(scenario: &Scenario) -> Option<&str> {
+    let is_transfer = |flow: &&FlowSpec| {
+        matches!(flow.kind, FlowKind::Tcp(_)) && matches!(flow.kind.workload(), Some(Workload::Bulk(_)))
+    };
+    scenario.flows.iter().find(is_transfer).map(|flow| flow.name.as_str())
 }
 
 /// The text of a scenario from any source, and its name in errors.

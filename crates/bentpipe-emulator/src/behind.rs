@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 
 use bentpipe_io::tun::TunConfig;
 use bentpipe_io::{Namespace, Session, Signals, TrainTun};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::{EmulateError, Unsupported};
 use crate::covered::{add_hosts, cover, own_mounts};
@@ -45,12 +45,12 @@ impl Behind {
     ///
     /// # Errors
     /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
-    pub fn build(scenario: &Scenario, outside: usize, inside: usize) -> Result<Self, EmulateError> {
+    pub fn build(scenario: &Scenario, outside: NodeId, inside: NodeId) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, &[])?;
         let network = Network::new(scenario, &[outside, inside])?;
         for (from, to) in [(0, 1), (1, 0)] {
             if network.next_host(from, to).is_none() {
-                let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
+                let names = [outside, inside].map(|node| &scenario[node]);
                 return Err(Unsupported {
                     key: "links".to_owned(),
                     what: format!("no links lead from `{}` to `{}`", names[from], names[to]),
@@ -77,7 +77,7 @@ impl Behind {
         let emulator = Emulator::new(network, addressing, vec![outer, inner]);
         let emulator = emulator.map_err(EmulateError::system("the emulator"))?;
         let has_v6 = plan.has_v6();
-        let names = [outside, inside].map(|node| scenario.nodes[node].clone());
+        let names = [outside, inside].map(|node| scenario[node].to_owned());
         let machine = addressing.v4(0);
         Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, machine, names, _session: session })
     }

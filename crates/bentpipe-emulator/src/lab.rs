@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bentpipe_io::tun::{self, TunConfig};
 use bentpipe_io::{Made, Namespace, Session, TrainTun, ip};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::{EmulateError, Unsupported};
 use crate::network::Network;
@@ -50,7 +50,7 @@ impl Lab {
     ///
     /// # Errors
     /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
-    pub fn build(scenario: &Scenario, more: &[usize]) -> Result<Self, EmulateError> {
+    pub fn build(scenario: &Scenario, more: &[NodeId]) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, more)?;
         let network = Network::new(scenario, &plan.hosts)?;
         possible()?;
@@ -59,8 +59,8 @@ impl Lab {
         let pid = std::process::id();
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
-        for (n, node) in plan.hosts.iter().enumerate() {
-            let name = scenario.nodes[*node].clone();
+        for (n, &node) in plan.hosts.iter().enumerate() {
+            let name = scenario[node].to_owned();
             let namespace = format!("bentpipe-{pid}-{}", plain(&name));
             if hosts.iter().any(|host: &Host| host.namespace == namespace) {
                 return Err(Unsupported {

@@ -55,7 +55,7 @@ impl LayerEnd {
             compresses: false,
             integrity: Integrity::Crc,
         });
-        let mtu = links[layer.over[side]].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
+        let mtu = links[layer.over[side].index()].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
         let buffer = vec![0; port.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
         Ok(LayerEnd { port, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })

@@ -12,8 +12,9 @@ use bentpipe_engine::network::{self, Age, Books, Bound, Due, EndId, Hop, LinkId}
 use bentpipe_engine::slacp::{Stats, classify};
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::ecn::Ecn;
 use bentpipe_io::{Emitted, Packet};
-use bentpipe_study::scenario::{LinkSpec, Scenario};
+use bentpipe_study::scenario::{LinkSpec, NodeId, Scenario};
 use bentpipe_study::topology::{self, Path};
 use bentpipe_study::wiring::Wiring;
 
@@ -34,6 +35,10 @@ impl Wire for Parcel {
 
     fn flow(&self) -> u64 {
         classify::read(&self.packet.to_bytes()).1
+    }
+
+    fn is_ect(&self) -> bool {
+        Ecn::of(&self.packet.to_bytes()).is_capable()
     }
 }
 
@@ -81,7 +86,7 @@ impl Network {
     ///
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
-    pub fn new(scenario: &Scenario, hosts: &[usize]) -> Result<Self, Unsupported> {
+    pub fn new(scenario: &Scenario, hosts: &[NodeId]) -> Result<Self, Unsupported> {
         let mut paths = BTreeMap::new();
         for (i, &from) in hosts.iter().enumerate() {
             for (j, &to) in hosts.iter().enumerate() {
@@ -102,7 +107,7 @@ impl Network {
         }
         let (mut ways, mut table) = (Vec::new(), vec![None; hosts.len() * hosts.len()]);
         for ((from, to), mut path) in paths {
-            let ends_at = |link: &usize| hosts.iter().position(|host| *host == scenario.links[*link].to);
+            let ends_at = |&link: &LinkId| hosts.iter().position(|host| *host == scenario[link].to);
             let goal = path.iter().enumerate().find_map(|(n, link)| Some((n + 1, ends_at(link)?)));
             let (length, goal) = goal.unwrap_or((path.len(), to));
             path.truncate(length);
@@ -175,7 +180,7 @@ impl Network {
         }
     }
 
-    /// Moves a packet that a link has altered: twice, or with a flipped bit.
+    /// Moves a packet that a link has altered: twice, marked, or with a flipped bit.
     #[cold]
     fn go_altered(
         &mut self,
@@ -186,6 +191,11 @@ impl Network {
         exit: &mut impl FnMut(Time, Exit),
     ) {
         let at = due.at();
+        if altered.marked {
+            let mut bytes = parcel.packet.to_bytes();
+            Ecn::Ce.put(&mut bytes);
+            parcel.packet = Packet::new(&bytes);
+        }
         if altered.corrupt {
             let mut bytes = parcel.packet.to_bytes();
             let bit = (self.bits.at(at.index(), 0) * (8 * bytes.len()) as f64) as usize;
@@ -264,14 +274,14 @@ impl Network {
     }
 
     /// Changes the settings of a link at `now`; no packet is lost by it.
-    pub fn retune(&mut self, now: Time, link: usize, spec: &LinkSpec) {
+    pub fn retune(&mut self, now: Time, link: LinkId, spec: &LinkSpec) {
         let name = format!("link/{}", spec.name);
-        self.network.retune(now, LinkId::from(link), &spec.config, self.seed, &name);
+        self.network.retune(now, link, &spec.config, self.seed, &name);
     }
 
     /// How long a link's line is busy with its queue; unknown for a link in cells.
-    pub fn backlog(&self, link: usize, now: Time) -> Option<Duration> {
-        self.network.backlog(LinkId::from(link), now)
+    pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
+        self.network.backlog(link, now)
     }
 
     /// Number of packets inside.
@@ -296,14 +306,13 @@ impl Network {
 
 /// Refuses a link that no packet takes because another one joins the same nodes.
 fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> Result<(), Unsupported> {
-    let takes = |link: &usize| paths.values().flatten().any(|on| on == link) || scenario.layer_over(*link).is_some();
-    for (idle, spec) in scenario.links.iter().enumerate().filter(|(n, _)| !takes(n)) {
-        let twin = scenario
-            .links
-            .iter()
-            .enumerate()
-            .find(|(n, other)| *n != idle && takes(n) && (other.from, other.to) == (spec.from, spec.to));
-        if let Some((_, twin)) = twin {
+    let takes = |link: &LinkId| paths.values().flatten().any(|on| on == link) || scenario.layer_over(*link).is_some();
+    let links = || LinkId::first(scenario.links.len());
+    for idle in links().filter(|link| !takes(link)) {
+        let spec = &scenario[idle];
+        let is_twin = |other: &LinkSpec| (other.from, other.to) == (spec.from, spec.to);
+        let twin = links().find(|&link| link != idle && takes(&link) && is_twin(&scenario[link]));
+        if let Some(twin) = twin.map(|link| &scenario[link]) {
             return Err(Unsupported {
                 key: format!("links.{}", spec.name.split('/').next().unwrap_or(&spec.name)),
                 what: format!("all packets take `{}`, which joins the same nodes", twin.name),
@@ -315,7 +324,7 @@ fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> R
 }
 
 /// The path between two nodes: that of the connections between them, or else the shortest.
-fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Result<Path, topology::Unreachable>, Unsupported> {
+fn path(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Result<Path, topology::Unreachable>, Unsupported> {
     let mut known: Option<(&str, Path)> = None;
     for flow in &scenario.flows {
         for leg in topology::legs(flow) {

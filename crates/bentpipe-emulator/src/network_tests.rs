@@ -28,7 +28,7 @@ rate = "1 Mbit/s"
 packet = "1000 B"
 "#;
 
-fn hosts(scenario: &Scenario, names: &[&str]) -> Vec<usize> {
+fn hosts(scenario: &Scenario, names: &[&str]) -> Vec<NodeId> {
     names.iter().map(|name| scenario.node(name).expect("a node")).collect()
 }
 
@@ -104,19 +104,20 @@ fn two_routes_between_the_same_hosts_are_refused() {
     };
     let links = format!("name = \"two\"\n{}{}", link("low"), link("high"));
     let one = scenario(&format!("{links}{}", flow("first", "high")));
-    let error = Network::new(&one, &[0, 1]).expect_err("nothing takes the other link");
+    let both = [NodeId(0), NodeId(1)];
+    let error = Network::new(&one, &both).expect_err("nothing takes the other link");
     assert_eq!(
         (error.key.as_str(), error.what.as_str()),
         ("links.low", "all packets take `high`, which joins the same nodes")
     );
     let back = "[[links]]\nname = \"back\"\nfrom = \"B\"\nto = \"A\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
     let single = scenario(&format!("name = \"two\"\n{}{back}{}", link("high"), flow("first", "high")));
-    let mut network = Network::new(&single, &[0, 1]).expect("one route");
+    let mut network = Network::new(&single, &both).expect("one route");
     network.offer(at(0), 0, 1, packet(1)).expect("a way");
     let offered: Vec<u64> = network.counters().iter().map(|link| link.offered).collect();
     assert_eq!(offered, [1, 0], "the flow's route");
     let two = scenario(&format!("{links}{}{}", flow("first", "high"), flow("second", "low")));
-    let error = Network::new(&two, &[0, 1]).expect_err("packets do not say of which flow they are");
+    let error = Network::new(&two, &both).expect_err("packets do not say of which flow they are");
     assert_eq!(error.key, "flows.second");
 }
 
@@ -125,7 +126,7 @@ fn two_routes_between_the_same_hosts_are_refused() {
 struct Seen {
     offered: Vec<Time>,
     delivered: Vec<Time>,
-    last: usize,
+    last: Option<LinkId>,
 }
 
 impl Probe for Seen {
@@ -133,10 +134,10 @@ impl Probe for Seen {
 }
 
 impl Observer for Seen {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Simulated) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, _: &Simulated) {
         match passage {
-            Passage::Offered if link == 0 => self.offered.push(now),
-            Passage::Delivered if link == self.last => self.delivered.push(now),
+            Passage::Offered if link == LinkId(0) => self.offered.push(now),
+            Passage::Delivered if Some(link) == self.last => self.delivered.push(now),
             _ => {}
         }
     }
@@ -169,7 +170,7 @@ fn the_simulators_losses_packet_for_packet() {
         let text = LINE.replace("delay = \"250 ms\"", &format!("delay = \"250 ms\"\n{kind}"));
         let text = text.replace("rate = \"1 Mbit/s\"\npacket", &format!("rate = \"{rate}\"\npacket"));
         let scenario = scenario(&format!("seed = 9\ntime_limit = \"20 s\"\n{text}"));
-        let mut seen = Seen { last: 2, ..Seen::default() };
+        let mut seen = Seen { last: Some(LinkId(2)), ..Seen::default() };
         run_with(&scenario, 9, &mut seen, Timers::Lazy, |_| true).expect("it runs");
         assert!(seen.offered.len() > 1000 && seen.delivered.len() < seen.offered.len(), "{kind}: something is lost");
 
@@ -201,9 +202,9 @@ fn a_link_changes_and_loses_nothing() {
     let after = scenario(&text.replace("rate = \"1 Mbit/s\"", "rate = \"4 Mbit/s\""));
     let mut network = Network::new(&before, &hosts(&before, &["A", "B"])).expect("no flows are needed");
     (0..20).for_each(|n| network.offer(at(0), 0, 1, packet(n)).expect("a way"));
-    let sat = before.links.iter().position(|link| link.name == "sat/forward").expect("a link");
+    let sat = before.link("sat/forward").expect("a link");
     let mut all = out(&mut network, at(50_000));
-    network.retune(at(50_000), sat, &after.links[sat]);
+    network.retune(at(50_000), sat, &after[sat]);
     all.extend(out(&mut network, at(5_000_000)));
     // The first reaches the line after 2 ms; each takes 8 ms. At 50 ms six are sent; the rest takes 2 ms each.
     let expected = (0..20u8).map(|n| {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
 use bentpipe_study::topology;
 
 use super::Unsupported;
@@ -66,7 +66,7 @@ impl Addressing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Nodes of the scenario that are hosts, in its order.
-    pub hosts: Vec<usize>,
+    pub hosts: Vec<NodeId>,
     /// MTU in bytes.
     pub mtu: u16,
 }
@@ -77,7 +77,7 @@ impl Plan {
     ///
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
-    pub fn new(scenario: &Scenario, more: &[usize]) -> Result<Self, Unsupported> {
+    pub fn new(scenario: &Scenario, more: &[NodeId]) -> Result<Self, Unsupported> {
         if let Some(pair) = scenario.gateways.pairs.first() {
             return Err(Unsupported {
                 key: format!("gateways.{}", pair.name),
@@ -87,8 +87,8 @@ impl Plan {
         }
         let is_end =
             |node| scenario.flows.iter().flat_map(topology::legs).any(|leg| node == leg.from || node == leg.to);
-        let is_host = |node: &usize| is_end(*node) || neighbours(scenario, *node) == 1 || more.contains(node);
-        let hosts: Vec<usize> = (0..scenario.nodes.len()).filter(is_host).collect();
+        let is_host = |node: &NodeId| is_end(*node) || neighbours(scenario, *node) == 1 || more.contains(node);
+        let hosts: Vec<_> = NodeId::first(scenario.nodes.len()).filter(is_host).collect();
         if hosts.len() > 250 {
             return Err(Unsupported {
                 key: "links".to_owned(),
@@ -105,8 +105,8 @@ impl Plan {
     }
 }
 
-fn neighbours(scenario: &Scenario, node: usize) -> usize {
-    let mut others: Vec<usize> = scenario
+fn neighbours(scenario: &Scenario, node: NodeId) -> usize {
+    let mut others: Vec<_> = scenario
         .links
         .iter()
         .filter_map(|link| match (link.from == node, link.to == node) {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn routers_are_no_hosts_unless_asked_for() {
         let geo = shipped("geo");
-        let names = |plan: &Plan| plan.hosts.iter().map(|node| geo.nodes[*node].clone()).collect::<Vec<_>>();
+        let names = |plan: &Plan| plan.hosts.iter().map(|&node| geo[node].to_owned()).collect::<Vec<_>>();
         let plan = Plan::new(&geo, &[]).expect("it has links only");
         assert_eq!((names(&plan), plan.mtu, plan.has_v6()), (vec!["server".into(), "client".into()], 1500, true));
         let more = geo.node("terminal").expect("a node");

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration as StdDuration;
 
 use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Buffers, Clock, Lateness, Packet, TrainTun, Waiter};
@@ -293,14 +294,14 @@ impl Emulator {
     }
 
     /// Changes the settings of a link from now on; no packet is lost by it.
-    pub fn retune(&mut self, link: usize, spec: &LinkSpec) {
+    pub fn retune(&mut self, link: LinkId, spec: &LinkSpec) {
         let now = self.clock.now();
         self.advance(now);
         self.network.retune(now, link, spec);
     }
 
     /// How long a link's line is busy with its queue.
-    pub fn backlog(&self, link: usize) -> Option<Duration> {
+    pub fn backlog(&self, link: LinkId) -> Option<Duration> {
         self.network.backlog(link, self.clock.now())
     }
 }

@@ -14,7 +14,7 @@ use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Clock, Namespace, hurry, ip};
 use bentpipe_study::scenario::profile::profile;
-use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
 
 use super::EmulateError;
 use crate::lab::{DEVICE, Lab};
@@ -71,8 +71,8 @@ pub fn run(
 ) -> Result<Vec<Transferred>, EmulateError> {
     let system = || EmulateError::system("sockets");
     let clock = lab.emulator().clock();
-    let host = |node: usize| {
-        let name = &scenario.nodes[node];
+    let host = |node: NodeId| {
+        let name = &scenario[node];
         lab.hosts().iter().find(|host| host.name == *name).expect("ends of flows are hosts").clone()
     };
     let mut pairs = Vec::new();

@@ -14,7 +14,7 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::{Context, NoProbe, Step};
 use bentpipe_io::{Endpoint, Lateness, Packet, Peer, hurry};
-use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, Workload};
+use bentpipe_study::scenario::{FlowId, FlowKind, NodeId, Scenario, TcpFlow, Workload};
 
 use super::{EmulateError, Unsupported};
 use crate::network::{Exit, Network};
@@ -31,14 +31,14 @@ const MAX_HELD: u64 = 64 << 20;
 /// A flow that transfers a number of bytes over TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk<'s> {
-    /// Its index among the scenario's flows.
-    pub flow: usize,
+    /// The flow.
+    pub flow: FlowId,
     /// Its name.
     pub name: &'s str,
     /// Nodes.
-    pub from: usize,
+    pub from: NodeId,
     /// Nodes.
-    pub to: usize,
+    pub to: NodeId,
     /// Its start time.
     pub start: Time,
     /// Its size in bytes.
@@ -68,11 +68,11 @@ impl Bulk<'_> {
 /// # Errors
 /// Returns the first unsupported one.
 pub fn bulks(scenario: &Scenario) -> Result<Vec<Bulk<'_>>, Unsupported> {
-    scenario.flows.iter().enumerate().map(|(flow, _)| bulk(scenario, flow)).collect()
+    FlowId::first(scenario.flows.len()).map(|flow| bulk(scenario, flow)).collect()
 }
 
-fn bulk(scenario: &Scenario, flow: usize) -> Result<Bulk<'_>, Unsupported> {
-    let spec = &scenario.flows[flow];
+fn bulk(scenario: &Scenario, flow: FlowId) -> Result<Bulk<'_>, Unsupported> {
+    let spec = &scenario[flow];
     let refuse = |below: &str, what: &str, expected| {
         Err(Unsupported { key: format!("flows.{}{below}", spec.name), what: what.to_owned(), expected })
     };

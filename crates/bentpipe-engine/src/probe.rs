@@ -78,6 +78,11 @@ pub enum Event {
     },
     /// A timeout was found spurious (RFC 5682).
     SpuriousTimeout,
+    /// The window was reduced, because the receiver echoed a mark (RFC 3168 §6.1.2).
+    MarkEchoed {
+        /// The first byte not acknowledged.
+        snd_una: u64,
+    },
     /// A packet arrived at the queue of a link.
     Queue {
         /// Packets waiting before it, without the one in transmission.
@@ -87,6 +92,8 @@ pub enum Event {
         /// RED's average in packets, if the queue uses RED.
         average: Option<f64>,
     },
+    /// The queue of a link marked a packet instead of dropping it (RFC 3168 §5).
+    Marked,
     /// The link lost a packet.
     Dropped {
         /// Why.

@@ -84,9 +84,17 @@ fn load(path: &Path) -> Result<GatewayFile, Failure> {
 fn keygen(args: &Keygen) -> Result<End, Failure> {
     let key = PrivateKey::generate();
     let path = args.file.display();
+    if let Some(folder) = args.file.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    }
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&args.file);
-    let written = file.and_then(|mut file| writeln!(file, "{}", *key.reveal()));
-    written.map_err(|error| Failure::broken(format!("{path}: {error}")))?;
+    let mut file = file.map_err(|error| Failure::broken(format!("{path}: {error}")))?;
+    let written = writeln!(file, "{}", *key.reveal()).and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        // Half a key is none, and would be in the way of the next one.
+        let _ = std::fs::remove_file(&args.file);
+        Failure::broken(format!("{path}: {error}"))
+    })?;
     print(&format!("{}\n", key.public()))?;
     Ok(End::Done)
 }

@@ -268,7 +268,8 @@ impl Endpoint {
                 Translation::new(ip.addresses.reversed(), ports.reversed(), iss)
             }
         };
-        let (segment, payload) = translation.parse(bytes, near)?;
+        let (mut segment, payload) = translation.parse(bytes, near)?;
+        segment.ecn = ip.ecn;
         let payload = &bytes[payload];
         if listens && !self.connection.would_accept(cx.now, &segment) {
             return Ok(false);
@@ -336,6 +337,9 @@ impl Endpoint {
         let body = out.get_mut(header..).ok_or(EmitError::NoRoom { needed: header, have })?;
         let length = translation.emit(segment, &payload, body)?;
         ip::emit(&translation.addresses, ip::TCP, length, out)?;
+        if segment.ecn.is_capable() {
+            segment.ecn.put(out);
+        }
         Ok(header + length)
     }
 }

@@ -67,7 +67,7 @@ const OPTIONS: [&str; 21] = [
 ];
 
 /// Kernel settings that have no effect on a host here.
-const NEUTRAL: [&str; 28] = [
+const NEUTRAL: [&str; 27] = [
     "tcp.hostcache.purgenow",
     "tcp.blackhole",
     "tcp.syncookies",
@@ -95,7 +95,6 @@ const NEUTRAL: [&str; 28] = [
     "vm.old_mlock",
     "tcp_congestion_control",
     "tcp_recovery",
-    "tcp_ecn",
 ];
 
 /// The names of the unsupported features of a script.
@@ -127,8 +126,8 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
             Action::Inbound(packet) | Action::Outbound(packet) => {
                 let is_outbound = matches!(event.action, Action::Outbound(_));
                 if let Body::Tcp(tcp) = &packet.body {
-                    if is_outbound && (tcp.flags & 0xc0 != 0 || packet.ecn.is_some_and(|ecn| ecn != 0)) {
-                        needs("ECN");
+                    if is_outbound && packet.ecn == Some(1) {
+                        needs("accurate ECN");
                     }
                     if tcp.flags & flag::URG != 0 || tcp.urgent.is_some() {
                         needs("urgent data");
@@ -152,8 +151,8 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
         Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
             // Only where it makes a difference, see below.
             ("tcp.insecure_rst" | "tcp.insecure_syn", _) => {}
-            ("tcp.ecn.enable" | "tcp_ecn", "1") => needs("ECN"),
-            ("tcp.ecn.enable" | "tcp_ecn", _) => {}
+            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2") => {}
+            ("tcp.ecn.enable" | "tcp_ecn", _) => needs("accurate ECN"),
             ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
             ("tcp.syncookies_only", _) => needs("SYN cookies"),
             ("tcp.rexmit_drop_options", _) => needs("dropping options of a repeated SYN"),

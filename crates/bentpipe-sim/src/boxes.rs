@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use bentpipe_engine::compression::Headers;
 use bentpipe_engine::mux::{Input, Message, Mux, MuxConfig, Output, Side, StreamId};
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Step, gateway};
-use bentpipe_study::scenario::{Carries, PairSpec, Scenario};
+use bentpipe_study::scenario::{Carries, NodeId, PairSpec, Scenario};
 
 use crate::bytes::Bytes;
 
@@ -24,9 +25,9 @@ pub(crate) enum Own {
 pub(crate) struct StreamBox {
     pub(crate) mux: Mux,
     /// The socket of each stream, as an end.
-    pub(crate) sockets: BTreeMap<StreamId, usize>,
+    pub(crate) sockets: BTreeMap<StreamId, EndId>,
     /// Sockets for which something has come.
-    pub(crate) dirty: Vec<usize>,
+    pub(crate) dirty: Vec<EndId>,
     /// Bytes that connections take.
     pub(crate) memory: u64,
     /// Bytes that they may take.
@@ -77,7 +78,7 @@ pub(crate) struct Boxes {
     /// Two for each pair: of shape `split` only.
     pub(crate) streams: Vec<Option<StreamBox>>,
     /// The socket that goes on from a stream which a box has opened.
-    pub(crate) onward: BTreeMap<(usize, StreamId), usize>,
+    pub(crate) onward: BTreeMap<(usize, StreamId), EndId>,
     own: Vec<Option<Own>>,
     free: Vec<u32>,
     /// Two for each pair: of shape `link` only.
@@ -85,7 +86,7 @@ pub(crate) struct Boxes {
     /// For header compression, if a pair has shape `link`.
     pub(crate) bytes: Option<Bytes>,
     /// By end of a flow: the nodes at which packets to it start and end, and its packets so far.
-    pub(crate) nodes: Vec<[u32; 2]>,
+    pub(crate) nodes: Vec<[NodeId; 2]>,
     pub(crate) identifications: Vec<u16>,
 }
 
@@ -119,8 +120,8 @@ impl Boxes {
     }
 
     /// The host of a packet to this end, as a box counts hosts: the one on the near side.
-    pub(crate) fn host(&self, side: usize, to: usize) -> u64 {
-        u64::from(self.nodes[to][side % 2])
+    pub(crate) fn host(&self, side: usize, to: EndId) -> u64 {
+        u64::from(self.nodes[to.index()][side % 2].0)
     }
 
     /// A box of shape `split`, by its number: twice its pair's, and one more for the far box.

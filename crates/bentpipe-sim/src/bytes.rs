@@ -8,14 +8,16 @@
 
 use std::net::Ipv4Addr;
 
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::wire::ip::{self, Addresses};
 use bentpipe_engine::wire::seq::Numbering;
 use bentpipe_engine::wire::tcp::Translation;
 use bentpipe_engine::wire::{EmitError, ipv4, stp, udp};
-use bentpipe_study::scenario::Scenario;
-use bentpipe_study::topology;
+use bentpipe_study::scenario::{ConnectionId, NodeId, Scenario};
+use bentpipe_study::topology::{self, Connection};
 
+use crate::ends;
 use crate::packet::{self, Body, IPV4_HEADER, Packet};
 
 /// Max length of an IP packet.
@@ -23,14 +25,14 @@ const LONGEST: usize = 65_535;
 static ZEROS: [u8; LONGEST] = [0; LONGEST];
 
 /// Address of a node.
-pub(crate) fn address(node: usize) -> Ipv4Addr {
-    let [.., high, low] = (node as u32 + 1).to_be_bytes();
+pub(crate) fn address(node: NodeId) -> Ipv4Addr {
+    let [.., high, low] = (node.0 + 1).to_be_bytes();
     Ipv4Addr::new(10, high, low, 1)
 }
 
 /// Initial sequence number of an end: any number that is the same in each run.
-fn isn(end: usize) -> u32 {
-    (end as u32 + 1).wrapping_mul(0x9e37_79b9)
+fn isn(end: EndId) -> u32 {
+    (end.0 + 1).wrapping_mul(0x9e37_79b9)
 }
 
 /// What of a packet is written.
@@ -57,21 +59,22 @@ impl Bytes {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let connections = topology::connections(scenario);
         let mut ends = Vec::with_capacity(2 * connections.len());
-        for (connection, &(n, ..)) in connections.iter().enumerate() {
+        for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
             // A gateway that splits a flow keeps the addresses: each host sees the other's.
-            let flow = &scenario.flows[n];
+            let flow = &scenario[connection.flow];
             let (source, destination) = (address(flow.from), address(flow.to));
             let addresses = Addresses::V4 { source, destination };
-            let ports = packet::ports(n as u32);
-            let isns = [isn(2 * connection), isn(2 * connection + 1)];
+            let ports = packet::ports(connection.flow);
+            let isns = [isn(ends::opener(id)), isn(ends::listener(id))];
             let mut from = Translation::new(addresses, ports, isns[0]);
             let mut to = Translation::new(addresses.reversed(), ports.reversed(), isns[1]);
             from.irs = Some(Numbering::from_isn(isns[1]));
             to.irs = Some(Numbering::from_isn(isns[0]));
             ends.extend([from, to]);
         }
-        let of = |&(flow, leg, _): &(usize, usize, _)| scenario.flows[flow].kind.stp_of_leg(leg).is_some();
-        Bytes { ends, is_stp: connections.iter().map(of).collect(), buffer: vec![0; LONGEST] }
+        let is_stp =
+            |&Connection { flow, number, .. }: &Connection<'_>| scenario[flow].kind.stp_of_leg(number).is_some();
+        Bytes { is_stp: connections.iter().map(is_stp).collect(), ends, buffer: vec![0; LONGEST] }
     }
 
     /// The bytes written last.
@@ -81,8 +84,8 @@ impl Bytes {
 
     /// Writes a packet.
     pub(crate) fn write(&mut self, packet: &Packet, identification: u16) -> Result<Lengths, EmitError> {
-        let is_stp = self.is_stp[packet.flow as usize];
-        let end = &mut self.ends[2 * packet.flow as usize + usize::from(!packet.forward)];
+        let is_stp = self.is_stp[packet.connection.index()];
+        let end = &mut self.ends[packet.from().index()];
         let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
         let (protocol, length, payload) = match packet.body {
             Body::Tcp(segment) if is_stp => {
@@ -110,6 +113,9 @@ impl Bytes {
             }
             Addresses::V6 { .. } => ip::emit(&end.addresses, protocol, length, ip_header)?,
         };
+        if let Body::Tcp(segment) = packet.body {
+            segment.ecn.put(ip_header);
+        }
         Ok(Lengths { headers: ip + length - payload, whole: ip + length })
     }
 
@@ -119,9 +125,9 @@ impl Bytes {
             && segment.flags.has(Flags::SYN)
         {
             let scale = segment.syn.window_scale;
-            let sender = 2 * packet.flow as usize + usize::from(!packet.forward);
-            self.ends[sender].our_scale = scale;
-            self.ends[sender ^ 1].peer_scale = scale;
+            let sender = packet.from();
+            self.ends[sender.index()].our_scale = scale;
+            self.ends[ends::peer(sender).index()].peer_scale = scale;
         }
     }
 }

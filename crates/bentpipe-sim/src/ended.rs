@@ -1,5 +1,6 @@
 //! What remains of a connection's end after its connection has ended: its results, and the answer to stray segments.
 
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Abort, Closed, Segment, TcpStats};
 use bentpipe_engine::units::Time;
 
@@ -28,10 +29,10 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The answer of end `n` to a segment, if it gets one.
-    pub(crate) fn answer(&self, n: usize, now: Time, segment: &Segment, packets: &mut Store) -> Option<Parcel> {
+    /// The answer of `end` to a segment, if it gets one.
+    pub(crate) fn answer(&self, end: EndId, now: Time, segment: &Segment, packets: &mut Store) -> Option<Parcel> {
         let answer = self.closed.answer(now, segment)?;
         let wire_len = packet::wire_len(&answer, self.ns2_lengths);
-        Some(packets.put_segment((n / 2) as u32, n.is_multiple_of(2), wire_len, &answer))
+        Some(packets.put_segment(end, wire_len, &answer))
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
@@ -11,9 +12,10 @@ use bentpipe_engine::tcp::{
 };
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe, Step};
-use bentpipe_study::scenario::Workload;
+use bentpipe_study::scenario::{ConnectionId, Workload};
 
 use crate::ended::{Ended, Outcome};
+use crate::ends;
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
@@ -60,7 +62,8 @@ pub(crate) struct TcpEnd {
     /// Shared by ends made from one model.
     workload: Rc<Workload>,
     client: bool,
-    flow: u32,
+    /// Its number in the world.
+    end: EndId,
     /// When the application opens the connection.
     start: Time,
     opened: bool,
@@ -93,18 +96,18 @@ impl TcpEnd {
         config: &Arc<TcpConfig>,
         role: Role,
         workload: Workload,
-        flow: u32,
+        end: EndId,
         start: Time,
         shared: &Rc<RefCell<TcbCache>>,
     ) -> Self {
         let connection = Transport::Tcp(Connection::new(config.clone(), role));
-        Self::over(connection, config, role, workload, flow, start, shared)
+        Self::over(connection, config, role, workload, end, start, shared)
     }
 
     /// An end of an STP connection.
-    pub(crate) fn stp(config: StpConfig, role: Role, workload: Workload, flow: u32, start: Time) -> Self {
+    pub(crate) fn stp(config: StpConfig, role: Role, workload: Workload, end: EndId, start: Time) -> Self {
         let connection = Transport::Stp(Box::new(stp::Connection::new(config, role)));
-        Self::over(connection, &TcpConfig::default(), role, workload, flow, start, &Rc::default())
+        Self::over(connection, &TcpConfig::default(), role, workload, end, start, &Rc::default())
     }
 
     #[allow(clippy::too_many_arguments, reason = "an end is all of this")]
@@ -113,7 +116,7 @@ impl TcpEnd {
         config: &TcpConfig,
         role: Role,
         workload: Workload,
-        flow: u32,
+        end: EndId,
         start: Time,
         shared: &Rc<RefCell<TcbCache>>,
     ) -> Self {
@@ -124,7 +127,7 @@ impl TcpEnd {
             connection,
             workload: Rc::new(workload),
             client,
-            flow,
+            end,
             start,
             opened: false,
             closes: three_way,
@@ -144,9 +147,9 @@ impl TcpEnd {
         }
     }
 
-    /// The end of another flow with the same settings.
-    pub(crate) fn for_flow(&self, flow: u32, start: Time) -> TcpEnd {
-        let mut end = TcpEnd { flow, start, ..self.clone() };
+    /// The same end of another connection with the same settings.
+    pub(crate) fn of_another(&self, end: EndId, start: Time) -> TcpEnd {
+        let mut end = TcpEnd { end, start, ..self.clone() };
         if !end.opened {
             end.next_action = end.first_action();
         }
@@ -176,8 +179,8 @@ impl TcpEnd {
     }
 
     /// The connection of this end: the last leg of a split flow.
-    pub(crate) fn joins(&mut self, connection: u32) {
-        self.flow = connection;
+    pub(crate) fn joins(&mut self, connection: ConnectionId) {
+        self.end = ends::listener(connection);
     }
 
     /// Sets the times of writes, for an application that writes at a rate.
@@ -354,7 +357,7 @@ impl TcpEnd {
         if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
             wire_len = segment.len as u32;
         }
-        packets.put_segment(self.flow, self.client, wire_len, segment)
+        packets.put_segment(self.end, wire_len, segment)
     }
 
     /// Takes what the connection tells.

@@ -1,5 +1,6 @@
 //! A hash of a whole run: runs with equal hashes did the same at the same times.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::tcp::Segment;
 use bentpipe_engine::units::Time;
@@ -56,7 +57,7 @@ impl Probe for Fingerprint {
 }
 
 impl Observer for Fingerprint {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         self.events += 1;
         self.add(now.index());
         let passage = match passage {
@@ -68,8 +69,8 @@ impl Observer for Fingerprint {
             Passage::Dropped(DropReason::Listed) => 5,
             Passage::Dropped(DropReason::TooLong) => 6,
         };
-        self.add(link as u64 | passage << 32 | (packet.forward as u64) << 40);
-        self.add(packet.flow as u64 | (packet.wire_len as u64) << 32);
+        self.add(u64::from(link.0) | passage << 32 | (packet.forward as u64) << 40);
+        self.add(u64::from(packet.connection.0) | (packet.wire_len as u64) << 32);
         match &packet.body {
             Body::Tcp(segment) => self.add_segment(segment),
             Body::Udp(n) => self.add(*n),

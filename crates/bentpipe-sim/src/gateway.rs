@@ -1,26 +1,27 @@
 //! A node that splits a flow: the engine's splice between two connections.
 
-use bentpipe_engine::probe::Who;
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::splice::{EndConfig, Leg, Splice, SpliceInput, SpliceOutput};
 use bentpipe_engine::tcp::Segment;
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
+use crate::ends;
 use crate::packet::{self, Parcel, Store};
 
 /// A splice, and the ends of its legs.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) splice: Splice,
-    ends: [u32; 2],
+    ends: [EndId; 2],
     ns2_lengths: [bool; 2],
     opened: bool,
 }
 
 impl Gateway {
     /// The settings and the ends of the near and the far leg.
-    pub(crate) fn new(configs: [EndConfig; 2], ends: [u32; 2]) -> Self {
+    pub(crate) fn new(configs: [EndConfig; 2], ends: [EndId; 2]) -> Self {
         Gateway {
-            splice: Splice::new(configs[0], configs[1], ends.map(Who)),
+            splice: Splice::new(configs[0], configs[1], ends.map(ends::who)),
             ends,
             ns2_lengths: configs.map(|config| matches!(config, EndConfig::Tcp(tcp) if tcp.shortcuts.ns2_lengths)),
             opened: false,
@@ -28,13 +29,13 @@ impl Gateway {
     }
 
     /// Its end in the agenda.
-    pub(crate) fn slot(&self) -> usize {
-        self.ends[0] as usize
+    pub(crate) fn slot(&self) -> EndId {
+        self.ends[0]
     }
 
     /// Its end on the far leg.
-    pub(crate) fn far_end(&self) -> usize {
-        self.ends[1] as usize
+    pub(crate) fn far_end(&self) -> EndId {
+        self.ends[1]
     }
 
     fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
@@ -57,7 +58,7 @@ impl Gateway {
                 Step::Do(SpliceOutput::Transmit(leg, segment)) => {
                     let end = self.ends[leg as usize];
                     let length = packet::wire_len(&segment, self.ns2_lengths[leg as usize]);
-                    return Step::Do(packets.put_segment(end / 2, leg == Leg::Far, length, &segment));
+                    return Step::Do(packets.put_segment(end, length, &segment));
                 }
                 // Virtual time has no payload bytes, and a broken splice shows at the flow's
                 // ends.

@@ -11,6 +11,7 @@ mod bytes;
 mod delays;
 mod ended;
 mod endpoint;
+mod ends;
 mod fingerprint;
 mod gateway;
 mod layer;

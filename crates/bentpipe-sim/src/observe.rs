@@ -1,6 +1,6 @@
 //! Observers of a run: events of machines, and packets at links.
 
-use bentpipe_engine::network::{LinkId, Watch};
+use bentpipe_engine::network::{EndId, LinkId, Watch};
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
 use bentpipe_engine::units::Time;
 
@@ -8,17 +8,17 @@ use crate::packet::{Packet, Parcel, Store};
 
 pub use bentpipe_engine::network::{LINK_BASE, Passage};
 
-/// An observer of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * flow` for the end at
-/// `from`, `2 * flow + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. The further legs of split
-/// flows are numbered like flows after all others (`bentpipe_study::topology::connections`).
+/// An observer of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * connection` for the end at
+/// `from`, `2 * connection + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. Connections are numbered as
+/// in `bentpipe_study::topology::connections`.
 pub trait Observer: Probe {
-    /// Receives an event of a packet at the link with this number.
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet);
+    /// Receives an event of a packet at a link.
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet);
 }
 
 impl Observer for NoProbe {
     #[inline(always)]
-    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+    fn packet(&mut self, _: Time, _: LinkId, _: Passage, _: &Packet) {}
 }
 
 /// Two observers at once.
@@ -34,7 +34,7 @@ impl<A: Observer, B: Observer> Probe for Both<'_, A, B> {
 }
 
 impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         self.0.packet(now, link, passage, packet);
         self.1.packet(now, link, passage, packet);
     }
@@ -45,12 +45,12 @@ pub(crate) struct Watching<'a, O> {
     observer: &'a mut O,
     packets: &'a Store,
     /// Packets to this end or a later one are frames.
-    first_layer_end: usize,
+    first_layer_end: EndId,
 }
 
 impl<'a, O: Observer> Watching<'a, O> {
     #[inline(always)]
-    pub(crate) fn new(observer: &'a mut O, packets: &'a Store, first_layer_end: usize) -> Self {
+    pub(crate) fn new(observer: &'a mut O, packets: &'a Store, first_layer_end: EndId) -> Self {
         Watching { observer, packets, first_layer_end }
     }
 }
@@ -67,8 +67,8 @@ impl<O: Observer> Probe for Watching<'_, O> {
 impl<O: Observer> Watch<Parcel> for Watching<'_, O> {
     #[inline(always)]
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Parcel) {
-        if O::WATCHES && packet.to.index() < self.first_layer_end {
-            self.observer.packet(now, link.index(), passage, &self.packets.get(*packet));
+        if O::WATCHES && packet.to < self.first_layer_end {
+            self.observer.packet(now, link, passage, &self.packets.get(*packet));
         }
     }
 }

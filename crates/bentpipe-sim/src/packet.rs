@@ -6,7 +6,11 @@ use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Bound, EndId};
 use bentpipe_engine::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
 use bentpipe_engine::units::Time;
+use bentpipe_engine::wire::ecn::Ecn;
 use bentpipe_engine::wire::ip::Ports;
+use bentpipe_study::scenario::{ConnectionId, FlowId};
+
+use crate::ends;
 
 /// Bytes of an IPv4 header without options (RFC 791).
 pub(crate) const IPV4_HEADER: u32 = 20;
@@ -21,7 +25,7 @@ const PORTS: u32 = 16384;
 const SERVICE: u32 = 30000;
 
 /// Source and destination port of a flow.
-pub(crate) fn ports(flow: u32) -> Ports {
+pub(crate) fn ports(FlowId(flow): FlowId) -> Ports {
     Ports { source: (FIRST_PORT + flow % PORTS) as u16, destination: (SERVICE + flow / PORTS) as u16 }
 }
 
@@ -37,10 +41,9 @@ pub enum Body {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Number of its connection: that of its flow, or, on a further leg of a split flow, a number after those of all
-    /// flows (`bentpipe_study::topology::connections`).
-    pub flow: u32,
-    /// True if it goes from the flow's `from` to its `to`.
+    /// Its connection.
+    pub connection: ConnectionId,
+    /// True if it goes from the connection's `from` to its `to`.
     pub forward: bool,
     /// Bytes on the line.
     pub wire_len: u32,
@@ -48,24 +51,46 @@ pub struct Packet {
     pub body: Body,
 }
 
+impl Packet {
+    /// The end that sent it.
+    pub(crate) fn from(&self) -> EndId {
+        if self.forward { ends::opener(self.connection) } else { ends::listener(self.connection) }
+    }
+}
+
+/// The bit of [`Parcel`]'s place for packets that understand marks.
+const ECT: u32 = 1 << 31;
+
 /// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
 /// its first and its last hop, so only this is moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    pub(crate) slot: u32,
+    /// The slot, and [`ECT`] if the packet may be marked.
+    place: u32,
     pub(crate) to: EndId,
     wire_len: u32,
 }
 
 impl Parcel {
     pub(crate) fn new(slot: u32, to: EndId, wire_len: u32) -> Self {
-        Parcel { slot, to, wire_len }
+        Parcel { place: slot, to, wire_len }
+    }
+
+    /// The slot of its content.
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> u32 {
+        self.place & !ECT
+    }
+
+    /// The same content, to another end, with another length.
+    pub(crate) fn redirected(self, to: EndId, wire_len: u32) -> Self {
+        Parcel { to, wire_len, ..self }
     }
 
     /// The source: the other end of the connection.
     #[inline(always)]
-    pub(crate) fn from(&self) -> usize {
-        (self.to.0 ^ 1) as usize
+    pub(crate) fn from(&self) -> EndId {
+        ends::peer(self.to)
     }
 }
 
@@ -77,6 +102,10 @@ impl Wire for Parcel {
 
     fn flow(&self) -> u64 {
         u64::from(self.to.0)
+    }
+
+    fn is_ect(&self) -> bool {
+        self.place & ECT != 0
     }
 }
 
@@ -96,7 +125,7 @@ struct Head {
     ack: u64,
     window: u32,
     wire_len: u32,
-    flow: u32,
+    connection: ConnectionId,
     len: u16,
     flags: Flags,
     /// The direction, and flags for further fields.
@@ -107,6 +136,9 @@ const FORWARD: u8 = 1;
 const DATAGRAM: u8 = 2;
 const OPTIONS: u8 = 4;
 const CORRUPT: u8 = 8;
+/// The ECN field.
+const ECN: u8 = 3 << ECN_AT;
+const ECN_AT: u8 = 4;
 
 /// Additional fields of some segments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,14 +161,14 @@ pub(crate) struct Store {
 
 impl Store {
     /// Stores a datagram, the n-th of its flow, sent now.
-    pub(crate) fn put_datagram(&mut self, flow: u32, wire_len: u32, number: u64, now: Time) -> Parcel {
+    pub(crate) fn put_datagram(&mut self, connection: ConnectionId, wire_len: u32, number: u64, now: Time) -> Parcel {
         let marks = FORWARD | DATAGRAM;
         self.keep(Head {
             seq: number,
             ack: now.as_ticks(),
             window: 0,
             wire_len,
-            flow,
+            connection,
             len: 0,
             flags: Flags::NONE,
             marks,
@@ -145,13 +177,15 @@ impl Store {
 
     /// Stores a segment.
     #[inline(always)]
-    pub(crate) fn put_segment(&mut self, flow: u32, forward: bool, wire_len: u32, segment: &Segment) -> Parcel {
-        let &Segment { seq, ack, window, len, flags, syn, timestamps, sack } = segment;
+    pub(crate) fn put_segment(&mut self, from: EndId, wire_len: u32, segment: &Segment) -> Parcel {
+        let &Segment { seq, ack, window, len, flags, ecn, syn, timestamps, sack } = segment;
         let plain = !segment.has_options();
-        let marks = if forward { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS };
-        let parcel = self.keep(Head { seq, ack, window, wire_len, flow, len, flags, marks });
+        let marks =
+            if ends::opens(from) { FORWARD } else { 0 } | if plain { 0 } else { OPTIONS } | ecn.bits() << ECN_AT;
+        let connection = ends::connection(from);
+        let parcel = self.keep(Head { seq, ack, window, wire_len, connection, len, flags, marks });
         if !plain {
-            self.keep_options(parcel.slot as usize, Options { syn, timestamps, sack });
+            self.keep_options(parcel.slot() as usize, Options { syn, timestamps, sack });
         }
         parcel
     }
@@ -168,8 +202,10 @@ impl Store {
                 self.heads.len() as u32 - 1
             }
         };
-        let to = EndId(2 * head.flow + (head.marks & FORWARD) as u32);
-        Parcel { slot, to, wire_len: head.wire_len }
+        let EndId(opener) = ends::opener(head.connection);
+        let to = EndId(opener + u32::from(head.marks & FORWARD));
+        let place = if head.marks & ECN != 0 { slot | ECT } else { slot };
+        Parcel { place, to, wire_len: head.wire_len }
     }
 
     fn keep_options(&mut self, slot: usize, options: Options) {
@@ -181,16 +217,16 @@ impl Store {
 
     /// The packet of a parcel.
     pub(crate) fn get(&self, parcel: Parcel) -> Packet {
-        let Head { seq, wire_len, flow, marks, .. } = self.heads[parcel.slot as usize];
+        let Head { seq, wire_len, connection, marks, .. } = self.heads[parcel.slot() as usize];
         let body = if marks & DATAGRAM != 0 { Body::Udp(seq) } else { Body::Tcp(self.segment(parcel)) };
-        Packet { flow, forward: marks & FORWARD != 0, wire_len, body }
+        Packet { connection, forward: marks & FORWARD != 0, wire_len, body }
     }
 
     /// The segment of a parcel, if it is a sound one without options.
     #[inline(always)]
     pub(crate) fn plain_segment(&self, parcel: Parcel) -> Option<Segment> {
-        let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
-        if marks & (OPTIONS | DATAGRAM | CORRUPT) != 0 {
+        let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot() as usize];
+        if marks & (OPTIONS | DATAGRAM | CORRUPT | ECN) != 0 {
             return None;
         }
         Some(Segment { seq, ack, window, len, ..Segment::new(flags) })
@@ -199,56 +235,61 @@ impl Store {
     /// The segment of a parcel.
     #[inline(always)]
     pub(crate) fn segment(&self, parcel: Parcel) -> Segment {
-        let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot as usize];
+        let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot() as usize];
         let Options { syn, timestamps, sack } = match marks & OPTIONS {
             0 => Options::default(),
-            _ => self.options[parcel.slot as usize],
+            _ => self.options[parcel.slot() as usize],
         };
-        Segment { seq, ack, window, len, flags, syn, timestamps, sack }
+        Segment { seq, ack, window, len, flags, ecn: Ecn::from_bits(marks >> ECN_AT), syn, timestamps, sack }
     }
 
     /// When the datagram of a parcel was sent.
     pub(crate) fn departure(&self, parcel: Parcel) -> Time {
-        Time::from_ticks(self.heads[parcel.slot as usize].ack)
+        Time::from_ticks(self.heads[parcel.slot() as usize].ack)
     }
 
     /// True if a parcel is a bare ACK.
     pub(crate) fn is_bare_ack(&self, parcel: Parcel) -> bool {
-        let Head { len, flags, marks, .. } = self.heads[parcel.slot as usize];
+        let Head { len, flags, marks, .. } = self.heads[parcel.slot() as usize];
         marks & DATAGRAM == 0 && len == 0 && flags == Flags::ACK
     }
 
     /// The acknowledgement number of a bare ACK without SACK blocks, modulo 2^32.
     pub(crate) fn acknowledges(&self, parcel: Parcel) -> Option<u32> {
-        let Head { ack, marks, .. } = self.heads[parcel.slot as usize];
-        let has_blocks = marks & OPTIONS != 0 && !self.options[parcel.slot as usize].sack.is_empty();
+        let Head { ack, marks, .. } = self.heads[parcel.slot() as usize];
+        let has_blocks = marks & OPTIONS != 0 && !self.options[parcel.slot() as usize].sack.is_empty();
         (self.is_bare_ack(parcel) && !has_blocks).then_some(ack as u32)
     }
 
     /// A second parcel with the same packet.
     pub(crate) fn copy(&mut self, parcel: Parcel) -> Parcel {
-        let slot = parcel.slot as usize;
+        let slot = parcel.slot() as usize;
         let copy = self.keep(self.heads[slot]);
         if self.heads[slot].marks & OPTIONS != 0 {
-            self.keep_options(copy.slot as usize, self.options[slot]);
+            self.keep_options(copy.slot() as usize, self.options[slot]);
         }
-        Parcel { to: parcel.to, ..copy }
+        copy.redirected(parcel.to, copy.wire_len)
+    }
+
+    /// A queue has marked the packet (RFC 3168 §5).
+    pub(crate) fn mark(&mut self, parcel: Parcel) {
+        self.heads[parcel.slot() as usize].marks |= Ecn::Ce.bits() << ECN_AT;
     }
 
     /// A bit of the packet is flipped.
     pub(crate) fn corrupt(&mut self, parcel: Parcel) {
-        self.heads[parcel.slot as usize].marks |= CORRUPT;
+        self.heads[parcel.slot() as usize].marks |= CORRUPT;
     }
 
     /// True if the checksum of the packet is wrong.
     pub(crate) fn is_corrupt(&self, parcel: Parcel) -> bool {
-        self.heads[parcel.slot as usize].marks & CORRUPT != 0
+        self.heads[parcel.slot() as usize].marks & CORRUPT != 0
     }
 
     /// The packet has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        self.free.push_back(parcel.slot);
+        self.free.push_back(parcel.slot());
     }
 }
 
@@ -279,22 +320,30 @@ mod tests {
         sack.push(100, 200, 300);
         let mut plain = Segment::new(Flags::ACK | Flags::PSH);
         (plain.seq, plain.ack, plain.window, plain.len) = (1, 100, 65535, 1460);
+        let marked = Segment { ecn: Ecn::Ect0, ..plain };
         let rich = Segment { timestamps: Some(Timestamps { value: 1, echo: 2 }), sack, ..plain };
         let mut syn = Segment::new(Flags::SYN);
         syn.syn = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true };
-        let bodies = [Body::Tcp(plain), Body::Tcp(rich), Body::Udp(7), Body::Tcp(syn), Body::Tcp(plain)];
+        let bodies = [Body::Tcp(plain), Body::Tcp(rich), Body::Udp(7), Body::Tcp(syn), Body::Tcp(marked)];
         let mut store = Store::default();
         for round in 0..3 {
             let forward = |body: &Body| round != 1 || matches!(body, Body::Udp(_));
-            let packets =
-                bodies.map(|body| Packet { flow: round, forward: forward(&body), wire_len: 40 + round, body });
+            let packets = bodies.map(|body| Packet {
+                connection: ConnectionId(round),
+                forward: forward(&body),
+                wire_len: 40 + round,
+                body,
+            });
             let parcels = packets.each_ref().map(|packet| match &packet.body {
-                Body::Udp(number) => store.put_datagram(packet.flow, packet.wire_len, *number, Time::ZERO),
-                Body::Tcp(segment) => store.put_segment(packet.flow, packet.forward, packet.wire_len, segment),
+                Body::Udp(number) => store.put_datagram(packet.connection, packet.wire_len, *number, Time::ZERO),
+                Body::Tcp(segment) => store.put_segment(packet.from(), packet.wire_len, segment),
             });
             assert_eq!(parcels.map(|parcel| store.get(parcel)), packets);
-            // Two ends per flow: first that of `from`, then that of `to`.
-            assert_eq!(parcels.map(|parcel| parcel.to.0), packets.map(|p| 2 * p.flow + p.forward as u32));
+            assert_eq!(parcels.map(|parcel| parcel.from()), packets.each_ref().map(Packet::from));
+            assert_eq!(parcels.map(|parcel| parcel.is_ect()), [false, false, false, false, true]);
+            assert_eq!((store.plain_segment(parcels[0]), store.plain_segment(parcels[4])), (Some(plain), None));
+            store.mark(parcels[4]);
+            assert_eq!(store.segment(parcels[4]), Segment { ecn: Ecn::Ce, ..plain });
             // Given back in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {
                 store.release(parcels[n]);

@@ -7,7 +7,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{FlowSpec, Scenario, Workload};
+use bentpipe_study::scenario::{FlowId, FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::Unreachable;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
@@ -99,7 +99,7 @@ pub fn run_with<O: Observer>(
         seed,
         end,
         timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(is_finite),
-        flows: (0..scenario.flows.len()).map(|n| world.flow_result(n)).collect(),
+        flows: FlowId::first(scenario.flows.len()).map(|flow| world.flow_result(flow)).collect(),
         links: books.links,
         layers: world.layer_stats(),
         in_flight: books.in_flight,

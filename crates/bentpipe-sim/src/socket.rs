@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use bentpipe_engine::gateway::{CONNECTION, MAX_UNSENT, MIN_UNSENT};
 use bentpipe_engine::mux::{Route, StreamId};
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Abort, Connection, Input, Output, Role, Segment, TcpConfig, TcpStats};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
+use crate::ends;
 use crate::packet::{self, Parcel, Store};
 
 /// Bytes that the kernel keeps for its peer: tcp_wmem[2] of Linux.
@@ -36,13 +39,12 @@ pub(crate) struct Outcome {
 #[derive(Clone, Debug)]
 pub(crate) struct Socket {
     connection: Connection,
-    /// Number of the connection, and whether this end opens it.
-    leg: u32,
-    active: bool,
+    /// Its own end.
+    end: EndId,
     /// The box that it belongs to.
     pub(crate) side: usize,
     /// The socket of the other box for the same flow.
-    pub(crate) partner: usize,
+    pub(crate) partner: EndId,
     /// Whose connection it is.
     pub(crate) route: Route,
     /// Its stream, while it has one.
@@ -68,18 +70,18 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// One end of connection `leg`; `partner` is the end of the other box. A passive one listens.
-    pub(crate) fn new(config: TcpConfig, role: Role, leg: u32, side: usize, partner: usize, route: Route) -> Self {
+    /// The socket at an end; `partner` is the end of the other box. One that does not open its connection listens.
+    pub(crate) fn new(config: TcpConfig, end: EndId, side: usize, partner: EndId, route: Route) -> Self {
+        let role = if ends::opens(end) { Role::Active } else { Role::Passive };
         let mut connection = Connection::new(Arc::new(config), role);
         // The gateway's sockets have TCP_NODELAY.
         connection.set_nagle(false);
         if role == Role::Passive {
-            connection.handle(&mut Context::silent(bentpipe_engine::units::Time::ZERO), Input::Open);
+            connection.handle(&mut Context::silent(Time::ZERO), Input::Open);
         }
         Socket {
             connection,
-            leg,
-            active: role == Role::Active,
+            end,
             side,
             partner,
             route,
@@ -104,7 +106,7 @@ impl Socket {
 
     /// True if it opens its connection.
     pub(crate) fn is_active(&self) -> bool {
-        self.active
+        ends::opens(self.end)
     }
 
     pub(crate) fn stats(&self) -> TcpStats {
@@ -167,7 +169,7 @@ impl Socket {
             match self.connection.poll(cx) {
                 Step::Do(Output::Transmit(segment)) => {
                     let length = packet::wire_len(&segment, false);
-                    return Step::Do(packets.put_segment(self.leg, self.active, length, &segment));
+                    return Step::Do(packets.put_segment(self.end, length, &segment));
                 }
                 Step::Do(Output::Connected) => self.is_connected = true,
                 Step::Do(Output::Readable(total)) => self.readable = total,

@@ -8,7 +8,9 @@ use bentpipe_engine::spoof::{Input, Output, Spoofer};
 use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe, Step};
+use bentpipe_study::scenario::ConnectionId;
 
+use crate::ends;
 use crate::packet::{self, IPV4_HEADER, Parcel, Store, TCP_HEADER};
 
 /// The buffer of a gateway, in bytes of payload.
@@ -19,7 +21,7 @@ pub(crate) struct Buffer {
     /// True if each end has an equal part of it.
     in_parts: bool,
     /// The ends that share it.
-    pub(crate) ends: Vec<usize>,
+    pub(crate) ends: Vec<EndId>,
 }
 
 impl Buffer {
@@ -39,26 +41,32 @@ impl Buffer {
 pub(crate) struct SpoofEnd {
     spoofer: Spoofer,
     pub(crate) buffer: Rc<RefCell<Buffer>>,
-    flow: u32,
+    connection: ConnectionId,
     /// The destination of the forwarded data.
-    sink: u32,
+    pub(crate) sink: EndId,
     ns2_lengths: bool,
     opened: bool,
     sent_on: u64,
 }
 
 impl SpoofEnd {
-    pub(crate) fn new(config: TcpConfig, flow: u32, sink: u32, buffer: Rc<RefCell<Buffer>>, acks_only: bool) -> Self {
+    pub(crate) fn new(
+        config: TcpConfig,
+        connection: ConnectionId,
+        sink: EndId,
+        buffer: Rc<RefCell<Buffer>>,
+        acks_only: bool,
+    ) -> Self {
         let ns2_lengths = config.shortcuts.ns2_lengths;
         let spoofer = Spoofer::new(config);
         let spoofer = if acks_only { spoofer.with_acks_only() } else { spoofer };
-        SpoofEnd { spoofer, buffer, flow, sink, ns2_lengths, opened: false, sent_on: 0 }
+        SpoofEnd { spoofer, buffer, connection, sink, ns2_lengths, opened: false, sent_on: 0 }
     }
 
     /// The connection of this end: the last leg of a split flow.
-    pub(crate) fn joins(&mut self, connection: u32) {
-        let (before, now) = (2 * self.flow as usize + 1, 2 * connection as usize + 1);
-        self.flow = connection;
+    pub(crate) fn joins(&mut self, connection: ConnectionId) {
+        let (before, now) = (ends::listener(self.connection), ends::listener(connection));
+        self.connection = connection;
         for end in self.buffer.borrow_mut().ends.iter_mut().filter(|end| **end == before) {
             *end = now;
         }
@@ -93,12 +101,12 @@ impl SpoofEnd {
             match self.spoofer.poll(cx) {
                 Step::Do(Output::Transmit(segment)) => {
                     let wire_len = packet::wire_len(&segment, self.ns2_lengths);
-                    return Step::Do(packets.put_segment(self.flow, false, wire_len, &segment));
+                    return Step::Do(packets.put_segment(ends::listener(self.connection), wire_len, &segment));
                 }
                 Step::Do(Output::Forward(bytes)) => {
-                    let parcel = packets.put_datagram(self.flow, bytes + HEADERS, self.sent_on, cx.now);
+                    let parcel = packets.put_datagram(self.connection, bytes + HEADERS, self.sent_on, cx.now);
                     self.sent_on += 1;
-                    return Step::Do(Parcel::new(parcel.slot, EndId(self.sink), bytes + HEADERS));
+                    return Step::Do(parcel.redirected(self.sink, bytes + HEADERS));
                 }
                 // The spoofer counts them.
                 Step::Do(Output::Dropped(_)) => {}
@@ -126,14 +134,16 @@ pub(crate) const HEADERS: u32 = IPV4_HEADER + TCP_HEADER;
 pub(crate) struct Sink {
     /// Bytes of payload.
     pub(crate) received: u64,
+    /// The gateway's end of the flow.
+    pub(crate) spoofer: EndId,
     expected: u64,
     pub(crate) received_at: Option<Time>,
 }
 
 impl Sink {
-    /// A sink that expects this many bytes.
-    pub(crate) fn new(expected: u64) -> Self {
-        Sink { received: 0, expected, received_at: None }
+    /// A sink that expects this many bytes from a gateway's end.
+    pub(crate) fn new(expected: u64, spoofer: EndId) -> Self {
+        Sink { received: 0, spoofer, expected, received_at: None }
     }
 
     pub(crate) fn take(&mut self, now: Time, wire_len: u32) {

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::UdpFlow;
+use bentpipe_study::scenario::{ConnectionId, UdpFlow};
 
 use crate::delays::Delays;
 use crate::pacer::Pacer;
@@ -19,7 +19,7 @@ pub(crate) struct UdpSink {
 /// Datagrams at a constant rate, or on and off.
 #[derive(Clone, Debug)]
 pub(crate) struct UdpSource {
-    flow: u32,
+    connection: ConnectionId,
     packet: u32,
     pacer: Pacer,
     stop: Time,
@@ -27,9 +27,9 @@ pub(crate) struct UdpSource {
 }
 
 impl UdpSource {
-    pub(crate) fn new(config: &UdpFlow, flow: u32, start: Time, seed: u64, name: &str) -> Self {
+    pub(crate) fn new(config: &UdpFlow, connection: ConnectionId, start: Time, seed: u64, name: &str) -> Self {
         UdpSource {
-            flow,
+            connection,
             packet: config.packet,
             pacer: Pacer::new(config.rate, config.pattern, start, seed, name),
             stop: config.stop.map_or(Time::NEVER, |span| Time::ZERO + span),
@@ -49,7 +49,7 @@ impl UdpSource {
         if next > now {
             return Step::Wait(Some(next));
         }
-        let parcel = packets.put_datagram(self.flow, self.packet, self.sent, now);
+        let parcel = packets.put_datagram(self.connection, self.packet, self.sent, now);
         self.sent += 1;
         self.pacer.sent(self.packet);
         Step::Do(parcel)

@@ -1,8 +1,7 @@
 //! The state of a run: links and ends of flows, their paths, and the next event.
 
 use bentpipe_engine::link::{Altered, Wire};
-use bentpipe_engine::network::{Age, Books, Due, Hop, Network, Tournament};
-use bentpipe_engine::probe::Who;
+use bentpipe_engine::network::{Age, Books, Due, EndId, Hop, Network, Tournament};
 use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Step};
@@ -10,6 +9,7 @@ use bentpipe_engine::{Context, Step};
 use crate::boxes::Boxes;
 use crate::ended::Ended;
 use crate::endpoint::{Endpoint, TcpEnd};
+use crate::ends;
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{Observer, Watching};
@@ -67,8 +67,16 @@ impl EndState {
     }
 }
 
-/// Links, ends and agenda of one run. Components are numbered, links first; the two ends of connection n are 2n and
-/// 2n + 1. A flow's connection has the flow's number; the further legs of split flows come after all flows.
+/// The world's state of a flow.
+#[derive(Clone, Copy, Debug)]
+struct FlowState {
+    start: Time,
+    /// The end at which its data arrives.
+    goal: EndId,
+}
+
+/// Links, ends and agenda of one run. Components are numbered, links first, then ends ([`ends`]). A flow's connection has
+/// the flow's number; the further legs of split flows come after all flows.
 #[derive(Debug)]
 pub(crate) struct World {
     network: Network<Parcel>,
@@ -82,23 +90,18 @@ pub(crate) struct World {
     /// Memory of former ends, for the next ones.
     #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
     spare: Vec<Box<TcpEnd>>,
-    /// By spoofed flow: its end at the gateway.
-    spoofers: Vec<usize>,
     /// The ends from here to those of layers are the destinations of spoofed flows.
-    first_sink: usize,
-    /// Number of ends that belong to flows.
-    flow_ends: usize,
+    first_sink: EndId,
+    /// The ends from here on are those of link layers.
+    first_layer_end: EndId,
     frames: Frames,
     /// By end: the header fields of packets to it for link layers; empty without layers.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
     /// Boxes of gateways with two of them, and the first end of their tunnels.
     boxes: Boxes,
-    first_tunnel: usize,
-    /// When each flow starts.
-    starts: Vec<Time>,
-    /// The end at which each flow arrives.
-    goals: Vec<u32>,
+    first_tunnel: EndId,
+    flows: Vec<FlowState>,
     /// The agenda of ends; in the order of events they follow the network's components.
     agenda: Tournament,
     timers: Timers,
@@ -153,7 +156,7 @@ impl World {
             self.arrive(due.component(), observer);
             return true;
         }
-        let n = due.component() - self.network.components();
+        let n = EndId::from(due.component() - self.network.components());
         let due = self.due_of_end(n);
         if due.at() > time {
             // A postponed timer: nothing happens now, so the current time does not change.
@@ -169,7 +172,7 @@ impl World {
     #[inline]
     fn arrive<O: Observer>(&mut self, component: usize, observer: &mut O) {
         loop {
-            let mut watch = Watching::new(observer, &self.packets, self.flow_ends);
+            let mut watch = Watching::new(observer, &self.packets, self.first_layer_end);
             let Some((parcel, fate)) = self.network.take(self.now, &mut watch, component) else { return };
             let altered = self.network.altered();
             if altered != Altered::NOT
@@ -179,7 +182,7 @@ impl World {
                 return;
             }
             match fate {
-                Ok(Hop::Arrived) => self.deliver(parcel.to.index(), parcel, observer),
+                Ok(Hop::Arrived) => self.deliver(parcel.to, parcel, observer),
                 Ok(hop) => self.go(hop, parcel, observer),
                 Err(_) => self.lose(parcel, observer),
             }
@@ -189,10 +192,13 @@ impl World {
         }
     }
 
-    /// Moves a packet that a link has altered: twice, or with a wrong bit, which the checksum of its destination finds. A frame
-    /// of a link layer with a wrong bit is lost at the end of its link.
+    /// Moves a packet that a link has altered: twice, marked, or with a wrong bit, which the checksum of its destination finds. A frame
+    /// of a link layer with a wrong bit is lost at the end of its link. Frames are not marked.
     #[cold]
     fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, parcel: Parcel, observer: &mut O) {
+        if altered.marked {
+            self.packets.mark(parcel);
+        }
         let copy = altered.twice.then(|| self.copy(parcel));
         for parcel in std::iter::once(parcel).chain(copy) {
             if !altered.corrupt {
@@ -209,7 +215,7 @@ impl World {
     /// Moves a packet to its next hop.
     #[inline]
     fn go<O: Observer>(&mut self, hop: Hop, parcel: Parcel, observer: &mut O) {
-        let mut watch = Watching::new(observer, &self.packets, self.flow_ends);
+        let mut watch = Watching::new(observer, &self.packets, self.first_layer_end);
         match hop {
             Hop::Link(link) => {
                 let (now, age) = (self.now, self.age);
@@ -218,19 +224,19 @@ impl World {
                 }
             }
             Hop::Station(station) => self.network.enter(self.now, &mut watch, station, parcel),
-            Hop::Layer { end, .. } => self.enter_layer(end.index(), parcel, observer),
-            Hop::Arrived => self.deliver(parcel.to.index(), parcel, observer),
+            Hop::Layer { end, .. } => self.enter_layer(end, parcel, observer),
+            Hop::Arrived => self.deliver(parcel.to, parcel, observer),
         }
     }
 
     #[inline(always)]
-    fn deliver<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
-        if let Endpoint::Tcp(tcp) = &mut self.ends[to].kind
+    fn deliver<O: Observer>(&mut self, to: EndId, parcel: Parcel, observer: &mut O) {
+        if let Endpoint::Tcp(tcp) = &mut self.ends[to.index()].kind
             && let Some(segment) = self.packets.plain_segment(parcel)
         {
             // Its slot is reused first, because it is in the cache.
             self.packets.release(parcel);
-            let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+            let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
             tcp.take_segment(&mut cx, segment);
             self.run_end(to, observer);
         } else {
@@ -240,11 +246,11 @@ impl World {
 
     /// Delivers to an end that is not a connection, or a segment with options.
     #[inline(never)]
-    fn deliver_elsewhere<O: Observer>(&mut self, to: usize, parcel: Parcel, observer: &mut O) {
+    fn deliver_elsewhere<O: Observer>(&mut self, to: EndId, parcel: Parcel, observer: &mut O) {
         if !self.is_frame(parcel) && self.packets.is_corrupt(parcel) {
             return self.packets.release(parcel);
         }
-        match &mut self.ends[to].kind {
+        match &mut self.ends[to.index()].kind {
             Endpoint::UdpSink(sink) => {
                 sink.bytes += parcel.wire_len() as u64;
                 sink.delays.record(self.now.saturating_since(self.packets.departure(parcel)));
@@ -252,18 +258,18 @@ impl World {
             &mut Endpoint::Port { gateway, leg } => {
                 let segment = self.packets.segment(parcel);
                 let gateway = &mut self.gateways[gateway as usize];
-                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
                 gateway.take(&mut cx, leg, segment);
                 let slot = gateway.slot();
                 self.run_end(slot, observer);
             }
             Endpoint::Socket(socket) => {
-                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
                 socket.take(&mut cx, self.packets.segment(parcel));
                 self.run_socket(to, observer);
             }
             Endpoint::Tcp(tcp) => {
-                let mut cx = Context { now: self.now, who: Who(to as u32), probe: &mut *observer };
+                let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
                 tcp.take_segment(&mut cx, self.packets.segment(parcel));
                 self.run_end(to, observer);
             }
@@ -276,7 +282,7 @@ impl World {
             Endpoint::Spoofer(_) => self.reach_spoofer(to, parcel, observer),
             Endpoint::Sink(sink) => {
                 sink.take(self.now, parcel.wire_len());
-                if !self.ends[to].is_done {
+                if !self.ends[to.index()].is_done {
                     self.note_done(to);
                 }
             }
@@ -286,16 +292,16 @@ impl World {
     }
 
     /// Polls an end until it waits. TCP ends have a separate loop, so that their segments stay in registers.
-    fn run_end<O: Observer>(&mut self, n: usize, observer: &mut O) {
-        while let EndState { kind: Endpoint::Tcp(tcp), first_hop, .. } = &mut self.ends[n]
+    fn run_end<O: Observer>(&mut self, n: EndId, observer: &mut O) {
+        while let EndState { kind: Endpoint::Tcp(tcp), first_hop, .. } = &mut self.ends[n.index()]
             && tcp.is_tcp()
         {
-            let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
+            let mut cx = Context { now: self.now, who: ends::who(n), probe: &mut *observer };
             let (now, age, hop) = (self.now, self.age, *first_hop);
             let elsewhere = loop {
                 match (tcp.poll(&mut cx, &mut self.packets), hop) {
                     (Step::Do(parcel), Hop::Link(link)) => {
-                        let mut watch = Watching::new(&mut *cx.probe, &self.packets, self.flow_ends);
+                        let mut watch = Watching::new(&mut *cx.probe, &self.packets, self.first_layer_end);
                         if self.network.offer(now, || age.begun(now), &mut watch, link, parcel).is_err() {
                             self.packets.release(parcel);
                         }
@@ -303,7 +309,7 @@ impl World {
                     (Step::Do(parcel), _) => break parcel,
                     (Step::Wait(until), _) => {
                         let is_done = tcp.is_done();
-                        if is_done && !self.ends[n].is_done {
+                        if is_done && !self.ends[n.index()].is_done {
                             self.note_done(n);
                         }
                         if is_done && until.is_none() && !O::WATCHES {
@@ -320,15 +326,15 @@ impl World {
 
     /// The same for an end of another kind.
     #[inline(never)]
-    fn run_other<O: Observer>(&mut self, n: usize, observer: &mut O) {
+    fn run_other<O: Observer>(&mut self, n: EndId, observer: &mut O) {
         loop {
-            let mut cx = Context { now: self.now, who: Who(n as u32), probe: &mut *observer };
-            let step = match &mut self.ends[n].kind {
+            let mut cx = Context { now: self.now, who: ends::who(n), probe: &mut *observer };
+            let step = match &mut self.ends[n.index()].kind {
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
                 &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
                 Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
                 Endpoint::Tcp(stp) => stp.poll_stp(&mut cx, &mut self.packets),
-                Endpoint::Late { .. } if lifetimes::is_active(n) => {
+                Endpoint::Late { .. } if ends::opens(n) => {
                     self.make(n);
                     return self.run_end(n, observer);
                 }
@@ -343,7 +349,7 @@ impl World {
                 Step::Wait(until) => break self.wait(n, until),
             }
         }
-        if !self.ends[n].is_done {
+        if !self.ends[n.index()].is_done {
             self.note_done(n);
         }
     }
@@ -351,28 +357,28 @@ impl World {
     /// Sends an end's packet to its first hop.
     #[inline(always)]
     fn send<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
-        self.go(self.ends[self.leaves_by(parcel)].first_hop, parcel, observer);
+        self.go(self.ends[self.leaves_by(parcel).index()].first_hop, parcel, observer);
     }
 
     /// The position of an end's timer in the order of events.
     #[inline(always)]
-    fn due_of_end(&self, n: usize) -> Due {
-        let EndState { until, begun, .. } = self.ends[n];
-        if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n) }
+    fn due_of_end(&self, n: EndId) -> Due {
+        let EndState { until, begun, .. } = self.ends[n.index()];
+        if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n.index()) }
     }
 
     #[inline(always)]
-    fn put_on_agenda(&mut self, n: usize, due: Due) {
-        self.agenda.set(n, due);
-        self.ends[n].on_agenda = due.at();
+    fn put_on_agenda(&mut self, n: EndId, due: Due) {
+        self.agenda.set(n.index(), due);
+        self.ends[n.index()].on_agenda = due.at();
     }
 
     /// Stores the timer of an end with its scheduling time, so that a lazy agenda orders simultaneous events like a
     /// literal one.
     #[inline(always)]
-    fn wait(&mut self, n: usize, until: Option<Time>) {
+    fn wait(&mut self, n: EndId, until: Option<Time>) {
         let until = until.unwrap_or(Time::NEVER);
-        let state = &mut self.ends[n];
+        let state = &mut self.ends[n.index()];
         if until != state.until {
             (state.until, state.begun) = (until, self.now);
         }
@@ -384,8 +390,8 @@ impl World {
     }
 
     #[inline(never)]
-    fn plan(&mut self, n: usize) {
-        let (due, planned) = (self.due_of_end(n), self.agenda.due(n));
+    fn plan(&mut self, n: EndId) {
+        let (due, planned) = (self.due_of_end(n), self.agenda.due(n.index()));
         let keep = self.timers == Timers::Lazy && planned.at() > self.now && planned <= due;
         if !keep && planned != due {
             self.put_on_agenda(n, due);
@@ -393,8 +399,8 @@ impl World {
     }
 
     #[inline(always)]
-    fn note_done(&mut self, n: usize) {
-        let done = match &self.ends[n].kind {
+    fn note_done(&mut self, n: EndId) {
+        let done = match &self.ends[n.index()].kind {
             Endpoint::Tcp(tcp) if tcp.is_done() => {
                 tcp.leave();
                 true
@@ -403,7 +409,7 @@ impl World {
             _ => false,
         };
         if done {
-            self.ends[n].is_done = true;
+            self.ends[n.index()].is_done = true;
             self.busy -= 1;
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`scenario`] is the language of experiments, [`topology`] finds paths; [`limit`] computes physical
 //! bounds and [`model`] the literature's predictions; [`trace`] writes events, [`stats`] computes statistics of
-//! samples, [`report`] writes the results; [`output`] is the files of both.
+//! samples, [`report`] writes the results; [`table`] and [`output`] are the files of all of them.
 #![forbid(unsafe_code)]
 
 pub mod drawing;
@@ -13,6 +13,8 @@ pub mod output;
 pub mod report;
 pub mod scenario;
 pub mod stats;
+#[cfg(feature = "files")]
+pub mod table;
 pub mod topology;
 #[cfg(feature = "files")]
 pub mod trace;

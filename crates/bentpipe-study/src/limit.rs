@@ -19,6 +19,7 @@
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
@@ -64,7 +65,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         FlowKind::Udp(_) => return Ok(None),
     };
     let best: Vec<LinkConfig> = scenario.links.iter().map(|link| link.config.at_best()).collect();
-    let links = |path: &[usize]| path.iter().map(|&index| &best[index]).collect::<Vec<_>>();
+    let links = |path: &[LinkId]| path.iter().map(|link| &best[link.index()]).collect::<Vec<_>>();
     let mut legs = Vec::new();
     let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
     if through_a_tunnel(flow) {
@@ -114,7 +115,7 @@ fn opened<'s>(
     else {
         return Ok(opened);
     };
-    let links = |path: Vec<usize>| path.into_iter().map(|link| &best[link]).collect();
+    let links = |path: topology::Path| path.into_iter().map(|link| &best[link.index()]).collect();
     let there = topology::up_to(scenario, leg.forward_path(scenario)?, spoof.at, leg.from);
     let back = topology::from_on(scenario, leg.return_path(scenario)?, spoof.at, leg.from);
     if let (Some(there), Some(back)) = (there, back) {

@@ -155,6 +155,21 @@ impl OutputFile {
         finished.map_err(|error| named(&self.path, error))
     }
 
+    /// As [`OutputFile::finish`]; returns when the file and its name are on the disk. Only a regular file can be kept so.
+    ///
+    /// # Errors
+    /// As [`OutputFile::finish`]; also if the system cannot say that the file is on the disk.
+    pub fn finish_on_disk(mut self) -> io::Result<()> {
+        let path = self.path.clone();
+        if let Sink::Part(file) = &mut self.sink {
+            let kept = file.flush().and_then(|()| file.get_ref().as_file().sync_all());
+            kept.map_err(|error| named(&path, error))?;
+            self.finish()?;
+            return File::open(folder(&path)).and_then(|folder| folder.sync_all()).map_err(|error| named(&path, error));
+        }
+        self.finish()
+    }
+
     fn sink(&mut self) -> &mut dyn Write {
         match &mut self.sink {
             Sink::Part(file) => file,

@@ -4,9 +4,10 @@ use std::fmt;
 
 use bentpipe_engine::atm::cell;
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
-use crate::scenario::model::{FlowKind, FlowSpec, LinkSpec, Scenario, Split};
+use crate::scenario::model::{FlowId, FlowKind, FlowSpec, LinkSpec, NodeId, Scenario, Split};
 
 /// No links lead from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,27 +26,27 @@ impl fmt::Display for Unreachable {
 
 impl std::error::Error for Unreachable {}
 
-/// Links in the order in which packets pass them, as indices into [`Scenario::links`].
-pub type Path = Vec<usize>;
+/// Links in the order in which packets pass them.
+pub type Path = Vec<LinkId>;
 
 /// The path with the fewest links; among those the one with the least delay; among those the one whose links come
 /// first.
 ///
 /// # Errors
 /// Fails if there is no path.
-pub fn path(scenario: &Scenario, from: usize, to: usize) -> Result<Path, Unreachable> {
+pub fn path(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Path, Unreachable> {
     let distance = distances(scenario, to);
     let unreachable = || Unreachable {
-        from: scenario.nodes.get(from).cloned().unwrap_or_default(),
-        to: scenario.nodes.get(to).cloned().unwrap_or_default(),
+        from: scenario.nodes.get(from.index()).cloned().unwrap_or_default(),
+        to: scenario.nodes.get(to.index()).cloned().unwrap_or_default(),
     };
     let mut at = from;
     let mut path = Path::new();
     while at != to {
-        let here = distance.get(at).copied().flatten().ok_or_else(unreachable)?;
+        let here = distance.get(at.index()).copied().flatten().ok_or_else(unreachable)?;
         let next = scenario.links.iter().position(|link| link.from == at && through(link, &distance) == Some(here));
         let next = next.expect("a node with a distance has a link that the distance comes from");
-        path.push(next);
+        path.push(LinkId::from(next));
         at = scenario.links[next].to;
     }
     Ok(path)
@@ -56,20 +57,20 @@ type Distance = (usize, u64);
 
 /// The distance over a link.
 fn through(link: &LinkSpec, distance: &[Option<Distance>]) -> Option<Distance> {
-    let (hops, delay) = distance.get(link.to).copied().flatten()?;
+    let (hops, delay) = distance.get(link.to.index()).copied().flatten()?;
     Some((hops + 1, delay.saturating_add(link.config.delay.as_nanos())))
 }
 
 /// The distance of each node to `to` (Bellman and Ford: scenarios have a handful of links).
-fn distances(scenario: &Scenario, to: usize) -> Vec<Option<Distance>> {
+fn distances(scenario: &Scenario, to: NodeId) -> Vec<Option<Distance>> {
     let mut distance = vec![None; scenario.nodes.len()];
-    let Some(goal) = distance.get_mut(to) else { return distance };
+    let Some(goal) = distance.get_mut(to.index()) else { return distance };
     *goal = Some((0, 0));
     loop {
         let mut changed = false;
         for link in &scenario.links {
             if let Some(candidate) = through(link, &distance)
-                && let Some(known) = distance.get_mut(link.from)
+                && let Some(known) = distance.get_mut(link.from.index())
                 && known.is_none_or(|known| candidate < known)
             {
                 *known = Some(candidate);
@@ -90,13 +91,13 @@ pub fn flow_paths(scenario: &Scenario, flow: &FlowSpec) -> Result<(Path, Path), 
     Ok((forward_path(scenario, flow)?, return_path(scenario, flow)?))
 }
 
-/// One connection: a whole flow, or one leg of a split flow.
+/// A connection between two nodes: a whole flow, or one leg of a split flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg<'s> {
-    /// Index of the node that opens it.
-    pub from: usize,
-    /// Index of the node at the other end.
-    pub to: usize,
+    /// The node that opens it.
+    pub from: NodeId,
+    /// The node at the other end.
+    pub to: NodeId,
     route: Option<&'s Path>,
     return_route: Option<&'s Path>,
 }
@@ -133,7 +134,7 @@ pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
 }
 
 /// The links before a leg that a gateway's tunnel takes, in the direction of the flow and back.
-fn between(flow: &FlowSpec, leg: usize) -> Option<[usize; 2]> {
+fn between(flow: &FlowSpec, leg: usize) -> Option<[LinkId; 2]> {
     splits(flow).get(leg.checked_sub(1)?)?.through.map(|through| through.over)
 }
 
@@ -149,13 +150,26 @@ fn first_leg(flow: &FlowSpec) -> Leg<'_> {
     Leg { from: flow.from, to, route: flow.route.as_ref(), return_route: flow.return_route.as_ref() }
 }
 
-/// The connections of a scenario by number: first the flows' first legs, with the flows' numbers, then the further
-/// legs, flow by flow. Each with the number of its flow and of its leg there.
-pub fn connections(scenario: &Scenario) -> Vec<(usize, usize, Leg<'_>)> {
-    let first = scenario.flows.iter().enumerate().map(|(flow, spec)| (flow, 0, first_leg(spec)));
-    let split = scenario.flows.iter().enumerate().filter(|(_, spec)| !splits(spec).is_empty());
-    let later =
-        split.flat_map(|(flow, spec)| legs(spec).into_iter().enumerate().skip(1).map(move |(n, leg)| (flow, n, leg)));
+/// A connection of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Connection<'s> {
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// The number of its leg in the flow, from 0.
+    pub number: usize,
+    /// Its ends and explicit routes.
+    pub leg: Leg<'s>,
+}
+
+/// The connections of a scenario, by [`ConnectionId`](crate::scenario::ConnectionId): first the flows' first legs, with the
+/// flows' numbers, then the further legs, flow by flow.
+pub fn connections(scenario: &Scenario) -> Vec<Connection<'_>> {
+    let flows = || scenario.flows.iter().enumerate().map(|(n, spec)| (FlowId::from(n), spec));
+    let first = flows().map(|(flow, spec)| Connection { flow, number: 0, leg: first_leg(spec) });
+    let split = flows().filter(|(_, spec)| !splits(spec).is_empty());
+    let later = split.flat_map(|(flow, spec)| {
+        legs(spec).into_iter().enumerate().skip(1).map(move |(number, leg)| Connection { flow, number, leg })
+    });
     first.chain(later).collect()
 }
 
@@ -185,16 +199,15 @@ pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreach
     Ok(path)
 }
 
-/// The link with the longest delay of a path, the first of several; an index into [`Scenario::links`]. Over a satellite
-/// this is the satellite's.
-pub fn longest_delay(scenario: &Scenario, path: &[usize]) -> Option<usize> {
+/// The link with the longest delay of a path, the first of several. Over a satellite this is the satellite's.
+pub fn longest_delay(scenario: &Scenario, path: &[LinkId]) -> Option<LinkId> {
     // `max_by_key` returns the last of several.
-    path.iter().rev().copied().max_by_key(|&link| scenario.links[link].config.delay)
+    path.iter().rev().copied().max_by_key(|&link| scenario[link].config.delay)
 }
 
 /// The part of a path up to `at`, or the shortest path there if it does not pass `at`. `None` if there is none.
-pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: usize, from: usize) -> Option<Path> {
-    match links.iter().position(|&link| scenario.links[link].to == at) {
+pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: NodeId, from: NodeId) -> Option<Path> {
+    match links.iter().position(|&link| scenario[link].to == at) {
         Some(last) => {
             links.truncate(last + 1);
             Some(links)
@@ -204,8 +217,8 @@ pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: usize, from: usize
 }
 
 /// The part of a path from `at` to `to`, or the shortest path if it does not pass `at`.
-pub(crate) fn from_on(scenario: &Scenario, links: Path, at: usize, to: usize) -> Option<Path> {
-    match links.iter().position(|&link| scenario.links[link].from == at) {
+pub(crate) fn from_on(scenario: &Scenario, links: Path, at: NodeId, to: NodeId) -> Option<Path> {
+    match links.iter().position(|&link| scenario[link].from == at) {
         Some(first) => Some(links[first..].to_vec()),
         None => path(scenario, at, to).ok(),
     }
@@ -218,22 +231,22 @@ pub struct PathFacts {
     pub delay: Duration,
     /// The slowest line; `None` if no line takes time.
     pub bottleneck: Option<Rate>,
-    /// The link with the slowest line, the first of several; an index into [`Scenario::links`].
-    pub bottleneck_link: Option<usize>,
+    /// The link with the slowest line, the first of several.
+    pub bottleneck_link: Option<LinkId>,
     /// The bottleneck's queue limit as the time that the line takes to send it, for packets of the given length;
     /// `None` if unlimited.
     pub queue: Option<Duration>,
 }
 
 /// The properties of a path for packets of `packet` bytes on the wire.
-pub fn facts(scenario: &Scenario, path: &[usize], packet: u32) -> PathFacts {
-    let links = || path.iter().map(|&index| (index, &scenario.links[index].config));
+pub fn facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
+    let links = || path.iter().map(|&link| (link, &scenario[link].config));
     let delay = links().fold(Duration::ZERO, |sum, (_, link)| sum + link.delay);
     let slowest = links().filter_map(|(index, link)| Some((link.rate?, index))).min();
     let cells = |link: &LinkSpec| link.config.cells.map(|cells| cells.buffer);
-    let queue = slowest.and_then(|(rate, index)| match scenario.links[index].config.queue.limit {
-        _ if cells(&scenario.links[index]).is_some() => {
-            let buffer = cells(&scenario.links[index]).flatten()?;
+    let queue = slowest.and_then(|(rate, link)| match scenario[link].config.queue.limit {
+        _ if cells(&scenario[link]).is_some() => {
+            let buffer = cells(&scenario[link]).flatten()?;
             Some(time_for(rate, buffer as u64 * cell::CELL as u64))
         }
         QueueLimit::Unlimited => None,
@@ -276,9 +289,13 @@ mod tests {
         Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
     }
 
-    fn found(links: &str) -> Path {
+    fn found(links: &str) -> Vec<u32> {
         let scenario = scenario(links);
-        forward_path(&scenario, &scenario.flows[0]).expect("reachable")
+        numbers(&forward_path(&scenario, &scenario.flows[0]).expect("reachable"))
+    }
+
+    fn numbers(path: &[LinkId]) -> Vec<u32> {
+        path.iter().map(|link| link.0).collect()
     }
 
     #[test]
@@ -317,7 +334,7 @@ mod tests {
             bytes = \"1 MB\"";
         let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
         let (there, back) = flow_paths(&scenario, &scenario.flows[0]).expect("reachable");
-        assert_eq!((there.as_slice(), back.as_slice()), ([0, 2].as_slice(), [3, 1].as_slice()));
+        assert_eq!((numbers(&there), numbers(&back)), (vec![0, 2], vec![3, 1]));
         let there = facts(&scenario, &there, 1000);
         assert_eq!(there.delay, Duration::from_millis(265));
         assert_eq!(there.bottleneck, Rate::from_bits_per_second(2_000_000));

@@ -8,7 +8,7 @@ use bentpipe_engine::network::{
     Bound, EndId, Hop, LayerEnds, LinkId, ManagedLink, Network, Routes, Station, StationId,
 };
 
-use crate::scenario::Scenario;
+use crate::scenario::{NodeId, Scenario};
 
 /// The paths laid so far over the links of a scenario.
 #[derive(Debug)]
@@ -28,7 +28,8 @@ impl<'s> Wiring<'s> {
     pub fn new(scenario: &'s Scenario, ends: usize) -> Self {
         let mut stations = 0..;
         let mut number = |exists: bool| exists.then(|| StationId::from(stations.next().unwrap_or_default()));
-        let of_link: Vec<_> = (0..scenario.links.len()).map(|link| number(is_station(scenario, link))).collect();
+        let of_link: Vec<_> =
+            LinkId::first(scenario.links.len()).map(|link| number(is_station(scenario, link))).collect();
         let (mut processing, mut forwarding) = (Vec::new(), Vec::new());
         for node in 0..scenario.nodes.len() {
             let host = scenario.hosts.get(node);
@@ -39,25 +40,25 @@ impl<'s> Wiring<'s> {
         let mut routes = Routes::new(scenario.links.len(), stations, ends + 2 * scenario.lines().count());
         let mut layers = LayerEnds::new(ends);
         for over in scenario.lines() {
-            layers.add(&mut routes, over.map(LinkId::from), over.map(|link| bare(&of_link, link)));
+            layers.add(&mut routes, over, over.map(|link| bare(&of_link, link)));
         }
         Wiring { scenario, routes, layers, of_link, processing, forwarding }
     }
 
     /// Lays the path to an end along the links of `path`: over the layers above them, and through the processors of the
     /// hosts `here` and `there` and of the nodes between, if they take time. Returns where the path begins.
-    pub fn lead(&mut self, to: EndId, path: &[usize], [here, there]: [usize; 2]) -> Hop {
-        let mut way: Vec<Hop> = self.processing[here].map(Hop::Station).into_iter().collect();
+    pub fn lead(&mut self, to: EndId, path: &[LinkId], [here, there]: [NodeId; 2]) -> Hop {
+        let mut way: Vec<Hop> = self.processing[here.index()].map(Hop::Station).into_iter().collect();
         for (n, &link) in path.iter().enumerate() {
             if n > 0 {
-                way.extend(self.forwarding[self.scenario.links[link].from].map(Hop::Station));
+                way.extend(self.forwarding[self.scenario[link].from.index()].map(Hop::Station));
             }
             way.push(match self.scenario.line_over(link) {
-                Some((layer, side)) => Hop::Layer { end: self.layers.end(layer, side), link: LinkId::from(link) },
+                Some((layer, side)) => Hop::Layer { end: self.layers.end(layer, side), link },
                 None => bare(&self.of_link, link),
             });
         }
-        way.extend(self.processing[there].map(Hop::Station));
+        way.extend(self.processing[there.index()].map(Hop::Station));
         self.routes.lead(to, &way)
     }
 
@@ -71,10 +72,11 @@ impl<'s> Wiring<'s> {
     pub fn network<P: Bound>(self, seed: u64, channels: Vec<u32>, chains: bool) -> Network<P> {
         let scenario = self.scenario;
         let count = channels.iter().max().map_or(0, |&max| max as usize + 1);
-        let links = (0..scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
+        let links = LinkId::first(scenario.links.len()).map(|link| plain_link(scenario, link, seed)).collect();
         let mut stations = Vec::new();
-        for (n, spec) in scenario.links.iter().enumerate().filter(|(n, _)| is_station(scenario, *n)) {
-            let (link, name) = (LinkId::from(n), format!("link/{}", spec.name));
+        for link in LinkId::first(scenario.links.len()).filter(|&link| is_station(scenario, link)) {
+            let spec = &scenario[link];
+            let name = format!("link/{}", spec.name);
             stations.push(match ManagedLink::new(&spec.config, seed, &name) {
                 Some(port) => Station::Managed { link, port: Box::new(port) },
                 None => Station::Cells { link, port: Box::new(CellPort::new(&spec.config, seed, &name, count)) },
@@ -91,19 +93,19 @@ impl<'s> Wiring<'s> {
 }
 
 /// The link itself, without the layer over it.
-fn bare(of_link: &[Option<StationId>], link: usize) -> Hop {
-    of_link[link].map_or(Hop::Link(LinkId::from(link)), Hop::Station)
+fn bare(of_link: &[Option<StationId>], link: LinkId) -> Hop {
+    of_link[link.index()].map_or(Hop::Link(link), Hop::Station)
 }
 
 /// True if a link is a station: in cells, or with a queue that decides when packets leave it. Below a layer it has no queue.
-fn is_station(scenario: &Scenario, link: usize) -> bool {
-    let config = &scenario.links[link].config;
+fn is_station(scenario: &Scenario, link: LinkId) -> bool {
+    let config = &scenario[link].config;
     config.cells.is_some() || scenario.layer_over(link).is_none() && config.has_managed_queue()
 }
 
 /// A link of the scenario. Below a layer it has no queue, because the layer sends when the line is free.
-fn plain_link<P: Bound>(scenario: &Scenario, link: usize, seed: u64) -> Link<P> {
-    let spec = &scenario.links[link];
+fn plain_link<P: Bound>(scenario: &Scenario, link: LinkId, seed: u64) -> Link<P> {
+    let spec = &scenario[link];
     let name = format!("link/{}", spec.name);
     if scenario.layer_over(link).is_none() {
         return Link::new(&spec.config, seed, &name);

@@ -10,7 +10,7 @@ use bentpipe_engine::tcp::variant::{Exit, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, Handshake, RttClock, TcpConfig, Variant};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_study::scenario::{
-    FlowKind, FlowSpec, HostSpec, LinkSpec, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants, Workload, profile,
+    FlowKind, FlowSpec, HostSpec, LinkSpec, NodeId, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants, Workload, profile,
 };
 use serde::Deserialize;
 
@@ -190,8 +190,8 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
         .collect::<Result<_>>()?;
     let link = |from: usize, to: usize, config: &LinkConfig| LinkSpec {
         name: format!("{}-{}", nodes[from], nodes[to]),
-        from,
-        to,
+        from: NodeId::from(from),
+        to: NodeId::from(to),
         config: config.clone(),
     };
     let mut links = vec![
@@ -242,6 +242,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
 }
 
 fn flow(name: String, from: usize, to: usize, start: Duration, kind: FlowKind) -> FlowSpec {
+    let (from, to) = (NodeId::from(from), NodeId::from(to));
     FlowSpec { name, from, to, start, spread: None, dscp: 0, kind, route: None, return_route: None }
 }
 

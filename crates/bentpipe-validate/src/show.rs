@@ -1,5 +1,6 @@
 //! The events of one scenario, line by line, for comparison with a trace of ns-2: segments in its numbering.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::tcp::FIRST_BYTE;
 use bentpipe_engine::units::Time;
@@ -23,16 +24,16 @@ impl Probe for Show {
 }
 
 impl Observer for Show {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         let Body::Tcp(segment) = packet.body else { return };
         let number = |seq: u64| seq.div_ceil(self.payload) as i64 - if seq >= FIRST_BYTE && !self.syn { 1 } else { 0 };
-        let (what, number) = match (link, passage) {
+        let (what, number) = match (link.0, passage) {
             (0, Passage::Offered) => ("send", number(segment.seq)),
             (1, Passage::Dropped(_)) => ("drop", number(segment.seq)),
             (2, Passage::Delivered) => ("recv", number(segment.seq)),
             (5, Passage::Delivered) => ("ack", number(segment.ack) - 1),
             _ => return,
         };
-        println!("{:.9} {what} {} {number}", now.as_secs_f64(), packet.flow);
+        println!("{:.9} {what} {} {number}", now.as_secs_f64(), packet.connection.0);
     }
 }

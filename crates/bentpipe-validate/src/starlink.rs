@@ -7,11 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use bentpipe_engine::link::Moves;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_sim::{Body, Observer, Packet, Passage, run};
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{ConnectionId, Scenario};
 
 /// Blocks of the clock by which the pings are divided, seconds: derive.py uses the even ones, this the odd ones.
 const BLOCK: u64 = 600;
@@ -123,11 +124,11 @@ struct Sum {
 /// Follows packets from their first link to their last.
 #[derive(Default)]
 struct Watch {
-    /// By flow and number of a datagram: when it was offered first, and delivered last.
-    trips: std::collections::BTreeMap<(u32, u64), (Time, Time)>,
+    /// By connection and number of a datagram: when it was offered first, and delivered last.
+    trips: std::collections::BTreeMap<(ConnectionId, u64), (Time, Time)>,
     /// Bytes delivered by a link in each second.
     seconds: Vec<f64>,
-    link: usize,
+    link: Option<LinkId>,
 }
 
 impl Probe for Watch {
@@ -135,16 +136,18 @@ impl Probe for Watch {
 }
 
 impl Observer for Watch {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         match (packet.body, passage) {
-            (Body::Udp(n), Passage::Offered) => _ = self.trips.entry((packet.flow, n)).or_insert((now, Time::NEVER)),
+            (Body::Udp(n), Passage::Offered) => {
+                _ = self.trips.entry((packet.connection, n)).or_insert((now, Time::NEVER))
+            }
             (Body::Udp(n), Passage::Delivered) => {
-                if let Some(trip) = self.trips.get_mut(&(packet.flow, n)) {
+                if let Some(trip) = self.trips.get_mut(&(packet.connection, n)) {
                     trip.1 = now;
                 }
             }
-            (Body::Udp(n), Passage::Dropped(_)) => _ = self.trips.remove(&(packet.flow, n)),
-            (Body::Tcp(_), Passage::Delivered) if link == self.link => {
+            (Body::Udp(n), Passage::Dropped(_)) => _ = self.trips.remove(&(packet.connection, n)),
+            (Body::Tcp(_), Passage::Delivered) if Some(link) == self.link => {
                 let second = now.as_secs_f64() as usize;
                 self.seconds.resize(self.seconds.len().max(second + 1), 0.0);
                 self.seconds[second] += f64::from(packet.wire_len);
@@ -169,7 +172,7 @@ fn our_pings(scenario: &Scenario) -> anyhow::Result<Samples> {
     let trip = |flow, n| watch.trips.get(&(flow, n)).filter(|trip| trip.1 < Time::NEVER);
     let count = watch.trips.keys().map(|key| key.1).max().unwrap_or(0);
     let both = (0..=count).filter_map(|n| {
-        let (up, down) = (trip(0, n)?, trip(1, n)?);
+        let (up, down) = (trip(ConnectionId(0), n)?, trip(ConnectionId(1), n)?);
         let span = up.1.saturating_since(up.0) + down.1.saturating_since(down.0);
         Some((up.0.as_secs_f64(), span.as_millis_f64()))
     });
@@ -178,7 +181,7 @@ fn our_pings(scenario: &Scenario) -> anyhow::Result<Samples> {
 
 /// Downloads of 120 s by one connection, each from another start: Mbit/s by second.
 fn our_seconds(scenario: &Scenario) -> anyhow::Result<Samples> {
-    let link = scenario.links.iter().position(|link| link.name == "sat/forward").context("a link `sat`")?;
+    let link = scenario.link("sat/forward").context("a link `sat`")?;
     let mut all = Vec::new();
     for (n, start) in STARTS.iter().enumerate() {
         let flow = format!(
@@ -186,7 +189,7 @@ fn our_seconds(scenario: &Scenario) -> anyhow::Result<Samples> {
              greedy = {{ duration = \"120 s\" }}\n"
         );
         let scenario = with_flows(scenario, &[flow], start + 120)?;
-        let mut watch = Watch { link, ..Watch::default() };
+        let mut watch = Watch { link: Some(link), ..Watch::default() };
         run(&scenario, scenario.seed, &mut watch)?;
         let seconds = watch.seconds.iter().skip(*start as usize).take(120);
         // Far apart, so that seconds of two downloads are no neighbours.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, Moves, QueueLimit};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
-use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use bentpipe_study::scenario::{FlowId, FlowKind, Scenario, Workload};
 use bentpipe_study::topology;
 use serde::{Deserialize, Serialize};
 
@@ -57,10 +58,10 @@ pub struct Settings {
 /// The link that knobs change, and the link back.
 #[derive(Clone, Copy, Debug)]
 pub struct Satellite {
-    /// Index of the link, in the direction of the data.
-    pub there: usize,
+    /// The link in the direction of the data.
+    pub there: LinkId,
     /// The link between the same nodes in the other direction.
-    pub back: Option<usize>,
+    pub back: Option<LinkId>,
 }
 
 impl Satellite {
@@ -68,10 +69,10 @@ impl Satellite {
     ///
     /// # Errors
     /// Fails if there is no such link, or if the ends of the flow are not connected.
-    pub fn of(scenario: &Scenario, flow: usize, name: Option<&str>) -> Result<Satellite, String> {
+    pub fn of(scenario: &Scenario, flow: FlowId, name: Option<&str>) -> Result<Satellite, String> {
         let there = match name {
             Some(name) => {
-                let there = scenario.links.iter().position(|link| link.name == name);
+                let there = scenario.link(name);
                 there.ok_or_else(|| format!("there is no link `{name}`"))?
             }
             None => {
@@ -79,8 +80,9 @@ impl Satellite {
                 topology::longest_delay(scenario, &path).ok_or("the flow crosses no link")?
             }
         };
-        let (from, to) = (scenario.links[there].from, scenario.links[there].to);
-        Ok(Satellite { there, back: scenario.links.iter().position(|link| (link.from, link.to) == (to, from)) })
+        let (from, to) = (scenario[there].from, scenario[there].to);
+        let back = scenario.links.iter().position(|link| (link.from, link.to) == (to, from));
+        Ok(Satellite { there, back: back.map(LinkId::from) })
     }
 }
 
@@ -88,8 +90,8 @@ impl Satellite {
 ///
 /// # Errors
 /// Fails if the ends of the flow are not connected.
-pub fn data_path(scenario: &Scenario, flow: usize) -> Result<Vec<usize>, String> {
-    let spec = &scenario.flows[flow];
+pub fn data_path(scenario: &Scenario, flow: FlowId) -> Result<topology::Path, String> {
+    let spec = &scenario[flow];
     let answers = matches!(spec.kind.workload(), Some(Workload::RequestResponse { .. }));
     let path = if answers { topology::return_path(scenario, spec) } else { topology::forward_path(scenario, spec) };
     path.map_err(|unreachable| unreachable.to_string())
@@ -97,8 +99,8 @@ pub fn data_path(scenario: &Scenario, flow: usize) -> Result<Vec<usize>, String>
 
 impl Settings {
     /// Those of a scenario, of this link and this flow.
-    pub fn of(scenario: &Scenario, flow: usize, link: usize) -> Settings {
-        let link = &scenario.links[link];
+    pub fn of(scenario: &Scenario, flow: FlowId, link: LinkId) -> Settings {
+        let link = &scenario[link];
         let config = &link.config;
         let fixed = config.rate.filter(|_| !varies(config));
         let (queue_s, queue_packets) = match (config.queue.limit, fixed) {
@@ -117,7 +119,7 @@ impl Settings {
             loss: config.good.packet.get(),
             queue_s,
             queue_packets,
-            bytes: match scenario.flows[flow].kind.workload() {
+            bytes: match scenario[flow].kind.workload() {
                 Some(Workload::Bulk(bytes)) => Some(bytes.get()),
                 _ => None,
             },
@@ -156,10 +158,10 @@ impl Knobs {
     ///
     /// # Errors
     /// Fails if a value is impossible or does not fit the scenario.
-    pub fn turned(&self, scenario: &Scenario, flow: usize, satellite: Satellite) -> Result<Scenario, String> {
+    pub fn turned(&self, scenario: &Scenario, flow: FlowId, satellite: Satellite) -> Result<Scenario, String> {
         let mut changed = self.seed.map_or_else(|| scenario.clone(), |seed| scenario.with_seed(seed));
         let Satellite { there, back } = satellite;
-        let link = &mut changed.links[there].config;
+        let link = &mut changed.links[there.index()].config;
         if let Some(rate) = self.rate_bit_s {
             if varies(link) || link.rate.is_none() {
                 return Err("the rate of this link is not a number".to_owned());
@@ -182,13 +184,13 @@ impl Knobs {
         }
         if let Some(delay) = self.delay_s {
             for n in [Some(there), back].into_iter().flatten() {
-                let link = &mut changed.links[n].config;
+                let link = &mut changed.links[n.index()].config;
                 link.delay = span(delay, "a delay")?;
                 stop(link, |moves| moves.delay = None);
             }
         }
         if let Some(bytes) = self.bytes {
-            let workload = match &mut changed.flows[flow].kind {
+            let workload = match &mut changed.flows[flow.index()].kind {
                 FlowKind::Tcp(tcp) => &mut Arc::make_mut(tcp).workload,
                 FlowKind::Stp(stp) => &mut stp.workload,
                 FlowKind::Udp(_) => return Err("a flow of datagrams has no size".to_owned()),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use bentpipe_sim::recommend::{System, equipped};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{FlowId, Scenario};
 use serde::Deserialize;
 
 use crate::knobs::{Knobs, Satellite};
@@ -129,11 +129,12 @@ impl World {
             return Err(format!("there is no flow {}", self.flow));
         }
         // Of the scenario before its changes: after one another link may have the longest delay.
-        let satellite = Satellite::of(&before, self.flow, self.link.as_deref())?;
+        let flow = FlowId::from(self.flow);
+        let satellite = Satellite::of(&before, flow, self.link.as_deref())?;
         if self.knobs.are_idle() {
             return Ok(Read { scenario: before, satellite, warnings });
         }
-        let text = self.knobs.turned(&before, self.flow, satellite)?.to_toml();
+        let text = self.knobs.turned(&before, flow, satellite)?.to_toml();
         // Read again, so that what follows from the path (timers, windows) follows the new one.
         Ok(Read { scenario: self.read(&text, &self.name)?.0, satellite, warnings })
     }

@@ -1,13 +1,15 @@
 //! Answers to requests.
 
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
+use bentpipe_engine::probe::Who;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::recommend::{System, equipped};
 use bentpipe_sim::record::{Sequence, Summary};
 use bentpipe_sim::{Timers, run_with};
 use bentpipe_study::limit::SegmentSize;
-use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, Scenario, Workload};
 use bentpipe_study::topology::{self, bandwidth_delay_product, facts};
 use serde::Serialize;
 
@@ -84,8 +86,8 @@ pub fn look(world: &World) -> Result<Look, String> {
     };
     let flows = scenario.flows.iter().map(|flow| Flow {
         name: flow.name.clone(),
-        from: scenario.nodes[flow.from].clone(),
-        to: scenario.nodes[flow.to].clone(),
+        from: scenario[flow.from].to_owned(),
+        to: scenario[flow.to].to_owned(),
         variant: match &flow.kind {
             FlowKind::Tcp(tcp) => Some(tcp.variant_name.clone()),
             FlowKind::Stp(_) | FlowKind::Udp(_) => None,
@@ -99,8 +101,8 @@ pub fn look(world: &World) -> Result<Look, String> {
         name: scenario.name.clone(),
         description: scenario.description.clone(),
         toml: scenario.to_toml(),
-        settings: Settings::of(&scenario, world.flow, satellite.there),
-        path: data_path(&scenario, world.flow)?.iter().map(|&link| scenario.links[link].name.clone()).collect(),
+        settings: Settings::of(&scenario, FlowId::from(world.flow), satellite.there),
+        path: data_path(&scenario, FlowId::from(world.flow))?.iter().map(|&link| scenario[link].name.clone()).collect(),
         flows: flows.collect(),
         variants: scenario.variant_names().into_iter().map(described).collect(),
         unfit: unfit.collect(),
@@ -130,21 +132,23 @@ pub struct Ran {
 }
 
 /// The connection of a flow that crosses `link`, or its first one.
-fn subject(scenario: &Scenario, flow: usize, link: usize, last_link: usize) -> (Subject, SegmentSize) {
-    let kind = &scenario.flows[flow].kind;
+fn subject(scenario: &Scenario, flow: FlowId, link: LinkId, last_link: LinkId) -> (Subject, SegmentSize) {
+    let kind = &scenario[flow].kind;
     let answers = matches!(kind.workload(), Some(Workload::RequestResponse { .. }));
-    let legs: Vec<_> =
-        topology::connections(scenario).into_iter().enumerate().filter(|(_, (of, ..))| *of == flow).collect();
+    let all = topology::connections(scenario);
+    let numbered = ConnectionId::first(all.len()).zip(&all);
+    let legs: Vec<_> = numbered.filter(|(_, connection)| connection.flow == flow).collect();
     let crosses = |leg: &topology::Leg<'_>| {
         let path = if answers { leg.return_path(scenario) } else { leg.forward_path(scenario) };
         path.is_ok_and(|path| path.contains(&link))
     };
-    let drawn = legs.iter().find(|(_, (.., leg))| crosses(leg)).unwrap_or(&legs[0]);
-    let (connection, (_, leg, _)) = *drawn;
-    let receiver = if answers { 2 * legs[0].0 } else { 2 * legs[legs.len() - 1].0 + 1 };
+    let &(connection, &topology::Connection { number, .. }) =
+        legs.iter().find(|(_, connection)| crosses(&connection.leg)).unwrap_or(&legs[0]);
+    // Ends as observers know them.
+    let receiver = if answers { 2 * legs[0].0.0 } else { 2 * legs[legs.len() - 1].0.0 + 1 };
     let size = match kind {
         FlowKind::Tcp(tcp) => {
-            let split = leg.checked_sub(1).and_then(|n| tcp.splits.get(n));
+            let split = number.checked_sub(1).and_then(|n| tcp.splits.get(n));
             match split {
                 Some(split) => SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver),
                 None => SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver),
@@ -153,8 +157,8 @@ fn subject(scenario: &Scenario, flow: usize, link: usize, last_link: usize) -> (
         FlowKind::Stp(stp) => SegmentSize::of_stp(&stp.config),
         FlowKind::Udp(udp) => SegmentSize { payload: udp.packet, headers: 0 },
     };
-    let datagrams = matches!(kind, FlowKind::Udp(_)).then_some(flow);
-    (Subject { connection, receiver: receiver as u32, datagrams, link, last_link }, size)
+    let datagrams = matches!(kind, FlowKind::Udp(_)).then_some(ConnectionId(flow.0));
+    (Subject { connection, receiver: Who(receiver), datagrams, link, last_link }, size)
 }
 
 /// Runs a scenario.
@@ -163,7 +167,7 @@ fn subject(scenario: &Scenario, flow: usize, link: usize, last_link: usize) -> (
 /// Returns the mistakes of the scenario or the request.
 pub fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
     let (scenario, satellite) = request.scenario()?;
-    let flow = request.world.flow;
+    let flow = FlowId::from(request.world.flow);
     if ![request.size.0, request.size.1].iter().all(|side| Run::SIZES.contains(side)) {
         return Err(format!("a plot of {} x {}: expected {:?} each", request.size.0, request.size.1, Run::SIZES));
     }
@@ -187,8 +191,8 @@ pub fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
     let end = result.end.as_secs_f64();
     let plot = plot.finish(end, arrays);
     let wire = f64::from(size.payload + size.headers);
-    let (.., ends) = topology::connections(&scenario)[subject.connection];
-    let split = topology::legs(&scenario.flows[flow]).len() > 1;
+    let topology::Connection { leg: ends, .. } = topology::connections(&scenario)[subject.connection.index()];
+    let split = topology::legs(&scenario[flow]).len() > 1;
     let bdp = match (ends.forward_path(&scenario), ends.return_path(&scenario)) {
         (Ok(there), Ok(back)) => {
             let [there, back] = [there, back].map(|path| facts(&scenario, &path, size.payload + size.headers));
@@ -199,13 +203,13 @@ pub fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
     Ok(Ran {
         summary: Summary::new(&scenario, &result),
         stopped,
-        link: scenario.links[link].name.clone(),
-        queue_packets: match scenario.links[link].config.queue.limit {
+        link: scenario[link].name.clone(),
+        queue_packets: match scenario[link].config.queue.limit {
             QueueLimit::Unlimited => None,
             QueueLimit::Packets(count) => Some(f64::from(count)),
             QueueLimit::Bytes(bytes) => Some(bytes.get() as f64 / wire),
         },
-        leg: split.then(|| (scenario.nodes[ends.from].clone(), scenario.nodes[ends.to].clone())),
+        leg: split.then(|| (scenario[ends.from].to_owned(), scenario[ends.to].to_owned())),
         bdp_segments: bdp,
         segment_bytes: size.payload,
         fades_s: fades(&scenario, satellite.there, end, plot.column_s),
@@ -213,7 +217,7 @@ pub fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
     })
 }
 
-fn fades(scenario: &Scenario, link: usize, end: f64, column: f64) -> Vec<(f64, f64)> {
+fn fades(scenario: &Scenario, link: LinkId, end: f64, column: f64) -> Vec<(f64, f64)> {
     let all = Sequence::new(scenario, Some(link)).bursts_until(end);
     if all.len() <= MAX_FADES {
         return all;

@@ -16,6 +16,9 @@ pub(crate) enum Model {
     Hybrid(Hybrid),
 }
 
+/// Datagrams of IP over ATM (RFC 2225).
+const MTU: &str = "9180 B";
+
 const RATES_MORE: &str = "\
 Examples:
   bentpipe model rates --line OC-3c --mtu '9180 B'
@@ -30,7 +33,7 @@ pub(crate) struct Rates {
     #[arg(long = "line", value_name = "OC-N", required = true, value_parser = carrier)]
     pub(crate) lines: Vec<OpticalCarrier>,
     /// Length of the IP datagrams; the default is that of IP over ATM (RFC 2225)
-    #[arg(long, value_name = "SIZE", default_value = "9180 B", value_parser = datagram)]
+    #[arg(long, value_name = "SIZE", default_value = MTU, value_parser = datagram)]
     pub(crate) mtu: u32,
     /// Transport of the datagrams: TCP (20 B of headers) or UDP (8 B), plus 20 B of IP
     #[arg(long, value_enum, default_value = "tcp")]
@@ -38,6 +41,25 @@ pub(crate) struct Rates {
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Rates {
+    /// The arguments with these values; `None` is the default.
+    pub(crate) fn of(lines: &[String], mtu: Option<&str>, transport: Option<&str>) -> Result<Rates, String> {
+        if lines.is_empty() {
+            return Err("there is no line; expected OC-1 to OC-768c".to_owned());
+        }
+        Ok(Rates {
+            lines: lines
+                .iter()
+                .map(|line| carrier(line).map_err(|why| format!("line `{line}`: {why}")))
+                .collect::<Result<_, _>>()?,
+            mtu: datagram(mtu.unwrap_or(MTU)).map_err(|why| format!("mtu: {why}"))?,
+            transport: Transport::from_str(transport.unwrap_or("tcp"), false)
+                .map_err(|_| "transport: expected tcp or udp".to_owned())?,
+            json: true,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,6 +90,13 @@ fn datagram(text: &str) -> Result<u32, String> {
     if (MIN..=MAX).contains(&bytes) { Ok(bytes as u32) } else { Err(format!("expected {MIN} B to {MAX} B")) }
 }
 
+/// Defaults of the hybrid model: the paper's numerical examples.
+pub(crate) mod hybrid {
+    pub(crate) const RATE: &str = "1 Mbit/s";
+    pub(crate) const PACKET: &str = "500 B";
+    pub(crate) const SEGMENTS: &str = "1";
+}
+
 const HYBRID_MORE: &str = "\
 Examples:
   bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' --loss '10 %'
@@ -96,13 +125,13 @@ pub(crate) struct Hybrid {
     #[arg(long, value_name = "PROBABILITY", help_heading = "Path")]
     pub(crate) loss: Option<String>,
     /// Rate of the satellite link
-    #[arg(long, value_name = "RATE", default_value = "1 Mbit/s", help_heading = "Path")]
+    #[arg(long, value_name = "RATE", default_value = hybrid::RATE, help_heading = "Path")]
     pub(crate) rate: String,
     /// Length of a TCP packet on it
-    #[arg(long, value_name = "BYTES", default_value = "500 B", help_heading = "Path")]
+    #[arg(long, value_name = "BYTES", default_value = hybrid::PACKET, help_heading = "Path")]
     pub(crate) packet: String,
     /// Link-layer packets per TCP packet
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "Path")]
+    #[arg(long, value_name = "N", default_value = hybrid::SEGMENTS, help_heading = "Path")]
     pub(crate) segments: String,
     /// Evaluate several values of one parameter
     #[arg(long, value_name = "KEY=VALUES", value_parser = key_and_value)]

@@ -5,6 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::World;
+use crate::fail_if::{self, Bound};
+
+fn shell_bound(text: &str) -> Result<Bound, String> {
+    Bound::parse(text, fail_if::SHELL)
+}
+
+fn verify_bound(text: &str) -> Result<Bound, String> {
+    Bound::parse(text, fail_if::VERIFY)
+}
 
 const EMULATE_MORE: &str = "\
 Examples:
@@ -47,6 +56,7 @@ Examples:
   bentpipe shell leo -- bentpipe shell geo        one link behind the other; delays add up
   bentpipe shell geo --pcap both.pcapng -- ssh host
   bentpipe shell mine.toml --inside ship --outside teleport
+  bentpipe shell geo --fail-if 'time > 20 s' -- ./test.sh
 
 The command runs at the node where the first flow ends. The node where it starts is this machine,
 with its routes. The exit code is the command's. Without root the command runs in a user namespace;
@@ -70,6 +80,9 @@ pub(crate) struct Shell {
     /// Write a packet capture (pcapng) of both ends
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Exit with 1 if the command's time, or what a link dropped or delivered (bytes), is so; repeatable
+    #[arg(long, value_name = "[LINK.]FIGURE>VALUE", value_parser = shell_bound, help_heading = "Output")]
+    pub(crate) fail_if: Vec<Bound>,
     /// Print only errors and warnings
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
@@ -145,6 +158,9 @@ pub(crate) struct Verify {
     /// Attributes of the hosts' routes, as in `ip route`
     #[arg(long, value_name = "WORDS", help_heading = "Linux")]
     pub(crate) route: Option<String>,
+    /// Exit with 1 if a flow's figure is so: time, difference, kernel_time, kernel_difference; repeatable
+    #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = verify_bound, help_heading = "Output")]
+    pub(crate) fail_if: Vec<Bound>,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

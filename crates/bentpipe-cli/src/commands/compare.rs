@@ -8,7 +8,9 @@ use bentpipe_sim::{RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
+use super::junit::{self, Case};
 use crate::args::Compare;
+use crate::fail_if::{self, Bound, Reading};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, progress, source};
@@ -27,6 +29,9 @@ struct Json<'a> {
 
 pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     let base = source::load(&args.world)?;
+    if let Some(path) = &args.junit {
+        output::check_writable(path)?;
+    }
     let named = |name: &String| Ok((name.clone(), source::with_variant(&base, name)?));
     let scenarios = args.variants.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let remake = Remake::new(base.seed);
@@ -41,7 +46,8 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     } else {
         let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
         let resolve = output::shell("bentpipe", explain.chain(source::arguments(&args.world, None, base.seed)));
-        output::print(&text(&base, &comparison, &remake, &resolve))?;
+        let is_random = scenarios.iter().any(|(_, scenario)| !scenario.random_parts().is_empty());
+        output::print(&text(&base, &comparison, is_random, &remake, &resolve))?;
     }
     if interrupted {
         eprintln!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
@@ -55,7 +61,47 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
             base.time_limit.as_secs_f64()
         );
     }
-    Ok(if comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
+    let readings = readings(&comparison);
+    let kept = fail_if::kept(&args.fail_if, &readings)?;
+    if let Some(path) = &args.junit {
+        junit::write(path, &base.name, &cases(&comparison, &args.fail_if, &readings), &remake)?;
+    }
+    Ok(if !kept || comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
+}
+
+/// What `--fail-if` can be about.
+fn readings(comparison: &Comparison) -> Vec<Reading<'_>> {
+    let median = match comparison.measure {
+        Measure::SlowestTimeS => "time",
+        Measure::GoodputBitS => "goodput",
+    };
+    let of = |row: &'_ VariantRow| {
+        let ratio = row.ratio_to_first.map(|ratio| ("ratio", Some(ratio.estimate)));
+        let all = [(median, row.median), ("x_limit", row.x_limit), ("unfinished", Some(row.unfinished as f64))];
+        all.into_iter().chain(ratio).collect::<Vec<_>>()
+    };
+    let rows = comparison.variants.iter();
+    let readings = rows.flat_map(|row| {
+        of(row).into_iter().map(|(figure, value)| Reading { scope: &row.variant, figure, value }).collect::<Vec<_>>()
+    });
+    readings.collect()
+}
+
+/// Each variant as tests: that its transfers finish, and each condition that is about it.
+fn cases(comparison: &Comparison, bounds: &[Bound], readings: &[Reading<'_>]) -> Vec<Case> {
+    let of = |row: &VariantRow| {
+        let time_s = row.median.filter(|_| comparison.measure == Measure::SlowestTimeS);
+        let case = |name: &str, failure| Case { class: row.variant.clone(), name: name.to_owned(), time_s, failure };
+        let unfinished = (row.unfinished > 0)
+            .then(|| format!("{} of {} replications did not finish", row.unfinished, comparison.reps));
+        let mut cases = vec![case("finishes", unfinished)];
+        let own = || readings.iter().filter(|reading| reading.scope == row.variant);
+        for bound in bounds.iter().filter(|bound| own().any(|reading| bound.is_about(reading))) {
+            cases.push(case(bound.text(), own().find_map(|reading| bound.failure(reading))));
+        }
+        cases
+    };
+    comparison.variants.iter().flat_map(of).collect()
 }
 
 /// The complete replications, in the order of their seeds.
@@ -84,7 +130,7 @@ fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) ->
     Ok(runs.map_err(Failure::broken)?.into_iter().flatten().collect())
 }
 
-fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: &str) -> String {
+fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &Remake, resolve: &str) -> String {
     // Rates are shown in Mbit/s.
     let (what, scale) = match comparison.measure {
         Measure::SlowestTimeS => ("time of the slowest transfer (s)", 1.0),
@@ -110,8 +156,12 @@ fn text(scenario: &Scenario, comparison: &Comparison, remake: &Remake, resolve: 
     let over = format!("over {first} (95 % CI)");
     let header = ["variant", "runs", "median", "quartiles", "mean", "95 % CI", &over, "x limit"];
     let table = output::table(&header, 1, rows);
+    let pairs = match is_random {
+        true => "In each replication all variants meet the same fades.",
+        false => "Nothing here is random: every seed gives the same run, and one is enough.",
+    };
     format!(
-        "{}: {what}\n\n{table}\n\nIn each replication all variants meet the same fades.\n{}\nscenario in full: \
+        "{}: {what}\n\n{table}\n\n{pairs}\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         remake.line()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_emulator::{Control, Emulator, ask};
 use bentpipe_engine::link::LinkConfig;
+use bentpipe_engine::network::LinkId;
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_study::scenario::Scenario;
 
@@ -61,7 +62,7 @@ impl Live {
         for &link in &links {
             for (key, value) in &values {
                 self.check(link, key)?;
-                let key = format!("links.{}.{key}", self.scenario.links[link].name);
+                let key = format!("links.{}.{key}", self.scenario[link].name);
                 sets.retain(|(known, _)| *known != key);
                 sets.push((key, value.clone()));
             }
@@ -76,23 +77,23 @@ impl Live {
             return Err("the name and the ends of a link cannot change while it runs".to_owned());
         }
         for &link in &links {
-            if changed.links[link].config.cells.is_some() || changed.links[link].config.has_managed_queue() {
+            if changed[link].config.cells.is_some() || changed[link].config.has_managed_queue() {
                 return Err("cells and CoDel cannot begin while a link runs".to_owned());
             }
         }
         for &link in &links {
-            emulator.retune(link, &changed.links[link]);
+            emulator.retune(link, &changed[link]);
         }
-        let names: Vec<_> = links.iter().map(|&link| self.scenario.links[link].name.clone()).collect();
+        let names: Vec<_> = links.iter().map(|&link| self.scenario[link].name.clone()).collect();
         (self.sets, self.scenario) = (sets, changed);
         Ok(format!("changed {}", names.join(", ")))
     }
 
     /// The link with a name, or both of its directions.
-    fn links(&self, name: &str) -> Result<Vec<usize>, String> {
-        let all = self.scenario.links.iter().enumerate();
+    fn links(&self, name: &str) -> Result<Vec<LinkId>, String> {
         let is_it = |link: &str| link == name || link.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-        let links: Vec<usize> = all.filter(|(_, link)| is_it(&link.name)).map(|(n, _)| n).collect();
+        let all = LinkId::first(self.scenario.links.len());
+        let links: Vec<_> = all.filter(|&link| is_it(&self.scenario[link].name)).collect();
         if links.is_empty() {
             let names = || self.scenario.links.iter().map(|link| link.name.as_str());
             let help = did_you_mean(name, names().chain(names().filter_map(|name| name.split('/').next())));
@@ -100,7 +101,7 @@ impl Live {
             return Err(format!("there is no link `{name}`: {}", help.unwrap_or_else(all)));
         }
         for &link in &links {
-            let config = &self.scenario.links[link].config;
+            let config = &self.scenario[link].config;
             if config.has_managed_queue() {
                 return Err(format!("the queue of `{name}` is managed (CoDel): it cannot change while it runs"));
             }
@@ -115,8 +116,8 @@ impl Live {
     }
 
     /// Refuses a key that would change nothing.
-    fn check(&self, link: usize, key: &str) -> Result<(), String> {
-        let spec = &self.scenario.links[link];
+    fn check(&self, link: LinkId, key: &str) -> Result<(), String> {
+        let spec = &self.scenario[link];
         let LinkConfig { moves, phases, rate_trace, .. } = &spec.config;
         let moves = moves.as_deref();
         let follows = match key {

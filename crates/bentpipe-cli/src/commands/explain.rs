@@ -157,7 +157,7 @@ fn tcp_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
                 format!("TCP, variant {}, profile {}, {startup}", leg.variant_name, leg.profile_name)
             }
         };
-        let _ = writeln!(out, "  leg from {}: {text}", scenario.nodes[leg.leaves()]);
+        let _ = writeln!(out, "  leg from {}: {text}", &scenario[leg.leaves()]);
     }
     out
 }
@@ -229,6 +229,10 @@ pub(super) fn growth(congestion: CongestionControl, growth: Growth) -> String {
         (CongestionControl::Reno, Growth::Bytes(limit)) => format!("per byte, L = {limit}"),
         (CongestionControl::Reno, Growth::All) => "per byte".to_owned(),
         (CongestionControl::Bbr, _) => "BBR v1".to_owned(),
+        (CongestionControl::Bbr3, _) => "BBRv3".to_owned(),
+        (CongestionControl::Vegas, _) => "Vegas".to_owned(),
+        (CongestionControl::Westwood, _) => "Westwood+".to_owned(),
+        (CongestionControl::Hybla, _) => "Hybla".to_owned(),
         (CongestionControl::CubicLinux, _) => "CUBIC (Linux)".to_owned(),
         (CongestionControl::Cubic, Growth::All) => "CUBIC (RFC 9438), per byte".to_owned(),
         (CongestionControl::Cubic, Growth::PerAck) => "CUBIC (RFC 9438)".to_owned(),

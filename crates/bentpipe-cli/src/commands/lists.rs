@@ -69,6 +69,7 @@ pub(crate) fn schema(args: &Schema) -> Result<End, Failure> {
     output::print_json(&match args.language {
         Language::Scenario => scenario_schema(),
         Language::Gateway => gateway_schema(),
+        Language::Sweep => bentpipe_sweep::schema(),
     })?;
     Ok(End::Done)
 }

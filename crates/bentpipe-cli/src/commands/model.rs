@@ -1,8 +1,8 @@
 //! `bentpipe model`: formulas.
 
-mod hybrid;
+pub(crate) mod hybrid;
 
-use bentpipe_engine::atm::sonet::RateLadder;
+use bentpipe_engine::atm::sonet::{OpticalCarrier, RateLadder};
 use serde::Serialize;
 
 use crate::args::{Model, Rates};
@@ -29,22 +29,12 @@ struct Line {
 }
 
 fn rates(args: &Rates) -> Result<End, Failure> {
-    let ladders: Vec<(String, RateLadder)> =
-        args.lines.iter().map(|line| (line.to_string(), line.ladder(args.mtu, args.transport.headers()))).collect();
     if args.json {
-        let lines = ladders.into_iter().map(|(line, ladder)| Line {
-            line,
-            mtu_bytes: args.mtu,
-            cells_per_datagram: ladder.cells,
-            line_bits_per_second: ladder.line,
-            sonet_bits_per_second: ladder.payload,
-            aal5_bits_per_second: ladder.aal5,
-            ip_bits_per_second: ladder.ip,
-            application_bits_per_second: ladder.application,
-        });
-        output::print_json(&lines.collect::<Vec<_>>())?;
+        output::print_json(&lines(args))?;
         return Ok(End::Done);
     }
+    let ladders: Vec<(String, RateLadder)> =
+        args.lines.iter().map(|line| (line.to_string(), ladder(args, line))).collect();
     let rows = (0..layers(&ladders[0].1).len()).map(|row| {
         let cells = ladders.iter().flat_map(|(_, ladder)| {
             let (_, rate) = layers(ladder)[row];
@@ -62,6 +52,36 @@ fn rates(args: &Rates) -> Result<End, Failure> {
         args.mtu
     ))?;
     Ok(End::Done)
+}
+
+fn ladder(args: &Rates, line: &OpticalCarrier) -> RateLadder {
+    line.ladder(args.mtu, args.transport.headers())
+}
+
+/// The lines with their rates.
+fn lines(args: &Rates) -> Vec<Line> {
+    let of = |line: &OpticalCarrier| {
+        let ladder = ladder(args, line);
+        Line {
+            line: line.to_string(),
+            mtu_bytes: args.mtu,
+            cells_per_datagram: ladder.cells,
+            line_bits_per_second: ladder.line,
+            sonet_bits_per_second: ladder.payload,
+            aal5_bits_per_second: ladder.aal5,
+            ip_bits_per_second: ladder.ip,
+            application_bits_per_second: ladder.application,
+        }
+    };
+    args.lines.iter().map(of).collect()
+}
+
+/// The rates of `bentpipe model rates --json` for these lines; `mtu` and `transport` as its options.
+///
+/// # Errors
+/// Wrong usage for a value that an option refuses.
+pub fn json(lines_wanted: &[String], mtu: Option<&str>, transport: Option<&str>) -> Result<String, Failure> {
+    output::json(&lines(&Rates::of(lines_wanted, mtu, transport).map_err(|refused| Failure::usage(refused, None))?))
 }
 
 fn layers(ladder: &RateLadder) -> [(&'static str, f64); 5] {

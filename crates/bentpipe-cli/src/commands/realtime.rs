@@ -5,11 +5,12 @@ use std::io::{IsTerminal, Write as _};
 
 use bentpipe_emulator::{EmulateError, Emulator, Unsupported};
 use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Lateness;
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_sim::record::{ChannelSummary, channels};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 use serde::Serialize;
 
 use crate::args::World;
@@ -24,7 +25,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// Nodes by their names.
-pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, Failure> {
+pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<NodeId>, Failure> {
     let find = |name: &String| {
         scenario.node(name).ok_or_else(|| {
             let help = did_you_mean(name, scenario.nodes.iter().map(String::as_str));
@@ -104,7 +105,8 @@ impl Status {
         let span = now.saturating_since(self.since).as_secs_f64();
         let rate = if span > 0.0 { (bytes - self.bytes) as f64 * 8.0 / span } else { 0.0 };
         (self.bytes, self.since) = (bytes, now);
-        let backlog = (0..scenario.links.len()).filter_map(|link| emulator.backlog(link)).max().unwrap_or_default();
+        let backlogs = LinkId::first(scenario.links.len()).filter_map(|link| emulator.backlog(link));
+        let backlog = backlogs.max().unwrap_or_default();
         let dropped: u64 = emulator.counters().iter().map(LinkCounters::dropped).sum();
         format!(
             "{:.0} s  {}  queue {:.0} ms  dropped {dropped}  late {} (99 %: {})",

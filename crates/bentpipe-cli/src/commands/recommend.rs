@@ -9,7 +9,7 @@ use bentpipe_sim::recommend::{
     Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
 };
 use bentpipe_study::report::write_whole;
-use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+use bentpipe_study::scenario::Scenario;
 use bentpipe_study::stats::Sample;
 use serde::Serialize;
 
@@ -97,14 +97,12 @@ pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommend
 fn sized(args: &Recommend) -> Result<Scenario, Failure> {
     let scenario = source::load(&args.world)?;
     let Some(size) = &args.size else { return source::with_hosts(scenario, &args.hosts) };
-    let transfer = scenario
-        .flows
-        .iter()
-        .find(|flow| matches!(flow.kind, FlowKind::Tcp(_)) && matches!(flow.kind.workload(), Some(Workload::Bulk(_))));
     // A scenario without one is refused with a better message elsewhere.
-    let Some(transfer) = transfer else { return source::with_hosts(scenario, &args.hosts) };
+    let Some(transfer) = source::transfer(&scenario).map(str::to_owned) else {
+        return source::with_hosts(scenario, &args.hosts);
+    };
     let mut world: World = args.world.clone();
-    world.sets.push((format!("flows.{}.bytes", transfer.name), size.clone()));
+    world.sets.push((format!("flows.{transfer}.bytes"), size.clone()));
     source::with_hosts(source::load(&world)?, &args.hosts)
 }
 

@@ -34,11 +34,12 @@ pub(crate) fn reference(args: &Reference) -> Result<End, Failure> {
 }
 
 impl Page {
-    const ALL: [Page; 5] = [Page::Scenario, Page::Trace, Page::Gateway, Page::Metrics, Page::Cli];
+    const ALL: [Page; 6] = [Page::Scenario, Page::Sweep, Page::Trace, Page::Gateway, Page::Metrics, Page::Cli];
 
     fn file(self) -> &'static str {
         match self {
             Page::Scenario => "scenario.md",
+            Page::Sweep => "sweep.md",
             Page::Trace => "trace.md",
             Page::Gateway => "gateway.md",
             Page::Metrics => "metrics.md",
@@ -50,6 +51,7 @@ impl Page {
 fn text(page: Page) -> Result<String, Failure> {
     let body = match page {
         Page::Scenario => scenario_page(),
+        Page::Sweep => sweep_page(),
         Page::Trace => trace_page(),
         Page::Gateway => gateway_page(),
         Page::Metrics => metrics_page()?,
@@ -111,6 +113,18 @@ fn gateway_page() -> String {
     text
 }
 
+fn sweep_page() -> String {
+    let mut text = "# Sweep keys\n\n\
+        A sweep file is a TOML file for `bentpipe sweep FILE`: a scenario, the keys that change, what is compared, and how\n\
+        often. Quantities carry units, as in [scenarios](scenario.md#quantities). `bentpipe schema sweep` prints the same keys\n\
+        as a JSON schema for editors.\n"
+        .to_owned();
+    for table in &bentpipe_sweep::reference() {
+        section(&mut text, table, "scenario.md");
+    }
+    text
+}
+
 fn trace_page() -> String {
     let mut text = "# Trace columns\n\n\
         `bentpipe run --trace FILE` writes one row per event, as CSV (`.csv`) or Apache Parquet (`.parquet`). The first three\n\
@@ -155,6 +169,25 @@ fn metrics_page() -> Result<String, Failure> {
     Ok(text)
 }
 
+/// What the commands read from their environment, and set for the programs that they start.
+const VARIABLES: &[[&str; 2]] = &[
+    [
+        "BENTPIPE_CONTROL",
+        "The socket for `link set` without `--control`. `emulate` and `shell` with `--control` set it for their command.",
+    ],
+    [
+        "BENTPIPE_NS_HOST",
+        "Set by `emulate` for its command, for each host (in capitals, `_` for what is neither letter nor digit): its network namespace.",
+    ],
+    ["BENTPIPE_IP_HOST", "Set by `emulate` for its command: the host's IPv4 address."],
+    ["BENTPIPE_IP6_HOST", "Set by `emulate` for its command: the host's IPv6 address, if it has one."],
+    ["BENTPIPE_OUTER", "Set by `shell` for its command: the address at which this machine answers behind the link."],
+    ["BENTPIPE_SHELL", "Set by `shell` for its command: the scenarios in front of it, the nearest last."],
+    ["BROWSER", "What `lab` opens the page with."],
+    ["NO_COLOR", "If set, errors have no colours."],
+    ["SHELL", "What `shell` runs without a command."],
+];
+
 fn cli_page() -> String {
     let mut text = "# Command line\n\n\
         The help texts of all commands, and the exit codes.\n\n## Exit codes\n\n"
@@ -169,7 +202,14 @@ fn cli_page() -> String {
         ("130", "Interrupted by Ctrl-C; complete results have been printed."),
     ];
     table(&mut text, &["code", "meaning"], rows.map(|(code, meaning)| vec![code.to_owned(), meaning.to_owned()]));
-    text.push_str("\n`shell` and `emulate` with a command exit with the command's code.\n");
+    text.push_str(
+        "\n`shell` and `emulate` with a command exit with the command's code.\n\n## Environment variables\n\n",
+    );
+    table(
+        &mut text,
+        &["variable", "meaning"],
+        VARIABLES.iter().map(|[name, meaning]| vec![format!("`{name}`"), (*meaning).to_owned()]),
+    );
     let mut root = Arguments::command().term_width(WIDTH).color(clap::ColorChoice::Never);
     root.build();
     help(&mut text, &mut root, "bentpipe");

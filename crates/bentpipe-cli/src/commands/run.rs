@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{ChannelSummary, Columns, Drops, FlowSummary, Pcap, Sequence, Snap, Summary, Tap};
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use super::plots::figure;
 use crate::args::Run;
+use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
 use crate::output::{self, Grid, Remake};
 use crate::{interrupt, progress, source};
@@ -38,7 +40,7 @@ impl Probe for Recorders {
 }
 
 impl Observer for Recorders {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         if let Some(pcap) = &mut self.pcap {
             pcap.packet(now, link, passage, packet);
         }
@@ -159,7 +161,25 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
         print(&text(&scenario, &summary, &remake, &resolve))?;
     }
     written?;
-    Ok(end(&summary, interrupted))
+    let kept = fail_if::kept(&args.fail_if, &readings(&summary))?;
+    let end = end(&summary, interrupted);
+    Ok(if kept || end != End::Done { end } else { End::Failed })
+}
+
+/// What `--fail-if` can be about.
+fn readings(summary: &Summary) -> Vec<Reading<'_>> {
+    let of = |flow: &'_ FlowSummary| {
+        [
+            ("time", flow.time_s),
+            ("goodput", flow.goodput_bit_s),
+            ("x_limit", flow.x_limit),
+            ("bytes", Some(flow.bytes as f64)),
+            ("retransmissions", Some(flow.retransmissions as f64)),
+            ("timeouts", Some(flow.timeouts as f64)),
+        ]
+    };
+    let flows = summary.flows.iter();
+    flows.flat_map(|flow| of(flow).map(|(figure, value)| Reading { scope: &flow.name, figure, value })).collect()
 }
 
 /// Reports on standard error why a run is incomplete.

@@ -5,11 +5,12 @@ use std::process::{Child, Command};
 use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Caught, Signals, child};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::control::{self, Live};
 use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
 use crate::args::Shell;
+use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, source};
@@ -48,7 +49,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         behind.set_machine(machine);
     }
     if let Some(path) = &args.pcap {
-        let names = [outside, inside].map(|node| scenario.nodes[node].as_str());
+        let names = [outside, inside].map(|node| &scenario[node]);
         let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
         behind.emulator_mut().tap(Tap::create(path, &names, &comment).map_err(Failure::broken)?);
     }
@@ -59,7 +60,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         let own: Vec<String> = behind.inner_addresses().iter().map(ToString::to_string).collect();
         let machine = match is_root || pasta.is_some() {
             false => "this machine cannot be reached".to_owned(),
-            true => format!("this machine is {} ({})", behind.outer_address(), scenario.nodes[outside]),
+            true => format!("this machine is {} ({})", behind.outer_address(), &scenario[outside]),
         };
         eprintln!("bentpipe: behind `{}`, at {}; {machine}", scenario.name, own.join(" and "));
         for note in &notes {
@@ -69,17 +70,33 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let mut live = Live::open(args.control.as_deref(), &scenario, behind.emulator())?;
     let mut command = start(args, &scenario, &behind)?;
     behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
+    let started = behind.emulator().clock().now();
     let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut command, args.quiet);
+    let took = behind.emulator().clock().now().saturating_since(started);
     if !args.quiet {
         eprintln!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
     }
+    let kept = fail_if::kept(&args.fail_if, &readings(&scenario, &behind, took))?;
     behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::broken)?;
-    end
+    match end {
+        Ok(End::Code(0)) if !kept => Ok(End::Failed),
+        other => other,
+    }
+}
+
+/// What `--fail-if` can be about.
+fn readings<'a>(scenario: &'a Scenario, behind: &Behind, took: Duration) -> Vec<Reading<'a>> {
+    let mut readings = vec![Reading { scope: "", figure: "time", value: Some(took.as_secs_f64()) }];
+    for (link, counters) in scenario.links.iter().zip(behind.emulator().counters()) {
+        let of = |figure, count: u64| Reading { scope: link.name.as_str(), figure, value: Some(count as f64) };
+        readings.extend([of("dropped", counters.dropped()), of("bytes", counters.delivered_bytes)]);
+    }
+    readings
 }
 
 /// The nodes outside and inside.
-fn ends(args: &Shell, scenario: &Scenario) -> Result<(usize, usize), Failure> {
-    let named = |name: &Option<String>| -> Result<Option<usize>, Failure> {
+fn ends(args: &Shell, scenario: &Scenario) -> Result<(NodeId, NodeId), Failure> {
+    let named = |name: &Option<String>| -> Result<Option<NodeId>, Failure> {
         let Some(name) = name else { return Ok(None) };
         Ok(nodes(scenario, std::slice::from_ref(name))?.first().copied())
     };

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::realtime::{overrun, refused, span_of, stall};
 use crate::args::Verify;
+use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, progress, source};
@@ -109,7 +110,23 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     } else {
         output::print(&text(&scenario, &report, &lateness, args.tolerance))?;
     }
-    Ok(if agrees || within_drawn { End::Done } else { End::Failed })
+    let kept = fail_if::kept(&args.fail_if, &readings(&report.flows))?;
+    Ok(if kept && (agrees || within_drawn) { End::Done } else { End::Failed })
+}
+
+/// What `--fail-if` can be about.
+fn readings(lines: &[Line]) -> Vec<Reading<'_>> {
+    let of = |line: &'_ Line| {
+        let kernel = line.kernel_s.map(|time| {
+            [("kernel_time", Some(time)), ("kernel_difference", line.kernel_difference_percent.map(f64::abs))]
+        });
+        let engine = [("time", line.engine_s), ("difference", line.engine_difference_percent.map(f64::abs))];
+        engine.into_iter().chain(kernel.into_iter().flatten()).collect::<Vec<_>>()
+    };
+    let readings = lines.iter().flat_map(|line| {
+        of(line).into_iter().map(|(figure, value)| Reading { scope: &line.flow, figure, value }).collect::<Vec<_>>()
+    });
+    readings.collect()
 }
 
 /// Whether all times agree, and whether all others are within the draws. The range of the draws is widened by the

@@ -27,7 +27,7 @@ fn lab(link: &str, routers: &[&str]) -> Option<(MutexGuard<'static, ()>, Lab)> {
          queue = \"1 s\"\n{link}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
     );
     let scenario = Scenario::parse(&text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
-    let routers: Vec<usize> = routers.iter().map(|name| scenario.node(name).expect("a node")).collect();
+    let routers: Vec<_> = routers.iter().map(|name| scenario.node(name).expect("a node")).collect();
     Some((one, Lab::build(&scenario, &routers).expect("root may")))
 }
 

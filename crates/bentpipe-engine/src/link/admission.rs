@@ -18,6 +18,8 @@ pub(super) struct Admission {
     /// The limit over time, as indices, and what they stand for.
     limits: Option<Box<(Course, Vec<QueueLimit>)>>,
     red: Option<Box<Red>>,
+    /// RED marks packets that understand it instead of dropping them.
+    marking: bool,
     ties: Ties,
     /// Stored only if needed: if the queue can refuse packets, or with an observer.
     waiting: VecDeque<(Time, u32)>,
@@ -41,6 +43,7 @@ impl Admission {
         Admission {
             limit: config.queue.limit,
             limits,
+            marking: config.queue.marking && red.is_some(),
             red,
             ties: config.ties,
             waiting: VecDeque::new(),
@@ -54,18 +57,24 @@ impl Admission {
         self.red.is_some() || self.limits.is_some() || self.limit != QueueLimit::Unlimited
     }
 
-    /// Decides on a packet of `length` that arrives at `cx.now`, with the line busy until `busy_until`. `begun` is when
-    /// the packet's event was scheduled; it is called only if a departure has the same time.
+    /// True if it may mark packets.
+    pub(super) fn marks(&self) -> bool {
+        self.marking
+    }
+
+    /// Decides on a packet of `length` that arrives at `cx.now`, with the line busy until `busy_until`. `is_ect`: it may be marked
+    /// instead of dropped. `begun` is when the packet's event was scheduled; it is called only if a departure has the same time.
+    /// Returns whether the packet is marked.
     #[inline]
     pub(super) fn admit<Pr: Probe>(
         &mut self,
         cx: &mut Context<'_, Pr>,
-        length: u32,
+        (length, is_ect): (u32, bool),
         busy_until: Time,
         begun: impl Fn() -> Time,
-    ) -> Result<(), DropReason> {
+    ) -> Result<bool, DropReason> {
         if !Pr::WATCHES && !self.has_bounds() {
-            return Ok(());
+            return Ok(false);
         }
         if let Some(limits) = &mut self.limits {
             let (course, limits) = limits.as_mut();
@@ -76,13 +85,13 @@ impl Admission {
         if self.red.is_none() {
             cx.emit(|| Event::Queue { packets, bytes, average: None });
             return if has_room || self.is_idle(cx.now, busy_until, begun) {
-                Ok(())
+                Ok(false)
             } else {
                 Err(DropReason::QueueFull)
             };
         }
         let idle = self.is_idle(cx.now, busy_until, begun);
-        let Some(red) = &mut self.red else { return Ok(()) };
+        let Some(red) = &mut self.red else { return Ok(false) };
         let red_admits = red.admits(cx.now, packets, idle.then_some(busy_until));
         let average = Some(red.average());
         cx.emit(|| Event::Queue { packets, bytes, average });
@@ -90,7 +99,14 @@ impl Admission {
             red.forced_drop();
             return Err(DropReason::QueueFull);
         }
-        if red_admits { Ok(()) } else { Err(DropReason::Early) }
+        if red_admits {
+            Ok(false)
+        } else if is_ect && !red.is_saturated() {
+            cx.emit(|| Event::Marked);
+            Ok(true)
+        } else {
+            Err(DropReason::Early)
+        }
     }
 
     /// As [`Admission::admit`], for a drop-tail queue without an observer.

@@ -73,6 +73,9 @@ pub struct QueueConfig {
     pub limit: QueueLimit,
     /// Admission.
     pub discipline: Discipline,
+    /// Packets that understand ECN are marked where the discipline would drop them early (RFC 3168 §7). Packets are still
+    /// dropped if there is no room, or if RED would drop all.
+    pub marking: bool,
 }
 
 /// The order of a packet's arrival and another's departure at the same instant.
@@ -354,7 +357,7 @@ impl LinkConfig {
             delay,
             header: 0,
             mtu: None,
-            queue: QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail },
+            queue: QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false },
             channel: ChannelConfig::Clear,
             good: LossConfig::NONE,
             bad: LossConfig::NONE,

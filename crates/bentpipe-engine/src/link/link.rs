@@ -5,6 +5,7 @@
 
 use super::admission::Admission;
 use super::config::LinkConfig;
+pub use super::counters::LinkCounters;
 use super::line::Line;
 pub use super::motion::Altered;
 use super::ring::Ring;
@@ -21,6 +22,11 @@ pub trait Wire {
     /// The flow of the packet, for queues in which flows take turns.
     fn flow(&self) -> u64 {
         0
+    }
+
+    /// True if the packet's transport understands marks (RFC 3168 §5).
+    fn is_ect(&self) -> bool {
+        false
     }
 
     /// True if the packet counts for the drop list.
@@ -47,68 +53,6 @@ pub struct Arrival<P> {
     pub packet: P,
     /// Its fate.
     pub outcome: Outcome,
-}
-
-/// Counters; every offered packet is in one of them or in flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Packets offered.
-    pub offered: u64,
-    /// Delivered.
-    pub delivered: u64,
-    /// Bytes delivered, with the link's own headers.
-    pub delivered_bytes: u64,
-    /// Lost because the queue was full.
-    pub dropped_full: u64,
-    /// Dropped by RED.
-    pub dropped_early: u64,
-    /// Lost on the channel.
-    pub dropped_channel: u64,
-    /// Lost by the drop list.
-    pub dropped_listed: u64,
-    /// Dropped because they exceed the link's MTU.
-    pub dropped_too_long: u64,
-    /// Delivered with a flipped bit; they count as delivered, too.
-    pub corrupted: u64,
-    /// Delivered twice; they count as delivered once.
-    pub duplicated: u64,
-    /// Max number of waiting packets, if the queue can refuse packets; otherwise 0.
-    pub max_waiting: u32,
-}
-
-impl LinkCounters {
-    /// All losses.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed + self.dropped_too_long
-    }
-}
-
-impl LinkCounters {
-    /// Counts an offered packet: admitted with this many waiting, or the drop reason. Returns true at a new maximum.
-    #[inline(always)]
-    pub(super) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
-        self.offered += 1;
-        match admitted {
-            Ok(waiting) => {
-                let is_record = waiting > self.max_waiting;
-                self.max_waiting = self.max_waiting.max(waiting);
-                return is_record;
-            }
-            Err(reason) => *self.dropped_for(reason) += 1,
-        }
-        false
-    }
-
-    /// The counter of a drop reason.
-    pub(crate) fn dropped_for(&mut self, reason: DropReason) -> &mut u64 {
-        match reason {
-            DropReason::QueueFull => &mut self.dropped_full,
-            DropReason::Early => &mut self.dropped_early,
-            DropReason::Channel => &mut self.dropped_channel,
-            DropReason::Listed => &mut self.dropped_listed,
-            DropReason::TooLong => &mut self.dropped_too_long,
-        }
-    }
 }
 
 /// The passage of an admitted packet. It is known at once, because the queue is FIFO and the channel is a process in
@@ -218,6 +162,11 @@ impl<P: Wire> Link<P> {
         self.sky.as_ref().is_none_or(|sky| sky.keeps_packets())
     }
 
+    /// True if its queue may mark packets.
+    pub(crate) fn marks(&self) -> bool {
+        self.admission.marks()
+    }
+
     /// Packets admitted and neither delivered nor lost yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
@@ -244,7 +193,7 @@ impl<P: Wire> Link<P> {
         self.offer_begun(cx, packet, || Time::NEVER)
     }
 
-    /// As [`Link::offer`], but a packet that is not admitted comes back.
+    /// As [`Link::offer`], but a packet that is not admitted comes back. `marked`: the queue before the link has marked it.
     ///
     /// # Errors
     /// Returns the drop reason and the packet if the link does not admit it.
@@ -252,11 +201,13 @@ impl<P: Wire> Link<P> {
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: P,
+        marked: bool,
     ) -> Result<(), (DropReason, P)> {
         let transit = self.transit(cx, &packet, || Time::NEVER);
         self.counters.note_offered(transit.map(|transit| transit.waiting));
         match transit {
-            Ok(transit) => {
+            Ok(mut transit) => {
+                transit.altered.marked |= marked;
                 self.carry(transit, packet);
                 Ok(())
             }
@@ -337,12 +288,17 @@ impl<P: Wire> Link<P> {
         } else if length > self.mtu {
             Err(DropReason::TooLong)
         } else {
-            self.admission.admit(cx, length, self.busy_until, begun)
+            let is_ect = self.admission.marks() && packet.is_ect();
+            self.admission.admit(cx, (length, is_ect), self.busy_until, begun)
         };
-        if let Err(reason) = admitted {
-            cx.emit(|| Event::Dropped { reason });
-            return Err(reason);
-        }
+        let marked = match admitted {
+            Ok(marked) => marked,
+            Err(reason) => {
+                cx.emit(|| Event::Dropped { reason });
+                return Err(reason);
+            }
+        };
+        self.counters.marked += u64::from(marked);
         let free = self.busy_until.max(cx.now);
         let (start, transmission) = self.line.transmit(cx.now, free, length + self.header);
         self.busy_until = start + transmission;
@@ -350,7 +306,8 @@ impl<P: Wire> Link<P> {
         if let Some(sky) = &mut self.sky {
             meeting = sky.meet(start, transmission, meeting.arrives, length + self.header);
         }
-        let Meeting { arrives, lost, altered } = meeting;
+        let Meeting { arrives, lost, mut altered } = meeting;
+        altered.marked = marked;
         let waiting = self.admission.enter::<Pr>(cx.now, start, length);
         Ok(Transit { arrives, begun: start, lost, altered, waiting })
     }

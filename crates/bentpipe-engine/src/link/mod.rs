@@ -11,6 +11,7 @@ mod admission;
 mod cells;
 mod channel;
 mod config;
+mod counters;
 mod course;
 mod jitter;
 mod line;

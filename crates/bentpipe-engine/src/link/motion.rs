@@ -18,11 +18,13 @@ pub struct Altered {
     pub corrupt: bool,
     /// It arrives twice.
     pub twice: bool,
+    /// Its ECN field says that it has met congestion.
+    pub marked: bool,
 }
 
 impl Altered {
     /// Not altered.
-    pub const NOT: Altered = Altered { corrupt: false, twice: false };
+    pub const NOT: Altered = Altered { corrupt: false, twice: false, marked: false };
 }
 
 /// The moving part of a link.
@@ -102,7 +104,7 @@ impl Motion {
             _ => arrives,
         };
         let (corrupt, twice) = (hits(self.corrupt.0, &self.corrupt.1), hits(self.twice.0, &self.twice.1));
-        (arrives, Altered { corrupt, twice })
+        (arrives, Altered { corrupt, twice, marked: false })
     }
 }
 

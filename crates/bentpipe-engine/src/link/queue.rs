@@ -63,6 +63,12 @@ impl Red {
         self.count = 0;
     }
 
+    //= RFC 3168 §7: a packet that could be marked is dropped when the average is above the upper threshold
+    /// True if every packet is to be dropped, so that a mark would not do.
+    pub fn is_saturated(&self) -> bool {
+        self.base_probability() >= 1.0
+    }
+
     /// p_b: from the average only.
     fn base_probability(&self) -> f64 {
         let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;

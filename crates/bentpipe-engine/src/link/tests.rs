@@ -10,6 +10,11 @@ impl Wire for Packet {
     fn wire_len(&self) -> u32 {
         self.0
     }
+
+    /// Packets of 999 B understand marks.
+    fn is_ect(&self) -> bool {
+        self.0 == 999
+    }
 }
 
 fn config() -> LinkConfig {
@@ -168,4 +173,42 @@ fn bit_errors_grow_with_the_length() {
     }
     // 1-(1-1e-4)^320 = 3.15 %, 1-(1-1e-4)^8000 = 55.07 % of 10 000; four deviations.
     assert!(lost[0].abs_diff(315) < 70 && lost[1].abs_diff(5507) < 200, "{lost:?}");
+}
+
+/// RFC 3168 §7: a packet that RED chooses is marked if it understands that, and dropped if not or if the average is too high.
+#[test]
+fn red_marks_up_to_its_upper_threshold() {
+    use super::super::config::{Discipline, RedConfig};
+    let red = RedConfig {
+        min_threshold: 2.0,
+        max_threshold: 6.0,
+        max_probability: Probability::ONE,
+        weight: 1.0,
+        gentle: false,
+        wait: false,
+        mean_packet: crate::units::Bytes::new(999),
+    };
+    let mut config = config();
+    (config.queue.discipline, config.queue.marking) = (Discipline::Red(red), true);
+    let fates = |length: u32| {
+        let mut link = Link::new(&config, 1, "up");
+        let mut probe = NoProbe;
+        let mut cx = Context { now: ms(0.0), who: Who(0), probe: &mut probe };
+        let admitted = [(); 12].map(|()| link.offer(&mut cx, Packet(length)).is_ok());
+        let counters = link.counters();
+        assert_eq!(counters.dropped_early + admitted.iter().filter(|ok| **ok).count() as u64, 12);
+        let mut marks = 0;
+        while let Some(now) = link.next_arrival() {
+            let arrival = link.take(&mut Context { now, who: Who(0), probe: &mut NoProbe }).expect("due");
+            marks += u64::from(arrival.outcome == Outcome::Altered(Altered { marked: true, ..Altered::NOT }));
+        }
+        assert_eq!(counters.marked, marks);
+        (marks, counters.dropped_early)
+    };
+    // With a weight of 1 the average is the queue. Two wait without a choice and one more passes; from an average of 3 on the
+    // probability is 1/4 and grows, and from 6 on all are dropped.
+    let (marks, dropped) = fates(999);
+    assert!(marks >= 1 && dropped >= 4, "{marks} {dropped}");
+    let (marks, dropped) = fates(1000);
+    assert!(marks == 0 && dropped >= 5, "{marks} {dropped}");
 }

@@ -22,6 +22,8 @@ pub struct ManagedLink<P> {
     held: Vec<Option<P>>,
     free: Vec<u32>,
     bytes: u64,
+    /// CoDel marks packets that understand it instead of dropping them.
+    marking: bool,
     /// Packets that the queue dropped, and when.
     refused: VecDeque<(Time, P, DropReason)>,
     /// When the line has sent what it was given, and when it was given the last.
@@ -41,13 +43,14 @@ impl<P: Wire> ManagedLink<P> {
         };
         let limit = config.queue.limit;
         let channel = ChannelConfig { limit, codel: Some(codel), queueing, ..ChannelConfig::unreliable() };
-        let queue = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail };
+        let queue = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false };
         Some(ManagedLink {
             link: Link::new(&LinkConfig { queue, ..config.clone() }, seed, name),
             backlog: Backlog::new(&channel),
             held: Vec::new(),
             free: Vec::new(),
             bytes: 0,
+            marking: config.queue.marking,
             refused: VecDeque::new(),
             line_free: Time::ZERO,
             begun: Time::ZERO,
@@ -107,14 +110,26 @@ impl<P: Wire> ManagedLink<P> {
         while self.line_free <= now && !self.backlog.is_empty() {
             // A packet that came while the line was idle goes at once, one that waited when the line became free.
             let at = self.line_free.max(now.saturating_sub(self.backlog.wait(now)));
-            let mut dropped = Vec::new();
-            let next = self.backlog.pop(at, |handle| dropped.push(handle));
+            let (mut dropped, mut marked) = (Vec::new(), None);
+            let (marking, held) = (self.marking, &self.held);
+            let next = self.backlog.pop(at, |handle| {
+                let is_ect = marking && held[handle as usize].as_ref().is_some_and(Wire::is_ect);
+                if is_ect {
+                    marked = Some(handle);
+                } else {
+                    dropped.push(handle);
+                }
+                is_ect
+            });
             dropped.into_iter().for_each(|handle| self.refuse(at, handle, DropReason::Early));
-            let Some(packet) = next.and_then(|next| self.let_go(next.handle)) else { continue };
+            let Some(next) = next else { continue };
+            let Some(packet) = self.let_go(next.handle) else { continue };
+            let marked = marked == Some(next.handle);
+            self.counters.marked += u64::from(marked);
             let mut probe = NoProbe;
             let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
             // MTU and drop list are the link's.
-            if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet) {
+            if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet, marked) {
                 self.refused.push_back((at, packet, reason));
             }
             self.begun = at;
@@ -139,7 +154,12 @@ impl<P: Wire> ManagedLink<P> {
         let arrival = self.link.take(cx)?;
         let fate = match arrival.outcome {
             Outcome::Delivered => Ok(Altered::NOT),
-            Outcome::Altered(altered) => Ok(altered),
+            Outcome::Altered(altered) => {
+                if altered.marked {
+                    cx.emit(|| Event::Marked);
+                }
+                Ok(altered)
+            }
             Outcome::Lost => Err(DropReason::Channel),
         };
         Some((arrival.packet, fate))
@@ -152,8 +172,8 @@ impl<P: Wire> ManagedLink<P> {
 
     /// The counters. A packet that was dropped counts at once.
     pub fn counters(&self) -> LinkCounters {
-        let LinkCounters { offered, dropped_full, dropped_early, max_waiting, .. } = self.counters;
-        LinkCounters { offered, dropped_full, dropped_early, max_waiting, ..self.link.counters() }
+        let LinkCounters { offered, dropped_full, dropped_early, marked, max_waiting, .. } = self.counters;
+        LinkCounters { offered, dropped_full, dropped_early, marked, max_waiting, ..self.link.counters() }
     }
 
     /// How long the line is busy with what it was given, without the queue.

@@ -18,6 +18,11 @@ impl Wire for Packet {
     fn flow(&self) -> u64 {
         self.flow
     }
+
+    /// Flow 9 understands marks.
+    fn is_ect(&self) -> bool {
+        self.flow == 9
+    }
 }
 
 fn ms(millis: u64) -> Duration {
@@ -31,7 +36,8 @@ fn at(millis: u64) -> Time {
 /// 1 Mbit/s, so that 1000 B take 8 ms, and 100 ms of delay.
 fn link(discipline: fn(Codel) -> Discipline, limit: QueueLimit) -> ManagedLink<Packet> {
     let mut config = LinkConfig::clean(Rate::from_bits_per_second(1_000_000), ms(100));
-    config.queue = QueueConfig { limit, discipline: discipline(Codel { target: ms(5), interval: ms(100) }) };
+    config.queue =
+        QueueConfig { limit, discipline: discipline(Codel { target: ms(5), interval: ms(100) }), marking: true };
     ManagedLink::new(&config, 1, "sat").expect("it is managed")
 }
 
@@ -94,6 +100,23 @@ fn codel_drops_by_its_law() {
     // happens at 112 ms, the next multiple of 8. Then at 212, so at 216; 212 + 70.7 = 282.7, so 288; + 57.7 = 340.4, so 344.
     assert_eq!(dropped[..4], [112, 216, 288, 344]);
     assert_eq!(all.len(), 100);
+}
+
+/// RFC 3168 §7: what CoDel would drop is marked at the same times, and arrives.
+#[test]
+fn codel_marks_what_understands_it() {
+    let mut link = link(Discipline::Codel, QueueLimit::Unlimited);
+    let mut all = Vec::new();
+    for n in 0..100 {
+        offer(&mut link, at(0), packet(9, n));
+    }
+    out(&mut link, at(5000), &mut all);
+    let marks = |came: &&Came| came.2 == Ok(Altered { marked: true, ..Altered::NOT });
+    let marked: Vec<u64> = all.iter().filter(marks).map(|came| came.0).collect();
+    // As above, but each marked packet takes 8 ms of the line and 100 ms of delay: it leaves the queue 108 ms before.
+    assert_eq!(marked[..4], [112 + 108, 216 + 108, 288 + 108, 344 + 108]);
+    let counters = link.counters();
+    assert_eq!((counters.delivered, counters.dropped(), counters.marked), (100, 0, marked.len() as u64));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod chain;
 mod due;
+mod id;
 mod layers;
 mod managed;
 #[allow(clippy::module_inception)]
@@ -25,32 +26,7 @@ use crate::link::Wire;
 use crate::probe::{DropReason, NoProbe, Probe};
 use crate::units::Time;
 
-/// Typed indices, which cannot be confused.
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// The number as an index.
-            #[inline(always)]
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-
-        impl From<usize> for $name {
-            #[inline(always)]
-            fn from(index: usize) -> Self {
-                debug_assert!(index <= u32::MAX as usize);
-                $name(index as u32)
-            }
-        }
-    )*};
-}
-
-ids! {
+crate::ids! {
     /// A link of the network.
     LinkId,
     /// A cell port or a processor.

@@ -123,7 +123,7 @@ impl<P: Bound> Network<P> {
         chains: bool,
     ) -> Self {
         if chains {
-            let passes = |link: &Link<P>| !link.may_take_no_time() && link.keeps_packets();
+            let passes = |link: &Link<P>| !link.may_take_no_time() && link.keeps_packets() && !link.marks();
             routes.chain(|link| passes(&links[link.index()]));
             for (n, _) in links.iter().enumerate().filter(|(_, link)| link.may_send_at_once()) {
                 routes.cut(LinkId::from(n));

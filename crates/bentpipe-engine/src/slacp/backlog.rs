@@ -166,13 +166,14 @@ impl Backlog {
         Some(packet)
     }
 
-    /// The next packet. `dropped` is called with each packet that CoDel drops before it.
-    pub(crate) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
+    /// The next packet. `judge` is called with each packet that CoDel would drop before it; it returns true if the packet is marked
+    /// instead.
+    pub(crate) fn pop(&mut self, now: Time, mut judge: impl FnMut(u32) -> bool) -> Option<Waiting> {
         if let Some(hosts) = &mut self.hosts {
-            return hosts.pop(now, dropped);
+            return hosts.pop(now, judge);
         }
         let Some(mut codel) = self.codel.take() else { return self.take() };
-        let packet = codel.pop(now, &mut || self.take().map(|packet| (packet, self.bytes)), &mut dropped);
+        let packet = codel.pop(now, &mut || self.take().map(|packet| (packet, self.bytes)), &mut judge);
         self.codel = Some(codel);
         packet
     }
@@ -249,7 +250,10 @@ mod tests {
         let mut drops = Vec::new();
         // One packet per millisecond leaves, from 10 ms on.
         for ms in 10..500 {
-            queue.pop(at(ms), |_| drops.push(ms));
+            queue.pop(at(ms), |_| {
+                drops.push(ms);
+                false
+            });
         }
         // Above the target since 10 ms: the first drop at 110, the next after 100, 100/sqrt 2, 100/sqrt 3 ... ms.
         let mut next = 110.0;

@@ -24,13 +24,14 @@ impl Control {
         Control { config, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet. `take` removes one from the queue and returns it with the bytes left; `dropped` is called with each drop.
+    /// The next packet. `take` removes one from the queue and returns it with the bytes left. `judge` is called with each packet that
+    /// is to be dropped; it returns true if the packet is marked instead, which then goes out.
     //= RFC 8289 §5.5: the dequeue routine
     pub(super) fn pop(
         &mut self,
         now: Time,
         take: &mut impl FnMut() -> Option<(Waiting, u64)>,
-        dropped: &mut impl FnMut(u32),
+        judge: &mut impl FnMut(u32) -> bool,
     ) -> Option<Waiting> {
         let (mut packet, mut may_drop) = self.look(now, take);
         if self.dropping {
@@ -38,8 +39,12 @@ impl Control {
                 self.dropping = false;
             }
             while self.dropping && now >= self.drop_next {
-                dropped(packet?.handle);
+                let handle = packet?.handle;
                 self.count += 1;
+                if judge(handle) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
                 (packet, may_drop) = self.look(now, take);
                 if may_drop {
                     self.drop_next = self.control_law(self.drop_next);
@@ -48,8 +53,9 @@ impl Control {
                 }
             }
         } else if may_drop {
-            dropped(packet?.handle);
-            (packet, _) = self.look(now, take);
+            if !judge(packet?.handle) {
+                (packet, _) = self.look(now, take);
+            }
             self.dropping = true;
             //= RFC 8289 §5.5: "assume that the drop rate [...] on the last cycle is a good starting point"
             let delta = self.count.saturating_sub(self.last_count);

@@ -172,8 +172,9 @@ impl FqCodel {
         Some(evicted.handle)
     }
 
-    /// The next packet. `dropped` is called with each packet that CoDel drops before it.
-    pub(super) fn pop(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Waiting> {
+    /// The next packet. `judge` is called with each packet that CoDel would drop before it; it returns true if the packet is marked
+    /// instead.
+    pub(super) fn pop(&mut self, now: Time, mut judge: impl FnMut(u32) -> bool) -> Option<Waiting> {
         loop {
             let host = self.turns.head()?;
             let id = self.hosts.get(&host)?.turns.head()?;
@@ -191,7 +192,7 @@ impl FqCodel {
                 Some((packet, left))
             };
             let packet = match codel {
-                Some(codel) => codel.pop(now, &mut take, &mut dropped),
+                Some(codel) => codel.pop(now, &mut take, &mut judge),
                 None => take().map(|(packet, _)| packet),
             };
             let change = left as i64 - *bytes as i64;
@@ -321,7 +322,12 @@ mod tests {
             if ms % 10 == 0 {
                 push(&mut queue, Waiting { since: at(ms), ..packet(1000, 2, 2, 100) });
             }
-            let packet = queue.pop(at(ms), |handle| dropped.push(handle)).expect("there is a backlog");
+            let packet = queue
+                .pop(at(ms), |handle| {
+                    dropped.push(handle);
+                    false
+                })
+                .expect("there is a backlog");
             if packet.handle == 1000 {
                 // At once, or behind a turn of the other: 1514 bytes, in which two packets of 1500 begin.
                 assert!(at(ms).saturating_since(packet.since) <= Duration::from_millis(10));
@@ -340,7 +346,7 @@ mod tests {
         assert_eq!(push(&mut queue, ack(1, 2, 20)), Pushed::Waits);
         assert_eq!(push(&mut queue, ack(2, 1, 30)), Pushed::Replaces(0));
         assert_eq!(push(&mut queue, ack(3, 1, 30)), Pushed::Waits, "a duplicate counts by itself");
-        let handles: Vec<_> = std::iter::from_fn(|| queue.pop(at(1), |_| ())).map(|packet| packet.handle).collect();
+        let handles: Vec<_> = std::iter::from_fn(|| queue.pop(at(1), |_| false)).map(|packet| packet.handle).collect();
         assert_eq!(handles, [2, 3, 1], "flows in turns of 1514 bytes");
         assert_eq!((queue.bytes, queue.len), (0, 0));
         assert_eq!(push(&mut queue, ack(4, 1, 40)), Pushed::Waits, "what is gone has no place");

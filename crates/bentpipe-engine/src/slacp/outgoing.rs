@@ -225,6 +225,7 @@ impl Outgoing {
         let Waiting { handle, len, flow, since, .. } = self.backlog.pop(now, |handle| {
             *dropped += 1;
             outputs.push_back(Output::Release { handle, how: Released::DroppedEarly });
+            false
         })?;
         let wait = now.saturating_since(since);
         self.stats.waited += wait;

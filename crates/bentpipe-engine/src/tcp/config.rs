@@ -1,5 +1,6 @@
 //! The settings of one end of a connection.
 
+use super::ecn::EcnUse;
 use super::variant::{AckPolicy, Variant};
 use crate::rtt::RtoConfig;
 use crate::units::Duration;
@@ -144,6 +145,10 @@ pub struct TcpConfig {
     pub window_clamp: Option<u32>,
     /// Initial slow start threshold in segments; `None` for no bound (RFC 5681 §3.1).
     pub initial_ssthresh: Option<u32>,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: EcnUse,
+    /// Reduce the window less at a mark than at a loss (RFC 8511).
+    pub abe: bool,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// Return to the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).
@@ -172,6 +177,8 @@ impl Default for TcpConfig {
             dsack: true,
             window_clamp: None,
             initial_ssthresh: None,
+            ecn: EcnUse::Off,
+            abe: false,
             nagle: false,
             restart_after_idle: true,
             time_wait: Duration::from_secs(60),

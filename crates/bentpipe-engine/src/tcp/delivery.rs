@@ -17,6 +17,29 @@ struct Stamp {
     delivered: u64,
     delivered_time: Time,
     is_app_limited: bool,
+    /// In flight with it, and all that was ever found lost by then.
+    in_flight: u64,
+    lost: u64,
+}
+
+/// A segment that an ACK shows to be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) struct LostSample {
+    /// Its bytes.
+    pub(in crate::tcp) size: u64,
+    /// Bytes in flight when it was sent, itself included.
+    pub(in crate::tcp) tx_in_flight: u64,
+    /// Bytes found lost since, itself included.
+    pub(in crate::tcp) lost: u64,
+    /// The sender had nothing more to send then.
+    pub(in crate::tcp) is_app_limited: bool,
+}
+
+impl LostSample {
+    /// The share of what was in flight that is lost.
+    pub(in crate::tcp) fn share(&self) -> f64 {
+        self.lost as f64 / self.tx_in_flight.max(1) as f64
+    }
 }
 
 /// What an ACK shows of the rate of delivery.
@@ -30,6 +53,9 @@ pub(in crate::tcp) struct RateSample {
     pub(in crate::tcp) interval: Duration,
     /// The sender had nothing more to send then.
     pub(in crate::tcp) is_app_limited: bool,
+    /// Bytes in flight when that segment was sent, itself included, and bytes found lost since.
+    pub(in crate::tcp) tx_in_flight: u64,
+    pub(in crate::tcp) lost: u64,
 }
 
 impl RateSample {
@@ -51,11 +77,15 @@ pub(in crate::tcp) struct DeliveryRate {
     app_limited_until: Option<u64>,
     /// The stamp of the newest segment that the current ACK delivers.
     newest: Option<Stamp>,
+    /// Of the segments that the current ACK shows to be lost, the one with the greatest share of losses.
+    worst: Option<LostSample>,
+    /// All bytes found lost.
+    lost: u64,
 }
 
 impl DeliveryRate {
-    /// The segment that begins at `start` is sent; `is_first`: nothing is outstanding.
-    pub(in crate::tcp) fn on_sent(&mut self, start: u64, now: Time, is_first: bool) {
+    /// The segment that begins at `start` is sent, with `in_flight` bytes then; `is_first`: nothing is outstanding.
+    pub(in crate::tcp) fn on_sent(&mut self, start: u64, now: Time, in_flight: u64, is_first: bool) {
         if is_first {
             (self.first_sent, self.delivered_time) = (now, now);
         }
@@ -65,6 +95,8 @@ impl DeliveryRate {
             delivered: self.delivered,
             delivered_time: self.delivered_time,
             is_app_limited: self.app_limited_until.is_some(),
+            in_flight,
+            lost: self.lost,
         };
         self.stamps.insert(start, stamp);
     }
@@ -79,6 +111,26 @@ impl DeliveryRate {
             self.newest = Some(stamp);
             self.first_sent = stamp.sent;
         }
+    }
+
+    /// `bytes` from `start` on are found lost.
+    pub(in crate::tcp) fn on_lost(&mut self, start: u64, bytes: u64) {
+        self.lost += bytes;
+        let Some(stamp) = self.stamps.get(&start) else { return };
+        let lost = LostSample {
+            size: bytes,
+            tx_in_flight: stamp.in_flight,
+            lost: self.lost - stamp.lost,
+            is_app_limited: stamp.is_app_limited,
+        };
+        if self.worst.is_none_or(|worst| lost.share() > worst.share()) {
+            self.worst = Some(lost);
+        }
+    }
+
+    /// Of the segments that the current ACK shows to be lost, the one with the greatest share of losses; once.
+    pub(in crate::tcp) fn take_worst(&mut self) -> Option<LostSample> {
+        self.worst.take()
     }
 
     /// The ACK has been taken. `None` if it delivered nothing, or too fast to be true: in less than `min_rtt`.
@@ -97,6 +149,8 @@ impl DeliveryRate {
             delivered: self.delivered - stamp.delivered,
             interval,
             is_app_limited: stamp.is_app_limited,
+            tx_in_flight: stamp.in_flight,
+            lost: self.lost - stamp.lost,
         })
     }
 
@@ -141,7 +195,7 @@ mod tests {
     #[test]
     fn the_slower_of_sending_and_acknowledging_counts() {
         let mut rate = DeliveryRate::default();
-        (0..6).for_each(|n| rate.on_sent(n * 1000, at(n * 10), n == 0));
+        (0..6).for_each(|n| rate.on_sent(n * 1000, at(n * 10), (n + 1) * 1000, n == 0));
         let mut last = None;
         for n in 0..6 {
             rate.on_delivered(n * 1000, 1000, at(100 + n * 20));
@@ -156,7 +210,7 @@ mod tests {
     #[test]
     fn an_impossible_rate_is_no_sample() {
         let mut rate = DeliveryRate::default();
-        rate.on_sent(0, at(0), true);
+        rate.on_sent(0, at(0), 1000, true);
         rate.on_delivered(0, 1000, at(50));
         assert_eq!(rate.sample(Some(Duration::from_millis(100))), None);
         assert_eq!(rate.sample(None), None, "each ACK once");
@@ -166,15 +220,31 @@ mod tests {
     #[test]
     fn samples_of_an_idle_application_are_marked() {
         let mut rate = DeliveryRate::default();
-        rate.on_sent(0, at(0), true);
+        rate.on_sent(0, at(0), 1000, true);
         rate.limited_by_application(1000);
-        rate.on_sent(1000, at(10), false);
+        rate.on_sent(1000, at(10), 2000, false);
         rate.on_delivered(0, 1000, at(100));
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
         rate.on_delivered(1000, 1000, at(110));
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(true));
-        rate.on_sent(2000, at(120), true);
+        rate.on_sent(2000, at(120), 1000, true);
         rate.on_delivered(2000, 1000, at(220));
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
+    }
+
+    /// Ten segments of 1000 bytes are sent at once; the third and the fourth are lost. 2000 bytes are lost since the fourth was sent,
+    /// with 4000 in flight: a half. A later sample tells how much was lost since its segment was sent.
+    #[test]
+    fn losses_are_seen_from_where_they_were_sent() {
+        let mut rate = DeliveryRate::default();
+        (0..10).for_each(|n| rate.on_sent(n * 1000, at(0), (n + 1) * 1000, n == 0));
+        rate.on_lost(2000, 1000);
+        rate.on_lost(3000, 1000);
+        let worst = rate.take_worst().expect("two are lost");
+        assert_eq!((worst.size, worst.tx_in_flight, worst.lost, worst.share()), (1000, 4000, 2000, 0.5));
+        assert_eq!(rate.take_worst(), None);
+        rate.on_delivered(9000, 1000, at(100));
+        let sample = rate.sample(None).expect("it delivers");
+        assert_eq!((sample.tx_in_flight, sample.lost), (10_000, 2000));
     }
 }

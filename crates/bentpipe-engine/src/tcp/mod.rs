@@ -13,6 +13,7 @@ mod congestion;
 mod connection;
 mod delivery;
 mod departures;
+mod ecn;
 mod loss;
 mod pacing;
 mod peer_window;
@@ -36,6 +37,7 @@ pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segme
 pub use abort::Abort;
 pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Role, State, TcpStats, Verdict};
+pub use ecn::EcnUse;
 pub use receiver::Fresh;
 pub use sender::Sender;
 pub use sending::{Protocol, SenderCounters, SendingHalf};

@@ -6,11 +6,12 @@
 
 use super::abort::Abort;
 use super::connection::{Duplex, Verdict};
-use super::segment::{FIRST_BYTE, Segment};
+use super::segment::{FIRST_BYTE, Flags, Segment};
 use super::span::Span;
 use crate::machine::Context;
 use crate::probe::Probe;
 use crate::units::{Duration, Time};
+use crate::wire::ecn::Ecn;
 
 /// The protocol of a connection's segments, whose headers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub struct SenderCounters {
     pub fast_retransmits: u64,
     pub spurious_timeouts: u64,
     pub spurious_recoveries: u64,
+    pub ecn_reductions: u64,
     pub acks: u64,
     pub duplicate_acks: u64,
     pub max_flight: u64,
@@ -113,6 +115,12 @@ pub trait SendingHalf: sealed::Sequenced {
     fn close(&mut self);
     /// The handshake is done: data may be sent.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool);
+    /// Both ends use ECN, or not.
+    fn use_ecn(&mut self, _on: bool) {}
+    /// The ECN field and the flag of ECN of a segment with data, while both ends use ECN.
+    fn marks_of(&mut self, _span: &Span) -> (Ecn, Flags) {
+        (Ecn::NotEct, Flags::NONE)
+    }
     /// Sets the MSS of the peer's SYN; data cannot be sent yet.
     fn set_peer_mss(&mut self, mss: u16);
     /// Sends the SYN again: it crossed the peer's, or the peer repeats its own.

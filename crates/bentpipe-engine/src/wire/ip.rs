@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 
 use super::checksum::Checksum;
+use super::ecn::Ecn;
 use super::{EmitError, WireError, ipv4, ipv6, u16_at};
 
 /// Protocol number of TCP (RFC 9293 §3.1).
@@ -120,6 +121,8 @@ pub struct Packet {
     pub addresses: Addresses,
     /// What the payload is.
     pub protocol: u8,
+    /// The ECN field.
+    pub ecn: Ecn,
     /// Position of the payload, without trailing bytes of the layer below.
     pub payload: Range<usize>,
 }
@@ -133,11 +136,13 @@ pub fn parse(packet: &[u8]) -> Result<Packet, WireError> {
         4 => ipv4::parse(packet).map(|(header, payload)| Packet {
             addresses: Addresses::V4 { source: header.source, destination: header.destination },
             protocol: header.protocol,
+            ecn: Ecn::from_bits(header.tos),
             payload,
         }),
         6 => ipv6::parse(packet).map(|(header, payload)| Packet {
             addresses: Addresses::V6 { source: header.source, destination: header.destination },
             protocol: header.next_header,
+            ecn: Ecn::from_bits(header.traffic_class),
             payload,
         }),
         version => Err(WireError::Version(version)),

@@ -1,13 +1,13 @@
 //! Bytes to values and back: headers on the wire.
 //!
-//! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ip`] and under it [`ipv4`] and
+//! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ecn`] marks, [`ip`] and under it [`ipv4`] and
 //! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`mux`] between gateways, in the numbers of `varint`; [`llc_snap`] for
 //! packets in ATM cells.
 //!
 //! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A codec
 //! knows no machine: the caller passes the references from which 32-bit numbers are extended.
 //!
-//! Not implemented: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer, ECN bits.
+//! Not implemented: IP fragments and IPv6 extension headers (both are refused by name), the urgent pointer.
 //!
 //! # Example
 //!
@@ -36,6 +36,7 @@
 use core::fmt;
 
 pub mod checksum;
+pub mod ecn;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;

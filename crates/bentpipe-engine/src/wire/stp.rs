@@ -252,7 +252,7 @@ const fn option_len(blocks: usize) -> usize {
 
 /// The flags, if their combination is valid with a payload of this length.
 fn legal_flags(bits: u8, payload: usize) -> Result<Flags, StpError> {
-    let flags = Flags::from_bits_truncate(bits);
+    let flags = Flags::from_bits_truncate(bits).without_ecn();
     let without_ack = bits & !Flags::ACK.bits();
     if flags.bits() != bits {
         return Err(StpError::Flags(bits));

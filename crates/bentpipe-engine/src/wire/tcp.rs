@@ -5,7 +5,8 @@
 //! one end's state for converting between the two.
 //!
 //! Options are laid out as Linux and the BSDs do, each on a 4-byte boundary with NOPs before it, and take the bytes
-//! that [`Segment::options_len`] counts. Not implemented: urgent data, ECN, all other options (skipped when read).
+//! that [`Segment::options_len`] counts. Not implemented: urgent data, all other options (skipped when read). The
+//! ECN field is the IP header's ([`Ecn`](super::ecn::Ecn)); the caller writes and reads it.
 
 use core::ops::Range;
 

@@ -5,9 +5,10 @@ use bentpipe_engine::stp::{self, Arming, StpConfig};
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::variant::{Growth, VARIANTS};
 use bentpipe_engine::tcp::{
-    Abort, AckPolicy, Connection, Daass, Duplex, Role, Segment, SendingHalf, TcpConfig, Variant,
+    Abort, AckPolicy, Connection, Daass, Duplex, EcnUse, Role, Segment, SendingHalf, TcpConfig, Variant,
 };
 use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
+use bentpipe_engine::wire::ecn::Ecn;
 use proptest::prelude::*;
 
 /// Loses, repeats and reorders at random, until calm comes.
@@ -15,6 +16,8 @@ struct Storm {
     stream: Stream,
     loss: f64,
     duplication: f64,
+    /// Share of the packets that understand it that queues mark.
+    marking: f64,
     delay: Duration,
     jitter: Duration,
     calm: Time,
@@ -27,11 +30,15 @@ impl Channel for Storm {
         }
         let copies = 1 + (self.stream.uniform() < self.duplication) as usize;
         let mut arrivals = Vec::new();
+        let mut segment = *segment;
+        if segment.ecn.is_capable() && self.stream.uniform() < self.marking {
+            segment.ecn = Ecn::Ce;
+        }
         for _ in 0..copies {
             let lost = self.stream.uniform() < self.loss;
             let late = self.stream.uniform_in(0.0, self.jitter.as_secs_f64());
             if !lost {
-                arrivals.push((self.delay + Duration::from_secs_f64_rounded(late), *segment));
+                arrivals.push((self.delay + Duration::from_secs_f64_rounded(late), segment));
             }
         }
         arrivals
@@ -43,6 +50,7 @@ struct Case {
     seed: u64,
     loss: f64,
     duplication: f64,
+    marking: f64,
     delay_ms: u64,
     jitter_ms: u64,
     plan: Vec<(u64, usize, u64)>,
@@ -61,6 +69,7 @@ struct Ends {
     scaling: bool,
     nagle: bool,
     per_ack: bool,
+    ecn: bool,
     sack_blocks: u8,
     max_burst: Option<u32>,
     clamp: Option<u32>,
@@ -69,7 +78,7 @@ struct Ends {
 
 fn ends() -> impl Strategy<Value = Ends> {
     let sizes = (prop_oneof![Just(1460u16), 40..2000u16], prop_oneof![Just(1u32 << 20), 1500..70_000u32]);
-    let switches = any::<[bool; 6]>();
+    let switches = any::<[bool; 7]>();
     let limits = (1..5u8, prop::option::of(1..6u32), prop::option::of(1..40u32));
     let slow = prop::option::of((1..5000u64, 1..500u64));
     (sizes, switches, limits, slow).prop_map(|((mss, buffer), s, (sack_blocks, max_burst, clamp), slow_reader)| Ends {
@@ -81,6 +90,7 @@ fn ends() -> impl Strategy<Value = Ends> {
         scaling: s[3],
         nagle: s[4],
         per_ack: s[5],
+        ecn: s[6],
         sack_blocks,
         max_burst,
         clamp,
@@ -93,16 +103,18 @@ fn case() -> impl Strategy<Value = Case> {
         any::<u64>(),
         prop_oneof![Just(0.0), 0.0..0.1, 0.0..0.5],
         prop_oneof![Just(0.0), 0.0..0.3],
+        prop_oneof![Just(0.0), 0.0..0.1, 0.0..1.0],
         1..700u64,
         prop_oneof![Just(0u64), 0..50u64, 0..2000u64],
     );
     let plan = prop::collection::vec((0..20_000u64, 0..2usize, prop_oneof![1..100u64, 1..60_000u64]), 0..12);
     let closes = [0..30_000u64, 0..30_000u64];
     (channel, plan, closes, [ends(), ends()]).prop_map(
-        |((seed, loss, duplication, delay_ms, jitter_ms), plan, closes, ends)| Case {
+        |((seed, loss, duplication, marking, delay_ms, jitter_ms), plan, closes, ends)| Case {
             seed,
             loss,
             duplication,
+            marking,
             delay_ms,
             jitter_ms,
             plan,
@@ -125,6 +137,7 @@ fn config(variant: Variant, end: &Ends) -> TcpConfig {
         timestamps: end.timestamps,
         window_scaling: end.scaling,
         nagle: end.nagle,
+        ecn: if end.ecn { EcnUse::On } else { EcnUse::Off },
         sack_blocks: end.sack_blocks,
         window_clamp: end.clamp,
         // Longer than the storm: otherwise a FIN that comes again may find nobody, which is no fault.
@@ -148,6 +161,7 @@ fn play<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> Pair<Storm,
         stream: Stream::named(case.seed, "storm"),
         loss: case.loss,
         duplication: case.duplication,
+        marking: case.marking,
         delay: Duration::from_millis(case.delay_ms),
         jitter: Duration::from_millis(case.jitter_ms),
         calm: Time::ZERO + Duration::from_secs(STORM),
@@ -237,6 +251,10 @@ for_each_variant! {
     linux_reno_delivers: "linux-reno",
     linux_cubic_delivers: "linux-cubic",
     bbr_delivers: "bbr",
+    bbr3_delivers: "bbr3",
+    vegas_delivers: "vegas",
+    westwood_delivers: "westwood",
+    hybla_delivers: "hybla",
 }
 
 proptest! {
@@ -286,6 +304,7 @@ proptest! {
             stream: Stream::named(case.seed, "storm"),
             loss: 0.0,
             duplication: 0.0,
+            marking: 0.0,
             delay: Duration::from_millis(case.delay_ms),
             jitter: Duration::ZERO,
             calm: Time::NEVER,
@@ -310,6 +329,7 @@ fn acknowledgements_of_acknowledgements_end() {
         seed: 4310583837305307681,
         loss: 0.0,
         duplication: 0.25,
+        marking: 0.0,
         delay_ms: 2,
         jitter_ms: 28,
         plan: vec![(2578, 1, 12192)],
@@ -324,6 +344,7 @@ fn acknowledgements_of_acknowledgements_end() {
                 scaling: false,
                 nagle: true,
                 per_ack: false,
+                ecn: false,
                 sack_blocks: 3,
                 max_burst: Some(5),
                 clamp: None,
@@ -338,6 +359,7 @@ fn acknowledgements_of_acknowledgements_end() {
                 scaling: false,
                 nagle: true,
                 per_ack: true,
+                ecn: false,
                 sack_blocks: 3,
                 max_burst: None,
                 clamp: None,

@@ -1,7 +1,11 @@
 //! The demands, in the order of their table.
 
+mod clocks;
 mod floods;
+mod memory;
 mod peer;
+mod replays;
+mod soak;
 mod terminals;
 
 use crate::pair::{Line, inside};
@@ -45,6 +49,12 @@ pub(crate) const ROWS: &[Row] = &[
         measure: floods::silent,
     },
     Row {
+        name: "priority",
+        demand: "EF, port 53 and ICMP at twice the rate, in `link`",
+        bar: "bulk keeps 50 %",
+        measure: floods::priority,
+    },
+    Row {
         name: "older",
         demand: "older connections at start, stop, reload, return",
         bar: "none of 1000 harmed",
@@ -68,9 +78,46 @@ pub(crate) const ROWS: &[Row] = &[
         bar: "others' bulk 70 %",
         measure: terminals::flood,
     },
+    Row {
+        name: "replays",
+        demand: "a genuine init, 10 000 times a second, from the peer's address",
+        bar: "live tunnel holds 600 s; restart up in 5 s",
+        measure: replays::replays,
+    },
+    Row {
+        name: "clocks",
+        demand: "clock ±1 h and ±10 years, running and over a restart, either box",
+        bar: "no outage, one line of log",
+        measure: clocks::clocks,
+    },
+    Row {
+        name: "keys",
+        demand: "/proc/PID/mem of both boxes after handshakes and traffic",
+        bar: "one copy of the private key",
+        measure: memory::keys,
+    },
+    Row {
+        name: "soak",
+        demand: "`split`, 200 connections, a fault every minute, one hour",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: soak::split,
+    },
+    Row {
+        name: "soak-link",
+        demand: "the same in `link`",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: soak::link,
+    },
     Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
     Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },
 ];
+
+/// True if both boxes say that the link is up, and a new connection is answered.
+fn serves(line: &Line, server: std::net::SocketAddr) -> bool {
+    let is_up = |name: &&str| line.status(name).is_some_and(|status| status["up"] == true);
+    ["near", "far"].iter().all(is_up)
+        && line.connect(server).and_then(|mut stream| crate::pair::asks(&mut stream)).is_ok()
+}
 
 fn older(is_short: bool) -> Measured {
     let count = if is_short { 100 } else { 1000 };

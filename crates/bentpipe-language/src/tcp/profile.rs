@@ -5,7 +5,7 @@
 
 use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
+    AckPolicy, Daass, EcnUse, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
 };
 use bentpipe_engine::units::Duration;
 
@@ -139,6 +139,8 @@ fn linux() -> TcpConfig {
         // tcp_rmem[2] is 32 MiB, of which 0.633 can be offered with packets of 1500 bytes. Autotuning reaches it in time: a download
         // over GEO takes as long with it as with a fixed window.
         receive_buffer: 21_240_000,
+        // net.ipv4.tcp_ecn is 2.
+        ecn: EcnUse::Accept,
         shortcuts: Shortcuts {
             // `tcp_reno_ssthresh` and CUBIC's reduce the window, not the data in flight.
             ssthresh_base: SsthreshBase::Window,

@@ -1,6 +1,7 @@
 //! The six tables: a row for each cell, and a row for each table with the worst verdict of its cells.
 
 use bentpipe_engine::atm::sonet::{OpticalCarrier, RateLadder};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::RttClock;
 use bentpipe_engine::units::Duration;
 use bentpipe_study::limit::{SegmentSize, transfer_time};
@@ -192,8 +193,8 @@ fn printed(number: u8, row: &str, place: Place) -> f64 {
 pub(super) fn ping(scenario: &Scenario) -> f64 {
     let size = SegmentSize { payload: 64, headers: 20 };
     let paths = topology::flow_paths(scenario, &scenario.flows[0]).expect("a shipped scenario");
-    let time = |path: &[usize]| {
-        let links: Vec<_> = path.iter().map(|&link| &scenario.links[link].config).collect();
+    let time = |path: &[LinkId]| {
+        let links: Vec<_> = path.iter().map(|&link| &scenario[link].config).collect();
         transfer_time(&links, bentpipe_engine::units::Bytes::new(64), size)
     };
     (time(&paths.0) + time(&paths.1)).as_secs_f64() * 1e3
@@ -271,7 +272,7 @@ fn parameters() -> Vec<Row> {
         Some(match row {
             "TCP segment size" => tcp.sender.mss as f64,
             "MTU size" => tcp.sender.mss as f64 + 40.0,
-            "TCP processing time" => 1e6 * mean_secs(one.hosts[one.node("wiley")?].processing.as_ref()?),
+            "TCP processing time" => 1e6 * mean_secs(one.hosts[one.node("wiley")?.index()].processing.as_ref()?),
             "TCP buffer (window)" => tcp.receiver.receive_buffer as f64 / MIB,
             "slow-timer period" => match tcp.sender.rto.clock {
                 RttClock::Ticks { tick, .. } => millis(tick),

@@ -148,6 +148,7 @@ pub(super) fn greatest(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bentpipe_engine::network::LinkId;
     use bentpipe_study::topology;
 
     #[test]
@@ -155,14 +156,14 @@ mod tests {
         for (place, millis) in [(Place::Lan, 0.1), (Place::Wan, 39.0)] {
             for scenario in [alone(place), congested(place, Load::Full, &[])] {
                 let (there, back) = topology::flow_paths(&scenario, &scenario.flows[0]).expect("joined");
-                let delay = |path: &[usize]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
+                let delay = |path: &[LinkId]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
                 assert!((1e3 * (delay(&there) + delay(&back)) - millis).abs() < 1e-9, "{place:?}");
             }
         }
         // Over the satellite the processors' 4 * 62 us are part of the 534 ms; the switches' 4 * 6 us are in the links.
         for scenario in [alone(Place::Satellite), congested(Place::Satellite, Load::Full, &[])] {
             let (there, back) = topology::flow_paths(&scenario, &scenario.flows[0]).expect("joined");
-            let delay = |path: &[usize]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
+            let delay = |path: &[LinkId]| topology::facts(&scenario, path, 9180).delay.as_secs_f64();
             assert!((1e3 * (delay(&there) + delay(&back)) + 0.248 - 534.0).abs() < 1e-9);
         }
     }

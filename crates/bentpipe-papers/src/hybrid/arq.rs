@@ -18,15 +18,11 @@ fn setting() -> Setting {
     Setting::new(Scheme::EndToEnd, sweeps::BUFFER, 100, 250, 0.1)
 }
 
-fn link(scenario: &bentpipe_study::scenario::Scenario, name: &str) -> Option<usize> {
-    scenario.links.iter().position(|link| link.name == name)
-}
-
 /// Figure 3: one window of packets from the source to the gateway, over the ARQ in order, and its ACKs.
 pub(super) fn window(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
     let scenario = setting().scenario().with_seed(lab.seed());
     let watch = |name| -> Result<_, ReproduceError> {
-        let mut watcher = Sequence::new(&scenario, link(&scenario, name));
+        let mut watcher = Sequence::new(&scenario, scenario.link(name));
         lab.watched(&scenario, lab.seed(), &mut watcher)?;
         Ok(watcher.flows.swap_remove(0))
     };

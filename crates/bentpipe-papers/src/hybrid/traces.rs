@@ -1,5 +1,6 @@
 //! Figure 16: the windows of two connections, and which of them an overflow of the gateway's buffer hits.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Observer, Packet, Passage};
@@ -54,9 +55,9 @@ impl Probe for Windows {
 }
 
 impl Observer for Windows {
-    fn packet(&mut self, now: Time, _: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, _: LinkId, passage: Passage, packet: &Packet) {
         if passage == Passage::Dropped(DropReason::QueueFull) && packet.forward {
-            self.drops.push((now.as_secs_f64(), packet.flow));
+            self.drops.push((now.as_secs_f64(), packet.connection.0));
         }
     }
 }

@@ -103,7 +103,7 @@ impl Case {
 
     fn run_with(&self, lab: &Lab<'_>, drops: &[u64]) -> Result<Outcome, ReproduceError> {
         let scenario = self.world(drops).scenario();
-        let sat = scenario.links.iter().position(|link| link.name == "sat");
+        let sat = scenario.link("sat");
         let mut watcher = Sequence::new(&scenario, sat);
         let result = lab.watched(&scenario, lab.seed(), &mut watcher)?;
         let trace = watcher.flows.swap_remove(0);

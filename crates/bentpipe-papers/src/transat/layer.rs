@@ -46,7 +46,7 @@ impl Layer {
     /// Puts it over the satellite link of a scenario.
     pub(super) fn cover(&self, scenario: &mut Scenario) {
         let file = Scenario::parse(FILE, "scenarios/transat-layer.toml", &[]).expect("the tests read it");
-        let link = |name: &str| scenario.links.iter().position(|l| l.name == name).expect("each world has it");
+        let link = |name: &str| scenario.link(name).expect("each world has it");
         let over = [link(BOTTLENECK), link(BOTTLENECK_BACK)];
         let mut layer = LayerSpec { over, ..file.layers.into_iter().next().expect("the file has one") };
         let bulk = layer.channels.last_mut().filter(|channel| channel.name == BULK).expect("the file's last channel");
@@ -86,12 +86,12 @@ mod tests {
         for setting in [Setting::one_flow(), Setting::four_flows().with_cbr(800)] {
             let scenario = setting.with_lost_bursts_under(layer).scenario();
             let spec = &scenario.layers[0];
-            assert_eq!(spec.over.map(|link| scenario.links[link].name.as_str()), [BOTTLENECK, BOTTLENECK_BACK]);
+            assert_eq!(spec.over.map(|link| scenario[link].name.as_str()), [BOTTLENECK, BOTTLENECK_BACK]);
             let [end, _] = [0, 1].map(|side| spec.end(&scenario.links, side));
             let bulk = end.channels.last().expect("there is one");
             assert_eq!(bulk.arq, Some(Arq { transmissions: Some(4) }));
             assert!(bulk.fec.is_some() && end.release == Release::AtOnce);
-            assert_eq!(bulk.limit, scenario.links[spec.over[0]].config.queue.limit, "the paper's 50 packets");
+            assert_eq!(bulk.limit, scenario[spec.over[0]].config.queue.limit, "the paper's 50 packets");
         }
         let plain = Setting::one_flow().with_lost_bursts_under(Layer::PLAIN).scenario();
         let paced = Release::Paced(Rate::from_bits_per_second(2_500_000).expect("not zero"));

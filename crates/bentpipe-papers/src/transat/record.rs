@@ -9,6 +9,6 @@ pub(super) use bentpipe_sim::record::{FlowTrace, Sequence as Recorder};
 
 /// An observer for runs of a setting's scenario.
 pub(super) fn recorder(scenario: &Scenario) -> Recorder {
-    let bottleneck = scenario.links.iter().position(|l| l.name == BOTTLENECK).expect("settings have this link");
+    let bottleneck = scenario.link(BOTTLENECK).expect("settings have this link");
     Sequence::new(scenario, Some(bottleneck))
 }

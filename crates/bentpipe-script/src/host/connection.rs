@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::Duration;
+use bentpipe_engine::wire::ecn::Ecn;
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Endpoint, Peer};
 
@@ -136,7 +137,9 @@ impl Host {
                         self.faults.push(format!("a packet of {length} bytes is sent, but the MTU is {mtu}"));
                     }
                     if (options.tos, options.ttl) != (0, TTL) {
-                        set_service(&mut packet, options.tos, options.ttl);
+                        // The two bits of ECN are the connection's.
+                        let service = options.tos & 0xfc | Ecn::of(&packet).bits();
+                        set_service(&mut packet, service, options.ttl);
                     }
                     if let Some(seen) = Seen::parse(&packet) {
                         if seen.has(flag::SYN) {

@@ -1,7 +1,9 @@
 //! bentpipe's own settings in a script, `--key=value`: fields of the variant and of [`TcpConfig`].
 
 use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, Startup, TimeoutRepair};
-use bentpipe_engine::tcp::{AckPolicy, Daass, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit};
+use bentpipe_engine::tcp::{
+    AckPolicy, Daass, EcnUse, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+};
 use bentpipe_engine::units::Duration;
 
 fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
@@ -102,6 +104,14 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "dsack" => config.dsack = switch(value)?,
         "clamp" => config.window_clamp = Some(number(value)?),
         "ssthresh" => config.initial_ssthresh = Some(number(value)?),
+        "ecn" => {
+            config.ecn = match value {
+                "accept" => EcnUse::Accept,
+                value if switch(value)? => EcnUse::On,
+                _ => EcnUse::Off,
+            }
+        }
+        "abe" => config.abe = switch(value)?,
         "nagle" => config.nagle = switch(value)?,
         "idle-restart" => config.restart_after_idle = switch(value)?,
         "time-wait" => config.time_wait = millis(value)?,

@@ -1,7 +1,7 @@
 //! The settings of a host: a kernel's defaults, and changes by `sysctl`.
 
 use bentpipe_engine::tcp::variant::Growth;
-use bentpipe_engine::tcp::{AckPolicy, Daass, RtoConfig, TcpConfig, Variant};
+use bentpipe_engine::tcp::{AckPolicy, Daass, EcnUse, RtoConfig, TcpConfig, Variant};
 use bentpipe_engine::units::Duration;
 
 /// The system whose defaults a host has.
@@ -89,6 +89,8 @@ impl Settings {
                 rto: RtoConfig { min: Duration::from_millis(200), max: Duration::from_secs(120), ..RtoConfig::RFC6298 },
                 // The initial window, before autotuning.
                 receive_buffer: 65_535,
+                // tcp_ecn 2.
+                ecn: EcnUse::Accept,
                 timestamps: true,
                 nagle: true,
                 ..base
@@ -106,6 +108,8 @@ impl Settings {
                     ..RtoConfig::RFC6298
                 },
                 receive_buffer: 65_536,
+                // net.inet.tcp.ecn.enable 2.
+                ecn: EcnUse::Accept,
                 timestamps: true,
                 nagle: true,
                 ..base
@@ -158,6 +162,15 @@ impl Settings {
             "tcp.rfc1323" => (config.timestamps, config.window_scaling) = (is_on, is_on),
             "tcp_window_scaling" => config.window_scaling = is_on,
             "tcp_sack" | "tcp.sack.enable" => config.variant.sack = is_on,
+            // Linux from 3 on: accurate ECN.
+            "tcp_ecn" | "tcp.ecn.enable" => {
+                config.ecn = match number {
+                    0 => EcnUse::Off,
+                    1 => EcnUse::On,
+                    2 => EcnUse::Accept,
+                    _ => return false,
+                }
+            }
             "tcp_dsack" => config.dsack = is_on,
             "tcp_frto" => config.variant.frto = is_on,
             "tcp_slow_start_after_idle" => config.restart_after_idle = is_on,

@@ -62,7 +62,7 @@ fn settings_are_refused() {
         ("--mtu=10\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--mtu: expected a number from 68 to 65535"),
         ("--ip_version=5\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--ip_version: expected ipv4"),
         ("--colour=red\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--colour: no such setting"),
-        ("--variant=vegas\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--variant: no such variant"),
+        ("--variant=illinois\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--variant: no such variant"),
     ] {
         let mistake = run(script, &Options::new(Profile::Rfc)).expect_err(script);
         assert!(mistake.to_string().contains(message), "{mistake}");
@@ -129,9 +129,9 @@ fn features_are_named() {
         ("0 socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3\n+0 > sctp: INIT[flgs=0]", "SCTP"),
         ("0 socket(..., SOCK_DGRAM, 0) = 3", "UDP"),
         ("0 < S 0:0(0) win 1 <mss 1,FO 0011>", "TCP Fast Open"),
-        ("0 > SEW 0:0(0) <...>", "ECN"),
+        ("0 > [ect1] . 0:0(0) ack 1 <...>", "accurate ECN"),
         ("0 < U. 1:1(0) ack 1 win 1 urg 1", "urgent data"),
-        ("`sysctl -w net.inet.tcp.ecn.enable=1`", "ECN"),
+        ("`sysctl -w net.inet.tcp.ecn.enable=3`", "accurate ECN"),
         ("`rm -rf /`", "shell commands beyond sysctl and sockstat"),
         ("0 splice(1, 2, 3) = 0", "the call splice"),
         ("0 setsockopt(3, SOL_TCP, TCP_USER_TIMEOUT, [1], 4) = 0", "socket option TCP_USER_TIMEOUT"),

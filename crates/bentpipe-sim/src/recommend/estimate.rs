@@ -1,6 +1,7 @@
 //! Estimates the time of a transfer with each system, so that hopeless ones need not be simulated.
 
 use bentpipe_engine::link::{ChannelConfig, LinkConfig};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::variant::Growth;
 use bentpipe_engine::units::Duration;
 use bentpipe_study::limit::{SegmentSize, flow_limit, mean_loss};
@@ -58,23 +59,23 @@ pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> 
 }
 
 fn facts(scenario: &Scenario, ground: &Ground) -> Option<Facts> {
-    let flow = &scenario.flows[ground.flow];
+    let flow = &scenario[ground.flow];
     let FlowKind::Tcp(tcp) = &flow.kind else { return None };
     let Workload::Bulk(bytes) = tcp.workload else { return None };
     let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
     let wire = size.payload + size.headers;
     let there = topology::forward_path(scenario, flow).ok()?;
     let back = topology::return_path(scenario, flow).ok()?;
-    let delay = |path: &[usize]| path.iter().fold(Duration::ZERO, |sum, &n| sum + scenario.links[n].config.delay);
-    let satellite = &scenario.links[ground.there].config;
-    let satellite_back = ground.back.map_or(Duration::ZERO, |n| scenario.links[n].config.delay);
+    let delay = |path: &[LinkId]| path.iter().fold(Duration::ZERO, |sum, &link| sum + scenario[link].config.delay);
+    let satellite = &scenario[ground.there].config;
+    let satellite_back = ground.back.map_or(Duration::ZERO, |link| scenario[link].config.delay);
     let line = topology::facts(scenario, &there, wire).bottleneck?.bits_per_second() as f64 / (8.0 * f64::from(wire));
     let outages = match &satellite.channel {
         ChannelConfig::OnOff { gap, burst } => Some(mean_secs(gap) + mean_secs(burst)),
         ChannelConfig::Clear | ChannelConfig::Schedule(_) => None,
     };
     let arrives = |loss: fn(&LinkConfig, u32) -> f64| {
-        there.iter().map(|&n| 1.0 - loss(&scenario.links[n].config, wire)).product::<f64>()
+        there.iter().map(|&link| 1.0 - loss(&scenario[link].config, wire)).product::<f64>()
     };
     let random = 1.0
         - arrives(|link, wire| {

@@ -58,10 +58,10 @@ impl Dimension {
     }
 
     fn value(self, scenario: &Scenario, ground: &Ground) -> f64 {
-        let link = &scenario.links[ground.there].config;
+        let link = &scenario[ground.there].config;
         match self {
             Dimension::Loss => link.good.packet.get(),
-            Dimension::Size => match scenario.flows[ground.flow].kind.workload() {
+            Dimension::Size => match scenario[ground.flow].kind.workload() {
                 Some(Workload::Bulk(bytes)) => bytes.get() as f64,
                 _ => 0.0,
             },
@@ -71,11 +71,11 @@ impl Dimension {
 
     fn set(self, scenario: &Scenario, ground: &Ground, value: f64) -> Scenario {
         let mut changed = scenario.clone();
-        let both: Vec<usize> = [Some(ground.there), ground.back].into_iter().flatten().collect();
-        let before = scenario.links[ground.there].config.clone();
+        let both: Vec<_> = [Some(ground.there), ground.back].into_iter().flatten().collect();
+        let before = scenario[ground.there].config.clone();
         let mut each = |change: &dyn Fn(&mut LinkConfig)| {
             for &link in &both {
-                change(&mut changed.links[link].config);
+                change(&mut changed.links[link.index()].config);
             }
         };
         match self {
@@ -91,13 +91,13 @@ impl Dimension {
                 }
             }),
             Dimension::Size => {
-                if let FlowKind::Tcp(tcp) = &mut changed.flows[ground.flow].kind {
+                if let FlowKind::Tcp(tcp) = &mut changed.flows[ground.flow.index()].kind {
                     Arc::make_mut(tcp).workload = Workload::Bulk(Bytes::new(value.round() as u64));
                 }
             }
         }
         // Time for transfers some hundred times worse than the limit.
-        let limit = flow_limit(&changed, &changed.flows[ground.flow]).ok().flatten().and_then(|limit| limit.time);
+        let limit = flow_limit(&changed, &changed[ground.flow]).ok().flatten().and_then(|limit| limit.time);
         changed.time_limit = changed.time_limit.max(limit.unwrap_or_default().saturating_mul(500));
         changed
     }
@@ -119,7 +119,7 @@ pub(super) fn search(
         let at = |value: f64| {
             let world = dimension.set(scenario, ground, value);
             let all = candidates(&world, ground, options.flip_reps, options, &|_, _| ())?;
-            let exact = super::chance::is_deterministic(&world);
+            let exact = world.random_parts().is_empty();
             Ok(verdict::choose(&all, options.margin, exact).map(|verdict| verdict.system))
         };
         flips.extend(outwards(dimension, dimension.value(scenario, ground), up, choice, options.stop, at)?);

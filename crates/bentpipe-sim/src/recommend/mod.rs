@@ -7,7 +7,6 @@
 //!
 //! Reading order: `system` the candidates, `estimate` the formulas, `verdict` the choice, `flip` where it changes.
 
-mod chance;
 mod estimate;
 mod flip;
 mod system;
@@ -124,10 +123,10 @@ pub fn recommend(
     progress: Progress<'_>,
 ) -> Result<Recommendation, RecommendError> {
     let ground = Ground::of(scenario)?;
-    let spec = &scenario.flows[ground.flow];
+    let spec = &scenario[ground.flow];
     let Some(Workload::Bulk(bytes)) = spec.kind.workload() else { return Err(Unfit::NoTransfer.into()) };
     let candidates = candidates(scenario, &ground, options.reps, options, &|done, of| progress("runs", done, of))?;
-    let deterministic = chance::is_deterministic(scenario);
+    let deterministic = scenario.random_parts().is_empty();
     let verdict = verdict::choose(&candidates, options.margin, deterministic);
     let (mut flips, mut searched) = (Vec::new(), false);
     if let Some(verdict) = &verdict
@@ -139,8 +138,8 @@ pub fn recommend(
     Ok(Recommendation {
         flow: spec.name.clone(),
         bytes: bytes.get(),
-        link: scenario.links[ground.there].name.clone(),
-        limit_s: flow_limit(scenario, spec).ok().flatten().and_then(|limit| limit.time).map(Duration::as_secs_f64),
+        link: scenario[ground.there].name.clone(),
+        limit_s: limit(scenario, &ground),
         candidates,
         verdict,
         deterministic,
@@ -158,6 +157,13 @@ pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> 
     Ground::of(scenario)?.with(scenario, system)
 }
 
+/// The least time that the links allow with any of the systems, seconds: some open without a round trip.
+fn limit(scenario: &Scenario, ground: &Ground) -> Option<f64> {
+    let worlds = System::ALL.into_iter().filter_map(|system| ground.with(scenario, system).ok());
+    let limits = worlds.filter_map(|world| flow_limit(&world, &world[ground.flow]).ok().flatten()?.time);
+    limits.min().map(Duration::as_secs_f64)
+}
+
 /// Estimates all systems, and simulates those that are not hopeless.
 fn candidates(
     scenario: &Scenario,
@@ -173,7 +179,7 @@ fn candidates(
     let min = estimates.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     let hopeless: Vec<_> = estimates.iter().map(|estimate| estimate.is_some_and(|e| e > HOPELESS * min)).collect();
     let runs: Vec<usize> = (0..worlds.len()).filter(|&n| worlds[n].is_ok() && !hopeless[n]).collect();
-    let seeds = 0..if chance::is_deterministic(scenario) { 1 } else { u64::from(reps) };
+    let seeds = 0..if scenario.random_parts().is_empty() { 1 } else { u64::from(reps) };
     let jobs: Vec<_> = seeds.flat_map(|n| runs.iter().map(move |&system| (n, system))).collect();
     let (done, of) = (AtomicUsize::new(0), jobs.len());
     let times = in_parallel(jobs, options.threads, |(n, system)| {
@@ -183,7 +189,7 @@ fn candidates(
         let world = worlds[system].as_ref().expect("only those that fit are run");
         let seed = scenario.seed.wrapping_add(n);
         let result = run_with(world, seed, &mut NoProbe, Timers::Lazy, |_| !(options.stop)())?;
-        let flow = &result.flows[ground.flow];
+        let flow = &result.flows[ground.flow.index()];
         let time = flow.received_at.map(|end| end.saturating_since(flow.start).as_secs_f64());
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, of);
         Ok((system, Some(time)))

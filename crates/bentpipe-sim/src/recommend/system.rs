@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use bentpipe_engine::gateway::Satellite;
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_study::limit::SegmentSize;
 use bentpipe_study::scenario::{
-    Carries, FlowKind, FlowSpec, PairSpec, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload, resolve_tcp,
+    Carries, FlowId, FlowKind, FlowSpec, NodeId, PairSpec, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload,
+    resolve_tcp,
 };
 use bentpipe_study::topology;
 use serde::Serialize;
@@ -88,11 +90,11 @@ pub enum Unfit {
 #[derive(Clone, Debug)]
 pub(super) struct Ground {
     /// The first TCP transfer.
-    pub(super) flow: usize,
+    pub(super) flow: FlowId,
     /// The link with the longest delay, in the direction of the data.
-    pub(super) there: usize,
+    pub(super) there: LinkId,
     /// The return link, if any.
-    pub(super) back: Option<usize>,
+    pub(super) back: Option<LinkId>,
 }
 
 impl Ground {
@@ -101,7 +103,8 @@ impl Ground {
         let bulk = |flow: &FlowSpec| matches!(flow.kind.workload(), Some(Workload::Bulk(_)));
         let tcp = |flow: &FlowSpec| matches!(flow.kind, FlowKind::Tcp(_));
         let flow = scenario.flows.iter().position(|flow| tcp(flow) && bulk(flow)).ok_or(Unfit::NoTransfer)?;
-        let spec = &scenario.flows[flow];
+        let flow = FlowId::from(flow);
+        let spec = &scenario[flow];
         if let Some(pair) = scenario.gateways.pairs.first() {
             return Err(Unfit::NotBare(format!("the gateway `{}` is already on the path", pair.name)));
         }
@@ -119,8 +122,8 @@ impl Ground {
         let there = topology::longest_delay(scenario, &path);
         let there = there.ok_or_else(|| Unfit::Unreachable(spec.name.clone()))?;
         let way_back = topology::return_path(scenario, spec).map_err(|_| Unfit::Unreachable(spec.name.clone()))?;
-        let (from, to) = (scenario.links[there].from, scenario.links[there].to);
-        let leads_back = |&link: &usize| (scenario.links[link].from, scenario.links[link].to) == (to, from);
+        let (from, to) = (scenario[there].from, scenario[there].to);
+        let leads_back = |&link: &LinkId| (scenario[link].from, scenario[link].to) == (to, from);
         Ok(Ground { flow, there, back: way_back.into_iter().find(leads_back) })
     }
 
@@ -139,7 +142,7 @@ impl Ground {
     fn boxes(&self, scenario: &Scenario, carries: Carries) -> Result<Scenario, Unfit> {
         let there = self.back.ok_or(Unfit::OneWay)?;
         let over = [there, self.there];
-        let links = over.map(|link| &scenario.links[link]);
+        let links = over.map(|link| &scenario[link]);
         for link in links {
             if link.config.rate.is_none() {
                 return Err(Unfit::NoRate(link.name.clone()));
@@ -149,7 +152,7 @@ impl Ground {
             }
         }
         let nodes = [links[0].from, links[0].to];
-        let flow = &scenario.flows[self.flow];
+        let flow = &scenario[self.flow];
         if carries != Carries::Packets && nodes.iter().any(|&node| node == flow.from || node == flow.to) {
             return Err(Unfit::NoGateway);
         }
@@ -170,21 +173,21 @@ impl Ground {
     /// One box at the beginning of the satellite link.
     fn uplink(&self, scenario: &Scenario) -> Result<Scenario, Unfit> {
         let mut changed = scenario.clone();
-        let at = scenario.links[self.there].from;
-        let crosses = (0..scenario.flows.len()).filter(|&n| {
-            let flow = &scenario.flows[n];
+        let at = scenario[self.there].from;
+        let crosses = FlowId::first(scenario.flows.len()).filter(|&id| {
+            let flow = &scenario[id];
             matches!(flow.kind, FlowKind::Tcp(_))
                 && topology::forward_path(scenario, flow).is_ok_and(|path| path.contains(&self.there))
         });
         let mut any = false;
-        for n in crosses {
-            let flow = &scenario.flows[n];
+        for id in crosses {
+            let flow = &scenario[id];
             if flow.route.is_some() || flow.return_route.is_some() || at == flow.from || at == flow.to {
                 continue;
             }
             any = true;
-            let window = self.window(scenario, n)?;
-            if let FlowKind::Tcp(tcp) = &mut changed.flows[n].kind {
+            let window = self.window(scenario, id)?;
+            if let FlowKind::Tcp(tcp) = &mut changed.flows[id.index()].kind {
                 divide(Arc::make_mut(tcp), at, window);
             }
         }
@@ -192,18 +195,18 @@ impl Ground {
     }
 
     /// The window of the box in bytes: the bandwidth-delay product of what lies behind it, or what queue and line hold.
-    fn window(&self, scenario: &Scenario, flow: usize) -> Result<u64, Unfit> {
-        let link = &scenario.links[self.there];
+    fn window(&self, scenario: &Scenario, flow: FlowId) -> Result<u64, Unfit> {
+        let link = &scenario[self.there];
         let rate = link.config.rate.ok_or_else(|| Unfit::NoRate(link.name.clone()))?;
-        let FlowKind::Tcp(tcp) = &scenario.flows[flow].kind else { return Err(Unfit::NoTransfer) };
+        let FlowKind::Tcp(tcp) = &scenario[flow].kind else { return Err(Unfit::NoTransfer) };
         let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
         let wire = u64::from(size.payload + size.headers);
         let back = self.back.map_or(Duration::ZERO, |back| {
-            let link = &scenario.links[back].config;
+            let link = &scenario[back].config;
             link.delay + link.rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(u64::from(size.headers)))
         });
-        let onward = topology::path(scenario, link.to, scenario.flows[flow].to).unwrap_or_default();
-        let home = onward.iter().fold(Duration::ZERO, |sum, &n| sum + scenario.links[n].config.delay.saturating_mul(2));
+        let onward = topology::path(scenario, link.to, scenario[flow].to).unwrap_or_default();
+        let home = onward.iter().fold(Duration::ZERO, |sum, &n| sum + scenario[n].config.delay.saturating_mul(2));
         let round_trip = link.config.delay + back + home + rate.time_for_ceil(wire);
         let pipe = rate.bytes_in_floor(round_trip);
         let room = match link.config.queue.limit {
@@ -229,7 +232,7 @@ const PROFILE: &str = "rfc";
 const ROW: &str = "sack";
 
 /// Splits a connection at a box; the client behind it is not changed.
-fn divide(tcp: &mut TcpFlow, at: usize, window: u64) {
+fn divide(tcp: &mut TcpFlow, at: NodeId, window: u64) {
     let resolved = resolve_tcp(PROFILE, ROW, &Variants::new(), &TcpOverrides::default());
     let (mut sender, _): (TcpConfig, _) = resolved.expect("both are in the engine's tables");
     sender.mss = tcp.sender.mss;

@@ -1,5 +1,6 @@
 //! Statistics of each logical channel of a link layer, in one direction.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::Scenario;
@@ -51,7 +52,7 @@ fn mean(sum: Duration, count: u64) -> f64 {
 }
 
 /// Name, links and names of channels of each pair of S-LACP's ends: the layers, then the gateways.
-fn lines(scenario: &Scenario) -> impl Iterator<Item = (&str, [usize; 2], Vec<&str>)> {
+fn lines(scenario: &Scenario) -> impl Iterator<Item = (&str, [LinkId; 2], Vec<&str>)> {
     let layers = scenario.layers.iter().map(|layer| {
         let names = layer.channels.iter().map(|channel| channel.name.as_str()).collect();
         (layer.name.as_str(), layer.over, names)
@@ -80,7 +81,7 @@ pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummar
                 } = *here;
                 all.push(ChannelSummary {
                     layer: name.to_owned(),
-                    link: scenario.links[over[side]].name.clone(),
+                    link: scenario[over[side]].name.clone(),
                     channel: (*channel).to_owned(),
                     packets,
                     dropped_full,

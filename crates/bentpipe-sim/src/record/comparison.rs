@@ -39,8 +39,7 @@ impl Measure {
     }
 
     /// The run's value, and its ratio to the limit; `None` if a transfer did not finish.
-    fn take(self, scenario: &Scenario, result: &RunResult) -> Option<(f64, Option<f64>)> {
-        let summary = Summary::new(scenario, result);
+    pub fn take(self, summary: &Summary) -> Option<(f64, Option<f64>)> {
         let tcp = || summary.flows.iter().filter(|flow| flow.variant.is_some());
         match self {
             Measure::SlowestTimeS => {
@@ -114,7 +113,7 @@ impl Comparison {
         let columns: Vec<Vec<_>> = scenarios
             .iter()
             .enumerate()
-            .map(|(v, (_, scenario))| runs.iter().map(|rep| measure.take(scenario, &rep[v])).collect())
+            .map(|(v, (_, scenario))| runs.iter().map(|rep| measure.take(&Summary::new(scenario, &rep[v]))).collect())
             .collect();
         let rows = scenarios.iter().zip(&columns).enumerate();
         let variants = rows.map(|(v, ((name, _), column))| row(name, column, (v > 0).then(|| &columns[0]), seed));
@@ -137,7 +136,8 @@ fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> Varian
         median: five.map(|five| five.median),
         p75: five.map(|five| five.p75),
         mean: five.map(|five| five.mean),
-        mean_low: interval.map(|interval| interval.low),
+        // Student's t reaches below zero if few runs differ widely; no time and no rate is there.
+        mean_low: interval.map(|interval| interval.low.max(0.0)),
         mean_high: interval.map(|interval| interval.high),
         ratio_to_first: first.and_then(|first| ratio(name, first, column, seed)),
         x_limit: x_limits.map(|sample| sample.median()),
@@ -178,6 +178,14 @@ mod tests {
         assert!((ratio.estimate - 4.0).abs() < 1e-12, "{ratio:?}");
         // Two pairs drawn twice are both the one, both the other, or one of each.
         assert!((ratio.low.expect("two pairs") - 2.0).abs() < 1e-12 && (ratio.high.expect("two") - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_interval_reaches_below_zero() {
+        // Mean 50.5, s = 70.0: t(1, 97.5 %) = 12.7, so the interval of the mean would begin at -578.
+        let row = row("a", &column(&[1.0, 100.0]), None, 1);
+        assert_eq!(row.mean_low, Some(0.0));
+        assert!(row.mean_high.expect("two runs") > 600.0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Results of a run: observers that write them, and summaries for people and programs.
 //!
-//! Reading order: [`Columns`] every event as a row; [`Pcap`] every packet as a capture, seen from [`Tap`]s;
+//! Reading order: [`Names`] of what is observed; [`Columns`] every event as a row; [`Pcap`] every packet as a capture, seen from [`Tap`]s;
 //! [`Sequence`] the points of plots, and [`Plot`] their kinds; [`Summary`] one run in a few numbers; [`Comparison`] variants
 //! under the same seeds; [`Outlook`] the limits of the links before a run.
 
@@ -9,6 +9,7 @@ mod channels;
 mod columns;
 mod comparison;
 mod hints;
+mod names;
 mod outlook;
 #[cfg(feature = "files")]
 mod pcap;
@@ -21,6 +22,7 @@ pub use channels::{ChannelSummary, channels};
 #[cfg(feature = "files")]
 pub use columns::Columns;
 pub use comparison::{Comparison, Measure, Ratio, VariantRow};
+pub use names::Names;
 pub use outlook::{FlowOutlook, Outlook, QueueOutlook};
 #[cfg(feature = "files")]
 pub use pcap::{Pcap, Snap};

@@ -1,6 +1,7 @@
 //! A flow's prospects before a run: path, round trip, bandwidth-delay product, queue, limit.
 
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Duration;
 use bentpipe_engine::wire::stp;
 use bentpipe_study::limit::{Limit, SegmentSize, flow_limit, mean_loss};
@@ -100,7 +101,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
     let returned = topology::facts(scenario, &acks, packet);
     let bdp = topology::bandwidth_delay_product(&there, &returned).map(|bytes| bytes.get());
     let queue = there.bottleneck_link.zip(there.queue).zip(there.bottleneck).map(|((link, time), rate)| {
-        let bytes = match scenario.links[link].config.queue.limit {
+        let bytes = match scenario[link].config.queue.limit {
             QueueLimit::Bytes(bytes) => bytes.get(),
             QueueLimit::Packets(count) => u64::from(count) * u64::from(packet),
             QueueLimit::Unlimited => rate.bytes_in_floor(time),
@@ -112,16 +113,16 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
             bdps: bytes as f64 / bdp.unwrap_or(0).max(1) as f64,
         }
     });
-    let passes = data.iter().map(|&link| 1.0 - mean_loss(&scenario.links[link].config, packet)).product::<f64>();
+    let passes = data.iter().map(|&link| 1.0 - mean_loss(&scenario[link].config, packet)).product::<f64>();
     let limit = flow_limit(scenario, flow)?.unwrap_or(Limit { time: None, goodput: None });
-    let nodes = std::iter::once(start).chain(data.iter().map(|&link| scenario.links[link].to));
+    let nodes = std::iter::once(start).chain(data.iter().map(|&link| scenario[link].to));
     let mut outlook = FlowOutlook {
         name: flow.name.clone(),
-        nodes: nodes.map(|node| scenario.nodes[node].clone()).collect(),
-        links: data.iter().map(|&link| scenario.links[link].name.clone()).collect(),
+        nodes: nodes.map(|node| scenario[node].to_owned()).collect(),
+        links: data.iter().map(|&link| scenario[link].name.clone()).collect(),
         one_way_ms: there.delay.as_millis_f64(),
         rtt_ms: (there.delay + returned.delay).as_millis_f64(),
-        bottleneck: there.bottleneck_link.map(|link| scenario.links[link].name.clone()),
+        bottleneck: there.bottleneck_link.map(|link| scenario[link].name.clone()),
         bottleneck_bit_s: there.bottleneck.map(|rate| rate.bits_per_second()),
         packet_bytes: packet,
         bdp_bytes: bdp,
@@ -138,7 +139,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
 }
 
 /// Number of other flows with data on this link.
-fn sharing(scenario: &Scenario, flow: &FlowSpec, link: Option<usize>) -> usize {
+fn sharing(scenario: &Scenario, flow: &FlowSpec, link: Option<LinkId>) -> usize {
     let Some(link) = link else { return 0 };
     let passes = |other: &&FlowSpec| {
         let answers = matches!(other.kind.workload(), Some(Workload::RequestResponse { .. }));

@@ -6,10 +6,11 @@
 use std::io;
 use std::path::Path;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{FlowKind, Scenario};
-use bentpipe_study::topology;
+use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
+use bentpipe_study::topology::{self, Connection};
 use bentpipe_study::trace::PcapWriter;
 
 use super::Tap;
@@ -38,9 +39,9 @@ pub struct Pcap {
     entrances: Vec<Option<u32>>,
     exits: Vec<Option<u32>>,
     /// Ends of each link, as nodes.
-    links: Vec<(usize, usize)>,
+    links: Vec<(NodeId, NodeId)>,
     /// Ends of each connection, as nodes.
-    flows: Vec<(usize, usize)>,
+    connections: Vec<(NodeId, NodeId)>,
     bytes: Bytes,
 }
 
@@ -56,17 +57,17 @@ impl Pcap {
         let comment = format!("{comment}\n{}", remark(scenario));
         let writer = PcapWriter::create(path, &names, &comment)?;
         let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
-        let links = 0..scenario.links.len();
+        let links = LinkId::first(scenario.links.len());
         let connections = topology::connections(scenario);
         Ok(Pcap {
             writer,
             snap,
             error: None,
-            hosts: (0..scenario.nodes.len()).map(|node| number(Tap::Host(node))).collect(),
+            hosts: NodeId::first(scenario.nodes.len()).map(|node| number(Tap::Host(node))).collect(),
             entrances: links.clone().map(|link| number(Tap::Entrance(link))).collect(),
             exits: links.map(|link| number(Tap::Exit(link))).collect(),
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
-            flows: connections.iter().map(|(.., leg)| (leg.from, leg.to)).collect(),
+            connections: connections.iter().map(|Connection { leg, .. }| (leg.from, leg.to)).collect(),
             bytes: Bytes::new(scenario),
         })
     }
@@ -80,13 +81,14 @@ impl Pcap {
     }
 
     /// The packet's two taps at this passage: the link's, and the host's at the start or end of its path.
-    fn taps(&self, link: usize, passage: Passage, packet: &Packet) -> [Option<u32>; 2] {
-        let (from, to) = self.flows[packet.flow as usize];
+    fn taps(&self, link: LinkId, passage: Passage, packet: &Packet) -> [Option<u32>; 2] {
+        let (from, to) = self.connections[packet.connection.index()];
         let (origin, goal) = if packet.forward { (from, to) } else { (to, from) };
-        let at = |node: usize, host: usize| self.hosts[host].filter(|_| node == host);
+        let at = |node: NodeId, host: NodeId| self.hosts[host.index()].filter(|_| node == host);
+        let (near, far) = self.links[link.index()];
         match passage {
-            Passage::Offered => [at(self.links[link].0, origin), self.entrances[link]],
-            Passage::Delivered => [self.exits[link], at(self.links[link].1, goal)],
+            Passage::Offered => [at(near, origin), self.entrances[link.index()]],
+            Passage::Delivered => [self.exits[link.index()], at(far, goal)],
             Passage::Dropped(_) => [None, None],
         }
     }
@@ -106,7 +108,7 @@ impl Probe for Pcap {
 }
 
 impl Observer for Pcap {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         // Whether or not a tap sees it.
         self.bytes.learn(packet);
         let taps = self.taps(link, passage, packet);
@@ -118,7 +120,8 @@ impl Observer for Pcap {
 
 /// The comment for readers of the capture.
 fn remark(scenario: &Scenario) -> String {
-    let nodes: Vec<_> = scenario.nodes.iter().enumerate().map(|(n, name)| format!("{name} {}", address(n))).collect();
+    let nodes: Vec<_> =
+        NodeId::first(scenario.nodes.len()).map(|node| format!("{} {}", &scenario[node], address(node))).collect();
     let mut text = format!("Simulated: times count from the start of the run, payload is zeros. {}.", nodes.join(", "));
     let counts_as_ns2 = |kind: &FlowKind| matches!(kind, FlowKind::Tcp(tcp) if tcp.sender.shortcuts.ns2_lengths);
     if scenario.flows.iter().any(|flow| counts_as_ns2(&flow.kind)) {

@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 
 use bentpipe_engine::link::{Burst, Channel};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::tcp::{FIRST_BYTE, Segment};
 use bentpipe_engine::units::Time;
 use bentpipe_study::limit::SegmentSize;
 use bentpipe_study::report::{Axis, Mark, Panel, Series, Span};
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
-use bentpipe_study::topology;
+use bentpipe_study::topology::{self, Connection};
 
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::{Body, Packet};
@@ -124,15 +125,15 @@ pub struct Sequence {
     /// The observed link's queue.
     pub queue: Vec<QueuePoint>,
     numbers: Vec<Numbers>,
-    link: Option<usize>,
+    link: Option<LinkId>,
     bursts: Option<Channel>,
 }
 
 impl Sequence {
-    /// An observer of runs of `scenario` (under its seed), with details of the link with this index.
-    pub fn new(scenario: &Scenario, link: Option<usize>) -> Self {
-        let channel = |n: usize| {
-            let link = &scenario.links[n];
+    /// An observer of runs of `scenario` (under its seed), with details of this link.
+    pub fn new(scenario: &Scenario, link: Option<LinkId>) -> Self {
+        let channel = |link: LinkId| {
+            let link = &scenario[link];
             // The same process and name as the link's own.
             Channel::new(&link.config.channel, scenario.seed, &format!("link/{}/channel", link.name))
         };
@@ -140,7 +141,10 @@ impl Sequence {
         Sequence {
             flows: vec![FlowTrace::default(); connections.len()],
             queue: Vec::new(),
-            numbers: connections.iter().map(|&(flow, leg, _)| Numbers::of(&scenario.flows[flow].kind, leg)).collect(),
+            numbers: connections
+                .iter()
+                .map(|&Connection { flow, number, .. }| Numbers::of(&scenario[flow].kind, number))
+                .collect(),
             link,
             bursts: link.map(channel),
         }
@@ -211,7 +215,7 @@ impl Probe for Sequence {
         let at = now.as_secs_f64();
         if who.0 >= LINK_BASE {
             if let Event::Queue { packets, average, .. } = *event
-                && Some((who.0 - LINK_BASE) as usize) == self.link
+                && Some(LinkId(who.0 - LINK_BASE)) == self.link
             {
                 self.queue.push(QueuePoint { at, packets, average });
             }
@@ -242,14 +246,14 @@ impl Probe for Sequence {
 }
 
 impl Observer for Sequence {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         let Body::Tcp(segment) = &packet.body else { return };
-        let numbers = self.numbers[packet.flow as usize];
+        let numbers = self.numbers[packet.connection.index()];
         if segment.len == 0 || packet.forward != (numbers.data_end == 0) {
             return;
         }
         let point = (now.as_secs_f64(), numbers.segment(segment.seq));
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.connection.index()];
         match passage {
             Passage::Dropped(DropReason::Channel) => flow.channel_drops.push(point),
             Passage::Dropped(_) => flow.queue_drops.push(point),

@@ -74,6 +74,9 @@ pub struct FlowSummary {
     pub fast_retransmits: u64,
     /// Timeouts found spurious.
     pub spurious_timeouts: u64,
+    /// Reductions of the window for an echoed mark (RFC 3168); left out if there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ecn_reductions: u64,
     /// Max outstanding bytes.
     pub max_flight_bytes: u64,
     /// The legs of a split flow, in order from `from`; empty for others. Segments, retransmissions and timeouts of the
@@ -136,6 +139,11 @@ pub struct LegSummary {
     pub max_flight_bytes: u64,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Packets lost at a link, by reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Drops {
@@ -168,6 +176,9 @@ pub struct LinkSummary {
     pub delivered_bytes: u64,
     /// Packets lost.
     pub dropped: Drops,
+    /// Packets marked by the queue instead of dropped (RFC 3168); left out if there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub marked_packets: u64,
     /// Max number of waiting packets.
     pub max_queue_packets: u32,
 }
@@ -218,8 +229,8 @@ impl FlowSummary {
         let stats = if answers { &flow.receiver_stats } else { &flow.stats };
         FlowSummary {
             name: spec.name.clone(),
-            from: scenario.nodes[spec.from].clone(),
-            to: scenario.nodes[spec.to].clone(),
+            from: scenario[spec.from].to_owned(),
+            to: scenario[spec.to].to_owned(),
             variant,
             profile,
             start_s: flow.start.as_secs_f64(),
@@ -234,6 +245,7 @@ impl FlowSummary {
             timeouts: stats.timeouts,
             fast_retransmits: stats.fast_retransmits,
             spurious_timeouts: stats.spurious_timeouts,
+            ecn_reductions: stats.ecn_reductions,
             max_flight_bytes: stats.max_flight,
             legs: match &spec.kind {
                 FlowKind::Tcp(tcp) => leg_summaries(scenario, spec, tcp, flow),
@@ -260,8 +272,8 @@ fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &Flo
     let summary = |((leg, variant), ends): ((topology::Leg<'_>, &String), &[TcpStats; 2])| {
         let stats = &ends[usize::from(answers)];
         LegSummary {
-            from: scenario.nodes[leg.from].clone(),
-            to: scenario.nodes[leg.to].clone(),
+            from: scenario[leg.from].to_owned(),
+            to: scenario[leg.to].to_owned(),
             variant: variant.clone(),
             segments: stats.data_segments,
             retransmissions: stats.retransmits,
@@ -313,6 +325,7 @@ impl LinkSummary {
                 listed: counters.dropped_listed,
                 too_long: counters.dropped_too_long,
             },
+            marked_packets: counters.marked,
             max_queue_packets: counters.max_waiting,
         }
     }

@@ -1,18 +1,19 @@
 //! Capture points: a host, or either end of a link.
 
-use bentpipe_study::scenario::Scenario;
-use bentpipe_study::topology;
+use bentpipe_engine::network::LinkId;
+use bentpipe_study::scenario::{NodeId, Scenario};
+use bentpipe_study::topology::{self, Connection};
 
 /// A capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tap {
-    /// A node at the end of a flow, or that splits one, by its index: packets that it sends, before the first queue,
-    /// and that it receives.
-    Host(usize),
-    /// A link, by its index, before its queue: all offered packets, dropped or not.
-    Entrance(usize),
+    /// A node at the end of a flow, or that splits one: packets that it sends, before the first queue, and that it
+    /// receives.
+    Host(NodeId),
+    /// A link, before its queue: all offered packets, dropped or not.
+    Entrance(LinkId),
     /// The far end of a link: all delivered packets.
-    Exit(usize),
+    Exit(LinkId),
 }
 
 /// No tap has this name.
@@ -29,9 +30,12 @@ impl Tap {
     /// All taps of a scenario: its hosts, then its links.
     pub fn all(scenario: &Scenario) -> Vec<Tap> {
         let connections = topology::connections(scenario);
-        let is_host = |node: &usize| connections.iter().any(|(.., leg)| leg.from == *node || leg.to == *node);
-        let hosts = (0..scenario.nodes.len()).filter(is_host).map(Tap::Host);
-        hosts.chain((0..scenario.links.len()).flat_map(|link| [Tap::Entrance(link), Tap::Exit(link)])).collect()
+        let is_host =
+            |node: &NodeId| connections.iter().any(|Connection { leg, .. }| [leg.from, leg.to].contains(node));
+        let hosts = NodeId::first(scenario.nodes.len()).filter(is_host).map(Tap::Host);
+        hosts
+            .chain(LinkId::first(scenario.links.len()).flat_map(|link| [Tap::Entrance(link), Tap::Exit(link)]))
+            .collect()
     }
 
     /// The source of the first flow, which shows a sender's decisions best. Empty without flows.
@@ -42,9 +46,9 @@ impl Tap {
     /// Its name: that of the node, or that of the link with `:in` or `:out`.
     pub fn name(&self, scenario: &Scenario) -> String {
         match *self {
-            Tap::Host(node) => scenario.nodes[node].clone(),
-            Tap::Entrance(link) => format!("{}:in", scenario.links[link].name),
-            Tap::Exit(link) => format!("{}:out", scenario.links[link].name),
+            Tap::Host(node) => scenario[node].to_owned(),
+            Tap::Entrance(link) => format!("{}:in", scenario[link].name),
+            Tap::Exit(link) => format!("{}:out", scenario[link].name),
         }
     }
 

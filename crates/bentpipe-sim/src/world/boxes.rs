@@ -7,18 +7,17 @@ use bentpipe_engine::compression::Announcement;
 use bentpipe_engine::gateway::{ROOM, max_unsent};
 use bentpipe_engine::mux::{Input as MuxInput, Message, Output as MuxOutput, Reason, Route, StreamId};
 use bentpipe_engine::network::EndId;
-use bentpipe_engine::probe::Who;
 use bentpipe_engine::slacp::{Input, Released};
-use bentpipe_engine::tcp::Role;
 use bentpipe_engine::wire::mux;
 use bentpipe_engine::{Context, Machine, Step};
-use bentpipe_study::scenario::{Carries, Scenario, TcpFlow, Through};
-use bentpipe_study::topology;
+use bentpipe_study::scenario::{Carries, ConnectionId, FlowId, Scenario, TcpFlow, Through};
+use bentpipe_study::topology::{self, Connection};
 
 use super::{EndState, World};
 use crate::boxes::{Above, Boxes, Own};
 use crate::bytes;
 use crate::endpoint::Endpoint;
+use crate::ends;
 use crate::layer::LayerEnd;
 use crate::observe::Observer;
 use crate::packet::{self, Parcel};
@@ -47,56 +46,63 @@ impl World {
             }
         }
         if self.boxes.compresses() {
-            let ways = topology::connections(scenario).into_iter().map(|(.., leg)| [leg.from as u32, leg.to as u32]);
+            let ways = topology::connections(scenario).into_iter().map(|Connection { leg, .. }| [leg.from, leg.to]);
             self.boxes.nodes = ways.flat_map(|[from, to]| [[to, from], [from, to]]).collect();
             self.boxes.identifications = vec![0; self.boxes.nodes.len()];
         }
     }
 
-    /// Ends a flow at a box, and lets it go on from the other as connection `n`.
-    pub(super) fn cross(&mut self, scenario: &Scenario, flow: usize, n: usize, tcp: &TcpFlow, through: Through) {
-        let near = self.goals[flow] as usize;
-        let (far, goal) = (2 * n, 2 * n + 1);
-        let ports = packet::ports(flow as u32);
-        let spec = &scenario.flows[flow];
+    /// Ends a flow at a box, and lets it go on from the other as another connection.
+    pub(super) fn cross(
+        &mut self,
+        scenario: &Scenario,
+        flow: FlowId,
+        connection: ConnectionId,
+        tcp: &TcpFlow,
+        through: Through,
+    ) {
+        let near = self.flows[flow.index()].goal;
+        let (far, goal) = (ends::opener(connection), ends::listener(connection));
+        let ports = packet::ports(flow);
+        let spec = &scenario[flow];
         let route = Route {
             source: (bytes::address(spec.from), ports.source).into(),
             destination: (bytes::address(spec.to), ports.destination).into(),
         };
         let meets = 2 * through.pair + through.side;
         let sockets = [
-            Socket::new(tcp.receiver, Role::Passive, flow as u32, meets, far, route),
-            Socket::new(tcp.splits[0].sender, Role::Active, n as u32, meets ^ 1, near, route),
+            Socket::new(tcp.receiver, near, meets, far, route),
+            Socket::new(tcp.splits[0].sender, far, meets ^ 1, near, route),
         ];
         let [first, second] = sockets.map(|socket| Endpoint::Socket(Box::new(socket)));
-        let mut last = core::mem::replace(&mut self.ends[near].kind, first);
+        let mut last = core::mem::replace(&mut self.ends[near.index()].kind, first);
         if let Endpoint::Tcp(end) = &mut last {
-            end.joins(n as u32);
+            end.joins(connection);
         }
         self.ends.extend([second, last].map(EndState::new));
-        self.goals[flow] = goal as u32;
+        self.flows[flow.index()].goal = goal;
     }
 
-    fn socket(&mut self, end: usize) -> &mut Socket {
-        match &mut self.ends[end].kind {
+    fn socket(&mut self, end: EndId) -> &mut Socket {
+        match &mut self.ends[end.index()].kind {
             Endpoint::Socket(socket) => socket,
             _ => unreachable!("a stream's end is a socket"),
         }
     }
 
     /// The end of the tunnel at a box.
-    fn tunnel_end(&self, side: usize) -> usize {
-        self.first_tunnel + side
+    fn tunnel_end(&self, side: usize) -> EndId {
+        EndId::from(self.first_tunnel.index() + side)
     }
 
     fn give<O: Observer>(&mut self, side: usize, input: MuxInput, observer: &mut O) {
-        let who = Who(self.tunnel_end(side) as u32);
+        let who = ends::who(self.tunnel_end(side));
         let mut cx = Context { now: self.now, who, probe: observer };
         self.boxes.side(side).mux.handle(&mut cx, input);
     }
 
     /// Polls a socket until it waits, and moves what it has.
-    pub(super) fn run_socket<O: Observer>(&mut self, end: usize, observer: &mut O) {
+    pub(super) fn run_socket<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         let side = self.socket(end).side;
         self.boxes.side(side).dirty.push(end);
         self.settle(side, observer);
@@ -115,11 +121,11 @@ impl World {
         }
     }
 
-    fn work<O: Observer>(&mut self, end: usize, observer: &mut O) {
+    fn work<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         loop {
             let now = self.now;
-            let Endpoint::Socket(socket) = &mut self.ends[end].kind else { return };
-            let mut cx = Context { now, who: Who(end as u32), probe: &mut *observer };
+            let Endpoint::Socket(socket) = &mut self.ends[end.index()].kind else { return };
+            let mut cx = Context { now, who: ends::who(end), probe: &mut *observer };
             let until = match socket.poll(&mut cx, &mut self.packets) {
                 Step::Do(parcel) => {
                     self.send(parcel, observer);
@@ -138,12 +144,12 @@ impl World {
     }
 
     /// Tells the multiplexer what a socket brought; true if the socket was given something.
-    fn follow_socket<O: Observer>(&mut self, end: usize, outcome: Outcome, observer: &mut O) -> bool {
+    fn follow_socket<O: Observer>(&mut self, end: EndId, outcome: Outcome, observer: &mut O) -> bool {
         let Outcome { connected, read, taken, ended, failed, touched } = outcome;
         let (side, route) = (self.socket(end).side, self.socket(end).route);
         if connected && !self.socket(end).is_active() && !self.open(end, side, route) {
-            let mut cx = Context { now: self.now, who: Who(end as u32), probe: &mut *observer };
-            if let Endpoint::Socket(socket) = &mut self.ends[end].kind {
+            let mut cx = Context { now: self.now, who: ends::who(end), probe: &mut *observer };
+            if let Endpoint::Socket(socket) = &mut self.ends[end.index()].kind {
                 socket.reset(&mut cx);
             }
             return true;
@@ -171,7 +177,7 @@ impl World {
     }
 
     /// Opens a stream for a host's connection; false if there is no room for it.
-    fn open(&mut self, end: usize, side: usize, route: Route) -> bool {
+    fn open(&mut self, end: EndId, side: usize, route: Route) -> bool {
         let state = self.boxes.side(side);
         if !state.has_room() {
             return false;
@@ -185,7 +191,7 @@ impl World {
     }
 
     /// A socket's stream is over.
-    fn forget(&mut self, end: usize) {
+    fn forget(&mut self, end: EndId) {
         let socket = self.socket(end);
         let (side, stream, memory) = (socket.side, socket.stream.take(), socket.forget_memory());
         let state = self.boxes.side(side);
@@ -207,7 +213,7 @@ impl World {
         self.give(side, MuxInput::Room(ROOM.saturating_sub(waiting) as u32), observer);
         let mut any = false;
         loop {
-            let mut cx = Context { now: self.now, who: Who(end as u32), probe: &mut *observer };
+            let mut cx = Context { now: self.now, who: ends::who(end), probe: &mut *observer };
             match self.boxes.side(side).mux.poll(&mut cx) {
                 Step::Do(MuxOutput::Send(message)) => self.send_message(side, message, observer),
                 Step::Do(output) => self.follow_mux(side, output, observer),
@@ -238,7 +244,7 @@ impl World {
     #[allow(clippy::too_many_arguments, reason = "a packet of the layer is all of this")]
     fn give_own<O: Observer>(
         &mut self,
-        end: usize,
+        end: EndId,
         own: Own,
         channel: u8,
         flow: u64,
@@ -246,7 +252,7 @@ impl World {
         len: u32,
         observer: &mut O,
     ) -> u32 {
-        let far = self.network.layers().far(EndId::from(end));
+        let far = self.network.layers().far(end);
         let parcel = Parcel::new(self.boxes.keep(own), far, len);
         let handle = self.layer(end).hold(parcel, len);
         self.bring(end, Input::Packet { channel, handle, len, flow, host, acknowledges: None }, observer);
@@ -276,8 +282,8 @@ impl World {
             }
             MuxOutput::Reset { .. } => {
                 self.forget(end);
-                let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
-                if let Endpoint::Socket(socket) = &mut self.ends[end].kind {
+                let mut cx = Context { now: self.now, who: ends::who(end), probe: observer };
+                if let Endpoint::Socket(socket) = &mut self.ends[end.index()].kind {
                     socket.reset(&mut cx);
                 }
             }
@@ -292,8 +298,8 @@ impl World {
         if !self.boxes.side(side).has_room() {
             return self.give(side, MuxInput::Reset { stream, reason: Reason::NoResources }, observer);
         }
-        let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
-        if let Endpoint::Socket(socket) = &mut self.ends[end].kind {
+        let mut cx = Context { now: self.now, who: ends::who(end), probe: observer };
+        if let Endpoint::Socket(socket) = &mut self.ends[end.index()].kind {
             socket.connect(&mut cx, stream);
         }
         let change = self.socket(end).memory_change();
@@ -304,8 +310,9 @@ impl World {
     }
 
     /// A packet of the boxes has come through the tunnel to this end.
-    pub(super) fn take_own<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
-        if let (Own::Message(message), &Above::Streams(side)) = (self.boxes.take(parcel.slot), &self.layer(end).above) {
+    pub(super) fn take_own<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
+        if let (Own::Message(message), &Above::Streams(side)) = (self.boxes.take(parcel.slot()), &self.layer(end).above)
+        {
             self.give(side, MuxInput::Message(message), observer);
         }
     }
@@ -315,14 +322,14 @@ impl World {
         let packet = self.packets.get(parcel);
         let Boxes { bytes, identifications, headers, .. } = &mut self.boxes;
         let (Some(bytes), Some(headers)) = (bytes, &mut headers[side]) else { return (packet.wire_len, None) };
-        let to = parcel.to.index();
+        let to = parcel.to;
         // As a host counts its packets of a connection.
-        let identification = &mut identifications[to];
+        let identification = &mut identifications[to.index()];
         *identification = identification.wrapping_add(1);
         bytes.learn(&packet);
         let Ok(lengths) = bytes.write(&packet, *identification) else { return (packet.wire_len, None) };
         let written = &bytes.written()[..lengths.whole];
-        match headers.compress(to as u64, written) {
+        match headers.compress(u64::from(to.0), written) {
             Ok((form, announcement)) => (form.len() as u32, announcement),
             Err(_) => (packet.wire_len, None),
         }
@@ -331,7 +338,7 @@ impl World {
     /// Sends a base of header compression, in a flow by itself, so that nothing waits for it.
     pub(super) fn announce<O: Observer>(
         &mut self,
-        end: usize,
+        end: EndId,
         side: usize,
         (flow, host): (u64, u64),
         announcement: &Announcement,

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bentpipe_engine::network::{Age, Due, Tournament};
+use bentpipe_engine::network::{Age, Due, EndId, Tournament};
 use bentpipe_engine::splice::{EndConfig, Leg};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, NodeId, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use super::wiring::{Counts, Ways};
-use super::{EndState, Timers, World, lifetimes, spoofing};
+use super::{EndState, FlowState, Timers, World, lifetimes, spoofing};
 use crate::boxes::Boxes;
 use crate::endpoint::{Endpoint, TcpEnd};
+use crate::ends;
 use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::packet::Store;
@@ -44,7 +45,7 @@ impl Settings {
 }
 
 /// State shared by the connections from one host to another.
-type Hosts = BTreeMap<(usize, usize), Rc<RefCell<TcbCache>>>;
+type Hosts = BTreeMap<(NodeId, NodeId), Rc<RefCell<TcbCache>>>;
 
 impl World {
     /// The world of a scenario. `watched`: there is an observer.
@@ -52,26 +53,24 @@ impl World {
         let mut settings = Settings::default();
         let connections = topology::connections(scenario);
         let counts = Counts::of(scenario, &connections);
-        let (ends, first_sink) = (counts.all(), counts.connections);
+        let first_sink = EndId::from(counts.connections);
         let Ways { network, first_hop, spoofers } = Ways::new(scenario, &connections, seed, !watched)?;
         let mut world = World {
             network,
             packets: Store::default(),
-            ends: Vec::with_capacity(ends),
+            ends: Vec::with_capacity(counts.all()),
             models: Vec::new(),
             ended: Vec::new(),
             spare: Vec::new(),
-            flow_ends: counts.of_flows(),
-            spoofers,
             first_sink,
+            first_layer_end: EndId::from(counts.of_flows()),
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
             boxes: Boxes::new(scenario),
-            first_tunnel: counts.of_flows() + 2 * scenario.layers.len(),
-            starts: Vec::with_capacity(scenario.flows.len()),
-            goals: (0..scenario.flows.len() as u32).map(|n| 2 * n + 1).collect(),
-            agenda: Tournament::new(ends),
+            first_tunnel: EndId::from(counts.of_flows() + 2 * scenario.layers.len()),
+            flows: Vec::with_capacity(scenario.flows.len()),
+            agenda: Tournament::new(counts.all()),
             timers,
             busy: 0,
             has_finite: false,
@@ -81,10 +80,12 @@ impl World {
             events: 0,
         };
         let mut hosts = Hosts::new();
-        let mut sinks = spoofing::Sinks::default();
+        let mut sinks = spoofing::Sinks::new(first_sink);
         for (n, flow) in scenario.flows.iter().enumerate() {
             let start = Time::ZERO + flow.start_under(seed);
-            world.starts.push(start);
+            let connection = ConnectionId::from(n);
+            let [source, goal] = [ends::opener(connection), ends::listener(connection)];
+            world.flows.push(FlowState { start, goal });
             if n > 0
                 && matches!(world.ends.last(), Some(EndState { kind: Endpoint::Late { .. }, .. }))
                 && flow.is_alike(&scenario.flows[n - 1])
@@ -92,57 +93,61 @@ impl World {
                 world.add_late_ends();
                 continue;
             }
-            let shared = |from: usize, to: usize, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
+            let shared = |from: NodeId, to: NodeId, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
             match &flow.kind {
                 FlowKind::Tcp(tcp) if !watched && lifetimes::can_be_late(tcp) => {
-                    let end = |config, role| {
-                        TcpEnd::new(&Arc::new(config), role, tcp.workload, 0, Time::ZERO, &Rc::default())
+                    let model = |config, role, end| {
+                        TcpEnd::new(&Arc::new(config), role, tcp.workload, end, Time::ZERO, &Rc::default())
                     };
-                    world.add_models([end(tcp.sender, Role::Active), end(tcp.receiver, Role::Passive)]);
+                    world.add_models([
+                        model(tcp.sender, Role::Active, source),
+                        model(tcp.receiver, Role::Passive, goal),
+                    ]);
                     world.add_late_ends();
                 }
                 FlowKind::Tcp(tcp) => {
                     let there = shared(flow.from, flow.to, &mut hosts);
                     let back = shared(flow.to, flow.from, &mut hosts);
                     let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
-                    let mut end = |config, stp: Option<StpConfig>, role, shared| {
+                    let mut end = |config, stp: Option<StpConfig>, role, number, shared| {
                         let end = match stp {
-                            Some(stp) => TcpEnd::stp(stp, role, tcp.workload, n as u32, start),
-                            None => TcpEnd::new(settings.shared(config), role, tcp.workload, n as u32, start, shared),
+                            Some(stp) => TcpEnd::stp(stp, role, tcp.workload, number, start),
+                            None => TcpEnd::new(settings.shared(config), role, tcp.workload, number, start, shared),
                         };
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
                     let last = tcp.splits.last().map_or(tcp.stp, |last| last.stp);
-                    world.ends.push(EndState::new(end(tcp.sender, tcp.stp, Role::Active, &there)));
+                    world.ends.push(EndState::new(end(tcp.sender, tcp.stp, Role::Active, source, &there)));
                     let receiver = match tcp.spoof {
-                        Some(spoof) => sinks.spoofer(first_sink, n, tcp, spoof),
-                        None => end(receiver, last, Role::Passive, &back),
+                        Some(spoof) => sinks.spoofer(connection, tcp, spoof),
+                        None => end(receiver, last, Role::Passive, goal, &back),
                     };
                     world.ends.push(EndState::new(receiver));
                 }
                 FlowKind::Stp(stp) => {
-                    let end = |role| {
-                        let end = TcpEnd::stp(stp.config, role, stp.workload, n as u32, start);
+                    let end = |(role, number)| {
+                        let end = TcpEnd::stp(stp.config, role, stp.workload, number, start);
                         Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
                     };
-                    world.ends.extend([end(Role::Active), end(Role::Passive)].map(EndState::new));
+                    let ends = [(Role::Active, source), (Role::Passive, goal)].map(end);
+                    world.ends.extend(ends.map(EndState::new));
                 }
                 FlowKind::Udp(udp) => {
-                    let source = UdpSource::new(udp, n as u32, start, seed, &flow.name);
+                    let source = UdpSource::new(udp, connection, start, seed, &flow.name);
                     world.ends.push(EndState::new(Endpoint::UdpSource(Box::new(source))));
                     world.ends.push(EndState::new(Endpoint::UdpSink(Box::default())));
                 }
             }
         }
-        for (n, &(flow, leg, _)) in connections.iter().enumerate() {
-            if let (FlowKind::Tcp(tcp), 1..) = (&scenario.flows[flow].kind, leg) {
-                match tcp.splits[leg - 1].through {
-                    Some(through) => world.cross(scenario, flow, n, tcp, through),
-                    None => world.split(flow, n, leg, tcp),
+        for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
+            if let (FlowKind::Tcp(tcp), 1..) = (&scenario[connection.flow].kind, connection.number) {
+                match tcp.splits[connection.number - 1].through {
+                    Some(through) => world.cross(scenario, connection.flow, id, tcp, through),
+                    None => world.split(connection.flow, id, connection.number, tcp),
                 }
             }
         }
-        world.ends.extend(sinks.into_ends().map(EndState::new));
+        world.ends.extend(sinks.into_ends(spoofers).map(EndState::new));
         world.add_layers(scenario);
         world.add_boxes(scenario);
         for (end, hop) in world.ends.iter_mut().zip(first_hop) {
@@ -152,11 +157,11 @@ impl World {
         Ok(world)
     }
 
-    /// Puts a gateway between the last leg of a flow so far and connection `n`, its next leg. The end that was the
-    /// flow's last one moves to the end of the new leg.
-    fn split(&mut self, flow: usize, n: usize, leg: usize, tcp: &TcpFlow) {
-        let near = self.goals[flow] as usize;
-        let (far, goal) = (2 * n as u32, 2 * n as u32 + 1);
+    /// Puts a gateway between the last leg of a flow so far and its next leg, a connection. The end that was the flow's
+    /// last one moves to the end of the new leg.
+    fn split(&mut self, flow: FlowId, connection: ConnectionId, leg: usize, tcp: &TcpFlow) {
+        let near = self.flows[flow.index()].goal;
+        let (far, goal) = (ends::opener(connection), ends::listener(connection));
         let gateway = self.gateways.len() as u32;
         let config = |stp: Option<StpConfig>, tcp: TcpConfig| stp.map_or(EndConfig::Tcp(tcp), EndConfig::Stp);
         let near_config = match leg.checked_sub(2) {
@@ -164,24 +169,26 @@ impl World {
             Some(before) => config(tcp.splits[before].stp, tcp.splits[before].receiver),
         };
         let far_config = config(tcp.splits[leg - 1].stp, tcp.splits[leg - 1].sender);
-        self.gateways.push(Gateway::new([near_config, far_config], [near as u32, far]));
-        let mut last = core::mem::replace(&mut self.ends[near].kind, Endpoint::Port { gateway, leg: Leg::Near });
+        self.gateways.push(Gateway::new([near_config, far_config], [near, far]));
+        let mut last =
+            core::mem::replace(&mut self.ends[near.index()].kind, Endpoint::Port { gateway, leg: Leg::Near });
         match &mut last {
-            Endpoint::Tcp(end) => end.joins(n as u32),
-            Endpoint::Spoofer(end) => end.joins(n as u32),
+            Endpoint::Tcp(end) => end.joins(connection),
+            Endpoint::Spoofer(end) => end.joins(connection),
             _ => {}
         }
         self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last].map(EndState::new));
-        self.goals[flow] = goal;
+        self.flows[flow.index()].goal = goal;
     }
 
     fn plan_first_actions(&mut self) {
-        for n in 0..self.ends.len() {
+        for n in EndId::first(self.ends.len()) {
             // Whether the run ends only when this end is done.
-            let (counts, first) = match &self.ends[n].kind {
+            let (counts, first) = match &self.ends[n.index()].kind {
                 Endpoint::Tcp(tcp) => (tcp.counts(), tcp.first_action()),
                 &Endpoint::Late { model } => {
-                    let first = if lifetimes::is_active(n) { self.starts[n / 2] } else { Time::ZERO };
+                    let start = self.flows[ends::connection(n).index()].start;
+                    let first = if ends::opens(n) { start } else { Time::ZERO };
                     (self.models[model as usize].counts(), first)
                 }
                 Endpoint::Sink(sink) => (sink.is_finite(), Time::NEVER),
@@ -197,9 +204,9 @@ impl World {
             };
             self.busy += counts as usize;
             self.has_finite |= counts;
-            self.ends[n].is_done = !counts;
+            self.ends[n.index()].is_done = !counts;
             if first != Time::NEVER {
-                self.ends[n].until = first;
+                self.ends[n.index()].until = first;
                 self.put_on_agenda(n, self.due_of_end(n));
             }
         }

@@ -2,17 +2,18 @@
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::network::{EndId, LinkId};
-use bentpipe_engine::probe::{DropReason, Who};
+use bentpipe_engine::probe::DropReason;
 use bentpipe_engine::slacp::classify::{Headers, classify};
 use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
 use bentpipe_engine::wire::{ip, stp};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
-use bentpipe_study::topology;
+use bentpipe_study::topology::{self, Connection};
 
 use super::{EndState, World};
 use crate::boxes::Above;
 use crate::endpoint::Endpoint;
+use crate::ends;
 use crate::layer::{LayerEnd, Taken};
 use crate::observe::{Observer, Passage};
 use crate::packet::{self, Parcel};
@@ -23,18 +24,18 @@ impl World {
             for side in 0..2 {
                 let end = End::new(&layer.end(&scenario.links, side));
                 let segments = layer.channels.iter().map(|channel| channel.config.segments).collect();
-                let mtu = scenario.links[layer.over[side]].config.mtu.unwrap_or(u32::MAX);
+                let mtu = scenario[layer.over[side]].config.mtu.unwrap_or(u32::MAX);
                 let layer_end = LayerEnd::new(end, mtu, layer.rules(), segments);
                 self.ends.push(EndState::new(Endpoint::Layer(Box::new(layer_end))));
             }
         }
         if scenario.lines().next().is_some() {
-            for (n, leg, _) in topology::connections(scenario) {
+            for Connection { flow: id, number, .. } in topology::connections(scenario) {
                 // The legs of a split flow have its ports.
-                let flow = &scenario.flows[n];
-                let ports = packet::ports(n as u32);
+                let flow = &scenario[id];
+                let ports = packet::ports(id);
                 let protocol = match &flow.kind {
-                    _ if flow.kind.stp_of_leg(leg).is_some() => stp::PROTOCOL,
+                    _ if flow.kind.stp_of_leg(number).is_some() => stp::PROTOCOL,
                     FlowKind::Tcp(_) | FlowKind::Stp(_) => ip::TCP,
                     FlowKind::Udp(_) => ip::UDP,
                 };
@@ -50,8 +51,9 @@ impl World {
                 self.headers.push(towards(ports.source, ports.destination));
             }
             // Data forwarded by a gateway belongs to its original flow.
-            for &spoofer in &self.spoofers {
-                self.headers.push(self.headers[spoofer]);
+            for end in &self.ends[self.first_sink.index()..self.first_layer_end.index()] {
+                let Endpoint::Sink(sink) = &end.kind else { continue };
+                self.headers.push(self.headers[sink.spoofer.index()]);
             }
         }
     }
@@ -62,8 +64,8 @@ impl World {
         self.network.layers().index(parcel.to).is_some()
     }
 
-    pub(super) fn layer(&mut self, end: usize) -> &mut LayerEnd {
-        match &mut self.ends[end].kind {
+    pub(super) fn layer(&mut self, end: EndId) -> &mut LayerEnd {
+        match &mut self.ends[end.index()].kind {
             Endpoint::Layer(layer) => layer,
             _ => unreachable!("the ends after those of flows are layers'"),
         }
@@ -74,7 +76,7 @@ impl World {
         if !self.is_frame(parcel) {
             return self.packets.copy(parcel);
         }
-        Parcel::new(self.frames.copy(parcel.slot), parcel.to, bentpipe_engine::link::Wire::wire_len(&parcel))
+        Parcel::new(self.frames.copy(parcel.slot()), parcel.to, bentpipe_engine::link::Wire::wire_len(&parcel))
     }
 
     /// A packet or a frame does not reach the end of its link.
@@ -83,16 +85,15 @@ impl World {
             self.packets.release(parcel);
             return;
         }
-        let to = parcel.to.index();
-        if let Some(number) = self.frames.take(parcel.slot).number() {
-            self.bring(to, Input::Damaged { number }, observer);
-            self.run_layer(to, observer);
+        if let Some(number) = self.frames.take(parcel.slot()).number() {
+            self.bring(parcel.to, Input::Damaged { number }, observer);
+            self.run_layer(parcel.to, observer);
         }
     }
 
-    pub(super) fn bring<O: Observer>(&mut self, end: usize, input: Input, observer: &mut O) {
-        let mut cx = Context { now: self.now, who: Who(end as u32), probe: observer };
-        match &mut self.ends[end].kind {
+    pub(super) fn bring<O: Observer>(&mut self, end: EndId, input: Input, observer: &mut O) {
+        let mut cx = Context { now: self.now, who: ends::who(end), probe: observer };
+        match &mut self.ends[end.index()].kind {
             // There are no payload bytes here.
             Endpoint::Layer(layer) => _ = layer.end.handle(&mut cx, input),
             _ => unreachable!("the ends after those of flows are layers'"),
@@ -100,12 +101,12 @@ impl World {
     }
 
     /// A packet arrives from above.
-    pub(super) fn enter_layer<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
+    pub(super) fn enter_layer<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
         let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to.index()] };
         let now = self.now;
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
-        let sends_on = self.network.layers().sends_on(EndId::from(end)).index();
+        let sends_on = self.network.layers().sends_on(end);
         let layer = self.layer(end);
         if len > layer.mtu {
             if O::WATCHES {
@@ -123,7 +124,7 @@ impl World {
         let (len, host, base) = match above {
             Above::Packets(side) => {
                 let (len, base) = self.compress(side, parcel);
-                (len, self.boxes.host(side, parcel.to.index()), base.map(|base| (side, base)))
+                (len, self.boxes.host(side, parcel.to), base.map(|base| (side, base)))
             }
             Above::Flows | Above::Streams(_) => (len, 0, None),
         };
@@ -136,14 +137,14 @@ impl World {
     }
 
     /// A frame arrives from below.
-    pub(super) fn leave_line<O: Observer>(&mut self, end: usize, parcel: Parcel, observer: &mut O) {
-        let frame = self.frames.take(parcel.slot);
+    pub(super) fn leave_line<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
+        let frame = self.frames.take(parcel.slot());
         self.bring(end, Input::Frame(frame), observer);
         self.run_layer(end, observer);
     }
 
     /// Polls an end of a layer until it waits, and the box above it.
-    pub(super) fn run_layer<O: Observer>(&mut self, end: usize, observer: &mut O) {
+    pub(super) fn run_layer<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         self.run_line(end, observer);
         if let Above::Streams(side) = self.layer(end).above {
             self.settle(side, observer);
@@ -152,17 +153,17 @@ impl World {
 
     /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns:
     /// the ACK is then served first, and the machine is polled again.
-    pub(super) fn run_line<O: Observer>(&mut self, end: usize, observer: &mut O) {
-        let (layers, id) = (self.network.layers(), EndId::from(end));
-        let (far, frames) = (layers.far(id).index(), layers.frames(id));
-        let (sends_on, hears) = (layers.sends_on(id).index(), layers.hears(id).index());
+    pub(super) fn run_line<O: Observer>(&mut self, end: EndId, observer: &mut O) {
+        let layers = self.network.layers();
+        let (far, frames) = (layers.far(end), layers.frames(end));
+        let (sends_on, hears) = (layers.sends_on(end), layers.hears(end));
         loop {
             let now = self.now;
-            let layer = match &mut self.ends[end].kind {
+            let layer = match &mut self.ends[end.index()].kind {
                 Endpoint::Layer(layer) => layer,
                 _ => unreachable!("the ends after those of flows are layers'"),
             };
-            let mut cx = Context { now, who: Who(end as u32), probe: &mut *observer };
+            let mut cx = Context { now, who: ends::who(end), probe: &mut *observer };
             let output = match layer.end.poll(&mut cx) {
                 Step::Do(output) => output,
                 Step::Wait(until) => return self.wait(end, until),
@@ -173,7 +174,7 @@ impl World {
                         layer.on_sent(&frame, handle);
                     }
                     let weight = layer.end.weight(&frame) + layer.overhead;
-                    let parcel = Parcel::new(self.frames.keep(frame), EndId::from(far), weight);
+                    let parcel = Parcel::new(self.frames.keep(frame), far, weight);
                     self.go(frames, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
@@ -208,7 +209,7 @@ impl World {
     }
 
     /// The far end of a layer is done with a frame of a packet.
-    fn done<O: Observer>(&mut self, end: usize, link: usize, taken: Taken, observer: &mut O) {
+    fn done<O: Observer>(&mut self, end: EndId, link: LinkId, taken: Taken, observer: &mut O) {
         match taken {
             Taken::InPart => {}
             Taken::Whole(parcel) if self.is_frame(parcel) => self.take_own(end, parcel, observer),
@@ -217,10 +218,10 @@ impl World {
         }
     }
 
-    fn drop_packet<O: Observer>(&mut self, link: usize, reason: DropReason, parcel: Parcel, observer: &mut O) {
+    fn drop_packet<O: Observer>(&mut self, link: LinkId, reason: DropReason, parcel: Parcel, observer: &mut O) {
         if self.is_frame(parcel) {
             // A packet of the boxes, which no observer knows.
-            self.boxes.take(parcel.slot);
+            self.boxes.take(parcel.slot());
             return;
         }
         if O::WATCHES {
@@ -230,17 +231,17 @@ impl World {
     }
 
     /// A packet leaves the layer at the far end of a link.
-    fn pass_on<O: Observer>(&mut self, link: usize, parcel: Parcel, observer: &mut O) {
+    fn pass_on<O: Observer>(&mut self, link: LinkId, parcel: Parcel, observer: &mut O) {
         if O::WATCHES {
             observer.packet(self.now, link, Passage::Delivered, &self.packets.get(parcel));
         }
-        let hop = self.network.behind(LinkId::from(link), parcel.to);
+        let hop = self.network.behind(link, parcel.to);
         self.go(hop, parcel, observer);
     }
 
     /// Adds the packets that a layer refused, which never reached its link.
     pub(crate) fn add_too_long(&self, counters: &mut [LinkCounters]) {
-        for (n, end) in self.ends.iter().enumerate().skip(self.flow_ends) {
+        for (n, end) in self.ends.iter().enumerate().skip(self.first_layer_end.index()) {
             if let Endpoint::Layer(layer) = &end.kind {
                 let link = &mut counters[self.network.layers().sends_on(EndId::from(n)).index()];
                 link.offered += layer.too_long;
@@ -255,6 +256,6 @@ impl World {
             Endpoint::Layer(layer) => layer.end.stats(),
             _ => unreachable!("the ends after those of flows are layers'"),
         };
-        self.ends[self.flow_ends..].chunks(2).map(|pair| [stats(&pair[0]), stats(&pair[1])]).collect()
+        self.ends[self.first_layer_end.index()..].chunks(2).map(|pair| [stats(&pair[0]), stats(&pair[1])]).collect()
     }
 }

@@ -5,12 +5,14 @@
 //! the twin in tests.
 
 use bentpipe_engine::Context;
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Handshake, TcbSharing, TcpConfig};
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::{TcpFlow, Workload};
 
 use super::{EndState, World};
 use crate::endpoint::{Endpoint, TcpEnd};
+use crate::ends;
 use crate::observe::Observer;
 use crate::packet::Parcel;
 
@@ -23,11 +25,6 @@ pub(super) fn can_be_late(tcp: &TcpFlow) -> bool {
     let end =
         |config: &TcpConfig| config.tcb_sharing == TcbSharing::Off && config.shortcuts.handshake != Handshake::None;
     alone && !draws && end(&tcp.sender) && end(&tcp.receiver)
-}
-
-/// True for the end that opens a connection.
-pub(super) fn is_active(n: usize) -> bool {
-    n.is_multiple_of(2)
 }
 
 impl World {
@@ -44,9 +41,9 @@ impl World {
     }
 
     /// Makes a late end.
-    pub(super) fn make(&mut self, n: usize) {
-        if let Endpoint::Late { model } = self.ends[n].kind {
-            let end = self.models[model as usize].for_flow((n / 2) as u32, self.starts[n / 2]);
+    pub(super) fn make(&mut self, n: EndId) {
+        if let Endpoint::Late { model } = self.ends[n.index()].kind {
+            let end = self.models[model as usize].of_another(n, self.flows[ends::connection(n).index()].start);
             let end = match self.spare.pop() {
                 Some(mut memory) => {
                     *memory = end;
@@ -54,14 +51,14 @@ impl World {
                 }
                 None => Box::new(end),
             };
-            self.ends[n].kind = Endpoint::Tcp(end);
+            self.ends[n.index()].kind = Endpoint::Tcp(end);
         }
     }
 
     /// Keeps only the results of an end whose connection is closed.
     #[inline(never)]
-    pub(super) fn retire(&mut self, n: usize) {
-        let kind = &mut self.ends[n].kind;
+    pub(super) fn retire(&mut self, n: EndId) {
+        let kind = &mut self.ends[n.index()].kind;
         if let Endpoint::Tcp(end) = kind
             && let Some(ended) = end.ended()
         {
@@ -74,8 +71,8 @@ impl World {
     }
 
     /// A segment reaches an end whose connection is closed.
-    pub(super) fn reach_ended<O: Observer>(&mut self, n: usize, parcel: Parcel, observer: &mut O) {
-        let Endpoint::Ended { at } = self.ends[n].kind else { return };
+    pub(super) fn reach_ended<O: Observer>(&mut self, n: EndId, parcel: Parcel, observer: &mut O) {
+        let Endpoint::Ended { at } = self.ends[n.index()].kind else { return };
         let segment = self.packets.segment(parcel);
         if let Some(answer) = self.ended[at as usize].answer(n, self.now, &segment, &mut self.packets) {
             self.send(answer, observer);
@@ -88,7 +85,7 @@ impl World {
 mod tests {
     use bentpipe_engine::NoProbe;
     use bentpipe_engine::units::Duration;
-    use bentpipe_study::scenario::Scenario;
+    use bentpipe_study::scenario::{FlowId, Scenario};
 
     use super::*;
     use crate::ended::Ended;
@@ -116,7 +113,7 @@ mod tests {
             let exists = |end: &&EndState| matches!(end.kind, Endpoint::Tcp(_));
             max = max.max(world.ends.iter().filter(exists).count());
         }
-        for flow in 0..2 {
+        for flow in FlowId::first(2) {
             assert_eq!(world.flow_result(flow).delivered, 100_000);
         }
         (max, world.ended.len())

@@ -1,13 +1,16 @@
 //! The results of a run by flow, link and layer.
 
+use bentpipe_engine::network::EndId;
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::Time;
+use bentpipe_study::scenario::{ConnectionId, FlowId};
 
-use super::World;
+use super::{FlowState, World};
 use crate::delays::Delays;
 use crate::ended::Outcome;
 use crate::endpoint::Endpoint;
+use crate::ends;
 
 /// The results of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,19 +42,19 @@ pub struct FlowResult {
 
 impl World {
     /// Both ends of each leg, from one gateway to the next.
-    fn leg_stats(&self, flow: usize, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
+    fn leg_stats(&self, flow: FlowId, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
         let mut legs = Vec::new();
-        let (mut sender, mut end) = (first, 2 * flow + 1);
-        if let Endpoint::Socket(near) = &self.ends[end].kind
-            && let Endpoint::Socket(far) = &self.ends[near.partner].kind
+        let (mut sender, mut end) = (first, ends::listener(ConnectionId(flow.0)));
+        if let Endpoint::Socket(near) = &self.ends[end.index()].kind
+            && let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind
         {
             return vec![[first, near.stats()], [far.stats(), last]];
         }
-        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end].kind {
+        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end.index()].kind {
             let gateway = &self.gateways[gateway as usize];
             legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);
             sender = gateway.splice.leg(Leg::Far).stats();
-            end = gateway.far_end() + 1;
+            end = ends::peer(gateway.far_end());
         }
         if !legs.is_empty() {
             legs.push([sender, last]);
@@ -60,8 +63,8 @@ impl World {
     }
 
     /// What the end of a connection has come to; `None` for an end of another kind.
-    fn outcome(&self, end: usize) -> Option<Outcome> {
-        match &self.ends[end].kind {
+    fn outcome(&self, end: EndId) -> Option<Outcome> {
+        match &self.ends[end.index()].kind {
             Endpoint::Tcp(tcp) => Some(tcp.outcome()),
             &Endpoint::Ended { at } => Some(self.ended[at as usize].outcome),
             &Endpoint::Late { model } => Some(self.models[model as usize].outcome()),
@@ -69,9 +72,11 @@ impl World {
         }
     }
 
-    pub(crate) fn flow_result(&self, n: usize) -> FlowResult {
-        let (start, goal) = (self.starts[n], self.goals[n] as usize);
-        match (self.outcome(2 * n), self.outcome(goal), &self.ends[2 * n].kind, &self.ends[goal].kind) {
+    pub(crate) fn flow_result(&self, flow: FlowId) -> FlowResult {
+        let FlowState { start, goal } = self.flows[flow.index()];
+        let source = ends::opener(ConnectionId(flow.0));
+        let kind = |end: EndId| &self.ends[end.index()].kind;
+        match (self.outcome(source), self.outcome(goal), kind(source), kind(goal)) {
             (Some(from), Some(to), ..) => FlowResult {
                 start,
                 connected_at: from.connected_at,
@@ -81,13 +86,13 @@ impl World {
                 delivered: to.received,
                 stats: from.stats,
                 receiver_stats: to.stats,
-                legs: self.leg_stats(n, from.stats, to.stats),
+                legs: self.leg_stats(flow, from.stats, to.stats),
                 aborted: from.aborted.or(to.aborted),
                 refused: 0,
                 delays: None,
             },
             (Some(from), None, _, Endpoint::Spoofer(spoofer)) => {
-                let sink = self.sink_of(goal);
+                let sink = self.sink_of(spoofer);
                 FlowResult {
                     start,
                     connected_at: from.connected_at,
@@ -96,7 +101,7 @@ impl World {
                     delivered: sink.received,
                     stats: from.stats,
                     receiver_stats: spoofer.stats(),
-                    legs: self.leg_stats(n, from.stats, spoofer.stats()),
+                    legs: self.leg_stats(flow, from.stats, spoofer.stats()),
                     aborted: from.aborted,
                     refused: spoofer.drops(),
                     delays: None,

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::network::{EndId, Hop, Network};
-use bentpipe_study::scenario::{FlowKind, Scenario, Spoof};
-use bentpipe_study::topology::{self, Leg, Path};
+use bentpipe_engine::network::{EndId, Hop, LinkId, Network};
+use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, NodeId, Scenario, Spoof};
+use bentpipe_study::topology::{self, Connection, Leg, Path};
 use bentpipe_study::wiring::Wiring;
 
 use super::spoofing;
+use crate::ends;
 use crate::packet::Parcel;
 use crate::run::RunError;
-
-/// A flow's number, the number of a leg of it, and the leg.
-pub(super) type Connection<'s> = (usize, usize, Leg<'s>);
 
 /// Number of ends of each kind, in this order.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +48,7 @@ pub(super) struct Ways {
     /// The first hop of each end's packets.
     pub(super) first_hop: Vec<Hop>,
     /// By spoofed flow: its end at the gateway.
-    pub(super) spoofers: Vec<usize>,
+    pub(super) spoofers: Vec<EndId>,
 }
 
 impl Ways {
@@ -65,36 +63,42 @@ impl Ways {
             scenario,
             wiring: Wiring::new(scenario, counts.of_flows()),
             first_hop: vec![Hop::Arrived; counts.all()],
-            first_sink: counts.connections,
-            spoofers: vec![0; counts.sinks],
+            first_sink: EndId::from(counts.connections),
+            spoofers: vec![EndId(0); counts.sinks],
         };
-        for (n, &(flow, leg_number, leg)) in connections.iter().enumerate() {
-            if n > 0 && n < scenario.flows.len() && is_like_before(scenario, n) {
-                laying.lay_like_before(n);
+        for (id, &connection) in ConnectionId::first(connections.len()).zip(connections) {
+            if is_like_before(scenario, id) {
+                laying.lay_like_before(id);
                 continue;
             }
-            let kind = &scenario.flows[flow].kind;
+            let Connection { flow, number, leg } = connection;
+            let kind = &scenario[flow].kind;
             let there = leg.forward_path(scenario)?;
             // Nobody answers datagrams.
             let back = match kind {
                 FlowKind::Udp(_) => leg.return_path(scenario).unwrap_or_default(),
                 _ => leg.return_path(scenario)?,
             };
-            let goes_on = topology::legs(&scenario.flows[flow]).len() > leg_number + 1;
+            let goes_on = topology::legs(&scenario[flow]).len() > number + 1;
             if let (Some(spoof), false) = (kind.spoof(), goes_on) {
-                laying.lay_spoofed((flow, n), &leg, spoof, (there, back))?;
+                laying.lay_spoofed((flow, id), &leg, spoof, (there, back))?;
                 continue;
             }
-            laying.lay(2 * n, 2 * n + 1, &there, [leg.from, leg.to]);
-            laying.lay(2 * n + 1, 2 * n, &back, [leg.to, leg.from]);
+            let [opener, listener] = [ends::opener(id), ends::listener(id)];
+            laying.lay(opener, listener, &there, [leg.from, leg.to]);
+            laying.lay(listener, opener, &back, [leg.to, leg.from]);
         }
         let network = laying.wiring.network(seed, channels(scenario, connections), chains);
         Ok(Ways { network, first_hop: laying.first_hop, spoofers: laying.spoofers })
     }
 }
 
-/// True if a flow's only connection takes the ways of the flow before.
-fn is_like_before(scenario: &Scenario, n: usize) -> bool {
+/// True for a flow's only connection that takes the ways of the flow before.
+fn is_like_before(scenario: &Scenario, id: ConnectionId) -> bool {
+    let n = id.index();
+    if n == 0 || n >= scenario.flows.len() {
+        return false;
+    }
     let flow = &scenario.flows[n];
     let is_alone = matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.is_empty() && tcp.spoof.is_none());
     is_alone && flow.is_alike(&scenario.flows[n - 1])
@@ -104,36 +108,37 @@ struct Laying<'s> {
     scenario: &'s Scenario,
     wiring: Wiring<'s>,
     first_hop: Vec<Hop>,
-    first_sink: usize,
-    spoofers: Vec<usize>,
+    first_sink: EndId,
+    spoofers: Vec<EndId>,
 }
 
 impl Laying<'_> {
     /// The path from one end to another.
-    fn lay(&mut self, from: usize, to: usize, path: &[usize], nodes: [usize; 2]) {
-        self.first_hop[from] = self.wiring.lead(EndId::from(to), path, nodes);
+    fn lay(&mut self, from: EndId, to: EndId, path: &[LinkId], nodes: [NodeId; 2]) {
+        self.first_hop[from.index()] = self.wiring.lead(to, path, nodes);
     }
 
-    /// The paths of connection `n`, which are those of the one before.
-    fn lay_like_before(&mut self, n: usize) {
-        for end in [2 * n, 2 * n + 1] {
-            self.wiring.lead_like(EndId::from(end), EndId::from(end - 2));
-            self.first_hop[end] = self.first_hop[end - 2];
+    /// The paths of a connection that are those of the one before.
+    fn lay_like_before(&mut self, id: ConnectionId) {
+        let before = ConnectionId(id.0 - 1);
+        for (end, other) in [(ends::opener(id), ends::opener(before)), (ends::listener(id), ends::listener(before))] {
+            self.wiring.lead_like(end, other);
+            self.first_hop[end.index()] = self.first_hop[other.index()];
         }
     }
 
     /// Source and gateway reach each other, the gateway reaches the sink.
     fn lay_spoofed(
         &mut self,
-        (flow, n): (usize, usize),
+        (flow, id): (FlowId, ConnectionId),
         leg: &Leg<'_>,
         spoof: &Spoof,
         (there, back): (Path, Path),
     ) -> Result<(), RunError> {
         let scenario = self.scenario;
-        let to_host = scenario.flows[flow].to;
+        let to_host = scenario[flow].to;
         // An explicit route leads through the gateway: the language checks this.
-        let cut = |path: &[usize]| path.iter().position(|&link| scenario.links[link].from == spoof.at);
+        let cut = |path: &[LinkId]| path.iter().position(|&link| scenario[link].from == spoof.at);
         let (onto, from, to) = match (cut(&there), cut(&back)) {
             (Some(there_at), Some(back_at)) => {
                 (there[..there_at].to_vec(), there[there_at..].to_vec(), back[back_at..].to_vec())
@@ -144,10 +149,10 @@ impl Laying<'_> {
                 topology::path(scenario, spoof.at, leg.from)?,
             ),
         };
-        let (source, gateway) = (2 * n, 2 * n + 1);
+        let (source, gateway) = (ends::opener(id), ends::listener(id));
         // Connections are in another order than flows; sinks are in the order of flows.
-        let which = scenario.flows[..flow].iter().filter(|flow| flow.kind.spoof().is_some()).count();
-        let sink = self.first_sink + which;
+        let which = scenario.flows[..flow.index()].iter().filter(|flow| flow.kind.spoof().is_some()).count();
+        let sink = EndId::from(self.first_sink.index() + which);
         self.spoofers[which] = gateway;
         self.lay(source, gateway, &onto, [leg.from, spoof.at]);
         self.lay(gateway, source, &to, [spoof.at, leg.from]);
@@ -160,7 +165,7 @@ impl Laying<'_> {
 fn channels(scenario: &Scenario, connections: &[Connection<'_>]) -> Vec<u32> {
     let mut known = BTreeMap::new();
     let mut channels = Vec::new();
-    let pairs = connections.iter().flat_map(|(.., leg)| [(leg.to, leg.from), (leg.from, leg.to)]);
+    let pairs = connections.iter().flat_map(|Connection { leg, .. }| [(leg.to, leg.from), (leg.from, leg.to)]);
     // Data forwarded by a spoofing gateway has its own end, after those of the connections.
     let spoofed = scenario.flows.iter().filter_map(|flow| Some((flow.kind.spoof()?.at, flow.to)));
     for pair in pairs.chain(spoofed) {

@@ -1,6 +1,7 @@
 //! Runs against formulas: slow start to the nanosecond, the square root of loss, queues by hand and by theory.
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::{Body, Observer, Packet, Passage, RunResult, in_parallel, run};
@@ -114,7 +115,7 @@ greedy = true
 
 /// Time that each datagram spends on one link.
 struct Sojourn {
-    link: usize,
+    link: LinkId,
     /// Arrivals that have not left, oldest first.
     inside: std::collections::VecDeque<Time>,
     spans: Vec<(u32, Duration)>,
@@ -125,14 +126,14 @@ impl Probe for Sojourn {
 }
 
 impl Observer for Sojourn {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         assert!(matches!(packet.body, Body::Udp(_)));
         if link == self.link {
             match passage {
                 Passage::Offered => self.inside.push_back(now),
                 _ => {
                     let since = self.inside.pop_front().expect("it came before it left");
-                    self.spans.push((packet.flow, now - since));
+                    self.spans.push((packet.connection.0, now - since));
                 }
             }
         }
@@ -141,7 +142,7 @@ impl Observer for Sojourn {
 
 fn sojourn(text: &str, seed: u64) -> Vec<(u32, Duration)> {
     let scenario = parse(text);
-    let link = scenario.links.iter().position(|link| link.name == "line/forward").expect("the line");
+    let link = scenario.link("line/forward").expect("the line");
     let mut watch = Sojourn { link, inside: Default::default(), spans: Vec::new() };
     run(&scenario, seed, &mut watch).expect("paths for the flows");
     watch.spans

@@ -6,7 +6,7 @@
 
 use crate::worlds::parse;
 use bentpipe_engine::NoProbe;
-use bentpipe_engine::network::LINK_BASE;
+use bentpipe_engine::network::{LINK_BASE, LinkId};
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
@@ -27,7 +27,7 @@ impl Probe for InOrder {
 }
 
 impl Observer for InOrder {
-    fn packet(&mut self, now: Time, _: usize, _: Passage, _: &Packet) {
+    fn packet(&mut self, now: Time, _: LinkId, _: Passage, _: &Packet) {
         assert!(now >= self.now, "a packet of the past");
         self.now = now;
     }

@@ -2,6 +2,7 @@
 
 use crate::worlds::{parse, world};
 use bentpipe_engine::link::{Channel, ChannelState};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Fingerprint, Observer, Packet, Passage, in_parallel, replicate, run};
@@ -45,6 +46,41 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Where a scenario names nothing random, every seed gives the same packets.
+    #[test]
+    fn without_chance_every_seed_is_the_same_run(text in world(), seed in 2..u64::MAX) {
+        let scenario = parse(&text);
+        if scenario.random_parts().is_empty() {
+            prop_assert_eq!(fingerprint(&scenario, 1), fingerprint(&scenario, seed), "{}", text);
+        }
+    }
+}
+
+/// The same for the first 20 s of the shipped scenarios, of which some have chance and others none.
+#[test]
+fn shipped_scenarios_say_what_is_random() {
+    let folder = format!("{}/../../scenarios", env!("CARGO_MANIFEST_DIR"));
+    let (mut random, mut plain) = (0, 0);
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("readable").path();
+        let Some(name) = path.file_stem().filter(|_| path.extension().is_some_and(|ending| ending == "toml")) else {
+            continue;
+        };
+        let mut scenario = shipped(&name.to_string_lossy());
+        if !scenario.random_parts().is_empty() {
+            random += 1;
+            continue;
+        }
+        plain += 1;
+        scenario.time_limit = scenario.time_limit.min(bentpipe_engine::units::Duration::from_secs(20));
+        assert_eq!(fingerprint(&scenario, 1), fingerprint(&scenario, 77), "{}", path.display());
+    }
+    assert!(random > 5 && plain > 5, "{random} {plain}");
+}
+
 #[test]
 fn another_seed_is_another_run() {
     let scenario = shipped("transat-bursts");
@@ -54,7 +90,7 @@ fn another_seed_is_another_run() {
 
 /// Holds each packet that leaves a link against the channel's own account of its fades.
 struct Sky {
-    link: usize,
+    link: LinkId,
     channel: Channel,
     lost: u64,
     passed: u64,
@@ -65,7 +101,7 @@ impl Probe for Sky {
 }
 
 impl Observer for Sky {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, _: &Packet) {
         if link != self.link {
             return;
         }
@@ -87,12 +123,12 @@ impl Observer for Sky {
 #[test]
 fn every_transport_meets_the_same_fades() {
     let scenario = shipped("transat-bursts");
-    let link = scenario.links.iter().position(|l| l.name == "sat/forward").expect("a satellite link");
+    let link = scenario.link("sat/forward").expect("a satellite link");
     let mut fates = Vec::new();
     for variant in scenario.variant_names() {
         let scenario = scenario.with_variant(variant).expect("one of its names");
         for seed in 1..=5 {
-            let channel = Channel::new(&scenario.links[link].config.channel, seed, "link/sat/forward/channel");
+            let channel = Channel::new(&scenario[link].config.channel, seed, "link/sat/forward/channel");
             let mut sky = Sky { link, channel, lost: 0, passed: 0 };
             run(&scenario, seed, &mut sky).expect("a path for each flow");
             assert!(sky.passed >= 1042, "all segments have passed");

@@ -7,6 +7,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Body, Fingerprint, Observer, Packet, Passage, run};
@@ -32,7 +33,7 @@ impl Probe for Marks {
 }
 
 impl Observer for Marks {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         self.fingerprint.packet(now, link, passage, packet);
         let n = self.fingerprint.events();
         if n.is_power_of_two() {
@@ -46,7 +47,8 @@ impl Observer for Marks {
                 Body::Udp(n) => format!("datagram {n}"),
             };
             let secs = now.as_secs_f64();
-            self.lines.push(format!("  {n:>8} {secs:>12.6} link {link} {passage:?} flow {} {what}", packet.flow));
+            self.lines
+                .push(format!("  {n:>8} {secs:>12.6} link {} {passage:?} flow {} {what}", link.0, packet.connection.0));
         }
     }
 }

@@ -5,6 +5,7 @@ mod cells;
 mod chains;
 mod cross;
 mod determinism;
+mod ecn;
 mod gateways;
 mod golden;
 mod layers;

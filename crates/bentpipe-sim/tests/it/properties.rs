@@ -1,6 +1,7 @@
 //! What holds in every world: packets are conserved, watching changes nothing, timers may be lazy.
 
 use crate::worlds::{parse, world};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Fingerprint, LINK_BASE, Observer, Packet, Passage, RunResult, Timers, run, run_with};
@@ -55,7 +56,7 @@ impl Probe for Books {
 }
 
 impl Observer for Books {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, _: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, _: &Packet) {
         assert!(now >= self.now, "packets are told in order of time");
         self.now = now;
         *slot(
@@ -64,7 +65,7 @@ impl Observer for Books {
                 Passage::Dropped(_) => &mut self.dropped,
                 Passage::Delivered => &mut self.delivered,
             },
-            link,
+            link.index(),
         ) += 1;
     }
 }

@@ -1,9 +1,10 @@
 //! What is written down about a run, against numbers worked by hand.
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::network::LinkId;
 use bentpipe_sim::record::{Outlook, Sequence, Summary, Tap};
 use bentpipe_sim::run;
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 
 /// 2 Mbit/s and 100 ms each way; the first link is never the bottleneck.
 const TWO_LINKS: &str = r#"
@@ -116,11 +117,11 @@ fn a_picture_shows_losses_and_retransmissions() {
 #[test]
 fn taps_have_names() {
     let scenario = scenario("", BULK);
-    assert_eq!(Tap::find(&scenario, "A"), Ok(vec![Tap::Host(0)]));
-    assert_eq!(Tap::find(&scenario, "sat/forward"), Ok(vec![Tap::Entrance(2), Tap::Exit(2)]));
-    assert_eq!(Tap::find(&scenario, "sat/forward:out"), Ok(vec![Tap::Exit(2)]));
+    assert_eq!(Tap::find(&scenario, "A"), Ok(vec![Tap::Host(NodeId(0))]));
+    assert_eq!(Tap::find(&scenario, "sat/forward"), Ok(vec![Tap::Entrance(LinkId(2)), Tap::Exit(LinkId(2))]));
+    assert_eq!(Tap::find(&scenario, "sat/forward:out"), Ok(vec![Tap::Exit(LinkId(2))]));
     assert_eq!(Tap::find(&scenario, "all").expect("all").len(), 2 + 2 * 4);
     let unknown = Tap::find(&scenario, "R").expect_err("a router is no end of a flow");
     assert!(unknown.to_string().contains("sat/forward:in"), "{unknown}");
-    assert_eq!(Tap::first_sender(&scenario), [Tap::Host(0)]);
+    assert_eq!(Tap::first_sender(&scenario), [Tap::Host(NodeId(0))]);
 }

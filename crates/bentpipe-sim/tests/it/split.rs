@@ -1,12 +1,13 @@
 //! A flow that is split, in virtual time: its legs, its limits, its records.
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::tcp::Flags;
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{Summary, Tap};
 use bentpipe_sim::{Body, Observer, Packet, Passage, Timers, run, run_with};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{ConnectionId, Scenario};
 
 /// Three legs: 10 Mbit/s over 20 ms, 2 Mbit/s over 250 ms, 10 Mbit/s over 5 ms; ACKs of the second by a modem.
 const WORLD: &str = r#"
@@ -117,7 +118,7 @@ fn timers_lazy_or_literal_give_the_same_run() {
 /// What each link carried: connection, SYN or not, least and greatest acknowledgement.
 #[derive(Default)]
 struct Seen {
-    connections: Vec<(usize, u32)>,
+    connections: Vec<(u32, u32)>,
     windows: Vec<u32>,
     names: Vec<u32>,
 }
@@ -131,13 +132,14 @@ impl Probe for Seen {
 }
 
 impl Observer for Seen {
-    fn packet(&mut self, _: Time, link: usize, passage: Passage, packet: &Packet) {
-        if passage == Passage::Offered && !self.connections.contains(&(link, packet.flow)) {
-            self.connections.push((link, packet.flow));
+    fn packet(&mut self, _: Time, LinkId(link): LinkId, passage: Passage, packet: &Packet) {
+        let ConnectionId(connection) = packet.connection;
+        if passage == Passage::Offered && !self.connections.contains(&(link, connection)) {
+            self.connections.push((link, connection));
         }
         // What the uplink offers to the server (link 1 is terrestrial/backward, connection 0 the first leg).
         if let Body::Tcp(segment) = &packet.body
-            && (link, packet.flow) == (1, 0)
+            && (link, connection) == (1, 0)
             && !segment.flags.has(Flags::SYN)
         {
             self.windows.push(segment.window);

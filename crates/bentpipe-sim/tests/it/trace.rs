@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::record::Summary;
@@ -18,8 +19,8 @@ impl Probe for Seen {
 }
 
 impl Observer for Seen {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
-        if link == 0 && passage == Passage::Delivered {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
+        if link == LinkId(0) && passage == Passage::Delivered {
             self.0.push((now, packet.wire_len.into()));
         }
     }

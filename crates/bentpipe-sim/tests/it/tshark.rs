@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{Pcap, Snap, Tap};
@@ -79,7 +80,7 @@ impl Probe for Arrivals {
 }
 
 impl Observer for Arrivals {
-    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+    fn packet(&mut self, _: Time, _: LinkId, _: Passage, _: &Packet) {}
 }
 
 fn capture(scenario: &Scenario, tap: Tap, snap: Snap, path: &Path) -> (RunResult, Arrivals) {

@@ -1,7 +1,8 @@
 //! The blocks that a packet passes in order: processors, queues with their servers, delays, errors.
 
-use crate::scenario::{LinkSpec, Scenario};
+use crate::scenario::{LinkSpec, NodeId, Scenario};
 use crate::topology;
+use bentpipe_engine::network::LinkId;
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE};
 use super::{Drawing, csv_row, words};
@@ -15,13 +16,13 @@ const LANE: i32 = HEIGHT + 24;
 #[derive(Clone, Debug, PartialEq)]
 struct Block(String, Vec<String>);
 
-fn end(scenario: &Scenario, node: usize, transport: &str) -> Block {
+fn end(scenario: &Scenario, node: NodeId, transport: &str) -> Block {
     let mut lines = vec![transport.to_owned()];
-    if let Some(time) = &scenario.hosts[node].processing {
+    if let Some(time) = &scenario.hosts[node.index()].processing {
         lines.push("FIFO, server:".to_owned());
         lines.extend(words::processing(time));
     }
-    Block(scenario.nodes[node].clone(), lines)
+    Block(scenario[node].to_owned(), lines)
 }
 
 /// Queue and server before a line, the line's delay, and its errors.
@@ -35,7 +36,7 @@ fn of_link(scenario: &Scenario, link: &LinkSpec) -> Vec<Block> {
             lines.push(format!("lines in: {}", words::rate(line)));
         }
         let unit = if config.cells.is_some() { "cells" } else { "packets" };
-        blocks.push(Block(format!("{}: {unit}", scenario.nodes[link.from]), lines));
+        blocks.push(Block(format!("{}: {unit}", &scenario[link.from]), lines));
     }
     blocks.push(Block(words::name(link).to_owned(), vec![format!("delay {}", words::span(config.delay))]));
     let (packet, bit) = (config.good.packet.get(), config.good.bit.get());
@@ -53,9 +54,9 @@ fn of_link(scenario: &Scenario, link: &LinkSpec) -> Vec<Block> {
     blocks
 }
 
-fn along(scenario: &Scenario, path: &[usize], ends: [Block; 2]) -> Vec<Block> {
+fn along(scenario: &Scenario, path: &[LinkId], ends: [Block; 2]) -> Vec<Block> {
     let [first, last] = ends;
-    let links = path.iter().flat_map(|&n| of_link(scenario, &scenario.links[n]));
+    let links = path.iter().flat_map(|&link| of_link(scenario, &scenario[link]));
     std::iter::once(first).chain(links).chain([last]).collect()
 }
 

@@ -1,8 +1,9 @@
 //! The protocol stack of each node that a flow passes.
 
-use crate::scenario::{FlowKind, LinkSpec, Scenario};
+use crate::scenario::{FlowKind, LinkSpec, NodeId, Scenario};
 use crate::topology;
 use bentpipe_engine::atm::{aal5, cell};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::wire::{ipv4, llc_snap, stp};
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, width_of};
@@ -57,14 +58,14 @@ struct Column {
     right: Option<Layers>,
 }
 
-fn columns(scenario: &Scenario, path: &[usize], kind: &FlowKind) -> Vec<Column> {
+fn columns(scenario: &Scenario, path: &[LinkId], kind: &FlowKind) -> Vec<Column> {
     let (name, header, payload) = transport(kind);
     let datagram = payload + header + ipv4::HEADER;
     let upper = || vec![(name.clone(), Some(payload + header)), (format!("IP {} B", ipv4::HEADER), Some(datagram))];
-    let links: Vec<_> = path.iter().map(|&n| &scenario.links[n]).collect();
+    let links: Vec<_> = path.iter().map(|&link| &scenario[link]).collect();
     let nodes = links.first().map(|link| link.from).into_iter().chain(links.iter().map(|link| link.to));
     let splits: &[_] = if let FlowKind::Tcp(tcp) = kind { &tcp.splits } else { &[] };
-    let column = |(n, node): (usize, usize)| {
+    let column = |(n, node): (usize, NodeId)| {
         let lower = |link: &&LinkSpec| below_ip(scenario, link, datagram);
         let (mut left, mut right) = (n.checked_sub(1).map(|n| lower(&links[n])), links.get(n).map(lower));
         let mut common = Layers::new();
@@ -88,7 +89,7 @@ fn columns(scenario: &Scenario, path: &[usize], kind: &FlowKind) -> Vec<Column> 
                 common.extend(upper().pop());
             }
         }
-        Column { name: scenario.nodes[node].clone(), common, left, right }
+        Column { name: scenario[node].to_owned(), common, left, right }
     };
     nodes.enumerate().map(column).collect()
 }
@@ -138,7 +139,7 @@ pub fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
         }
     }
     for (n, &link) in path.iter().enumerate() {
-        let link = &scenario.links[link];
+        let link = &scenario[link];
         let (from, to) = (x(n) + WIDTH * 3 / 4, x(n + 1) + WIDTH / 4);
         canvas.path(&[(from, ground), (from, ground + 24), (to, ground + 24), (to, ground)], BLUE, false, true);
         let label = format!("{}, {}", words::name(link), words::span(link.config.delay));
@@ -147,9 +148,9 @@ pub fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
     let mut y = ground + 66;
     // ACKs may use separate links.
     let paired =
-        |n: usize| path.iter().any(|&m| words::partner(scenario, &scenario.links[m]) == Some(&scenario.links[n]));
-    for link in back.iter().filter(|&&n| !paired(n)).map(|&n| &scenario.links[n]) {
-        let at = |node: usize| columns.iter().position(|column| column.name == scenario.nodes[node]).unwrap_or(0);
+        |link: LinkId| path.iter().any(|&other| words::partner(scenario, &scenario[other]) == Some(&scenario[link]));
+    for link in back.iter().filter(|&&link| !paired(link)).map(|&link| &scenario[link]) {
+        let at = |node: NodeId| columns.iter().position(|column| column.name == scenario[node]).unwrap_or(0);
         let (from, to) = (x(at(link.from)) + WIDTH / 2, x(at(link.to)) + WIDTH / 8);
         canvas.path(&[(from, ground), (from, y), (to, y), (to, ground)], ORANGE, false, true);
         let rate = link.config.rate.map_or("no line rate".to_owned(), words::rate);

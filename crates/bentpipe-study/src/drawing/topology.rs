@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::scenario::{FlowKind, LinkSpec, Scenario};
+use crate::scenario::{FlowKind, LinkSpec, NodeId, Scenario};
 use crate::topology;
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Rate;
 
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, width_of};
@@ -17,18 +18,19 @@ const MARGIN: i32 = 80;
 const NODE: i32 = 40;
 
 /// Links that carry data, over all flows.
-pub(super) fn forward_links(scenario: &Scenario) -> BTreeSet<usize> {
+pub(super) fn forward_links(scenario: &Scenario) -> BTreeSet<LinkId> {
     scenario.flows.iter().filter_map(|flow| topology::forward_path(scenario, flow).ok()).flatten().collect()
 }
 
 /// Number of data links before each node, on the longest path.
-fn ranks(scenario: &Scenario, forward: &BTreeSet<usize>) -> Vec<usize> {
+fn ranks(scenario: &Scenario, forward: &BTreeSet<LinkId>) -> Vec<usize> {
     let mut ranks = vec![0; scenario.nodes.len()];
     // In a ring a rank would grow forever; no path is longer than the number of
     // nodes.
     for _ in 0..scenario.nodes.len() {
-        for link in forward.iter().map(|&n| &scenario.links[n]) {
-            ranks[link.to] = ranks[link.to].max(ranks[link.from] + 1).min(scenario.nodes.len());
+        for link in forward.iter().map(|&link| &scenario[link]) {
+            let rank = ranks[link.to.index()].max(ranks[link.from.index()] + 1);
+            ranks[link.to.index()] = rank.min(scenario.nodes.len());
         }
     }
     ranks
@@ -53,7 +55,7 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let rate = |of: Option<Rate>| of.map_or("no line rate".to_owned(), words::rate);
     let ours = words::data_rate(scenario, link);
     let above = vec![words::name(link).to_owned(), rate(ours), words::span(config.delay)];
-    let number = scenario.links.iter().position(|other| other == link);
+    let number = scenario.links.iter().position(|other| other == link).map(LinkId::from);
     let layer = scenario.layers.iter().find(|layer| number.is_some_and(|number| layer.over.contains(&number)));
     let mut below = match (layer, &config.cells) {
         // Packets wait in the layer.
@@ -82,9 +84,9 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
 }
 
 /// Functions of a node.
-fn tasks(scenario: &Scenario, node: usize) -> Vec<String> {
+fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(scenario.hosts[node].processing.as_ref().map(words::processing).into_iter().flatten());
+    lines.extend(scenario.hosts[node.index()].processing.as_ref().map(words::processing).into_iter().flatten());
     for pair in scenario.gateways.pairs.iter().filter(|pair| pair.nodes.contains(&node)) {
         lines.push(format!("box of `{}`", pair.name));
     }
@@ -105,21 +107,21 @@ fn tasks(scenario: &Scenario, node: usize) -> Vec<String> {
 pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     let forward = forward_links(scenario);
     let places = places(&ranks(scenario, &forward));
-    let half = |node: usize| width_of(&scenario.nodes[node]).max(28) / 2 + 10;
+    let half = |node: NodeId| width_of(&scenario[node]).max(28) / 2 + 10;
     let bottom = places.iter().map(|place| place.1).max().unwrap_or(0);
     let mut canvas = Canvas::default();
     let mut beneath = bottom + 70;
     for (n, link) in scenario.links.iter().enumerate() {
-        let ((x0, y0), (x1, y1)) = (places[link.from], places[link.to]);
+        let ((x0, y0), (x1, y1)) = (places[link.from.index()], places[link.to.index()]);
         let [above, below] = labels(scenario, link);
-        if forward.contains(&n) {
+        if forward.contains(&LinkId::from(n)) {
             let (from, to) = (x0 + half(link.from), x1 - half(link.to));
             let bend = to - 16;
             canvas.path(&[(from, y0), (bend, y0), (bend, y1), (to, y1)], BLUE, false, true);
             let middle = if y0 == y1 { (from + to) / 2 } else { (from + bend) / 2 };
             canvas.lines((middle, y0 - 8 - 16 * (above.len() as i32 - 1)), Anchor::Middle, BLACK, &above);
             canvas.lines((middle, y0 + 18), Anchor::Middle, GREY, &below);
-        } else if !forward.iter().any(|&other| words::is_partner(link, &scenario.links[other])) {
+        } else if !forward.iter().any(|&other| words::is_partner(link, &scenario[other])) {
             // A separate path for the return direction.
             let (down, up) = (x0 + 10, x1 - 10);
             canvas.path(
@@ -134,16 +136,16 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
         }
     }
     for (n, name) in scenario.nodes.iter().enumerate() {
-        let (x, y) = places[n];
-        canvas.rect((x - half(n), y - NODE / 2), (2 * half(n), NODE), LIGHT, BLACK);
+        let ((x, y), node) = (places[n], NodeId::from(n));
+        canvas.rect((x - half(node), y - NODE / 2), (2 * half(node), NODE), LIGHT, BLACK);
         canvas.text((x, y + 5), Anchor::Middle, BLACK, name);
-        canvas.lines((x, y + NODE / 2 + 17), Anchor::Middle, GREY, &tasks(scenario, n));
+        canvas.lines((x, y + NODE / 2 + 17), Anchor::Middle, GREY, &tasks(scenario, node));
     }
     let flows: Vec<_> = scenario
         .flows
         .iter()
         .map(|flow| {
-            let (from, to) = (&scenario.nodes[flow.from], &scenario.nodes[flow.to]);
+            let (from, to) = (&scenario[flow.from], &scenario[flow.to]);
             format!("{}: {}, {from} to {to}", flow.name, words::transport(flow))
         })
         .collect();
@@ -160,7 +162,7 @@ fn csv(scenario: &Scenario) -> String {
             .cells
             .as_ref()
             .map_or_else(|| words::room(config.queue.limit), |cells| words::cell_buffer(cells).join(", "));
-        let (from, to) = (&scenario.nodes[link.from], &scenario.nodes[link.to]);
+        let (from, to) = (&scenario[link.from], &scenario[link.to]);
         let delay = words::plain(config.delay.as_millis_f64());
         out += &csv_row(&[&link.name, from, to, &bits, &delay, &queue, &words::losses(&config.good).join(", ")]);
     }

@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_language::error::{Mistake, Problems, Span};
-use bentpipe_language::tcp::{Cell, TcpOverrides};
 use bentpipe_language::tcp::profile::profile;
+use bentpipe_language::tcp::{Cell, TcpOverrides};
 
-use super::model::{Carries, FlowKind, FlowSpec, PairSpec, Scenario, Split, TcpFlow, Through};
+use super::model::{Carries, FlowKind, FlowSpec, NodeId, PairSpec, Scenario, Split, TcpFlow, Through};
 use crate::topology;
 
 /// Profile of the boxes' sockets.
@@ -37,7 +38,7 @@ fn crossings(scenario: &Scenario, flow: &FlowSpec) -> Vec<Crossing> {
         return Vec::new();
     };
     let back = back.unwrap_or_default();
-    let of = |&link: &usize| {
+    let of = |&link: &LinkId| {
         let side = |pair: &PairSpec| pair.over.iter().position(|&over| over == link);
         let found = scenario.gateways.pairs.iter().enumerate().find_map(|(n, pair)| Some((n, side(pair)?)));
         found.filter(|&(n, side)| back.contains(&scenario.gateways.pairs[n].over[1 - side]))
@@ -95,13 +96,13 @@ fn refusals(scenario: &Scenario) -> Vec<Refusal> {
             let message = format!("{ours}, and at `{}` as well", all[second.pair].name);
             refuse("", message, "one gateway of shape \"split\" on a path");
         } else if let Some(&end) = pair.nodes.iter().find(|&&node| node == flow.from || node == flow.to) {
-            let end = &scenario.nodes[end];
+            let end = &scenario[end];
             let message = format!("{ours}, but the flow is the box's own: it begins or ends at `{end}`");
             refuse("", message, "a host behind the box, joined to it by a link");
         }
     }
     for (n, pair) in all.iter().enumerate().filter(|&(n, _)| !is_used[n] && !scenario.flows.is_empty()) {
-        let [near, far] = pair.nodes.map(|node| &scenario.nodes[node]);
+        let [near, far] = pair.nodes.map(|node| &scenario[node]);
         let message = format!("no flow passes `{}` in both directions", pair.name);
         let expected = format!("a flow whose data and answers go between `{near}` and `{far}`");
         found.push(Refusal { flow: None, pair: n, key: "", message, expected });
@@ -185,15 +186,15 @@ fn shorten(pair: &PairSpec, flow: &mut FlowSpec) {
 fn cross_one(scenario: &Scenario, flow: &mut FlowSpec, Crossing { pair: n, side }: Crossing) {
     let pair = &scenario.gateways.pairs[n];
     let (meets, leaves) = (pair.nodes[side], pair.nodes[1 - side]);
-    let round_trip = |one: usize, two: usize| {
+    let round_trip = |one: NodeId, two: NodeId| {
         let delay = |from, to| {
             let path = topology::path(scenario, from, to).unwrap_or_default();
-            path.iter().fold(Duration::ZERO, |sum, &link| sum + scenario.links[link].config.delay)
+            path.iter().fold(Duration::ZERO, |sum, &link| sum + scenario[link].config.delay)
         };
         delay(one, two) + delay(two, one)
     };
     let sockets = [socket(pair, round_trip(flow.from, meets)), socket(pair, round_trip(leaves, flow.to))];
-    let cut = |route: &Option<Vec<usize>>, over: usize| {
+    let cut = |route: &Option<Vec<LinkId>>, over: LinkId| {
         let Some(route) = route else { return (None, None) };
         let at = route.iter().position(|&link| link == over).expect("the path crosses the pair");
         (Some(route[..at].to_vec()), Some(route[at + 1..].to_vec()))
@@ -231,7 +232,7 @@ pub(super) fn uncrossed(scenario: &Scenario) -> Scenario {
         let before = tcp.clone();
         let split = before.splits[0].clone();
         let Some(Through { over, .. }) = split.through else { continue };
-        let join = |first: Option<&Vec<usize>>, link: usize, rest: Option<&Vec<usize>>| {
+        let join = |first: Option<&Vec<LinkId>>, link: LinkId, rest: Option<&Vec<LinkId>>| {
             Some([first?.as_slice(), &[link], rest?.as_slice()].concat())
         };
         flow.route = join(flow.route.as_ref(), over[0], split.route.as_ref());

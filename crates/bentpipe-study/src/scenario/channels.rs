@@ -1,5 +1,6 @@
 //! `channels` of a layer: the packets of each, and their treatment.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{Arq, Codel, Copies, Fec, Order, Queueing, Repairs};
 use bentpipe_engine::units::Duration;
@@ -15,7 +16,7 @@ use super::queues;
 
 pub(super) fn channel(
     item: &Item<'_>,
-    over: &[usize; 2],
+    over: &[LinkId; 2],
     network: &Network,
     problems: &mut Problems,
 ) -> Option<ChannelSpec> {
@@ -76,7 +77,7 @@ pub(super) fn channel(
     if let Some(item) = view.get("queue") {
         // A time stands for the bytes that the first link sends in it; with two link rates, use bytes or
         // packets.
-        let rates = over.map(|link| network.links[link].config.rate);
+        let rates = over.map(|link| network.links[link.index()].config.rate);
         let limit = queues::limit(&item, rates[0], problems)?;
         spec.limit = Some(limit);
     }

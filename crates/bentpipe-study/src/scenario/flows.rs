@@ -9,7 +9,7 @@ use bentpipe_language::shape::Counted;
 use bentpipe_language::tcp::{TcpTable, tcp_table};
 
 use super::grammar::{CONNECTION_ONLY, FLOW, FLOW_PREFIX, FLOW_TYPES, STP_ONLY, TCP_ONLY, UDP_ONLY};
-use super::model::{FlowKind, FlowSpec, Spread, TcpFlow, UdpFlow};
+use super::model::{FlowKind, FlowSpec, NodeId, Spread, TcpFlow, UdpFlow};
 use super::splits;
 use super::spoof;
 use super::stp;
@@ -100,7 +100,7 @@ fn tcp(
     view: &View<'_>,
     item: &Item<'_>,
     world: &World<'_>,
-    ends: [Option<usize>; 2],
+    ends: [Option<NodeId>; 2],
     problems: &mut Problems,
 ) -> Option<TcpFlow> {
     let own = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();

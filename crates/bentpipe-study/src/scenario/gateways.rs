@@ -1,6 +1,7 @@
 //! `[[gateways]]`: boxes at the ends of a satellite link.
 
 use bentpipe_engine::gateway::Satellite;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
@@ -10,7 +11,7 @@ use bentpipe_language::shape::Shape;
 use super::grammar::{GATEWAY, OF_SPLIT, REORDERING, SHAPES, STREAMS};
 use super::layers;
 use super::links::Network;
-use super::model::{Carries, Gateways, LayerSpec, PairSpec};
+use super::model::{Carries, Gateways, LayerSpec, NodeId, PairSpec};
 use super::world::node;
 
 /// The gateway's default of `tunnel.mtu`.
@@ -30,7 +31,7 @@ pub(crate) fn read(entries: &[Item<'_>], network: &Network, layers: &[LayerSpec]
         let others = all.pairs.iter().map(|other| (&other.name, &other.over));
         for (name, over) in others.chain(layers.iter().map(|layer| (&layer.name, &layer.over))) {
             if let Some(&shared) = pair.over.iter().find(|link| over.contains(link)) {
-                let message = format!("`{name}` is already over `{}`", network.links[shared].name);
+                let message = format!("`{name}` is already over `{}`", network.links[shared.index()].name);
                 item.refuse(problems, message, Some("one gateway or layer per link".to_owned()));
             }
         }
@@ -47,7 +48,7 @@ fn pair(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<P
     let (near, far) = (end("near"), end("far"));
     let (name, shape, (near, _), (far, at)) = (name?, shape?, near?, far?);
     if near == far {
-        let message = format!("both boxes are at `{}`", network.nodes[near]);
+        let message = format!("both boxes are at `{}`", network.nodes[near.index()]);
         at.refuse(problems, message, Some("the nodes at the two ends of the satellite link".to_owned()));
         return None;
     }
@@ -79,11 +80,11 @@ fn over(
     item: &Item<'_>,
     view: &View<'_>,
     network: &Network,
-    [near, far]: [usize; 2],
+    [near, far]: [NodeId; 2],
     problems: &mut Problems,
-) -> Option<[usize; 2]> {
-    let names = || format!("`{}` and `{}`", network.nodes[near], network.nodes[far]);
-    let joins = |from, to| network.links.iter().position(|link| (link.from, link.to) == (from, to));
+) -> Option<[LinkId; 2]> {
+    let names = || format!("`{}` and `{}`", network.nodes[near.index()], network.nodes[far.index()]);
+    let joins = |from, to| network.links.iter().position(|link| (link.from, link.to) == (from, to)).map(LinkId::from);
     let (links, place) = match view.get("over") {
         Some(over) => (layers::over(&over, network, problems)?, over),
         None => match (joins(near, far), joins(far, near)) {
@@ -97,9 +98,9 @@ fn over(
             }
         },
     };
-    let first = &network.links[links[0]];
+    let first = &network.links[links[0].index()];
     let links = if (first.from, first.to) == (far, near) { [links[1], links[0]] } else { links };
-    let first = &network.links[links[0]];
+    let first = &network.links[links[0].index()];
     if (first.from, first.to) != (near, far) {
         place.refuse(problems, format!("`{}` does not join {}", first.name, names()), None);
         return None;
@@ -107,9 +108,10 @@ fn over(
     packets_only(&place, network, links, problems)
 }
 
-fn packets_only(item: &Item<'_>, network: &Network, over: [usize; 2], problems: &mut Problems) -> Option<[usize; 2]> {
-    if let Some(&link) = over.iter().find(|&&link| network.links[link].config.cells.is_some()) {
-        let message = format!("`{}` carries cells, and the tunnel's datagrams are packets", network.links[link].name);
+fn packets_only(item: &Item<'_>, network: &Network, over: [LinkId; 2], problems: &mut Problems) -> Option<[LinkId; 2]> {
+    if let Some(&link) = over.iter().find(|&&link| network.links[link.index()].config.cells.is_some()) {
+        let message =
+            format!("`{}` carries cells, and the tunnel's datagrams are packets", network.links[link.index()].name);
         item.refuse(problems, message, Some("a link with framing = \"packets\"".to_owned()));
         return None;
     }
@@ -121,10 +123,10 @@ fn satellite(
     item: &Item<'_>,
     view: &View<'_>,
     network: &Network,
-    over: [usize; 2],
+    over: [LinkId; 2],
     problems: &mut Problems,
 ) -> Option<[Satellite; 2]> {
-    let links = over.map(|link| &network.links[link]);
+    let links = over.map(|link| &network.links[link.index()]);
     let told = match view.get("rate") {
         Some(item) => rates(&item, problems)?.map(Some),
         None => [None; 2],

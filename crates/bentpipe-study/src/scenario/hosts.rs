@@ -8,7 +8,7 @@ use bentpipe_language::suggest::did_you_mean;
 
 use super::bursts::distribution;
 use super::grammar::HOST;
-use super::model::{FlowSpec, HostSpec};
+use super::model::{FlowSpec, HostSpec, NodeId};
 use crate::topology;
 
 /// Reads the nodes with settings; all others have defaults.
@@ -33,10 +33,8 @@ pub(crate) fn hosts(
                 hosts[node] = read.unwrap_or_default();
                 // If a flow is wrong, an end may be missing only for that
                 // reason.
-                let is_end = flows.is_empty()
-                    || flows
-                        .iter()
-                        .any(|flow| topology::legs(flow).iter().any(|leg| leg.from == node || leg.to == node));
+                let ends_here = |leg: &topology::Leg<'_>| [leg.from, leg.to].contains(&NodeId::from(node));
+                let is_end = flows.is_empty() || flows.iter().any(|flow| topology::legs(flow).iter().any(ends_here));
                 if hosts[node].processing.is_some() && !is_end {
                     let message = format!("no flow starts or ends at `{}`, so nothing is processed there", entry.key);
                     problems.add(entry.key_span, Mistake::new(&path, message).expected("the end of a flow"));

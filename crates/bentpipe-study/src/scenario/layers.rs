@@ -1,5 +1,6 @@
 //! `[[layers]]`: link layers between IP and a pair of links.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::Release;
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::reader::Item;
@@ -25,7 +26,7 @@ pub(crate) fn read(entries: &[Item<'_>], network: &Network, problems: &mut Probl
         }
         for other in &layers {
             if let Some(shared) = layer.over.iter().find(|over| other.over.contains(over)) {
-                let message = format!("`{}` is already over `{}`", other.name, network.links[*shared].name);
+                let message = format!("`{}` is already over `{}`", other.name, network.links[shared.index()].name);
                 item.refuse(problems, message, Some("one layer per link".to_owned()));
             }
         }
@@ -66,7 +67,7 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
     let flag = |key, problems: &mut Problems| view.get(key).map_or(Some(false), |item| item.flag(problems));
     (layer.weightless, layer.hears_damage) = (flag("weightless", problems)?, flag("hears_damage", problems)?);
     // A line in cells sends at least a cell, so a weightless frame is impossible.
-    if layer.weightless && layer.over.iter().any(|&link| network.links[link].config.cells.is_some()) {
+    if layer.weightless && layer.over.iter().any(|&link| network.links[link.index()].config.cells.is_some()) {
         let expected = "weightless = false, or a link with framing = \"packets\"".to_owned();
         over_item.refuse(
             problems,
@@ -97,8 +98,8 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
 }
 
 /// "sat" for both directions of a duplex link, or the names of two links.
-pub(super) fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[usize; 2]> {
-    let find = |name: &str| network.links.iter().position(|link| link.name == name);
+pub(super) fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[LinkId; 2]> {
+    let find = |name: &str| network.links.iter().position(|link| link.name == name).map(LinkId::from);
     if let Some(name) = item.as_text() {
         let found = [find(&format!("{name}/forward")), find(&format!("{name}/backward"))];
         if let [Some(there), Some(back)] = found {
@@ -109,7 +110,7 @@ pub(super) fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) 
         }
         return None;
     }
-    let mut found = [0; 2];
+    let mut found = [LinkId(0); 2];
     for (entry, place) in item.pair(&Shape::Text, problems)?.iter().zip(&mut found) {
         let name = entry.text(problems)?;
         let Some(link) = find(name) else {
@@ -120,7 +121,7 @@ pub(super) fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) 
         };
         *place = link;
     }
-    let [there, back] = found.map(|link| &network.links[link]);
+    let [there, back] = found.map(|link| &network.links[link.index()]);
     if (there.from, there.to) != (back.to, back.from) {
         item.refuse(problems, format!("`{}` does not lead back where `{}` comes from", back.name, there.name), None);
         return None;
@@ -147,7 +148,8 @@ fn no_such_link(name: &str, item: &Item<'_>, network: &Network) -> Mistake {
         Some(back) => format!("over = [\"{name}\", \"{}\"], with the link that leads back", back.name),
         None => format!(
             "a link back from `{}` to `{}`, and both names: over = [\"{name}\", \"...\"]",
-            network.nodes[there.to], network.nodes[there.from]
+            network.nodes[there.to.index()],
+            network.nodes[there.from.index()]
         ),
     })
 }

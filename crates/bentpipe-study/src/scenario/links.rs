@@ -18,7 +18,7 @@ use super::beside::Beside;
 use super::bursts;
 use super::cells::cells;
 use super::grammar::{BIT_ERRORS, BURSTS, DIRECTION, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, TIES};
-use super::model::LinkSpec;
+use super::model::{LinkSpec, NodeId};
 use super::moves;
 use super::queues::{probability, queue};
 use super::tdma;
@@ -56,12 +56,13 @@ impl<'a> Layers<'_, 'a> {
 }
 
 impl Network {
-    fn node(&mut self, item: &Item<'_>, problems: &mut Problems) -> Option<usize> {
+    fn node(&mut self, item: &Item<'_>, problems: &mut Problems) -> Option<NodeId> {
         let name = item.name(problems)?;
-        Some(self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+        let known = self.nodes.iter().position(|node| node == name);
+        Some(NodeId::from(known.unwrap_or_else(|| {
             self.nodes.push(name.to_owned());
             self.nodes.len() - 1
-        }))
+        })))
     }
 
     /// Reads the entries of `[[links]]`.
@@ -126,8 +127,8 @@ impl Network {
     fn add(
         &mut self,
         name: String,
-        from: Option<usize>,
-        to: Option<usize>,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
         config: Option<LinkConfig>,
         place: &Item<'_>,
         problems: &mut Problems,
@@ -136,7 +137,7 @@ impl Network {
         let config = config.unwrap_or_else(|| LinkConfig::clean(None, Duration::ZERO));
         let (Some(from), Some(to)) = (from, to) else { return };
         if from == to {
-            let message = format!("a link cannot join `{}` with itself", self.nodes[from]);
+            let message = format!("a link cannot join `{}` with itself", self.nodes[from.index()]);
             place.refuse(problems, message, Some("two nodes".to_owned()));
             return;
         }
@@ -175,7 +176,9 @@ fn config(layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) 
     let queue = match (layers.get("queue"), rate) {
         (Some(item), Some(rate)) => queue(&item, rate, problems),
         (Some(_), None) => None,
-        (None, _) => Some(QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail }),
+        (None, _) => {
+            Some(QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false })
+        }
     };
     let in_cells = layers.get("framing").map_or(Some("packets"), |item| item.choice(FRAMINGS, problems))? == "aal5";
     let mut config = LinkConfig::clean(rate?, delay?);

@@ -9,6 +9,7 @@ mod beside;
 mod boxes;
 pub(crate) mod bursts;
 mod cells;
+mod chance;
 mod channels;
 mod flows;
 mod gateways;
@@ -45,8 +46,9 @@ pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Va
 pub use beside::ReadFile;
 pub use bursts::mean_secs;
 pub use model::{
-    BufferSharing, Carries, ChannelSpec, FlowKind, FlowSpec, Gateways, HostSpec, LayerSpec, LinkSpec, Mpeg, PairSpec,
-    Scenario, Split, Spoof, Spread, StpFlow, TcpFlow, Through, UdpFlow, UdpPattern, Workload,
+    BufferSharing, Carries, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, Gateways, HostSpec, LayerSpec,
+    LinkSpec, Mpeg, NodeId, PairSpec, Scenario, Split, Spoof, Spread, StpFlow, TcpFlow, Through, UdpFlow, UdpPattern,
+    Workload,
 };
 pub use reference::reference;
 pub use schema::schema;

@@ -1,11 +1,13 @@
 //! The values of a scenario.
 
 mod gateway;
+mod ids;
 mod layer;
 
 use std::sync::Arc;
 
 use bentpipe_engine::link::{Distribution, LinkConfig};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::TcpConfig;
@@ -13,6 +15,7 @@ use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
 pub use gateway::{Carries, Gateways, PairSpec, Through};
+pub use ids::{ConnectionId, FlowId, NodeId};
 pub use layer::{ChannelSpec, LayerSpec};
 pub(crate) use layer::{PLAIN, PLAIN_FEC};
 
@@ -60,10 +63,10 @@ pub struct HostSpec {
 pub struct LinkSpec {
     /// Its name; `NAME/forward` and `NAME/backward` are the two directions of a duplex link.
     pub name: String,
-    /// Index of the node it leaves.
-    pub from: usize,
-    /// Index of the node it leads to.
-    pub to: usize,
+    /// The node it leaves.
+    pub from: NodeId,
+    /// The node it leads to.
+    pub to: NodeId,
     /// Its settings.
     pub config: LinkConfig,
 }
@@ -73,10 +76,10 @@ pub struct LinkSpec {
 pub struct FlowSpec {
     /// Its name.
     pub name: String,
-    /// Index of the node that sends (or asks, with request and response).
-    pub from: usize,
-    /// Index of the node that receives (or answers).
-    pub to: usize,
+    /// The node that sends (or asks, with request and response).
+    pub from: NodeId,
+    /// The node that receives (or answers).
+    pub to: NodeId,
     /// Its start time.
     pub start: Duration,
     /// The interval of a random start, if any: [`Scenario::with_seed`] draws again.
@@ -86,9 +89,9 @@ pub struct FlowSpec {
     /// What it sends.
     pub kind: FlowKind,
     /// Explicit links from `from` to `to`, or to the first split.
-    pub route: Option<Vec<usize>>,
+    pub route: Option<Vec<LinkId>>,
     /// Explicit links back.
-    pub return_route: Option<Vec<usize>>,
+    pub return_route: Option<Vec<LinkId>>,
 }
 
 impl FlowSpec {
@@ -203,8 +206,8 @@ pub struct TcpFlow {
 /// A node at which a connection is split, and its outgoing leg.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
-    /// Index of the node.
-    pub at: usize,
+    /// The node.
+    pub at: NodeId,
     /// Set if the node is a box of a gateway: the outgoing leg then starts at the other box.
     pub through: Option<Through>,
     /// Set if the leg is STP, with these settings for both ends.
@@ -220,14 +223,14 @@ pub struct Split {
     /// Its explicit settings.
     pub explicit: TcpOverrides,
     /// Explicit links of the leg.
-    pub route: Option<Vec<usize>>,
+    pub route: Option<Vec<LinkId>>,
     /// Explicit links back.
-    pub return_route: Option<Vec<usize>>,
+    pub return_route: Option<Vec<LinkId>>,
 }
 
 impl Split {
-    /// Index of the node at which the outgoing leg starts.
-    pub fn leaves(&self) -> usize {
+    /// The node at which the outgoing leg starts.
+    pub fn leaves(&self) -> NodeId {
         self.through.map_or(self.at, |through| through.starts_at)
     }
 }
@@ -254,8 +257,8 @@ impl TcpFlow {
 /// A gateway that terminates a connection and forwards its data without TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoof {
-    /// Index of the node.
-    pub at: usize,
+    /// The node.
+    pub at: NodeId,
     /// Capacity of the node's buffer in full segments, waiting or unacknowledged; flows that end there share it.
     pub buffer: u32,
     /// How the flows share it.
@@ -377,29 +380,34 @@ impl Scenario {
     }
 
     /// The layer over a link, and the link's number in it (0 or 1).
-    pub fn layer_over(&self, link: usize) -> Option<(usize, usize)> {
+    pub fn layer_over(&self, link: LinkId) -> Option<(usize, usize)> {
         let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
         self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
     }
 
     /// The links below each pair of S-LACP's ends, in both directions: those of the layers, then those of the gateways.
-    pub fn lines(&self) -> impl Iterator<Item = [usize; 2]> {
+    pub fn lines(&self) -> impl Iterator<Item = [LinkId; 2]> {
         let pairs = self.gateways.pairs.iter().map(|pair| pair.over);
         self.layers.iter().map(|layer| layer.over).chain(pairs)
     }
 
     /// The pair of ends that takes packets of flows over a link, as its position among [`Scenario::lines`], and the end: a
     /// layer's, or those of a gateway of shape `link`.
-    pub fn line_over(&self, link: usize) -> Option<(usize, usize)> {
-        let side = |over: [usize; 2]| over.iter().position(|&over| over == link);
+    pub fn line_over(&self, link: LinkId) -> Option<(usize, usize)> {
+        let side = |over: [LinkId; 2]| over.iter().position(|&over| over == link);
         let (line, end) = self.lines().enumerate().find_map(|(n, over)| Some((n, side(over)?)))?;
         let pair = line.checked_sub(self.layers.len()).map(|n| &self.gateways.pairs[n]);
         pair.is_none_or(|pair| pair.carries == Carries::Packets).then_some((line, end))
     }
 
-    /// The index of a node.
-    pub fn node(&self, name: &str) -> Option<usize> {
-        self.nodes.iter().position(|node| node == name)
+    /// The node with this name.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.nodes.iter().position(|node| node == name).map(NodeId::from)
+    }
+
+    /// The link with this name.
+    pub fn link(&self, name: &str) -> Option<LinkId> {
+        self.links.iter().position(|link| link.name == name).map(LinkId::from)
     }
 
     /// Names of all variants for [`Scenario::with_variant`]: the scenario's own, then the engine's.

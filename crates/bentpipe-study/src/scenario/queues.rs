@@ -17,13 +17,16 @@ pub(super) fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
         let (name, of_codel) = (discipline?, ["target", "interval"]);
         let belongs = |key: &&str| match name {
             "red" => !of_codel.contains(key),
-            "codel" | "fq-codel" => ["limit", "discipline"].contains(key) || of_codel.contains(key),
+            "codel" | "fq-codel" => ["limit", "discipline", "marking"].contains(key) || of_codel.contains(key),
             _ => ["limit", "discipline"].contains(key),
         };
         for item in QUEUE.iter().map(|field| field.key).filter(|key| !belongs(key)).filter_map(|key| view.get(key)) {
             let is_codels = of_codel.iter().any(|key| item.path.ends_with(key));
-            let (kind, expected) =
-                if is_codels { ("CoDel", "discipline = \"codel\"") } else { ("RED", "discipline = \"red\"") };
+            let (kind, expected) = match is_codels {
+                _ if item.path.ends_with("marking") => ("RED and CoDel", "discipline = \"red\" or \"codel\""),
+                true => ("CoDel", "discipline = \"codel\""),
+                false => ("RED", "discipline = \"red\""),
+            };
             let expected = format!("{expected} beside it");
             item.refuse(problems, format!("`{}` applies only to {kind}", item.path), Some(expected));
         }
@@ -33,9 +36,10 @@ pub(super) fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
             "fq-codel" => Discipline::FqCodel(codel(&view, problems)?),
             _ => Discipline::DropTail,
         };
-        return Some(QueueConfig { limit: limit?, discipline });
+        let marking = view.get("marking").map_or(Some(false), |item| item.flag(problems));
+        return Some(QueueConfig { limit: limit?, discipline, marking: marking? });
     }
-    limit(item, rate, problems).map(|limit| QueueConfig { limit, discipline: Discipline::DropTail })
+    limit(item, rate, problems).map(|limit| QueueConfig { limit, discipline: Discipline::DropTail, marking: false })
 }
 
 /// "50 packets", "64 kB", "600 ms" or "unlimited".

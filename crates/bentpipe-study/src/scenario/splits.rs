@@ -7,13 +7,13 @@ use bentpipe_language::shape::Shape;
 use bentpipe_language::tcp::{TcpTable, tcp_table};
 
 use super::grammar::{FLOW, SPLIT};
-use super::model::Split;
+use super::model::{NodeId, Split};
 use super::stp;
 use super::world::{World, node, route};
 
 /// The settings of one split, before its leg has a receiver.
 struct Said<'a> {
-    at: usize,
+    at: NodeId,
     item: Item<'a>,
     buffer: Option<Bytes>,
     table: TcpTable,
@@ -25,7 +25,7 @@ struct Said<'a> {
 pub(super) fn read(
     item: &Item<'_>,
     world: &World<'_>,
-    [from, to]: [Option<usize>; 2],
+    [from, to]: [Option<NodeId>; 2],
     problems: &mut Problems,
 ) -> Option<(TcpTable, Vec<Split>, Option<Bytes>)> {
     let shape = FLOW.iter().find(|field| field.key == "split").map_or(Shape::Text, |field| field.shape);
@@ -41,7 +41,7 @@ pub(super) fn read(
         let at = node(&place, world.network, problems)?;
         let taken = said.iter().any(|split| split.at == at) || [from, to].contains(&Some(at));
         if taken {
-            let message = format!("the connection already has an end at `{}`", world.network.nodes[at]);
+            let message = format!("the connection already has an end at `{}`", world.network.nodes[at.index()]);
             place.refuse(problems, message, Some("a node between `from` and `to`, each once".to_owned()));
             return None;
         }

@@ -55,7 +55,7 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
             let mistake = Mistake::new(&path, message);
             problems.add(*span, expected.map_or(mistake.clone(), |expected| mistake.expected(expected)));
         };
-        let node = &scenario.nodes[spoof.at];
+        let node = &scenario[spoof.at];
         if spoof.at == flow.from || spoof.at == flow.to {
             refuse(format!("`{node}` is an end of the flow"), Some("a node on the path"));
             continue;
@@ -77,7 +77,7 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
             (split.at, &split.route, &split.return_route)
         });
         for (route, way) in [(route, "route"), (return_route, "return_route")] {
-            let through = |route: &Vec<usize>| route.iter().any(|&link| scenario.links[link].from == spoof.at);
+            let through = |route: &topology::Path| route.iter().any(|&link| scenario[link].from == spoof.at);
             if route.as_ref().is_some_and(|route| !through(route)) {
                 refuse(format!("the `{way}` does not lead through `{node}`"), None);
             }
@@ -165,6 +165,7 @@ fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::NodeId;
 
     fn parse(spoof: &str, layer: &str) -> Result<Scenario, String> {
         let text = format!(
@@ -180,7 +181,7 @@ mod tests {
                          \"unlimited\" }]\n";
     const SPOOF: &str = "greedy = true\nspoof = { at = \"G\", buffer = \"50 packets\" }";
 
-    const PLAIN: Spoof = Spoof { at: 1, buffer: 50, sharing: BufferSharing::Common, reopens: true };
+    const PLAIN: Spoof = Spoof { at: NodeId(1), buffer: 50, sharing: BufferSharing::Common, reopens: true };
 
     #[test]
     fn a_gateway_is_read_and_written() {

@@ -53,7 +53,7 @@ pub(super) fn check(scenario: &Scenario, place: Option<Span>, problems: &mut Pro
                 (_, true) => (link.to, "reaches"),
                 _ => continue,
             };
-            let node = &scenario.nodes[node];
+            let node = &scenario[node];
             let path = format!("links.{}.tdma", link.name);
             if schedule.frame() != before.frame() {
                 let message = format!("`{}` {way} `{node}` too and has a frame of another length", other.name);

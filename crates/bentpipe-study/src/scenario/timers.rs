@@ -78,7 +78,7 @@ fn may_take(scenario: &Scenario, flow: &FlowSpec, leg: usize, config: &StpConfig
 /// The time from a packet's first transmission to its last. Each is repeated after the report of its loss: a round trip
 /// of the link and the report interval later. The frames that may overtake it arrive at the line's rate.
 fn repairs(scenario: &Scenario, layer: &LayerSpec) -> Duration {
-    let link = |side: usize| &scenario.links[layer.over[side]].config;
+    let link = |side: usize| &scenario[layer.over[side]].config;
     let round_trip = link(0).delay + link(1).delay;
     let frame = [0, 1].map(|side| link(side).rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(1500)));
     let overtaking = frame[0].max(frame[1]).saturating_mul(layer.reordering + 1);

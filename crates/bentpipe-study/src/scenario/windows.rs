@@ -124,7 +124,7 @@ fn path<'s>(scenario: &'s Scenario, flow: &FlowSpec, leg: usize) -> Option<(Link
         there = topology::up_to(scenario, there, spoof.at, this.from)?;
         back = topology::from_on(scenario, back, spoof.at, this.from)?;
     }
-    let links = |path: Vec<usize>| path.into_iter().map(|link| &scenario.links[link].config).collect();
+    let links = |path: topology::Path| path.into_iter().map(|link| &scenario[link].config).collect();
     Some((links(there), links(back)))
 }
 

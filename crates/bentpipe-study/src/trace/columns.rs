@@ -2,24 +2,14 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use bentpipe_engine::Probe;
 use bentpipe_engine::probe::{Event, Who};
 use bentpipe_engine::units::Time;
-use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::Type;
 
-use super::row::{COLUMNS, Cell, Column, Kind, row};
+use super::row::{COLUMNS, Column, row};
 use crate::output::OutputFile;
-
-/// Number of rows buffered in memory and written together.
-const ROW_GROUP: usize = 1 << 16;
+use crate::table::{Cell, Heading, Table};
 
 /// The first columns are never empty.
 const REQUIRED: usize = 3;
@@ -55,7 +45,7 @@ pub struct Columns {
 
 enum Sink {
     Csv(Box<csv::Writer<OutputFile>>),
-    Parquet { writer: Box<SerializedFileWriter<OutputFile>>, buffers: Vec<Buffer>, rows: usize },
+    Parquet(Box<Table<OutputFile>>),
 }
 
 impl std::fmt::Debug for Sink {
@@ -79,14 +69,8 @@ impl Columns {
                 Sink::Csv(Box::new(writer))
             }
             Format::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::SNAPPY)
-                    .set_created_by(concat!("bentpipe ", env!("CARGO_PKG_VERSION")).into())
-                    .set_key_value_metadata(Some(metadata(comment)))
-                    .build();
-                let writer = SerializedFileWriter::new(file, schema(), Arc::new(properties)).map_err(to_io)?;
-                let buffers = COLUMNS.iter().map(Buffer::of).collect();
-                Sink::Parquet { writer: Box::new(writer), buffers, rows: 0 }
+                let table = Table::new(file, "events", &headings(), &[("run", comment.to_owned())])?;
+                Sink::Parquet(Box::new(table))
             }
         };
         Ok(Columns { names, sink, error: None })
@@ -118,16 +102,7 @@ impl Columns {
                 }
                 writer.write_record(None::<&[u8]>)?;
             }
-            Sink::Parquet { writer, buffers, rows } => {
-                for (buffer, cell) in buffers.iter_mut().zip(&cells) {
-                    buffer.push(cell);
-                }
-                *rows += 1;
-                if *rows == ROW_GROUP {
-                    write_group(writer, buffers).map_err(to_io)?;
-                    *rows = 0;
-                }
-            }
+            Sink::Parquet(table) => table.push(&cells)?,
         }
         Ok(())
     }
@@ -142,12 +117,7 @@ impl Columns {
         }
         let file = match self.sink {
             Sink::Csv(writer) => writer.into_inner().map_err(csv::IntoInnerError::into_error)?,
-            Sink::Parquet { mut writer, mut buffers, rows } => {
-                if rows > 0 {
-                    write_group(&mut writer, &mut buffers).map_err(to_io)?;
-                }
-                writer.into_inner().map_err(to_io)?
-            }
+            Sink::Parquet(table) => table.finish()?,
         };
         file.finish().map(drop)
     }
@@ -161,112 +131,15 @@ impl Probe for Columns {
     }
 }
 
-/// The values of a column since the last row group, and for each row whether it has one (definition level 1 or 0).
-enum Buffer {
-    Integers(Vec<i64>, Vec<i16>),
-    Reals(Vec<f64>, Vec<i16>),
-    Texts(Vec<ByteArray>, Vec<i16>),
-}
-
-impl Buffer {
-    fn of(column: &Column) -> Self {
-        match column.kind {
-            Kind::Integer => Buffer::Integers(Vec::new(), Vec::new()),
-            Kind::Real => Buffer::Reals(Vec::new(), Vec::new()),
-            Kind::Text => Buffer::Texts(Vec::new(), Vec::new()),
-        }
-    }
-
-    fn push(&mut self, cell: &Cell<'_>) {
-        let levels = match (self, cell) {
-            (Buffer::Integers(values, levels), Cell::Integer(value)) => {
-                values.push(*value);
-                levels.push(1);
-                return;
-            }
-            (Buffer::Reals(values, levels), Cell::Real(value)) => {
-                values.push(*value);
-                levels.push(1);
-                return;
-            }
-            (Buffer::Texts(values, levels), Cell::Text(value)) => {
-                values.push(ByteArray::from(&**value));
-                levels.push(1);
-                return;
-            }
-            (Buffer::Integers(_, levels) | Buffer::Reals(_, levels) | Buffer::Texts(_, levels), cell) => {
-                debug_assert_eq!(*cell, Cell::Empty, "a cell has its column's kind");
-                levels
-            }
-        };
-        levels.push(0);
-    }
-
-    fn write(&mut self, column: &mut SerializedColumnWriter<'_>, required: bool) -> Result<(), ParquetError> {
-        let levels = |levels: &Vec<i16>| (!required).then(|| levels.clone());
-        match self {
-            Buffer::Integers(values, l) => {
-                column.typed::<Int64Type>().write_batch(values, levels(l).as_deref(), None)?;
-                values.clear();
-                l.clear();
-            }
-            Buffer::Reals(values, l) => {
-                column.typed::<DoubleType>().write_batch(values, levels(l).as_deref(), None)?;
-                values.clear();
-                l.clear();
-            }
-            Buffer::Texts(values, l) => {
-                column.typed::<ByteArrayType>().write_batch(values, levels(l).as_deref(), None)?;
-                values.clear();
-                l.clear();
-            }
-        }
-        Ok(())
-    }
-}
-
-fn write_group(writer: &mut SerializedFileWriter<OutputFile>, buffers: &mut [Buffer]) -> Result<(), ParquetError> {
-    let mut group = writer.next_row_group()?;
-    for (index, buffer) in buffers.iter_mut().enumerate() {
-        let mut column = group.next_column()?.expect("the schema has as many columns as the table");
-        buffer.write(&mut column, index < REQUIRED)?;
-        column.close()?;
-    }
-    group.close().map(drop)
-}
-
-fn schema() -> Arc<Type> {
-    let fields = COLUMNS.iter().enumerate().map(|(index, column)| {
-        let (physical, logical) = match column.kind {
-            Kind::Integer => (PhysicalType::INT64, None),
-            Kind::Real => (PhysicalType::DOUBLE, None),
-            Kind::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        let repetition = if index < REQUIRED { Repetition::REQUIRED } else { Repetition::OPTIONAL };
-        let field = Type::primitive_type_builder(column.name, physical)
-            .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build();
-        Arc::new(field.expect("a plain column"))
-    });
-    let fields = fields.collect();
-    Arc::new(Type::group_type_builder("events").with_fields(fields).build().expect("a flat table"))
-}
-
-/// The comment and the meaning of each column.
-fn metadata(comment: &str) -> Vec<KeyValue> {
-    let meanings = COLUMNS.iter().map(|c| KeyValue::new(format!("column.{}", c.name), c.meaning.to_owned()));
-    std::iter::once(KeyValue::new("run".into(), comment.to_owned())).chain(meanings).collect()
-}
-
-fn to_io(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
-    }
+/// The columns as a table has them.
+fn headings() -> Vec<Heading> {
+    let heading = |(index, column): (usize, &Column)| Heading {
+        name: column.name.into(),
+        kind: column.kind,
+        required: index < REQUIRED,
+        meaning: column.meaning.into(),
+    };
+    COLUMNS.iter().enumerate().map(heading).collect()
 }
 
 #[cfg(test)]

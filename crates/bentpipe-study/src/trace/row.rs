@@ -4,18 +4,9 @@ use bentpipe_engine::probe::{DropReason, Event};
 use bentpipe_engine::tcp::{Segment, State};
 use bentpipe_engine::units::Time;
 
-/// The type of a column. All columns but the first three may be empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A whole number.
-    Integer,
-    /// A real number.
-    Real,
-    /// Text.
-    Text,
-}
+use crate::table::{Cell, Kind};
 
-/// A column.
+/// A column. All but the first three may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name in the file.
@@ -24,15 +15,6 @@ pub struct Column {
     pub kind: Kind,
     /// Its description, with the unit.
     pub meaning: &'static str,
-}
-
-/// A value of a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell<'a> {
-    Integer(i64),
-    Real(f64),
-    Text(std::borrow::Cow<'a, str>),
-    Empty,
 }
 
 const fn column(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
@@ -54,12 +36,12 @@ macro_rules! table {
 table! {
     time_ns Integer "Time since the start of the run, nanoseconds.";
     who Text "Where the event happened: FLOW/sender, FLOW/receiver, or a link.";
-    event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, queue, \
-                dropped.";
-    seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout: snd_una.";
+    event Text "Kind of event: state, sent, received, window, rtt, recovery, recovered, timeout, spurious-timeout, \
+                mark-echoed, queue, marked, dropped.";
+    seq Integer "sent, received: sequence number relative to the SYN, which is 0. recovery, timeout, mark-echoed: snd_una.";
     ack Integer "sent, received: acknowledgement number, relative to the peer's SYN. recovery: the number that ends it.";
     len Integer "sent, received: payload, bytes.";
-    flags Text "sent, received: control bits; S, F, R, P, and . for ACK.";
+    flags Text "sent, received: control bits; S, F, R, P, E for ECE, W for CWR, and . for ACK.";
     window Integer "sent, received: advertised window, bytes.";
     sack Text "sent, received: SACK blocks as first-end, relative to the SYN, end exclusive, separated by spaces.";
     retransmission Integer "sent: 1 if the first byte was sent before, otherwise 0.";
@@ -78,7 +60,7 @@ table! {
 }
 
 /// One row; its cells are in the order of [`COLUMNS`].
-pub(super) type Row<'a> = [Cell<'a>; COLUMNS.len()];
+pub type Row<'a> = [Cell<'a>; COLUMNS.len()];
 
 /// A count of nanoseconds, bytes or packets. Values above 2^63 mean "unlimited" and leave the cell empty.
 fn integer(value: impl TryInto<i64>) -> Cell<'static> {
@@ -89,8 +71,8 @@ fn text(value: &str) -> Cell<'_> {
     Cell::Text(value.into())
 }
 
-/// The row of an event.
-pub(super) fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
+/// The row of an event of the machine called `who`.
+pub fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
     const EMPTY: Cell<'static> = Cell::Empty;
     let mut row: Row<'a> = [EMPTY; COLUMNS.len()];
     let mut set = |at: At, cell| row[at as usize] = cell;
@@ -124,7 +106,8 @@ pub(super) fn row<'a>(now: Time, who: &'a str, event: &Event) -> Row<'a> {
             set(At::seq, integer(*snd_una));
             set(At::backoffs, integer(*backoffs));
         }
-        Event::RecoveryLeft | Event::SpuriousTimeout => {}
+        Event::MarkEchoed { snd_una } => set(At::seq, integer(*snd_una)),
+        Event::RecoveryLeft | Event::SpuriousTimeout | Event::Marked => {}
         Event::Queue { packets, bytes, average } => {
             set(At::queue_packets, integer(*packets));
             set(At::queue_bytes, integer(*bytes));
@@ -158,6 +141,8 @@ fn name(event: &Event) -> &'static str {
         Event::RecoveryLeft => "recovered",
         Event::Timeout { .. } => "timeout",
         Event::SpuriousTimeout => "spurious-timeout",
+        Event::MarkEchoed { .. } => "mark-echoed",
+        Event::Marked => "marked",
         Event::Queue { .. } => "queue",
         Event::Dropped { .. } => "dropped",
     }

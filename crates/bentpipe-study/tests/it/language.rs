@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit, Ties};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::RttClock;
 use bentpipe_engine::units::{Bytes, Duration, Probability};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, UdpPattern, Workload};
@@ -83,7 +84,7 @@ fn every_key_arrives() {
     assert_eq!(bulk.sender.rto.clock, RttClock::Ticks { tick: ms(500), phase: ms(20), fire_on_tick: true, bsd: true });
     let second = scenario.flows.iter().find(|flow| flow.name == "bulk-2").expect("there");
     assert!(second.start >= ms(1010) && second.start < ms(1015), "{:?}", second.start);
-    assert_eq!((second.route.clone(), second.return_route.clone()), (Some(vec![0]), Some(vec![1])));
+    assert_eq!((second.route.clone(), second.return_route.clone()), (Some(vec![LinkId(0)]), Some(vec![LinkId(1)])));
 
     let greedy = tcp(&scenario, "flow-2");
     assert_eq!(greedy.workload, Workload::Greedy { duration: Some(Duration::from_secs(20)) });
@@ -100,15 +101,15 @@ fn a_split_has_a_leg_of_its_own() {
     let scenario = parse(EVERYTHING);
     let flow = tcp(&scenario, "parted");
     let [leg] = flow.splits.as_slice() else { panic!("one split") };
-    assert_eq!(scenario.nodes[leg.at], "B");
+    assert_eq!(&scenario[leg.at], "B");
     // The buffer is that of the gateway: where the first leg ends and where the second begins.
     let buffers = [flow.sender, flow.receiver, leg.sender, leg.receiver].map(|end| end.receive_buffer);
     assert_eq!(buffers, [32 << 20, 40_000, 40_000, 64 << 10]);
     // What the leg does not say it has from [tcp].
     assert_eq!((leg.variant_name.as_str(), leg.sender.window_clamp, leg.sender.mss), ("newreno", Some(9), 536));
     assert_eq!(flow.variant_name, "mine");
-    assert_eq!(leg.route.as_ref().map(|links| scenario.links[links[0]].name.as_str()), Some("far/forward"));
-    assert_eq!(leg.return_route.as_ref().map(|links| scenario.links[links[0]].name.as_str()), Some("far/backward"));
+    assert_eq!(leg.route.as_ref().map(|links| scenario[links[0]].name.as_str()), Some("far/forward"));
+    assert_eq!(leg.return_route.as_ref().map(|links| scenario[links[0]].name.as_str()), Some("far/backward"));
     let changed = scenario.with_variant("tahoe").expect("a variant");
     assert_eq!(tcp(&changed, "parted").splits[0].variant_name, "tahoe");
     assert_eq!(tcp(&changed, "parted").splits[0].sender.window_clamp, Some(9));
@@ -120,12 +121,12 @@ fn a_gateway_ends_connections() {
     let scenario = parse(EVERYTHING);
     let flow = tcp(&scenario, "boxed");
     let [leg] = flow.splits.as_slice() else { panic!("one split") };
-    assert_eq!([leg.at, leg.leaves()].map(|node| scenario.nodes[node].as_str()), ["I", "H"]);
+    assert_eq!([leg.at, leg.leaves()].map(|node| &scenario[node]), ["I", "H"]);
     let pair = &scenario.gateways.pairs[0];
     assert_eq!(pair.satellite.map(|box_| box_.rate.bits_per_second()), [9_000_000, 8_000_000]);
     assert_eq!((pair.satellite[0].path_mtu, pair.satellite[1].shared), (1400, true));
-    let names = |links: Option<&Vec<usize>>| {
-        links.map(|links| links.iter().map(|&link| scenario.links[link].name.as_str()).collect::<Vec<_>>())
+    let names = |links: Option<&Vec<LinkId>>| {
+        links.map(|links| links.iter().map(|&link| scenario[link].name.as_str()).collect::<Vec<_>>())
     };
     let spec = scenario.flows.iter().find(|flow| flow.name == "boxed").expect("there");
     assert_eq!(names(spec.route.as_ref()), Some(vec!["port/backward"]));
@@ -368,7 +369,7 @@ fn layers_read_back_as_written() {
     let scenario = parse(text);
     assert_eq!(parse(&scenario.to_toml()), scenario);
     let layer = &scenario.layers[0];
-    assert_eq!((layer.over, scenario.layer_over(1)), ([0, 1], Some((0, 1))));
+    assert_eq!((layer.over, scenario.layer_over(LinkId(1))), ([0, 1].map(LinkId), Some((0, 1))));
     let end = layer.end(&scenario.links, 0);
     // A channel without a queue of its own has the link's: 600 ms of 20 Mbit/s.
     assert_eq!(end.channels[0].limit, QueueLimit::Bytes(Bytes::new(1_500_000)));
@@ -443,5 +444,5 @@ fn a_layer_over_one_direction_is_told_of_the_pair() {
     assert!(error.contains("the link `sat` is one-way") && error.contains("over = [\"sat\", \"modem\"]"), "{error}");
     let pair = [(layer[0].0.clone(), layer[0].1.replace("\"sat\"", "[\"sat\", \"modem\"]"))];
     let scenario = Scenario::parse(minei, "minei-split.toml", &pair).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(scenario.layers[0].over, [2, 3]);
+    assert_eq!(scenario.layers[0].over, [2, 3].map(LinkId));
 }

@@ -79,7 +79,7 @@ fn override_without_unit() {
 #[test]
 fn several_at_once() {
     let text = SOUND.replace("\"50 packets\"", "\"50 pakets\"").replace("\"1 MB\"", "\"1 KB\"").replace("rfc", "ns3");
-    insta::assert_snapshot!(errors(&text, &[("tcp.variant", "vegas"), ("tcp.mss", "70000 B")]));
+    insta::assert_snapshot!(errors(&text, &[("tcp.variant", "illinois"), ("tcp.mss", "70000 B")]));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Names of entries under `--set`.
 
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{NodeId, Scenario};
 
 /// An entry that `--set` replaces keeps its name, unless it brings one.
 #[test]
@@ -14,7 +14,7 @@ fn a_replaced_entry_keeps_its_name() {
     let flow = "{ from = \"B\", to = \"A\", greedy = true }";
     for key in ["flows.data", "flows.0"] {
         let changed = set(key, flow);
-        assert_eq!((changed.flows[0].name.as_str(), changed.flows[0].from), ("data", 1));
+        assert_eq!((changed.flows[0].name.as_str(), changed.flows[0].from), ("data", NodeId(1)));
     }
     assert_eq!(set("flows.data", &flow.replace("from", "name = \"other\", from")).flows[0].name, "other");
     let link = "{ between = [\"A\", \"B\"], rate = \"2 Mbit/s\", delay = \"1 ms\" }";
@@ -28,5 +28,5 @@ fn an_unnamed_flow_answers_to_its_default_name() {
                 [[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n";
     let sets = [("flows.flow-1.from".to_owned(), "B".to_owned()), ("flows.flow-1.to".to_owned(), "A".to_owned())];
     let scenario = Scenario::parse(text, "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!((scenario.flows[0].name.as_str(), scenario.flows[0].from), ("flow-1", 1));
+    assert_eq!((scenario.flows[0].name.as_str(), scenario.flows[0].from), ("flow-1", NodeId(1)));
 }

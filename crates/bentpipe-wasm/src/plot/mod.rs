@@ -6,11 +6,12 @@
 mod columns;
 mod dots;
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{Point, Sequence};
 use bentpipe_sim::{LINK_BASE, Observer, Packet, Passage};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{ConnectionId, Scenario};
 use serde::Serialize;
 
 use crate::answer::{Arrays, Numbers};
@@ -25,16 +26,16 @@ const MAX_LIST: usize = 4096;
 /// What a plot shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The connection, numbered as in `bentpipe_study::topology::connections`.
-    pub connection: usize,
-    /// The end that receives the flow's data, as [`Observer`] numbers ends.
-    pub receiver: u32,
-    /// The flow, if it is one of datagrams: they have no connection.
-    pub datagrams: Option<usize>,
+    /// The connection.
+    pub connection: ConnectionId,
+    /// The end that receives the flow's data.
+    pub receiver: Who,
+    /// The number of the flow's packets, if it is one of datagrams.
+    pub datagrams: Option<ConnectionId>,
     /// The link whose queue and losses are shown.
-    pub link: usize,
+    pub link: LinkId,
     /// The last link of the flow's data.
-    pub last_link: usize,
+    pub last_link: LinkId,
 }
 
 /// The observer.
@@ -131,7 +132,7 @@ impl Plot {
 
     fn take(&mut self) {
         for (n, mut flow) in self.sequence.flows.iter_mut().map(std::mem::take).enumerate().collect::<Vec<_>>() {
-            if n != self.subject.connection {
+            if n != self.subject.connection.index() {
                 continue;
             }
             for (point, again) in flow.sent.drain(..) {
@@ -197,10 +198,10 @@ impl Probe for Plot {
         self.sequence.event(now, who, event);
         let at = now.as_secs_f64();
         match *event {
-            Event::Received { segment } if who.0 == self.subject.receiver && self.subject.datagrams.is_none() => {
+            Event::Received { segment } if who == self.subject.receiver && self.subject.datagrams.is_none() => {
                 self.count(at, f64::from(segment.len), |plot| &mut plot.arrived);
             }
-            Event::Dropped { reason } if who.0 as usize == LINK_BASE as usize + self.subject.link => match reason {
+            Event::Dropped { reason } if who.0 == LINK_BASE + self.subject.link.0 => match reason {
                 DropReason::Channel => self.count(at, 1.0, |plot| &mut plot.lost),
                 _ => self.count(at, 1.0, |plot| &mut plot.full),
             },
@@ -211,10 +212,10 @@ impl Probe for Plot {
 }
 
 impl Observer for Plot {
-    fn packet(&mut self, now: Time, link: usize, passage: Passage, packet: &Packet) {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         self.sequence.packet(now, link, passage, packet);
         let is_last = link == self.subject.last_link && passage == Passage::Delivered;
-        if is_last && self.subject.datagrams == Some(packet.flow as usize) {
+        if is_last && self.subject.datagrams == Some(packet.connection) {
             self.count(now.as_secs_f64(), f64::from(packet.wire_len), |plot| &mut plot.arrived);
         }
         self.go_on();

@@ -11,8 +11,8 @@ use crate::output;
 
 /// A gateway: its boxes, what they are told of the link, and a line for each channel of S-LACP.
 pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
-    let [near, far] = pair.nodes.map(|node| &scenario.nodes[node]);
-    let [there, back] = pair.over.map(|link| &scenario.links[link].name);
+    let [near, far] = pair.nodes.map(|node| &scenario[node]);
+    let [there, back] = pair.over.map(|link| &scenario[link].name);
     let [one, other] = pair.satellite;
     let mut out = format!("Gateway {}: {} between {near} and {far}\n", pair.name, pair.carries.shape());
     let rate = |rate: bentpipe_engine::units::Rate| output::rate(rate.bits_per_second() as f64);

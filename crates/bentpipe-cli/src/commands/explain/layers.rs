@@ -11,7 +11,7 @@ use crate::output;
 
 /// A layer, its links, and a line for each channel.
 pub(super) fn layer_text(scenario: &Scenario, layer: &LayerSpec) -> String {
-    let [forward, backward] = layer.over.map(|link| scenario.links[link].name.as_str());
+    let [forward, backward] = layer.over.map(|link| scenario[link].name.as_str());
     let mut out =
         format!("Layer {}: S-LACP over {forward} and {backward}, which have no queue of their own\n", layer.name);
     let settings = layer.end(&scenario.links, 0).channels;
@@ -68,6 +68,6 @@ pub(super) fn spoof_text(scenario: &Scenario, spoof: &Spoof) -> String {
         BufferSharing::Common => "shared by its flows",
         BufferSharing::Equal => "divided equally among its flows",
     };
-    let (at, buffer) = (&scenario.nodes[spoof.at], spoof.buffer);
+    let (at, buffer) = (&scenario[spoof.at], spoof.buffer);
     format!("ends at {at}, which acknowledges for the destination; a buffer of {buffer} segments, {sharing}")
 }

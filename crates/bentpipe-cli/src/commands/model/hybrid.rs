@@ -7,6 +7,7 @@ use bentpipe_study::scenario::single::{self, Kind};
 use serde::Serialize;
 
 use crate::args::Hybrid;
+use crate::args::hybrid::{PACKET, RATE, SEGMENTS};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 
@@ -40,18 +41,19 @@ struct Point {
 }
 
 pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
-    let swept = args.sweep.as_ref().map(|(key, values)| sweep(key, values)).transpose()?;
-    let key = args.sweep.as_ref().map(|(key, _)| key.as_str());
-    let points: Vec<Point> = match swept {
-        None => vec![Point { value: None, evaluation: evaluate(args, None)? }],
-        Some(values) => values
-            .into_iter()
-            .map(|value| {
-                let evaluation = evaluate(args, key.zip(Some(value.as_str())))?;
-                Ok(Point { value: Some(value), evaluation })
-            })
-            .collect::<Result<_, Failure>>()?,
+    let given = |key: &str| match key {
+        "buffer" => args.buffer.clone(),
+        "t1" => args.t1.clone(),
+        "t2" => args.t2.clone(),
+        "rate" => Some(args.rate.clone()),
+        "packet" => Some(args.packet.clone()),
+        "loss" => args.loss.clone(),
+        "segments" => Some(args.segments.clone()),
+        _ => None,
     };
+    let swept = args.sweep.as_ref().map(|(key, values)| (key.as_str(), values.as_str()));
+    let points = points(&given, swept)?;
+    let key = swept.map(|(key, _)| key);
     let remake = Remake::new(0);
     if args.json {
         output::print_json(&Json { remake, model: "hybrid", sweep: key, points })?;
@@ -65,11 +67,51 @@ pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
+/// The texts of the parameters, by their names.
+type Given<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The model at the given values, or at each of a sweep: a parameter and its values.
+fn points(given: Given<'_>, swept: Option<(&str, &str)>) -> Result<Vec<Point>, Failure> {
+    let Some((key, values)) = swept else {
+        return Ok(vec![Point { value: None, evaluation: evaluate(given, None)? }]);
+    };
+    let point = |value: String| {
+        let evaluation = evaluate(given, Some((key, value.as_str())))?;
+        Ok(Point { value: Some(value), evaluation })
+    };
+    sweep(key, values)?.into_iter().map(point).collect()
+}
+
+/// The points of [`points`] as JSON. Of `given`, `rate`, `packet` and `segments` have the defaults of the command.
+///
+/// # Errors
+/// Wrong usage for a parameter that is missing, unknown or impossible.
+pub fn json(given: &[(String, String)], swept: Option<(&str, &str)>) -> Result<String, Failure> {
+    if let Some((key, _)) = given.iter().find(|(key, _)| KEYS.iter().all(|(known, _)| known != key)) {
+        return Err(Failure::usage(format!("the model has no parameter `{key}`"), Some(meant(key))));
+    }
+    let find = |key: &str| {
+        let default = match key {
+            "rate" => Some(RATE),
+            "packet" => Some(PACKET),
+            "segments" => Some(SEGMENTS),
+            _ => None,
+        };
+        let value = given.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
+        value.or(default).map(str::to_owned)
+    };
+    output::json(&points(&find, swept)?)
+}
+
+/// What may have been meant by a parameter.
+fn meant(key: &str) -> String {
+    let names = KEYS.map(|(name, _)| name);
+    did_you_mean(key, names).unwrap_or_else(|| format!("expected one of {}", names.join(", ")))
+}
+
 fn sweep(key: &str, values: &str) -> Result<Vec<String>, Failure> {
     let Some((_, kind)) = KEYS.iter().find(|(name, _)| *name == key) else {
-        let names = KEYS.map(|(name, _)| name);
-        let help = did_you_mean(key, names).unwrap_or_else(|| format!("expected one of {}", names.join(", ")));
-        return Err(Failure::usage(format!("--sweep: `{key}` cannot be swept"), Some(help)));
+        return Err(Failure::usage(format!("--sweep: `{key}` cannot be swept"), Some(meant(key))));
     };
     kind.sweep(values).map_err(|error| refused(&format!("sweep {key}"), error))
 }
@@ -79,11 +121,11 @@ fn refused(option: &str, error: BadQuantity) -> Failure {
 }
 
 /// The model at the given values, one of which the sweep may replace.
-fn evaluate(args: &Hybrid, replaced: Option<(&str, &str)>) -> Result<Evaluation, Failure> {
-    let text = |key: &'static str, given: Option<&String>| -> Result<String, Failure> {
+fn evaluate(given: Given<'_>, replaced: Option<(&str, &str)>) -> Result<Evaluation, Failure> {
+    let text = |key: &'static str| -> Result<String, Failure> {
         match replaced {
             Some((name, value)) if name == key => Ok(value.to_owned()),
-            _ => given.cloned().ok_or_else(|| {
+            _ => given(key).ok_or_else(|| {
                 Failure::usage(
                     format!("--{key} is missing"),
                     Some(format!("give it a value, or sweep it: --sweep {key}=..")),
@@ -98,13 +140,13 @@ fn evaluate(args: &Hybrid, replaced: Option<(&str, &str)>) -> Result<Evaluation,
     ) -> Result<T, Failure> {
         parse(&text?).map_err(|error| refused(key, error))
     }
-    let buffer = read("buffer", text("buffer", args.buffer.as_ref()), single::packets)?;
-    let t1 = read("t1", text("t1", args.t1.as_ref()), single::duration)?;
-    let t2 = read("t2", text("t2", args.t2.as_ref()), single::duration)?;
-    let loss = read("loss", text("loss", args.loss.as_ref()), single::probability)?;
-    let rate = read("rate", text("rate", Some(&args.rate)), single::rate)?;
-    let packet = read("packet", text("packet", Some(&args.packet)), single::bytes)?;
-    let segments = read("segments", text("segments", Some(&args.segments)), single::count)?;
+    let buffer = read("buffer", text("buffer"), single::packets)?;
+    let t1 = read("t1", text("t1"), single::duration)?;
+    let t2 = read("t2", text("t2"), single::duration)?;
+    let loss = read("loss", text("loss"), single::probability)?;
+    let rate = read("rate", text("rate"), single::rate)?;
+    let packet = read("packet", text("packet"), single::bytes)?;
+    let segments = read("segments", text("segments"), single::count)?;
     let at = replaced.map_or(String::new(), |(key, value)| format!("{key} = {value}: "));
     let outside = |error| Failure::usage(format!("{at}{error}"), None);
     let path = Path::new(f64::from(buffer), (t1, t2), rate, packet, loss, segments).map_err(outside)?;

@@ -36,7 +36,7 @@ pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &st
 fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
     let satellite = pair.satellite[side];
     let name = ["near", "far"][side];
-    let node = &scenario.nodes[pair.nodes[side]];
+    let node = &scenario[pair.nodes[side]];
     let peer = match side {
         0 => "peer = \"198.51.100.7:4500\"   # the other box: its address and port\n",
         _ => "",
@@ -73,7 +73,7 @@ fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
 /// The file of the box at the uplink.
 fn uplink_file(scenario: &Scenario, split: &Split) -> String {
     use bentpipe_engine::tcp::variant::Startup;
-    let node = &scenario.nodes[split.at];
+    let node = &scenario[split.at];
     let link = scenario.links.iter().filter(|link| link.from == split.at).max_by_key(|link| link.config.delay);
     let back = link.and_then(|there| scenario.links.iter().find(|link| (link.from, link.to) == (there.to, there.from)));
     let (rate, round_trip) = match link {

@@ -4,6 +4,7 @@ mod interrupts;
 mod models;
 mod outputs;
 mod scripts;
+mod sweeps;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -60,11 +60,66 @@ fn a_report_is_one_page_that_needs_nothing() {
     let folder = folder();
     ok(folder.path(), &["report", "small.toml", "--reps", "2", "--out", "page.html"]);
     let page = std::fs::read_to_string(folder.path().join("page.html")).expect("written");
-    for part in ["<svg", "x limit", "What would help", "split + S-LACP", "Over time", "rate = "] {
+    for part in ["<svg", "x limit", "What would help", "hosts as they are", "Over time", "rate = "] {
         assert!(page.contains(part), "{part} is missing");
     }
     for outside in ["<script", "src=", "href=", "@import"] {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn fail_if_judges_the_figures() {
+    let folder = folder();
+    let fails = |arguments: &[&str]| {
+        let output = run(folder.path(), arguments);
+        let error = String::from_utf8(output.stderr).expect("text");
+        (output.status.code(), error, String::from_utf8(output.stdout).expect("text"))
+    };
+    let kept = ["run", "small.toml", "--fail-if", "x_limit > 100", "--fail-if", "data.time >= 1 h", "--json"];
+    assert_eq!(fails(&kept).0, Some(0));
+    let (code, error, out) =
+        fails(&["run", "small.toml", "--fail-if", "time > 10 ms", "--fail-if", "goodput < 1 Gbit/s"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("data: time is ") && error.contains("(--fail-if 'goodput < 1 Gbit/s')"), "{error}");
+    assert!(out.contains("x limit"), "the results are there all the same");
+    // A mistake in a condition is wrong usage, before or after the run.
+    let error = refused(folder.path(), 2, &["run", "small.toml", "--fail-if", "time > 8"]);
+    assert!(error.contains("`time > 8 s`"), "{error}");
+    let (code, error, _) = fails(&["run", "small.toml", "--fail-if", "dat.time > 8 s"]);
+    assert!(code == Some(2) && error.contains("did you mean `data`?"), "{error}");
+}
+
+#[test]
+fn compare_writes_tests_for_ci() {
+    let folder = folder();
+    let arguments = ["compare", "small.toml", "--variants", "sack,tahoe", "--reps", "3", "--junit", "tests.xml"];
+    ok(folder.path(), &arguments);
+    let read = || std::fs::read_to_string(folder.path().join("tests.xml")).expect("readable");
+    assert!(read().contains("tests=\"2\" failures=\"0\""), "{}", read());
+    let bounds = ["--fail-if", "ratio > 0.01", "--fail-if", "sack.time > 1 h", "--fail-if", "unfinished > 0"];
+    let output = run(folder.path(), &[&arguments[..], &bounds].concat());
+    assert_eq!(output.status.code(), Some(1));
+    // Each finishes and has no unfinished runs; one is bounded in time, the other has a ratio, which fails.
+    let text = read();
+    assert!(text.contains("tests=\"6\" failures=\"1\""), "{text}");
+    assert!(
+        text.contains("<testcase classname=\"tahoe\" name=\"ratio &gt; 0.01\"")
+            && text.contains("<failure message=\"tahoe: ratio is "),
+        "{text}"
+    );
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    let folder = folder();
+    for (shell, words) in [("bash", "complete -F"), ("zsh", "#compdef bentpipe"), ("fish", "complete -c bentpipe")] {
+        let text = ok(folder.path(), &["completions", shell]);
+        assert!(text.contains(words) && text.contains("recommend"), "{shell}");
+    }
+    ok(folder.path(), &["man", "pages"]);
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).expect("a page");
+    assert!(page("bentpipe.1").contains("bentpipe\\-sweep(1)"), "{}", page("bentpipe.1"));
+    assert!(page("bentpipe-run.1").contains("fail\\-if") && page("bentpipe-model-rates.1").contains("OC\\-N"));
 }

@@ -8,8 +8,8 @@
 //! What Linux adds: 1 % less than the measured rate (the queue drains), room in the window for bursts of the sender and for bunches
 //! of ACKs. Not here: the estimate of policers ("long-term bandwidth").
 
-mod aggregation;
-mod windowed;
+pub(super) mod aggregation;
+pub(super) mod windowed;
 
 use self::aggregation::Aggregation;
 use self::windowed::MaxFilter;
@@ -310,7 +310,11 @@ impl CongestionRules for Bbr {
         self.set_window(window, seen);
     }
 
+    /// A mark says nothing to BBR v1.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        if loss.found_by == FoundBy::Mark {
+            return;
+        }
         self.save(window);
         if let FoundBy::Timeout { .. } = loss.found_by {
             (self.full_rate, self.full_rounds) = (0.0, 0);

@@ -3,9 +3,10 @@
 //! Windows are counted in segments and times in seconds, as in the RFC. The growth within a round trip is that of §4.4 and
 //! §4.5, for each segment acknowledged instead of each ACK: a receiver that delays ACKs must not slow the sender down.
 
+use super::reduction::{Factors, Reduces, Undoable, react};
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
-use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::Time;
 
@@ -13,6 +14,8 @@ use crate::units::Time;
 const C: f64 = 0.4;
 /// The window after a loss, as a fraction of that before it (RFC 9438 §4.6).
 const BETA: f64 = 0.7;
+/// The same after a mark, with ABE (RFC 8511 §3).
+const BETA_ECN: f64 = 0.85;
 /// Segments per round trip at which an AIMD flow with [`BETA`] is as fast as Reno (RFC 9438 §4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
@@ -56,29 +59,28 @@ struct Memory {
 /// The state of CUBIC.
 #[derive(Clone, Debug)]
 pub(super) struct Cubic {
-    memory: Memory,
-    /// As it was before the last reduction.
-    before: Memory,
+    memory: Undoable<Memory>,
     /// Since when the window has not been in use.
     unused_since: Option<Time>,
     base: SsthreshBase,
+    factors: Factors,
 }
 
 impl Cubic {
     pub(super) fn new(config: &TcpConfig) -> Self {
         Cubic {
-            memory: Memory::default(),
-            before: Memory::default(),
+            memory: Undoable::default(),
             unused_since: None,
             base: config.shortcuts.ssthresh_base,
+            factors: Factors::new(config, BETA, BETA_ECN),
         }
     }
 
     /// One ACK of `acked` segments in congestion avoidance. Returns the new window in segments.
     fn avoid_congestion(&mut self, cwnd: f64, acked: f64, ack: &AckSample) -> f64 {
         let unused_since = self.unused_since.take();
-        let Memory { w_max, cwnd_prior, .. } = self.memory;
-        let epoch = self.memory.epoch.get_or_insert_with(|| Epoch::begin(w_max, ack.now, cwnd));
+        let Memory { w_max, cwnd_prior, .. } = self.memory.now;
+        let epoch = self.memory.now.epoch.get_or_insert_with(|| Epoch::begin(w_max, ack.now, cwnd));
         if let Some(since) = unused_since {
             // RFC 9438 §4.2: t leaves out the periods in which the sender did not use its window.
             epoch.start = (epoch.start + ack.now.saturating_since(since)).min(ack.now);
@@ -95,21 +97,27 @@ impl Cubic {
         let target = epoch.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
         cwnd + acked * (target - cwnd) / cwnd
     }
+}
 
-    /// Takes a reduction of the window: what the next epoch begins with, and the threshold (RFC 9438 §4.6, §4.7).
+impl Reduces for Cubic {
+    /// What the next epoch begins with, and the threshold (RFC 9438 §4.6, §4.7).
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
-        self.before = self.memory;
         let mss = window.exact_mss();
         let cwnd = window.exact() / mss;
-        let falls_behind = cwnd < self.memory.w_max;
-        let w_max = if falls_behind { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
-        self.memory = Memory { w_max, cwnd_prior: cwnd, epoch: None };
+        let falls_behind = cwnd < self.memory.now.w_max;
+        let w_max = if falls_behind { cwnd * (1.0 + self.factors.loss) / 2.0 } else { cwnd };
+        self.memory.replace(Memory { w_max, cwnd_prior: cwnd, epoch: None });
         self.unused_since = None;
         let before = match self.base {
             SsthreshBase::FlightSize => loss.flight as f64,
             _ => window.exact(),
         };
-        window.set_ssthresh((window.whole_units(BETA * before) as f64).max(2.0 * mss));
+        window.set_ssthresh((window.whole_units(self.factors.of(loss) * before) as f64).max(2.0 * mss));
+    }
+
+    /// RFC 9438 §4.8: the epoch after a timeout begins at its flat point.
+    fn after_timeout(&mut self) {
+        self.memory.now.w_max = 0.0;
     }
 }
 
@@ -129,37 +137,23 @@ impl CongestionRules for Cubic {
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
-        match loss.found_by {
-            FoundBy::DuplicateAcks => {
-                self.reduce(window, loss);
-                window.set(window.exact_ssthresh());
-            }
-            FoundBy::Timeout { repeated } => {
-                if !repeated {
-                    self.reduce(window, loss);
-                }
-                // RFC 9438 §4.8: the epoch after a timeout begins at its flat point.
-                self.memory.w_max = 0.0;
-                window.set_segments(1);
-            }
-        }
+        react(self, window, loss);
     }
 
     fn restart(&mut self, window: &mut Window, segments: u32) {
-        self.memory.epoch = None;
+        self.memory.now.epoch = None;
         window.set_segments(segments);
     }
 
     fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
-        // RFC 9438 §4.9: the state of before the reduction.
-        self.memory = self.before;
-        window.restore(cwnd, ssthresh);
+        self.memory.undo(window, cwnd, ssthresh);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::loss::FoundBy;
     use crate::units::Duration;
 
     const MSS: u16 = 1000;
@@ -235,7 +229,7 @@ mod tests {
         assert!((ALPHA - 0.529).abs() < 0.001);
         let cubic_there = 10.0 - C * (1.957f64 - 0.4).powi(3);
         assert!(segments(&window) >= expected(4.0).max(cubic_there) - 0.2, "{}", segments(&window));
-        let epoch = cubic.memory.epoch.expect("it has begun");
+        let epoch = cubic.memory.now.epoch.expect("it has begun");
         // A round trip has as many ACKs as segments, within one.
         assert!((epoch.w_est - expected(4.0)).abs() <= ALPHA / 7.0 + 0.05, "{}", epoch.w_est);
     }
@@ -246,10 +240,10 @@ mod tests {
         let (mut cubic, _) = cubic();
         let mut window = window(100.0);
         cubic.on_loss(&mut window, &lost(100_000));
-        assert_eq!(cubic.memory.w_max, 100.0);
+        assert_eq!(cubic.memory.now.w_max, 100.0);
         window.set(80_000.0);
         cubic.on_loss(&mut window, &lost(80_000));
-        assert_eq!(cubic.memory.w_max, 80.0 * 1.7 / 2.0);
+        assert_eq!(cubic.memory.now.w_max, 80.0 * 1.7 / 2.0);
         assert_eq!(segments(&window), 56.0);
     }
 
@@ -265,7 +259,7 @@ mod tests {
         assert_eq!(window.ssthresh(), 70_000, "held constant");
         window.set(70_000.0);
         cubic.on_ack(&mut window, &mut start, &ack(at(9.0), 1000));
-        let epoch = cubic.memory.epoch.expect("it has begun");
+        let epoch = cubic.memory.now.epoch.expect("it has begun");
         assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
     }
 
@@ -276,12 +270,12 @@ mod tests {
         let mut window = window(1000.0);
         cubic.on_loss(&mut window, &lost(1_000_000));
         run(&mut cubic, &mut window, 0.0, 2.0);
-        let (cwnd, ssthresh, k) = (window.cwnd(), window.ssthresh(), cubic.memory.epoch.expect("it has begun").k);
+        let (cwnd, ssthresh, k) = (window.cwnd(), window.ssthresh(), cubic.memory.now.epoch.expect("it has begun").k);
         cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost(800_000) });
-        assert!(cubic.memory.epoch.is_none());
+        assert!(cubic.memory.now.epoch.is_none());
         cubic.on_spurious_timeout(&mut window, cwnd, ssthresh);
         assert_eq!((window.cwnd(), window.ssthresh()), (cwnd, ssthresh));
-        assert_eq!((cubic.memory.w_max, cubic.memory.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
+        assert_eq!((cubic.memory.now.w_max, cubic.memory.now.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
     }
 
     /// RFC 9438 §4.2: time in which the window is not used does not count.
@@ -294,7 +288,7 @@ mod tests {
         cubic.on_unused(&mut window, &mut start, &ack(at(2.0), 1000));
         cubic.on_unused(&mut window, &mut start, &ack(at(30.0), 1000));
         cubic.on_ack(&mut window, &mut start, &ack(at(62.0), 1000));
-        assert_eq!(cubic.memory.epoch.expect("it has begun").start, at(61.0));
+        assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(61.0));
         assert!(segments(&window) < 701.0, "{}", segments(&window));
     }
 }

@@ -9,9 +9,10 @@
 //! - The window of Reno grows by 8/15 segments per round trip, also above the window of the last loss.
 //! - The window before a loss is what is reduced, not the data in flight.
 
+use super::reduction::{Factors, Reduces, Undoable, react};
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::TcpConfig;
-use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::{Duration, Time};
 
@@ -21,6 +22,8 @@ const SCALE: f64 = 1024.0;
 const C: f64 = 410.0 / SCALE;
 /// The window after a loss, as a fraction of that before it.
 const BETA: f64 = 717.0 / SCALE;
+/// The same after a mark, with ABE (RFC 8511 §3), which Linux has not.
+const BETA_ECN: f64 = 0.85;
 /// Segments acknowledged, as a multiple of the window, for which that of Reno grows by one: about (1+BETA)/(3(1-BETA)).
 const RENO: f64 = 15.0 / 8.0;
 /// Before a loss is known `cnt` is at most this: a twentieth of the window per round trip.
@@ -54,11 +57,10 @@ struct Memory {
 }
 
 /// The state of CUBIC.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct CubicLinux {
-    memory: Memory,
-    /// As it was before the last loss.
-    before: Memory,
+    memory: Undoable<Memory>,
+    factors: Factors,
     delay_min: Option<Duration>,
     cnt: f64,
     /// When `cnt` was computed, and for which window.
@@ -69,12 +71,17 @@ pub(super) struct CubicLinux {
 }
 
 impl CubicLinux {
-    pub(super) fn new(_: &TcpConfig) -> Self {
-        CubicLinux::default()
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        CubicLinux::beginning(Undoable::default(), Factors::new(config, BETA, BETA_ECN))
+    }
+
+    /// Nothing is measured yet.
+    fn beginning(memory: Undoable<Memory>, factors: Factors) -> Self {
+        CubicLinux { memory, factors, delay_min: None, cnt: 0.0, computed: None, count: 0, bytes: 0 }
     }
 
     fn measure(&mut self, ack: &AckSample) {
-        let settling = self.memory.epoch.is_some_and(|epoch| ack.now < epoch.start + SETTLING);
+        let settling = self.memory.now.epoch.is_some_and(|epoch| ack.now < epoch.start + SETTLING);
         if let Some(rtt) = ack.latest_rtt.filter(|_| !settling) {
             self.delay_min = Some(self.delay_min.map_or(rtt, |least| least.min(rtt)));
         }
@@ -82,7 +89,7 @@ impl CubicLinux {
 
     /// Computes `cnt` for a window of `cwnd` segments after `acked` more are acknowledged.
     fn update(&mut self, cwnd: f64, acked: f64, now: Time) {
-        let Memory { last_max, epoch } = &mut self.memory;
+        let Memory { last_max, epoch } = &mut self.memory.now;
         if let Some(epoch) = epoch {
             epoch.reno_count += acked;
         }
@@ -114,16 +121,22 @@ impl CubicLinux {
         }
         self.cnt = self.cnt.floor().max(STEEPEST);
     }
+}
 
-    /// Takes a reduction of the window: what the next epoch begins with, and the threshold.
-    fn reduce(&mut self, window: &mut Window) {
+impl Reduces for CubicLinux {
+    /// What the next epoch begins with, and the threshold.
+    fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         let mss = window.exact_mss();
         let cwnd = (window.exact() / mss).floor();
-        self.before = self.memory;
-        let falls_behind = cwnd < self.memory.last_max;
-        let last_max = if falls_behind { (cwnd * (1.0 + BETA) / 2.0).floor() } else { cwnd };
-        self.memory = Memory { last_max, epoch: None };
-        window.set_ssthresh((cwnd * BETA).floor().max(2.0) * mss);
+        let falls_behind = cwnd < self.memory.now.last_max;
+        let last_max = if falls_behind { (cwnd * (1.0 + self.factors.loss) / 2.0).floor() } else { cwnd };
+        self.memory.replace(Memory { last_max, epoch: None });
+        window.set_ssthresh((cwnd * self.factors.of(loss)).floor().max(2.0) * mss);
+    }
+
+    fn after_timeout(&mut self) {
+        self.memory.now = Memory::default();
+        *self = CubicLinux::beginning(self.memory, self.factors);
     }
 }
 
@@ -162,36 +175,23 @@ impl CongestionRules for CubicLinux {
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
-        match loss.found_by {
-            FoundBy::DuplicateAcks => {
-                self.reduce(window);
-                window.set(window.exact_ssthresh());
-            }
-            FoundBy::Timeout { repeated } => {
-                if !repeated {
-                    self.reduce(window);
-                }
-                // The path may be another one.
-                *self = CubicLinux { before: self.before, ..CubicLinux::default() };
-                window.set_segments(1);
-            }
-        }
+        react(self, window, loss);
     }
 
     fn restart(&mut self, window: &mut Window, segments: u32) {
-        self.memory.epoch = None;
+        self.memory.now.epoch = None;
         window.set_segments(segments);
     }
 
     fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
-        self.memory = self.before;
-        window.restore(cwnd, ssthresh);
+        self.memory.undo(window, cwnd, ssthresh);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::loss::FoundBy;
 
     const MSS: u16 = 1000;
     const RTT: Duration = Duration::from_millis(100);
@@ -224,7 +224,7 @@ mod tests {
     /// 1000 segments become 700, K = cbrt(300 / 0.4004) = 9.083 s, and the window is 1000 again then.
     #[test]
     fn the_window_follows_the_cubic_function() {
-        let (mut cubic, mut window) = (CubicLinux::default(), window(1000));
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(1000));
         cubic.on_loss(&mut window, &lost());
         assert_eq!((window.segments(), window.ssthresh()), (700, 700_000));
         let mut now = 0.0;
@@ -241,7 +241,7 @@ mod tests {
     /// Without a loss the window of 100 grows by a twentieth per round trip: to 105 after one, 110 after two.
     #[test]
     fn before_a_loss_the_window_grows_by_a_twentieth() {
-        let (mut cubic, mut window) = (CubicLinux::default(), window(100));
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(100));
         run(&mut cubic, &mut window, 0.0, 0.2);
         assert!((109..=111).contains(&window.segments()), "{}", window.segments());
     }
@@ -249,35 +249,35 @@ mod tests {
     /// 10 segments become 7; Reno's window has grown by 8/15 per round trip, and by about 2 after four.
     #[test]
     fn a_small_window_grows_as_renos() {
-        let (mut cubic, mut window) = (CubicLinux::default(), window(10));
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(10));
         cubic.on_loss(&mut window, &lost());
         assert_eq!(window.segments(), 7);
         run(&mut cubic, &mut window, 0.0, 0.45);
-        let epoch = cubic.memory.epoch.expect("it has begun");
+        let epoch = cubic.memory.now.epoch.expect("it has begun");
         assert!((1.0..=3.0).contains(&(epoch.reno - 7.0)), "{}", epoch.reno);
     }
 
     /// A loss below the last one's window leaves room to others: 80 * (1 + 717/1024) / 2 = 68, of which 56 are left.
     #[test]
     fn fast_convergence_lowers_the_plateau() {
-        let (mut cubic, mut window) = (CubicLinux::default(), window(100));
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(100));
         cubic.on_loss(&mut window, &lost());
         window.set(80_000.0);
         cubic.on_loss(&mut window, &lost());
-        assert_eq!((cubic.memory.last_max, window.segments()), (68.0, 56));
+        assert_eq!((cubic.memory.now.last_max, window.segments()), (68.0, 56));
     }
 
     /// A spurious timeout leaves no trace in the function.
     #[test]
     fn a_spurious_timeout_is_undone() {
-        let (mut cubic, mut window) = (CubicLinux::default(), window(1000));
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(1000));
         cubic.on_loss(&mut window, &lost());
         run(&mut cubic, &mut window, 0.0, 2.0);
-        let (cwnd, k) = (window.cwnd(), cubic.memory.epoch.expect("it has begun").k);
+        let (cwnd, k) = (window.cwnd(), cubic.memory.now.epoch.expect("it has begun").k);
         cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost() });
-        assert!(cubic.memory.last_max == 0.0 && window.segments() == 1);
+        assert!(cubic.memory.now.last_max == 0.0 && window.segments() == 1);
         cubic.on_spurious_timeout(&mut window, cwnd, 700_000);
-        assert_eq!((cubic.memory.last_max, cubic.memory.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
+        assert_eq!((cubic.memory.now.last_max, cubic.memory.now.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
         assert_eq!(window.cwnd(), cwnd);
     }
 }

@@ -5,20 +5,26 @@
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
 mod bbr;
+mod bbr3;
+mod boxed;
 mod cubic;
 mod cubic_linux;
 mod fixed;
+mod hybla;
 #[cfg(feature = "ns2")]
 mod ns2;
 #[cfg(test)]
 mod paced;
+mod reduction;
 mod reno;
+mod vegas;
+mod westwood;
 mod window;
 
 pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
-use super::delivery::RateSample;
+use super::delivery::{LostSample, RateSample};
 use super::loss::{FoundBy, LossReport};
 use super::recovery::Phase;
 use super::startup::SlowStart;
@@ -58,6 +64,8 @@ pub(in crate::tcp) struct Delivered {
     pub(in crate::tcp) srtt: Option<Duration>,
     /// The rate of delivery.
     pub(in crate::tcp) sample: Option<RateSample>,
+    /// Of the segments that it shows to be lost, the one of which most was lost besides.
+    pub(in crate::tcp) worst: Option<LostSample>,
     /// Delivered by this ACK, and by all.
     pub(in crate::tcp) newly: u64,
     pub(in crate::tcp) delivered: u64,
@@ -86,7 +94,7 @@ pub(in crate::tcp) trait CongestionRules {
     fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
 
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
-    /// retransmission starts with it.
+    /// retransmission starts with it; after a mark nothing is sent again.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport);
 
     /// The window begins with `segments`: after the handshake, a pause or Tahoe's loss.
@@ -257,7 +265,7 @@ impl Congestion {
 
     /// True if the control measures the rate of delivery.
     pub(in crate::tcp) fn measures_rate(&self) -> bool {
-        matches!(self.control, Control::Bbr(_))
+        matches!(self.control, Control::Bbr(_) | Control::Bbr3(_) | Control::Westwood(_))
     }
 
     /// Opens the window by an ACK, whether it was in use or not.
@@ -265,9 +273,17 @@ impl Congestion {
         self.control.on_ack(&mut self.window, &mut self.start, ack);
     }
 
+    /// Takes back the growth by an ACK before which the window was `cwnd`, unless it is the control of BBR, whose
+    /// window does not grow by ACKs.
+    pub(in crate::tcp) fn hold(&mut self, cwnd: f64) {
+        if !matches!(self.control, Control::Bbr(_) | Control::Bbr3(_)) && self.window.exact() > cwnd {
+            self.window.set(cwnd);
+        }
+    }
+
     /// Takes a loss.
     pub(in crate::tcp) fn on_loss(&mut self, loss: &LossReport) {
-        self.start.on_loss(loss.found_by != FoundBy::DuplicateAcks);
+        self.start.on_loss(matches!(loss.found_by, FoundBy::Timeout { .. }));
         self.control.on_loss(&mut self.window, loss);
         if let FoundBy::Timeout { .. } = loss.found_by {
             self.window.deflate_all();

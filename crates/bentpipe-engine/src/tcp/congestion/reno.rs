@@ -1,10 +1,14 @@
 //! Slow start, congestion avoidance and halving (RFC 5681 §3.1), with byte counting (RFC 3465) or without.
 
+use super::reduction::Factors;
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::startup::SlowStart;
 use crate::tcp::variant::Growth;
+
+/// The part of the window that a mark leaves, with ABE (RFC 8511 §3).
+const BETA_ECN: f64 = 0.8;
 
 /// The state of Reno's congestion control.
 #[derive(Clone, Debug)]
@@ -15,6 +19,7 @@ pub(super) struct Reno {
     constant: f64,
     /// Bytes acknowledged towards the next segment of congestion avoidance.
     counted: u64,
+    factors: Factors,
 }
 
 impl Reno {
@@ -24,6 +29,7 @@ impl Reno {
             base: config.shortcuts.ssthresh_base,
             constant: if config.shortcuts.bsd_additive_constant { 0.125 } else { 0.0 },
             counted: 0,
+            factors: Factors::new(config, 0.5, BETA_ECN),
         }
     }
 
@@ -45,18 +51,19 @@ impl Reno {
         }
     }
 
-    /// Halves the threshold. Returns the half before rounding.
+    /// Halves the threshold, or reduces it less for a mark. Returns the half before rounding.
     fn halve(&mut self, window: &mut Window, loss: &LossReport) -> f64 {
         self.counted = 0;
         let mss = window.exact_mss();
+        let part = self.factors.of(loss);
         let half = match self.base {
-            SsthreshBase::FlightSize => loss.flight as f64 / 2.0,
+            SsthreshBase::FlightSize => loss.flight as f64 * part,
             // Linux counts whole segments.
-            SsthreshBase::Window if self.growth == Growth::All => (window.inflated() / mss / 2.0).floor() * mss,
-            SsthreshBase::Window => window.inflated() / 2.0,
+            SsthreshBase::Window if self.growth == Growth::All => (window.inflated() / mss * part).floor() * mss,
+            SsthreshBase::Window => window.inflated() * part,
             #[cfg(feature = "ns2")]
             SsthreshBase::WholeWindow => super::ns2::half_of_whole_window(window),
-            SsthreshBase::InForce => (window.inflated().min(loss.peer_window as f64) / mss / 2.0).floor() * mss,
+            SsthreshBase::InForce => (window.inflated().min(loss.peer_window as f64) / mss * part).floor() * mss,
         };
         //= RFC 5681 §3.1, equation 4: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         window.set_ssthresh((window.whole_units(half) as f64).max(2.0 * mss));
@@ -76,7 +83,7 @@ impl CongestionRules for Reno {
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         match loss.found_by {
-            FoundBy::DuplicateAcks => {
+            FoundBy::DuplicateAcks | FoundBy::Mark => {
                 let half = self.halve(window, loss);
                 window.set(match self.base {
                     SsthreshBase::FlightSize | SsthreshBase::InForce => window.exact_ssthresh(),

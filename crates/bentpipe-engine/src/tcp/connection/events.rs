@@ -60,6 +60,10 @@ pub struct TcpStats {
     pub data_segments: u64,
     /// Those of them whose first number had been sent before.
     pub retransmits: u64,
+    /// Reductions of the window for an echoed mark (RFC 3168).
+    pub ecn_reductions: u64,
+    /// Segments with data that came with a mark of congestion.
+    pub marks_received: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Losses found by duplicate ACKs or SACK: fast retransmits.

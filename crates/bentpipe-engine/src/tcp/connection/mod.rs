@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use super::abort::Abort;
 use super::config::TcpConfig;
+use super::ecn::EcnEcho;
 use super::receiver::{Fresh, Receiver};
 use super::segment::Segment;
 use super::sender::Sender;
@@ -81,6 +82,9 @@ pub struct Duplex<S> {
     /// Negotiated by both ends.
     sack: bool,
     timestamps: bool,
+    ecn: EcnEcho,
+    /// ECN or timestamps: no segment is without extras.
+    has_extras: bool,
     /// Shift of our advertised windows.
     rcv_scale: u8,
     /// TSval to echo, and the ACK we had sent when it arrived (RFC 7323 §4.3).
@@ -144,6 +148,8 @@ impl<S: SendingHalf> Duplex<S> {
             receiver: Receiver::new(&config),
             sack: false,
             timestamps: false,
+            ecn: EcnEcho::default(),
+            has_extras: false,
             rcv_scale: NO_SCALE,
             ts_recent: 0,
             last_ack_sent: 0,
@@ -248,6 +254,8 @@ impl<S: SendingHalf> Duplex<S> {
             fast_retransmits: c.fast_retransmits,
             spurious_timeouts: c.spurious_timeouts,
             spurious_recoveries: c.spurious_recoveries,
+            ecn_reductions: c.ecn_reductions,
+            marks_received: self.ecn.marks,
             acks_received: c.acks,
             duplicate_acks: c.duplicate_acks,
             dsacks: self.dsacks,

@@ -52,10 +52,22 @@ impl<S: SendingHalf> Duplex<S> {
             }
             self.receiver.acknowledged();
         }
+        if self.ecn.is_on && !span.syn {
+            self.mark(&mut segment, &span);
+        }
         if S::PROTOCOL == Protocol::Stp {
             self.mark_poll(&mut segment);
         }
         segment
+    }
+
+    /// Puts the marks of ECN on a segment.
+    fn mark(&mut self, segment: &mut Segment, span: &Span) {
+        segment.flags = segment.flags | self.ecn.flags();
+        if span.len > 0 {
+            let (ecn, reduced) = self.sender.marks_of(span);
+            (segment.ecn, segment.flags) = (ecn, segment.flags | reduced);
+        }
     }
 
     /// Puts the number of a poll, and of the one heard last, on a segment without data.
@@ -78,6 +90,8 @@ impl<S: SendingHalf> Duplex<S> {
             // STP negotiates nothing else: SACK is always on, windows are never scaled.
             return;
         }
+        let asked = if answer && self.ecn.is_on { Flags::ECE } else { Flags::NONE };
+        segment.flags = segment.flags | if answer { asked } else { self.config.ecn.flags_of_syn() };
         segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
         //= RFC 7323 §2.2: "This option MAY be sent in an initial <SYN> segment [...] If a Window Scale option was received in
         //= the initial <SYN> segment, then this option MAY be sent in the <SYN,ACK> segment", also where our shift is 0

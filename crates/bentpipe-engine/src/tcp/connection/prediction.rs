@@ -15,6 +15,7 @@ use crate::tcp::sender::Sender;
 use crate::tcp::sending::SendingHalf;
 use crate::tcp::sending::sealed::Sequenced;
 use crate::units::Time;
+use crate::wire::ecn::Ecn;
 
 /// What an ordinary poll comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Duplex<Sender> {
             || self.pending.any()
             || !self.state.sends_data()
             || self.reset.is_some()
-            || self.timestamps
+            || self.has_extras
             || self.receiver.has_sack_blocks()
             || !self.sender.is_quiet(cx.now)
         {
@@ -81,6 +82,7 @@ impl Duplex<Sender> {
         // An observer sees the slow path.
         if P::WATCHES
             || segment.flags != Flags::ACK
+            || segment.ecn == Ecn::Ce
             || !segment.sack.is_empty()
             || (self.timestamps && !self.is_recent(cx.now, segment))
             || !matches!(self.state, State::Established | State::FinWait1)

@@ -26,6 +26,8 @@ const MIN_SACKED_RANGES: usize = 1024;
 pub(in crate::tcp) enum FoundBy {
     /// By duplicate ACKs or SACK blocks.
     DuplicateAcks,
+    /// A mark was echoed: nothing is lost (RFC 3168 §6.1.2).
+    Mark,
     /// By the retransmission timer; `repeated`: for a segment that it has retransmitted before.
     Timeout { repeated: bool },
 }

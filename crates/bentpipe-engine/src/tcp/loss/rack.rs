@@ -142,7 +142,13 @@ impl Rack {
             return;
         }
         if let Some(rate) = &mut self.rate {
-            rate.on_sent(start, now, self.segments.is_empty());
+            let is_first = self.segments.is_empty();
+            let first = self.segments.front().map_or(start, |first| first.start);
+            let last = self.segments.back().map_or(end, |last| last.end.max(end));
+            // A retransmission is of bytes that count as lost until now.
+            let again = if self.segments.back().is_some_and(|last| start < last.end) { end - start } else { 0 };
+            let out = (last - first).saturating_sub(self.sacked_bytes + self.lost_bytes) + again;
+            rate.on_sent(start, now, out, is_first);
         }
         self.order.push_back((now, start));
         let known = self.segments.back().map_or(start, |last| last.end);
@@ -324,6 +330,9 @@ impl Rack {
         segment.state = State::Lost;
         self.lost_bytes += segment.len();
         self.marked += segment.len();
+        if let Some(rate) = &mut self.rate {
+            rate.on_lost(segment.start, segment.len());
+        }
         self.lost.insert(segment.start);
     }
 

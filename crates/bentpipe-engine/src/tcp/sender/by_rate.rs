@@ -31,7 +31,7 @@ impl Sender {
         let Some(rack) = self.loss.scoreboard.rack() else { return };
         let (marked, pipe, min_rtt, latest) = (rack.marked(), rack.pipe(una, max), rack.min_rtt(), rack.rtt());
         let Some(rate) = rack.rate() else { return };
-        let (delivered, sample) = (rate.delivered(), rate.sample(min_rtt));
+        let (delivered, sample, worst) = (rate.delivered(), rate.sample(min_rtt), rate.take_worst());
         let newly = delivered - before.delivered;
         self.congestion.on_delivered(&Delivered {
             now,
@@ -39,6 +39,7 @@ impl Sender {
             rtt: if self.is_open { latest.filter(|_| newly > 0) } else { min_rtt },
             srtt: self.timer.rtt.srtt(),
             sample,
+            worst,
             newly,
             delivered,
             lost: marked - before.marked,

@@ -43,6 +43,7 @@ impl Sender {
         let duplicate = Detector::duplicate_report(segment);
         let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
         if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
+            self.ecn.on_reduction(self.seq.snd_max);
             let flight = self.seq.flight();
             let peer_window = self.seq.peer.now;
             self.congestion.on_loss(&LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window });

@@ -6,13 +6,15 @@ use crate::probe::Probe;
 use crate::tcp::abort::Abort;
 use crate::tcp::connection::{Duplex, Verdict};
 use crate::tcp::departures::{Departs, RepairKind};
-use crate::tcp::segment::Segment;
+use crate::tcp::ecn::EcnResponse;
+use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sending::sealed::Sequenced;
 use crate::tcp::sending::{Protocol, SenderCounters, SendingHalf};
 use crate::tcp::sequence::SequenceSpace;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::units::{Duration, Time};
+use crate::wire::ecn::Ecn;
 
 impl Sequenced for Sender {
     #[inline(always)]
@@ -78,6 +80,14 @@ impl SendingHalf for Sender {
         self.new_event();
     }
 
+    fn use_ecn(&mut self, on: bool) {
+        self.ecn = EcnResponse::new(on);
+    }
+
+    fn marks_of(&mut self, span: &Span) -> (Ecn, Flags) {
+        Sender::marks_of(self, span)
+    }
+
     fn set_peer_mss(&mut self, mss: u16) {
         self.mss = mss;
         self.congestion.window.set_mss(mss);
@@ -110,6 +120,9 @@ impl SendingHalf for Sender {
         window_changed: bool,
         sample: Option<Duration>,
     ) {
+        if segment.flags.has(Flags::ECE) && self.ecn.is_on {
+            return self.take_echo(cx, segment, window_changed, sample);
+        }
         self.take_ack(cx, segment, window_changed, sample);
     }
 

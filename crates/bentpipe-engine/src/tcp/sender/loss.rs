@@ -71,6 +71,7 @@ impl Sender {
             flight: self.seq.flight() - self.recovery.limited.sent(),
             peer_window: self.seq.peer.now,
         };
+        self.ecn.on_reduction(recover);
         self.tail.forget();
         self.undo.enter(self.congestion.window.cwnd(), self.congestion.window.ssthresh(), snd_una);
         self.timer.forget_timed();
@@ -110,6 +111,7 @@ impl Sender {
             // A SYN says nothing about the window for data.
             self.congestion.restart(1);
         }
+        self.ecn.on_reduction(self.seq.snd_max);
         self.timer.count_expiry();
         self.departures.on_timeout();
         self.tail.forget();

@@ -3,18 +3,20 @@
 //! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and //!
 //! `congestion` sets the window. The connection then pulls segments out of
 //! [`SendingHalf::next`](super::SendingHalf::next) //! until there are no more. `ack.rs` handles ACKs, `loss.rs` losses
-//! and timeouts, `transmit.rs` the choice of segments; //! `by_time.rs` has the additions of RFC 8985.
+//! and timeouts, `transmit.rs` the choice of segments; //! `by_time.rs` has the additions of RFC 8985, `marks.rs` those of RFC 3168.
 
 mod ack;
 mod by_rate;
 mod by_time;
 mod half;
 mod loss;
+mod marks;
 mod transmit;
 
 use super::config::{Handshake, TcbSharing, TcpConfig};
 use super::congestion::Congestion;
 use super::departures::{Departs, Departures};
+use super::ecn::EcnResponse;
 use super::loss::Detector;
 use super::loss::frto::Frto;
 use super::loss::tlp::TailProbe;
@@ -51,6 +53,7 @@ pub struct Sender {
     frto: Frto,
     tail: TailProbe,
     undo: Undo,
+    ecn: EcnResponse,
     departures: Departures,
 
     /// Initial window in segments.
@@ -97,6 +100,7 @@ impl Sender {
             frto: Frto::new(variant.frto),
             tail: TailProbe::new(variant.tail_probe),
             undo: Undo::new(variant.undo),
+            ecn: EcnResponse::default(),
             departures,
             initial_window: variant.initial_window,
             timeout_window: variant.timeout_window,

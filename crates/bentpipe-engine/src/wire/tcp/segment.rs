@@ -6,6 +6,8 @@
 use core::fmt;
 use core::ops::BitOr;
 
+use crate::wire::ecn::Ecn;
+
 /// Sequence number of the first byte of data: the SYN before it occupies 0.
 pub const FIRST_BYTE: u64 = 1;
 
@@ -26,15 +28,25 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
+    /// ECN-Echo: a mark has come, or, in a SYN, ECN is understood (RFC 3168 §6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced: the echo has been heard (RFC 3168 §6.1).
+    pub const CWR: Flags = Flags(0x80);
 
     /// The bits as on the wire.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Flags from the wire, without those not implemented (URG, ECN).
+    /// Flags from the wire, without the one not implemented (URG).
     pub const fn from_bits_truncate(bits: u8) -> Self {
-        Flags(bits & 0x1f)
+        Flags(bits & 0xdf)
+    }
+
+    /// The flags without those of ECN.
+    #[must_use]
+    pub const fn without_ecn(self) -> Self {
+        Flags(self.0 & 0x3f)
     }
 
     /// True if all bits of `other` are set.
@@ -53,7 +65,15 @@ impl BitOr for Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = [(Flags::SYN, "S"), (Flags::FIN, "F"), (Flags::RST, "R"), (Flags::PSH, "P"), (Flags::ACK, ".")];
+        let names = [
+            (Flags::SYN, "S"),
+            (Flags::FIN, "F"),
+            (Flags::RST, "R"),
+            (Flags::PSH, "P"),
+            (Flags::ECE, "E"),
+            (Flags::CWR, "W"),
+            (Flags::ACK, "."),
+        ];
         for (flag, name) in names {
             if self.has(flag) {
                 f.write_str(name)?;
@@ -148,6 +168,8 @@ pub struct Segment {
     pub len: u16,
     /// Control bits.
     pub flags: Flags,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
     /// Options of a SYN; all off on others.
     pub syn: SynOptions,
     /// Timestamps, if negotiated.
@@ -165,6 +187,7 @@ impl Segment {
             window: 0,
             len: 0,
             flags,
+            ecn: Ecn::NotEct,
             syn: SynOptions { mss: None, window_scale: None, sack_permitted: false },
             timestamps: None,
             sack: SackBlocks::NONE,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Measured;
 use crate::pair::{Line, asks, echo, inside, many_descriptors};
@@ -50,11 +50,8 @@ fn resident(line: &Line, name: &str) -> u64 {
     line.fresh_status(name)["process"]["resident_bytes"].as_u64().expect("a number")
 }
 
-/// The bulk of one host, in bytes per second, before, while and after another connects and resets.
-pub(super) fn resets(is_short: bool) -> Measured {
-    many_descriptors();
-    let line = Line::new("1 Mbit/s");
-    inside(&line.client, "ip addr add 10.1.0.3/24 dev eth");
+/// A server that takes all and says nothing; the number of bytes that it has taken.
+fn counted(line: &Line) -> (SocketAddr, Arc<AtomicU64>) {
     let got = Arc::new(AtomicU64::new(0));
     let counted = got.clone();
     let sink = line.serve(80, move |mut stream: TcpStream| {
@@ -63,6 +60,22 @@ pub(super) fn resets(is_short: bool) -> Measured {
             counted.fetch_add(count as u64, Ordering::Relaxed);
         }
     });
+    (sink, got)
+}
+
+/// Bytes per second, over so many seconds.
+fn rate(got: &AtomicU64, seconds: u64) -> f64 {
+    let before = got.load(Ordering::Relaxed);
+    std::thread::sleep(Duration::from_secs(seconds));
+    (got.load(Ordering::Relaxed) - before) as f64 / seconds as f64
+}
+
+/// The bulk of one host, in bytes per second, before, while and after another connects and resets.
+pub(super) fn resets(is_short: bool) -> Measured {
+    many_descriptors();
+    let line = Line::new("1 Mbit/s");
+    inside(&line.client, "ip addr add 10.1.0.3/24 dev eth");
+    let (sink, got) = counted(&line);
     let target = line.serve(81, echo);
     let _both = [line.start("near", 8192), line.start("far", 8192)];
     line.wait_until_up(&["near", "far"], true);
@@ -71,22 +84,17 @@ pub(super) fn resets(is_short: bool) -> Measured {
     let is_enough = is_done.clone();
     let sender =
         std::thread::spawn(move || while !is_enough.load(Ordering::Relaxed) && bulk.write_all(&[7; 4096]).is_ok() {});
-    let rate = |seconds: u64| {
-        let before = got.load(Ordering::Relaxed);
-        std::thread::sleep(Duration::from_secs(seconds));
-        (got.load(Ordering::Relaxed) - before) as f64 / seconds as f64
-    };
     std::thread::sleep(Duration::from_secs(3));
     let span = if is_short { 10 } else { 30 };
-    let (before, memory) = (rate(span), resident(&line, "near"));
+    let (before, memory) = (rate(&got, span), resident(&line, "near"));
     let is_over = Arc::new(AtomicBool::new(false));
     let flooding = flood(&line, target, 5000, true, is_over.clone());
-    let during = rate(span);
+    let during = rate(&got, span);
     let grown = resident(&line, "near").saturating_sub(memory);
     is_over.store(true, Ordering::Relaxed);
     let begun = flooding.join().expect("no panic");
     std::thread::sleep(Duration::from_secs(2));
-    let after = rate(span);
+    let after = rate(&got, span);
     is_done.store(true, Ordering::Relaxed);
     let _ = sender.join();
     let (share, again) = (during / before, after / before);
@@ -129,4 +137,80 @@ pub(super) fn silent(is_short: bool) -> Measured {
     let begun = flooding.join().expect("no panic");
     let share = 100.0 * f64::from(served) / f64::from(asked);
     Measured { text: format!("{share:.2} % of {asked}, beside {begun} SYNs"), is_met: share >= 99.0 }
+}
+
+/// Bulk in `link`, in bytes per second, before and while another host sends expedited datagrams, datagrams to port 53 and echo
+/// requests, together at twice the rate of the line.
+pub(super) fn priority(is_short: bool) -> Measured {
+    const RATE: f64 = 4e6;
+    /// Bytes of an IP packet of the flood.
+    const LEN: usize = 500;
+    let line = Line::new("4 Mbit/s");
+    line.edit("near", "[split]\ncapture = [\"lan\"]", "[link]\naddresses = [\"10.8.0.1/24\"]");
+    line.edit("far", "[split]", "[link]\naddresses = [\"10.8.0.2/24\"]");
+    inside(&line.client, "ip addr add 10.1.0.3/24 dev eth");
+    let _both = [line.start("near", 1024), line.start("far", 1024)];
+    line.wait_until_up(&["near", "far"], true);
+    inside(&line.near, "ip route replace 10.2.0.0/24 dev bentpipe0");
+    inside(&line.far, "ip route replace 10.1.0.0/24 dev bentpipe0");
+    let (sink, got) = counted(&line);
+    let mut bulk = line.connect(sink).expect("it connects");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let is_enough = is_over.clone();
+    let sender =
+        std::thread::spawn(move || while !is_enough.load(Ordering::Relaxed) && bulk.write_all(&[7; 4096]).is_ok() {});
+    let is_enough = is_over.clone();
+    let (go, waits) = std::sync::mpsc::channel();
+    let flood = line.client.spawn(move || {
+        let socket = |kind, protocol| {
+            let socket = Socket::new(Domain::IPV4, kind, protocol).expect("root");
+            socket.bind(&SocketAddr::from((Ipv4Addr::from(OTHER), 0)).into()).expect("an address of ours");
+            socket
+        };
+        let expedited = socket(Type::DGRAM, None);
+        expedited.set_tos_v4(46 << 2).expect("a field of six bits");
+        let names = socket(Type::DGRAM, None);
+        let pings = socket(Type::RAW, Some(Protocol::ICMPV4));
+        // An echo request whose checksum is right: the complement of type and code, all else being zero.
+        let mut ping = vec![0; LEN - 20];
+        ping[..4].copy_from_slice(&[8, 0, 0xf7, 0xff]);
+        let [to_expedited, to_names, to_ping] =
+            [5000, 53, 0].map(|port| SocketAddr::from((crate::pair::SERVER, port)).into());
+        waits.recv().expect("it is told when");
+        let (start, mut sent) = (Instant::now(), 0_u64);
+        while !is_enough.load(Ordering::Relaxed) {
+            let due = (start.elapsed().as_secs_f64() * 2.0 * RATE / (8 * LEN) as f64) as u64;
+            while sent < due {
+                // What the system refuses is lost, as it would be in a network.
+                let _ = match sent % 3 {
+                    0 => expedited.send_to(&ping[8..], &to_expedited),
+                    1 => names.send_to(&ping[8..], &to_names),
+                    _ => pings.send_to(&ping, &to_ping),
+                };
+                sent += 1;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sent as f64 / start.elapsed().as_secs_f64()
+    });
+    let span = if is_short { 10 } else { 30 };
+    std::thread::sleep(Duration::from_secs(3));
+    let before = rate(&got, span);
+    go.send(()).expect("it waits");
+    std::thread::sleep(Duration::from_secs(2));
+    let during = rate(&got, span);
+    is_over.store(true, Ordering::Relaxed);
+    let flooded = flood.join().expect("no panic") * (8 * LEN) as f64;
+    drop(sender.join());
+    let share = during / before;
+    let text = format!(
+        "{:.0} %: {:.2} Mbit/s before, {:.2} beside a flood of {:.1}",
+        100.0 * share,
+        8e-6 * before,
+        8e-6 * during,
+        1e-6 * flooded
+    );
+    // Two hosts with as much to send have half the line each, which is the bar. The clocks of the two measurements cut off some
+    // packets at either end: 8 of 1500 bytes are half a percent of 10 s of half the line.
+    Measured { text, is_met: share >= 0.495 && flooded > 1.9 * RATE }
 }

@@ -32,7 +32,7 @@ impl<'a> Arrival<'a> {
         let destination = SocketAddr::new(ip.addresses.destination(), ports.destination);
         let number =
             |at: usize| SeqNumber(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
-        let flags = Flags::from_bits_truncate(header[13]);
+        let flags = Flags::from_bits_truncate(header[13]).without_ecn();
         Ok(Arrival { packet, key: (source, destination), flags, seq: number(4), ack: number(8) })
     }
 

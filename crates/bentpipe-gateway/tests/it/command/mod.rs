@@ -15,10 +15,27 @@ mod uplink;
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use bentpipe_gateway::Instance;
 
 use self::pair::{Pair, Wanted, bentpipe, bytes, inside, keys, send, settings, until};
+
+/// A key in a folder that is not there yet; and none, not half of one, where the file may not grow, as on a full disk.
+#[test]
+fn keys_are_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = bentpipe(folder.path(), &["keygen", "new/folder/near.key"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert_eq!(std::fs::read(folder.path().join("new/folder/near.key")).expect("it is there").len(), 45);
+    let full = "ulimit -f 0; trap '' XFSZ; exec \"$0\" keygen full.key";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", full, env!("CARGO_BIN_EXE_bentpipe-gateway")]).current_dir(folder.path());
+    let output = shell.output().expect("a shell");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("full.key: File too large"));
+    assert!(!folder.path().join("full.key").exists());
+}
 
 /// What the kernel would be told, without telling it; a misspelt key with its line.
 #[test]

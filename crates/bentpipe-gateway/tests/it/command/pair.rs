@@ -67,10 +67,22 @@ pub(crate) struct Running(pub(crate) Child);
 impl Running {
     /// Starts it with so many descriptors at most; what it says goes into a file beside the settings.
     pub(crate) fn start(host: &Namespace, folder: &Path, name: &str, descriptors: u32) -> Running {
+        Running::start_with(host, folder, name, descriptors, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub(crate) fn start_with(
+        host: &Namespace,
+        folder: &Path,
+        name: &str,
+        descriptors: u32,
+        environment: &[(&str, &str)],
+    ) -> Running {
         let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
         let line = format!("ulimit -n {descriptors} && exec \"$0\" run {name}.toml");
         let child = Command::new("ip")
             .args(["netns", "exec", host.name(), "sh", "-c", &line, env!("CARGO_BIN_EXE_bentpipe-gateway")])
+            .envs(environment.iter().copied())
             .current_dir(folder)
             .stderr(Stdio::from(said))
             .spawn();

@@ -8,7 +8,8 @@ use bentpipe_engine::tcp::variant::{
     SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Daass, Handshake, MAX_SACK_BLOCKS, RtoFloor, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+    Daass, EcnUse, Handshake, MAX_SACK_BLOCKS, RtoFloor, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant,
+    WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 

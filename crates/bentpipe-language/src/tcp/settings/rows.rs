@@ -19,7 +19,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00); needs `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00). \"bbr3\": BBRv3 (draft-ietf-ccwg-bbr-05). \"vegas\": Brakmo and Peterson 1995. \"westwood\": Westwood+, Grieco and Mascolo 2004. \"hybla\": Caini and Firrincieli 2004. BBR and Westwood+ need `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
@@ -302,6 +302,28 @@ pub const SETTINGS: &[Setting] = &[
     row!("dsack", "Report duplicate segments (D-SACK, RFC 2883).", flag dsack),
     row!("window_clamp", "Maximum send window in segments.", optional SEGMENTS, window_clamp),
     row!("initial_ssthresh", "Initial slow start threshold in segments. Off: unlimited.", optional SEGMENTS, initial_ssthresh),
+    Setting {
+        key: "ecn",
+        doc: "Explicit congestion notification (RFC 3168). True: ask for it and accept it. \"accept\": only if the peer asks (Linux). Both ends need it.",
+        words: &["accept"],
+        kind: Kind::Flag,
+        get: |c| {
+            Some(match c.ecn {
+                EcnUse::Off => Cell::Flag(false),
+                EcnUse::Accept => Cell::Word("accept"),
+                EcnUse::On => Cell::Flag(true),
+            })
+        },
+        set: |c, cell| {
+            c.ecn = match cell {
+                Cell::Word(_) => EcnUse::Accept,
+                cell if cell.flag() => EcnUse::On,
+                _ => EcnUse::Off,
+            };
+            true
+        },
+    },
+    row!("abe", "With `ecn`: reduce the window less at a mark than at a loss, to 0.8 (Reno) or 0.85 (CUBIC) of it (RFC 8511).", flag abe),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),

@@ -2,6 +2,7 @@
 
 use bentpipe_engine::atm::aal5::{self, Reassembler};
 use bentpipe_engine::atm::cell::{Header, PayloadType};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult};
@@ -52,7 +53,7 @@ impl Probe for Windows {
 }
 
 impl Observer for Windows {
-    fn packet(&mut self, _: Time, _: usize, _: Passage, _: &Packet) {}
+    fn packet(&mut self, _: Time, _: LinkId, _: Passage, _: &Packet) {}
 }
 
 fn watch(lab: &Lab<'_>, scenario: &Scenario) -> Result<(Windows, RunResult), ReproduceError> {

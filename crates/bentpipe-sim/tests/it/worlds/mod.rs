@@ -97,7 +97,7 @@ pub(crate) fn moving() -> impl Strategy<Value = String> {
     (line, rest(jitter.boxed()), rest(packets.boxed())).prop_map(|(line, jitter, packets)| line + &jitter + &packets)
 }
 
-const VARIANTS: [&str; 16] = [
+const VARIANTS: [&str; 20] = [
     "tahoe",
     "reno",
     "newreno",
@@ -114,6 +114,10 @@ const VARIANTS: [&str; 16] = [
     "linux-reno",
     "linux-cubic",
     "bbr",
+    "bbr3",
+    "vegas",
+    "westwood",
+    "hybla",
 ];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {

@@ -230,6 +230,11 @@ pub(crate) const QUEUE: &[Field] = &[
         "RED: above `max_threshold`, raise the drop probability gradually to 1 at twice `max_threshold`, instead of at once. Default: true.",
     ),
     field("wait", Shape::Flag, "RED: leave at least 1/p packets between two drops. Default: true."),
+    field(
+        "marking",
+        Shape::Flag,
+        "RED, CoDel, FQ-CoDel: mark packets that understand ECN (RFC 3168) instead of dropping them early. Packets are still dropped if there is no room. Default: false.",
+    ),
     field("mean_packet", Shape::SIZE, "RED: packet size used to convert idle time into packets. Default: 500 B."),
 ];
 

@@ -1,7 +1,10 @@
 //! Gateways, as values.
 
 use bentpipe_engine::gateway::Satellite;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Bytes;
+
+use super::NodeId;
 
 /// The gateways of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,9 +28,9 @@ pub struct PairSpec {
     /// What goes through the tunnel.
     pub carries: Carries,
     /// The nodes of the near and the far box. The near one opens the tunnel.
-    pub nodes: [usize; 2],
-    /// The links from the near to the far box and back; indices into [`Scenario::links`](super::Scenario::links).
-    pub over: [usize; 2],
+    pub nodes: [NodeId; 2],
+    /// The links from the near to the far box and back.
+    pub over: [LinkId; 2],
     /// What the near and the far box are told of the link.
     pub satellite: [Satellite; 2],
 }
@@ -79,8 +82,8 @@ pub struct Through {
     pub pair: usize,
     /// The box at which the leg before ends: 0 is the near one, 1 the far one.
     pub side: usize,
-    /// Index of the other box's node, where the next leg starts.
-    pub starts_at: usize,
+    /// The other box's node, where the next leg starts.
+    pub starts_at: NodeId,
     /// The links between the boxes, in the direction of the flow and back.
-    pub over: [usize; 2],
+    pub over: [LinkId; 2],
 }

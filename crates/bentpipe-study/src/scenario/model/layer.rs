@@ -1,6 +1,7 @@
 //! Link layers, as values.
 
 use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
     ChannelConfig, Codel, Copies, Fec, Order, Overhead, Release, Repairs, Shortcuts, SlacpConfig,
@@ -14,8 +15,8 @@ use super::LinkSpec;
 pub struct LayerSpec {
     /// Its name.
     pub name: String,
-    /// The forward and the backward link; indices into [`Scenario::links`](super::Scenario::links).
-    pub over: [usize; 2],
+    /// The forward and the backward link.
+    pub over: [LinkId; 2],
     /// The channels, by number.
     pub channels: Vec<ChannelSpec>,
     /// Max delay of the report on an arrival.
@@ -57,7 +58,7 @@ impl LayerSpec {
 
     /// The layer over these two links with the default channels: `urgent` for expedited forwarding, `acks` for bare
     /// acknowledgements, `bulk` for the rest.
-    pub fn new(name: &str, over: [usize; 2]) -> LayerSpec {
+    pub fn new(name: &str, over: [LinkId; 2]) -> LayerSpec {
         LayerSpec {
             name: name.to_owned(),
             over,
@@ -73,8 +74,8 @@ impl LayerSpec {
 
     /// The settings of the end that sends on `over[side]`.
     pub fn end(&self, links: &[LinkSpec], side: usize) -> SlacpConfig {
-        let (link, heard) = (&links[self.over[side]].config, &links[self.over[1 - side]].config);
-        let rtt = self.over.iter().fold(Duration::ZERO, |sum, &over| sum + links[over].config.delay);
+        let (link, heard) = (&links[self.over[side].index()].config, &links[self.over[1 - side].index()].config);
+        let rtt = self.over.iter().fold(Duration::ZERO, |sum, &over| sum + links[over.index()].config.delay);
         let channel = |spec: &ChannelSpec| {
             let mut config = spec.config;
             config.limit = spec.limit.unwrap_or(link.queue.limit);

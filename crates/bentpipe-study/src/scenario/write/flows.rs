@@ -1,5 +1,6 @@
 //! `[[flows]]`.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_language::quantity::{SIZE, format_rate};
 use toml::{Table, Value};
 
@@ -24,8 +25,8 @@ pub(super) fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
             FlowKind::Udp(_) => "udp",
         }),
     );
-    put("from", text(&scenario.nodes[spec.from]));
-    put("to", text(&scenario.nodes[spec.to]));
+    put("from", text(&scenario[spec.from]));
+    put("to", text(&scenario[spec.to]));
     put("start", duration(spec.spread.map_or(spec.start, |spread| spread.earliest)));
     if let Some(spread) = spec.spread {
         put("spread", duration(spread.width));
@@ -73,7 +74,7 @@ pub(super) fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
                 put(
                     "spoof",
                     table([
-                        ("at", text(&scenario.nodes[at])),
+                        ("at", text(&scenario[at])),
                         ("buffer", text(format!("{buffer} packets"))),
                         ("sharing", text(sharing)),
                         ("reopens", Value::Boolean(reopens)),
@@ -122,7 +123,7 @@ fn pattern(pattern: &UdpPattern) -> Value {
 
 fn split(leg: &Split, flow: &FlowSpec, number: usize, scenario: &Scenario) -> Value {
     let mut split = Table::new();
-    split.insert("at".into(), text(&scenario.nodes[leg.at]));
+    split.insert("at".into(), text(&scenario[leg.at]));
     for (key, route) in [("route", &leg.route), ("return_route", &leg.return_route)] {
         if let Some(route) = route {
             split.insert(key.into(), links(route, scenario));
@@ -139,6 +140,6 @@ fn split(leg: &Split, flow: &FlowSpec, number: usize, scenario: &Scenario) -> Va
     Value::Table(split)
 }
 
-fn links(route: &[usize], scenario: &Scenario) -> Value {
-    Value::Array(route.iter().map(|link| text(&scenario.links[*link].name)).collect())
+fn links(route: &[LinkId], scenario: &Scenario) -> Value {
+    Value::Array(route.iter().map(|&link| text(&scenario[link].name)).collect())
 }

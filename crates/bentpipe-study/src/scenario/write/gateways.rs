@@ -14,9 +14,9 @@ pub(super) fn pair(spec: &PairSpec, scenario: &Scenario) -> Value {
     };
     put("name", text(&spec.name));
     put("shape", text(spec.carries.shape()));
-    put("near", text(&scenario.nodes[spec.nodes[0]]));
-    put("far", text(&scenario.nodes[spec.nodes[1]]));
-    put("over", Value::Array(spec.over.iter().map(|&link| text(&scenario.links[link].name)).collect()));
+    put("near", text(&scenario[spec.nodes[0]]));
+    put("far", text(&scenario[spec.nodes[1]]));
+    put("over", Value::Array(spec.over.iter().map(|&link| text(&scenario[link].name)).collect()));
     put("rate", Value::Array([near.rate, far.rate].map(|rate| text(format_rate(rate))).into()));
     put("round_trip", duration(near.round_trip));
     put("reordering", integer(near.reordering));

@@ -18,7 +18,7 @@ pub(super) fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {
     };
     table([
         ("name", text(&spec.name)),
-        ("over", Value::Array(spec.over.iter().map(|&link| text(&scenario.links[link].name)).collect())),
+        ("over", Value::Array(spec.over.iter().map(|&link| text(&scenario[link].name)).collect())),
         ("report_interval", duration(spec.report_interval)),
         ("reordering", integer(spec.reordering)),
         ("release", release),

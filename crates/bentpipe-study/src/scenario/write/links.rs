@@ -1,7 +1,8 @@
 //! `[[links]]`.
 
 use bentpipe_engine::link::{
-    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueLimit, Reorder, Sharing, Ties,
+    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit, Reorder,
+    Sharing, Ties,
 };
 use bentpipe_engine::units::{Duration, Probability};
 use bentpipe_language::quantity::{CELLS, RATE, SIZE, format_probability, format_rate};
@@ -41,8 +42,8 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     };
     let rates = moves.as_ref().and_then(|moves| moves.rate.as_ref());
     put("name", text(&spec.name));
-    put("from", text(&scenario.nodes[spec.from]));
-    put("to", text(&scenario.nodes[spec.to]));
+    put("from", text(&scenario[spec.from]));
+    put("to", text(&scenario[spec.to]));
     match (rate_trace, tdma) {
         (Some(trace), _) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
         (None, Some(schedule)) => {
@@ -57,7 +58,7 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     }
     put("delay", duration(*delay));
     match cells {
-        None => put("queue", self::queue(limit(&queue.limit), &queue.discipline)),
+        None => put("queue", self::queue(limit(&queue.limit), queue)),
         Some(cells) => {
             put("framing", text("aal5"));
             put("atm", atm(cells));
@@ -134,8 +135,9 @@ fn atm(cells: &CellConfig) -> Value {
     Value::Table(atm)
 }
 
-fn queue(limit: Value, discipline: &Discipline) -> Value {
-    match discipline {
+fn queue(limit: Value, config: &QueueConfig) -> Value {
+    let discipline = &config.discipline;
+    let mut queue = match discipline {
         Discipline::DropTail => table([("limit", limit), ("discipline", text("drop-tail"))]),
         Discipline::Codel(codel) | Discipline::FqCodel(codel) => table([
             ("limit", limit),
@@ -154,7 +156,13 @@ fn queue(limit: Value, discipline: &Discipline) -> Value {
             ("wait", Value::Boolean(red.wait)),
             ("mean_packet", text(SIZE.format(red.mean_packet.get()))),
         ]),
+    };
+    if config.marking
+        && let Value::Table(queue) = &mut queue
+    {
+        queue.insert("marking".into(), Value::Boolean(true));
     }
+    queue
 }
 
 fn bursts(channel: &ChannelConfig, bad: &LossConfig, extra_delay: Duration) -> Value {

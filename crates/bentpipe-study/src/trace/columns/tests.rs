@@ -5,6 +5,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
 use super::*;
+use crate::table::ROW_GROUP;
 
 fn events() -> Vec<Event> {
     let mut segment = Segment { seq: 1, ack: 2925, window: 73_728, len: 1460, ..Segment::new(Flags::ACK | Flags::PSH) };

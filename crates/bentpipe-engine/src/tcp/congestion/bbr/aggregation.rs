@@ -9,7 +9,7 @@ const ROUNDS: u32 = 5;
 
 /// The estimate. Bytes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aggregation {
+pub(in crate::tcp::congestion) struct Aggregation {
     /// Since when ACKs have been ahead of the rate, and by what was acknowledged since.
     since: Time,
     acked: f64,
@@ -20,7 +20,7 @@ pub(super) struct Aggregation {
 
 impl Aggregation {
     /// Takes an ACK. `rate` is in bytes per second, `window` in bytes.
-    pub(super) fn update(&mut self, seen: &Delivered, rate: f64, window: f64, round_starts: bool) {
+    pub(in crate::tcp::congestion) fn update(&mut self, seen: &Delivered, rate: f64, window: f64, round_starts: bool) {
         if seen.newly == 0 || seen.sample.is_none() {
             return;
         }
@@ -39,7 +39,7 @@ impl Aggregation {
     }
 
     /// The greatest excess of the last five to ten round trips.
-    pub(super) fn extra(&self) -> f64 {
+    pub(in crate::tcp::congestion) fn extra(&self) -> f64 {
         self.extra[0].max(self.extra[1])
     }
 }

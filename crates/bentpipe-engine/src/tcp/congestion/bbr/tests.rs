@@ -28,12 +28,19 @@ impl Pipe {
         self.now += rtt;
         let prior_delivered = self.delivered;
         self.delivered += newly;
-        let sample = RateSample { prior_delivered, delivered: newly, interval: rtt, is_app_limited: false };
+        let sample = RateSample {
+            prior_delivered,
+            delivered: newly,
+            interval: rtt,
+            is_app_limited: false,
+            ..RateSample::default()
+        };
         let seen = Delivered {
             now: self.now,
             rtt: Some(rtt),
             srtt: Some(rtt),
             sample: Some(sample),
+            worst: None,
             newly,
             delivered: self.delivered,
             lost,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A maximum of values with the numbers of their rounds.
 #[derive(Clone, Debug)]
-pub(super) struct MaxFilter {
+pub(in crate::tcp::congestion) struct MaxFilter {
     span: u64,
     /// Values that fall with the time: each is the greatest since its round.
     values: VecDeque<(u64, f64)>,
@@ -12,12 +12,12 @@ pub(super) struct MaxFilter {
 
 impl MaxFilter {
     /// Covers `span` rounds before the current one.
-    pub(super) fn new(span: u64) -> Self {
+    pub(in crate::tcp::congestion) fn new(span: u64) -> Self {
         MaxFilter { span, values: VecDeque::new() }
     }
 
     /// Takes a value of this round.
-    pub(super) fn update(&mut self, round: u64, value: f64) {
+    pub(in crate::tcp::congestion) fn update(&mut self, round: u64, value: f64) {
         while self.values.back().is_some_and(|&(_, last)| last <= value) {
             self.values.pop_back();
         }
@@ -30,7 +30,7 @@ impl MaxFilter {
     }
 
     /// The greatest value, 0 before the first.
-    pub(super) fn max(&self) -> f64 {
+    pub(in crate::tcp::congestion) fn max(&self) -> f64 {
         self.values.front().map_or(0.0, |&(_, value)| value)
     }
 }

@@ -1,0 +1,48 @@
+//! `bentpipe sweep`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const MORE: &str = "\
+Examples:
+  bentpipe sweep loss.toml                 all runs that are not done yet, then a table
+  bentpipe sweep loss.toml --status        how far it is; while it runs, too
+  bentpipe sweep loss.toml --json > loss.json
+
+A sweep file, loss.toml:
+  scenario = \"geo\"
+  variants = [\"sack\", \"newreno\"]
+  repetitions = 100
+  [set]
+  \"flows.download.bytes\" = \"1 MB\"
+  [[axes]]
+  key = \"links.sat.loss\"
+  values = [\"0 %\", \"0.1 %\", \"1 %\"]
+  [stop]
+  tolerance = \"2 %\"
+
+`bentpipe reference sweep` describes all keys. Each run is kept in the folder loss.sweep as it
+ends: Ctrl-C, `kill -9` and a full disk lose none, and the same command goes on. At the end
+table.parquet there has a line for each flow of each run. Repetition n has the same seed for all
+candidates, so they meet the same fades.";
+
+#[derive(Debug, Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Sweep {
+    /// The sweep file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Folder of the results [default: the file's `output`, or its name with .sweep]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Runs in parallel; 0: one per core. Results do not depend on it
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Run nothing; show what is done
+    #[arg(long, help_heading = "Output")]
+    pub(crate) status: bool,
+    /// Print JSON instead of a table
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}

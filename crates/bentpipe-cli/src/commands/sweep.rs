@@ -1,0 +1,270 @@
+//! `bentpipe sweep`: a scenario over many values of its keys, every run kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bentpipe_sim::record::Measure;
+use bentpipe_study::scenario::Scenario;
+use bentpipe_sweep::{
+    CandidateSummary, Holdings, Median, Plan, Progress, Spec, Store, Summary, sweep as work, write_table,
+};
+use serde::Serialize;
+
+use crate::args::Sweep;
+use crate::failure::{End, Failure};
+use crate::output::{self, Remake};
+use crate::{interrupt, progress, shipped};
+
+/// The table of all runs, in the folder of the results.
+const TABLE: &str = "table.parquet";
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    engine: &'static str,
+    seed: u64,
+    folder: String,
+    #[serde(flatten)]
+    state: &'a State,
+    #[serde(flatten)]
+    summary: Option<&'a Summary>,
+}
+
+/// How far a sweep is.
+#[derive(Serialize)]
+struct State {
+    /// True if all runs are done.
+    finished: bool,
+    /// True if Ctrl-C or SIGTERM ended this call.
+    interrupted: bool,
+    /// Runs that are done.
+    runs: u64,
+    /// Runs that are wanted at most.
+    runs_at_most: u64,
+    /// Points that have all their runs.
+    points_done: usize,
+    /// Points.
+    points: usize,
+    /// Runs in the folder, whether this sweep wants them or not.
+    kept_runs: usize,
+    /// Runs of other engines in the folder, which count as not done.
+    of_other_engines: usize,
+    /// Parquet files of them.
+    parts: usize,
+    /// Of these runs, those in the journal.
+    in_journal: usize,
+    /// Bytes at the end of the journal that were cut off or will be.
+    torn_bytes: u64,
+}
+
+impl State {
+    fn new(progress: Progress, holdings: Holdings, finished: bool) -> Self {
+        State {
+            finished,
+            interrupted: interrupt::asked(),
+            runs: progress.done,
+            runs_at_most: progress.at_most,
+            points_done: progress.points_done,
+            points: progress.points,
+            kept_runs: holdings.runs,
+            of_other_engines: holdings.of_other_engines,
+            parts: holdings.parts,
+            in_journal: holdings.in_journal,
+            torn_bytes: holdings.torn_bytes,
+        }
+    }
+}
+
+pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
+    let spec = Spec::load(&args.file, &shipped::text).map_err(Failure::Scenario)?;
+    let folder = folder(args, &spec);
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;
+    let remake = Remake::new(spec.seed);
+    let measure = measure(&spec)?;
+    let mut plan = Plan::new(spec);
+    if args.status {
+        return status(args, &mut plan, &folder, &remake);
+    }
+    interrupt::heed();
+    let mut store = Store::open(&folder).map_err(Failure::broken)?;
+    let found = store.holdings();
+    if found.torn_bytes > 0 {
+        eprintln!(
+            "{}: cut off {} B at the end of the journal, a run that was being written",
+            folder.display(),
+            found.torn_bytes
+        );
+    }
+    let bar = progress::steps(0);
+    let show = |now: Progress, left: Option<Duration>| {
+        bar.set_length(now.at_most);
+        bar.set_position(now.done);
+        bar.set_message(left.map_or("runs".to_owned(), |left| format!("runs, at most {} left", short(left))));
+    };
+    let done = work(&mut plan, &mut store, args.threads, &interrupt::asked, &show);
+    bar.finish_and_clear();
+    let finished = done.map_err(|error| {
+        Failure::broken(format!(
+            "{error}\n{} runs are kept in {}; the same command goes on",
+            store.holdings().runs,
+            folder.display()
+        ))
+    })?;
+    if finished {
+        store.compact().map_err(Failure::broken)?;
+        write_table(&folder.join(TABLE), &plan, &store, &text).map_err(Failure::broken)?;
+    }
+    let state = State::new(plan.progress(), store.holdings(), finished);
+    let summary = Summary::new(&plan, &store, measure);
+    if args.json {
+        let (seed, folder) = (plan.spec().seed, folder.display().to_string());
+        let json = Json {
+            remake: &remake,
+            engine: bentpipe_sweep::ENGINE,
+            seed,
+            folder,
+            state: &state,
+            summary: Some(&summary),
+        };
+        output::print_json(&json)?;
+    } else {
+        output::print(&report(&plan, &summary, &folder, &state, &remake))?;
+    }
+    if finished {
+        return Ok(End::Done);
+    }
+    eprintln!("interrupted: {} of at most {} runs are done; the same command goes on", state.runs, state.runs_at_most);
+    Ok(End::Interrupted)
+}
+
+/// The folder of the results.
+fn folder(args: &Sweep, spec: &Spec) -> PathBuf {
+    let beside = args.file.parent().unwrap_or(Path::new(""));
+    args.out.clone().unwrap_or_else(|| match &spec.output {
+        Some(output) => beside.join(output),
+        None => beside.join(format!("{}.sweep", spec.name)),
+    })
+}
+
+fn measure(spec: &Spec) -> Result<Measure, Failure> {
+    let scenario = Scenario::parse(&spec.scenario, &spec.scenario_name, &[]).map_err(Failure::Scenario)?;
+    Ok(Measure::of(&scenario))
+}
+
+/// What is done, without running anything.
+fn status(args: &Sweep, plan: &mut Plan, folder: &Path, remake: &Remake) -> Result<End, Failure> {
+    let store = Store::read(folder).map_err(Failure::broken)?;
+    // All points are planned, and no run is done.
+    while !plan.is_waiting() && !plan.is_finished() {
+        plan.next(|key| store.get(key).map(|row| row.value)).map_err(Failure::broken)?;
+    }
+    let state = State::new(plan.progress(), store.holdings(), plan.is_finished());
+    if args.json {
+        let (seed, folder) = (plan.spec().seed, folder.display().to_string());
+        let json = Json { remake, engine: bentpipe_sweep::ENGINE, seed, folder, state: &state, summary: None };
+        output::print_json(&json)?;
+    } else {
+        output::print(&format!("{}\n", words(&state, folder)))?;
+    }
+    Ok(End::Done)
+}
+
+fn words(state: &State, folder: &Path) -> String {
+    let bound = if state.finished { "" } else { "at most " };
+    let mut text = format!(
+        "{} of {bound}{} runs and {} of {} points are done\n{}: {} runs in {} parts and a journal of {}",
+        state.runs,
+        state.runs_at_most,
+        state.points_done,
+        state.points,
+        folder.display(),
+        state.kept_runs,
+        state.parts,
+        state.in_journal,
+    );
+    if state.of_other_engines > 0 {
+        text.push_str(&format!("; {} more are of other versions of bentpipe and do not count", state.of_other_engines));
+    }
+    text
+}
+
+fn report(plan: &Plan, summary: &Summary, folder: &Path, state: &State, remake: &Remake) -> String {
+    let (what, scale) = match summary.measure {
+        Measure::SlowestTimeS => ("time of the slowest transfer (s)", 1.0),
+        Measure::GoodputBitS => ("goodput of all flows (Mbit/s)", 1e-6),
+    };
+    let axes: Vec<&str> = plan.spec().axes.iter().map(|axis| axis.key.as_str()).collect();
+    let has_others = plan.spec().candidates.len() > 1;
+    let less = format!("less {}", summary.baseline);
+    let mut header = axes.clone();
+    header.extend(["candidate", "runs", "median", "95 % CI", "x limit"]);
+    if has_others {
+        header.extend([less.as_str(), "95 % CI"]);
+    }
+    let rows = summary.points.iter().flat_map(|point| {
+        point.candidates.iter().map(|candidate| {
+            let mut cells: Vec<String> = point.axes.iter().map(|(_, value)| value.clone()).collect();
+            cells.extend([candidate.name.clone(), runs(candidate)]);
+            cells.extend(median(candidate.value, scale));
+            cells.push(output::number(candidate.x_limit, 2));
+            if has_others {
+                cells.extend(median(candidate.difference, scale));
+            }
+            cells
+        })
+    });
+    let table = output::table(&header, axes.len() + 1, rows);
+    let mut notes =
+        vec!["In each repetition all candidates meet the same fades. Intervals are of order statistics.".to_owned()];
+    let all = || summary.points.iter().flat_map(|point| &point.candidates);
+    if all().count() > 0 && all().all(|candidate| candidate.constant) {
+        notes.push(
+            "All repetitions of a candidate are equal: nothing here is random, `repetitions = 1` is enough.".to_owned(),
+        );
+    }
+    let unfinished: usize = all().map(|candidate| candidate.unfinished).sum();
+    if unfinished > 0 {
+        notes.push(format!("{unfinished} runs had a transfer that did not finish; they are in no median."));
+    }
+    let table_file =
+        if state.finished { format!("all runs: {}\n", folder.join(TABLE).display()) } else { String::new() };
+    format!(
+        "{}: {what}\n\n{table}\n\n{}\n{}\n{table_file}{}\n",
+        plan.spec().name,
+        notes.join("\n"),
+        words(state, folder),
+        remake.line()
+    )
+}
+
+fn runs(candidate: &CandidateSummary) -> String {
+    match candidate.unfinished {
+        0 => candidate.finished.to_string(),
+        unfinished => format!("{} ({unfinished} unfinished)", candidate.finished),
+    }
+}
+
+/// A median and its interval.
+fn median(value: Option<Median>, scale: f64) -> [String; 2] {
+    let show = |value: Option<f64>| {
+        let text = output::number(value.map(|value| value * scale), 3);
+        if text == "-0.000" { "0.000".to_owned() } else { text }
+    };
+    let interval = value.filter(|value| value.low.is_some() || value.high.is_some());
+    [
+        show(value.map(|value| value.median)),
+        interval.map_or("–".to_owned(), |value| format!("{} .. {}", show(value.low), show(value.high))),
+    ]
+}
+
+/// A time in the unit that fits.
+fn short(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

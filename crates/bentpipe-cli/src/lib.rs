@@ -1,0 +1,79 @@
+//! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing.
+//!
+//! It is a library so that the Python package can bring the command, too: [`main_with`]. [`library`] is what the package shares with it:
+//! the same scenarios, checks and messages.
+//!
+//! Reading order: [`args`] the arguments; [`commands`] one file each; [`source`] and [`shipped`] load scenarios;
+//! [`output`] prints results with how to reproduce them; [`fail_if`] judges them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod fail_if;
+mod failure;
+mod interrupt;
+pub mod library;
+mod output;
+mod progress;
+mod shipped;
+mod source;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use args::{Arguments, Command, Link};
+use failure::{End, Failure};
+
+/// Runs the command with these arguments, of which the first is the program's name, and returns its exit code. It handles the
+/// process's signals and prints to its standard output: call it once, from the process's only thread.
+pub fn main_with(arguments: Vec<OsString>) -> u8 {
+    output::remember(&arguments);
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(asked) => {
+            // Nobody is left to tell that the output is closed.
+            let _ = asked.print();
+            return u8::try_from(asked.exit_code()).unwrap_or(2);
+        }
+    };
+    match dispatch(arguments.command) {
+        Ok(end) => end.code(),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(command: Command) -> Result<End, Failure> {
+    // Commands in real time handle signals themselves, before there is a second thread.
+    let command = match command {
+        Command::Emulate(emulate) => return commands::emulate::emulate(&emulate),
+        Command::Shell(shell) => return commands::shell::shell(&shell),
+        Command::Gateway(gateway) => return commands::gateway::gateway(&gateway),
+        other => other,
+    };
+    interrupt::install()?;
+    match command {
+        Command::Emulate(_) | Command::Shell(_) | Command::Gateway(_) => unreachable!("they have returned"),
+        Command::Demo(demo) => commands::demo::demo(&demo),
+        Command::Run(run) => commands::run::run(&run),
+        Command::Report(report) => commands::report::report(&report),
+        Command::Compare(compare) => commands::compare::compare(&compare),
+        Command::Sweep(sweep) => commands::sweep::sweep(&sweep),
+        Command::Recommend(recommend) => commands::recommend::run(&recommend),
+        Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
+        Command::Link(Link::Set(set)) => commands::control::set(&set),
+        Command::Verify(verify) => commands::verify::verify(&verify),
+        Command::VerifyHosts(hosts) => commands::verify_hosts::verify_hosts(&hosts),
+        Command::Explain(explain) => commands::explain::explain(&explain),
+        Command::Model(model) => commands::model::model(&model),
+        Command::Script(script) => commands::script::script(&script),
+        Command::Lab(lab) => commands::lab::lab(&lab),
+        Command::Doctor => commands::doctor::doctor(),
+        Command::Scenarios => commands::lists::scenarios(),
+        Command::Variants(variants) => commands::lists::variants(&variants),
+        Command::Schema(schema) => commands::lists::schema(&schema),
+        Command::Reference(reference) => commands::reference::reference(&reference),
+        Command::Completions(completions) => commands::manual::completions(&completions),
+        Command::Man(man) => commands::manual::man(&man),
+    }
+}

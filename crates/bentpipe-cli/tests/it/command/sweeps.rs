@@ -1,0 +1,249 @@
+//! `bentpipe sweep`: whatever happens on the way, the table at the end is that of an undisturbed sweep.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{bentpipe, folder, json, ok, refused, run};
+
+/// 3 points, 2 candidates, 30 repetitions: 180 runs of some milliseconds.
+const SWEEP: &str = r#"
+scenario = "small.toml"
+variants = ["sack", "newreno"]
+repetitions = 30
+[[axes]]
+key = "links.sat.forward.loss"
+values = ["0 %", "1 %", "2 %"]
+"#;
+
+const RUNS: u64 = 180;
+
+fn with_sweep(text: &str) -> tempfile::TempDir {
+    let folder = folder();
+    std::fs::write(folder.path().join("s.toml"), text).expect("writable");
+    folder
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn table(folder: &Path) -> PathBuf {
+    folder.join("s.sweep/table.parquet")
+}
+
+/// The table of a sweep that nothing disturbed.
+fn undisturbed(text: &str) -> Vec<u8> {
+    let folder = with_sweep(text);
+    ok(folder.path(), &["sweep", "s.toml"]);
+    std::fs::read(table(folder.path())).expect("readable")
+}
+
+fn kept(folder: &Path) -> u64 {
+    let state = json(&ok(folder, &["sweep", "s.toml", "--status", "--json"]));
+    state["runs"].as_u64().expect("a number")
+}
+
+/// Bytes of the journal.
+fn journal(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder.join("s.sweep")).into_iter().flatten().flatten();
+    let logs = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".log"));
+    logs.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()
+}
+
+/// Starts a sweep and waits until `runs` more runs are kept, or it has ended.
+fn start_and_wait(folder: &Path, arguments: &[&str], runs: u64) -> Child {
+    let (before, started) = (journal(folder), Instant::now());
+    let mut child = start(folder, arguments);
+    // A run has more than 100 and less than 300 bytes, the journal's beginning less than 100.
+    while journal(folder) < before + 100 + 300 * runs && child.try_wait().expect("ours").is_none() {
+        assert!(started.elapsed() < Duration::from_secs(60), "no runs");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+#[test]
+fn threads_and_a_second_call_change_nothing() {
+    let folder = with_sweep(SWEEP);
+    let text = ok(folder.path(), &["sweep", "s.toml", "--threads", "1"]);
+    assert!(text.contains("less sack") && text.contains("180 of 180 runs and 3 of 3 points are done"), "{text}");
+    let alone = std::fs::read(table(folder.path())).expect("readable");
+    // Again: nothing to run, the same table.
+    let again = json(&ok(folder.path(), &["sweep", "s.toml", "--json"]));
+    assert_eq!((&again["finished"], &again["runs"], &again["kept_runs"]), (&true.into(), &RUNS.into(), &RUNS.into()));
+    assert!(std::fs::read(table(folder.path())).expect("readable") == alone);
+    assert!(undisturbed(SWEEP) == alone, "one thread and all");
+    // Without losses nothing is random, so the interval has no length; with losses it has.
+    let length = |point: usize| {
+        let difference = &again["points"][point]["candidates"][1]["difference"];
+        difference["high"].as_f64().expect("a number") - difference["low"].as_f64().expect("a number")
+    };
+    assert!(length(0) == 0.0 && length(2) > 0.0, "{again}");
+}
+
+#[test]
+fn the_numbers_are_those_of_compare() {
+    let folder = with_sweep(&SWEEP.replace("\"0 %\", \"1 %\", ", ""));
+    let sweep = json(&ok(folder.path(), &["sweep", "s.toml", "--json"]));
+    let compare = ["compare", "small.toml", "--variants", "sack,newreno", "--reps", "30", "--json"];
+    let compare = json(&ok(folder.path(), &compare));
+    for n in 0..2 {
+        let (ours, theirs) = (&sweep["points"][0]["candidates"][n], &compare["variants"][n]);
+        assert_eq!((&ours["value"]["median"], &ours["x_limit"]), (&theirs["median"], &theirs["x_limit"]));
+        assert_eq!(ours["finished"], 30);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn kill_9_loses_and_repeats_no_run() {
+    let folder = with_sweep(SWEEP);
+    let mut before = 0;
+    for _ in 0..12 {
+        let mut child = start_and_wait(folder.path(), &["sweep", "s.toml", "--threads", "2"], 5);
+        child.kill().expect("SIGKILL");
+        child.wait().expect("it ends");
+        let now = kept(folder.path());
+        if now == RUNS {
+            break;
+        }
+        assert!(now >= before + 5, "{now} runs, {before} before");
+        before = now;
+    }
+    assert!(before >= 15, "{before} runs were kept over the kills");
+    ok(folder.path(), &["sweep", "s.toml"]);
+    assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
+    // Each run is in the parts once: none was repeated.
+    let state = json(&ok(folder.path(), &["sweep", "s.toml", "--status", "--json"]));
+    assert_eq!((&state["kept_runs"], &state["in_journal"]), (&RUNS.into(), &0.into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_within_a_second_and_keeps_the_work() {
+    let text = SWEEP.replace("repetitions = 30", "repetitions = 30000");
+    for signal in ["-INT", "-TERM"] {
+        let folder = with_sweep(&text);
+        let child = start_and_wait(folder.path(), &["sweep", "s.toml"], 20);
+        let pressed = Instant::now();
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
+        let output = child.wait_with_output().expect("it ends");
+        // A second, and as much again for a machine that does other things.
+        assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{error}");
+        assert!(error.contains("interrupted") && error.contains("the same command goes on"), "{error}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("newreno"), "the table so far");
+        assert!(kept(folder.path()) >= 20 && !table(folder.path()).exists());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_loses_and_repeats_no_run() {
+    let folder = with_sweep(SWEEP);
+    // A limit on the size of files makes a write stop in the middle and then fail, as a full disk does.
+    let limited = |blocks: u32| -> Output {
+        let command = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" sweep s.toml --threads 2");
+        let shell = Command::new("sh")
+            .args(["-c", &command, env!("CARGO_BIN_EXE_bentpipe")])
+            .current_dir(folder.path())
+            .output();
+        shell.expect("a shell")
+    };
+    let mut before = 0;
+    // Blocks are of 512 B in dash and 1024 B in bash: both times less than the 180 runs need.
+    for blocks in [4, 8, 12, 16] {
+        let output = limited(blocks);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{blocks}: {error}");
+        assert!(error.contains("s.sweep/journal-000001.log: File too large"), "{error}");
+        assert!(error.contains("the same command goes on"), "{error}");
+        let now = kept(folder.path());
+        assert!(now > before, "{blocks} blocks: {now} runs, {before} before");
+        before = now;
+    }
+    assert!(before < RUNS);
+    ok(folder.path(), &["sweep", "s.toml"]);
+    assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
+}
+
+/// A disk that is really full: a small tmpfs in a mount namespace, which only root may make.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_disk_loses_and_repeats_no_run() {
+    let folder = with_sweep(SWEEP);
+    let inner = folder.path().join("s.sweep");
+    std::fs::create_dir(&inner).expect("writable");
+    let script = "mount -t tmpfs -o size=16k sweep s.sweep || exit 77
+        \"$0\" sweep s.toml --threads 2; first=$?
+        cp s.sweep/journal-* kept.log
+        mount -o remount,size=10m s.sweep && \"$0\" sweep s.toml && cp s.sweep/table.parquet table.parquet
+        echo \"$first $?\"";
+    let command = ["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_bentpipe")];
+    let Ok(output) = Command::new("unshare").args(command).current_dir(folder.path()).output() else { return };
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if output.status.code() == Some(77) || error.contains("Operation not permitted") {
+        eprintln!("skipped: needs root");
+        return;
+    }
+    assert!(out.ends_with("1 0\n"), "{out}\n{error}");
+    assert!(error.contains("No space left on device") && error.contains("the same command goes on"), "{error}");
+    let journal = std::fs::metadata(folder.path().join("kept.log")).expect("kept").len();
+    assert!(journal > 4096, "{journal} B of runs fitted on the disk");
+    assert!(std::fs::read(folder.path().join("table.parquet")).expect("readable") == undisturbed(SWEEP));
+}
+
+#[test]
+fn a_rule_stops_points_that_are_known() {
+    let rule = format!("{SWEEP}[stop]\ntolerance = \"3 %\"\nmin = 6\n").replace("repetitions = 30", "repetitions = 60");
+    let folder = with_sweep(&rule);
+    let text = json(&ok(folder.path(), &["sweep", "s.toml", "--json", "--threads", "1"]));
+    let points = text["points"].as_array().expect("a list");
+    // Without losses nothing is random: the first look is the last. With losses it takes longer.
+    assert_eq!(points[0]["repetitions"], 6, "{text}");
+    assert!(points[2]["repetitions"].as_u64().expect("a number") > 6, "{text}");
+    for point in points.iter().filter(|point| point["repetitions"] != 60) {
+        let half = &point["candidates"][1]["difference"];
+        let length = half["high"].as_f64().expect("a number") - half["low"].as_f64().expect("a number");
+        let base = point["candidates"][0]["value"]["median"].as_f64().expect("a number");
+        assert!(length / 2.0 <= 0.03 * base, "{point}");
+    }
+    let alone = std::fs::read(table(folder.path())).expect("readable");
+    assert!(undisturbed(&rule) == alone, "one thread and all");
+}
+
+#[test]
+fn two_sweeps_do_not_share_a_folder() {
+    let folder = with_sweep(&SWEEP.replace("repetitions = 30", "repetitions = 30000"));
+    let mut child = start_and_wait(folder.path(), &["sweep", "s.toml"], 1);
+    let error = refused(folder.path(), 1, &["sweep", "s.toml"]);
+    assert!(error.contains("another sweep is at work here") && error.contains(&child.id().to_string()), "{error}");
+    assert!(kept(folder.path()) > 0, "to look is allowed");
+    child.kill().expect("SIGKILL");
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn a_changed_file_keeps_the_runs_that_it_still_wants() {
+    let folder = with_sweep(SWEEP);
+    ok(folder.path(), &["sweep", "s.toml"]);
+    let more = SWEEP.replace("\"2 %\"", "\"2 %\", \"3 %\"").replace("repetitions = 30", "repetitions = 20");
+    std::fs::write(folder.path().join("s.toml"), &more).expect("writable");
+    let state = json(&ok(folder.path(), &["sweep", "s.toml", "--status", "--json"]));
+    assert_eq!((&state["runs"], &state["runs_at_most"], &state["points_done"]), (&120.into(), &160.into(), &3.into()));
+    ok(folder.path(), &["sweep", "s.toml"]);
+    assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(&more));
+}
+
+#[test]
+fn mistakes_are_found_before_a_run() {
+    let folder = with_sweep(&SWEEP.replace("links.sat.forward.loss", "links.sat.forward.los"));
+    let error = refused(folder.path(), 2, &["sweep", "s.toml"]);
+    assert!(error.contains("s.toml:6") && error.contains("did you mean `loss`?"), "{error}");
+    assert!(!folder.path().join("s.sweep").exists());
+    let output = run(folder.path(), &["sweep", "absent.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("absent.toml"));
+}

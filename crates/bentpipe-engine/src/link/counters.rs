@@ -1,0 +1,64 @@
+//! What a link has counted.
+
+use crate::probe::DropReason;
+
+/// Counters; every offered packet is in one of them or in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Delivered.
+    pub delivered: u64,
+    /// Bytes delivered, with the link's own headers.
+    pub delivered_bytes: u64,
+    /// Lost because the queue was full.
+    pub dropped_full: u64,
+    /// Dropped by RED.
+    pub dropped_early: u64,
+    /// Lost on the channel.
+    pub dropped_channel: u64,
+    /// Lost by the drop list.
+    pub dropped_listed: u64,
+    /// Dropped because they exceed the link's MTU.
+    pub dropped_too_long: u64,
+    /// Delivered with a flipped bit; they count as delivered, too.
+    pub corrupted: u64,
+    /// Delivered twice; they count as delivered once.
+    pub duplicated: u64,
+    /// Marked by the queue instead of dropped (RFC 3168).
+    pub marked: u64,
+    /// Max number of waiting packets, if the queue can refuse packets; otherwise 0.
+    pub max_waiting: u32,
+}
+
+impl LinkCounters {
+    /// All losses.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed + self.dropped_too_long
+    }
+    /// Counts an offered packet: admitted with this many waiting, or the drop reason. Returns true at a new maximum.
+    #[inline(always)]
+    pub(super) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
+        self.offered += 1;
+        match admitted {
+            Ok(waiting) => {
+                let is_record = waiting > self.max_waiting;
+                self.max_waiting = self.max_waiting.max(waiting);
+                return is_record;
+            }
+            Err(reason) => *self.dropped_for(reason) += 1,
+        }
+        false
+    }
+
+    /// The counter of a drop reason.
+    pub(crate) fn dropped_for(&mut self, reason: DropReason) -> &mut u64 {
+        match reason {
+            DropReason::QueueFull => &mut self.dropped_full,
+            DropReason::Early => &mut self.dropped_early,
+            DropReason::Channel => &mut self.dropped_channel,
+            DropReason::Listed => &mut self.dropped_listed,
+            DropReason::TooLong => &mut self.dropped_too_long,
+        }
+    }
+}

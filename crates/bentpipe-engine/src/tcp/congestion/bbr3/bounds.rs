@@ -1,0 +1,108 @@
+//! What losses teach BBRv3 about the path: bounds of the rate and of what is in flight (draft-ietf-ccwg-bbr-05 §5.5.10).
+
+use crate::tcp::congestion::Delivered;
+
+/// The part of a bound that a round trip with losses leaves at least.
+const BETA: f64 = 0.7;
+
+/// The bounds; bytes, and bytes per second. Infinity where nothing bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// The volume beyond which probes lost too much.
+    pub(super) longterm: f64,
+    /// What the last round trips with losses delivered, until the next probe.
+    pub(super) bw: f64,
+    pub(super) inflight: f64,
+    /// The greatest rate and volume delivered in this round trip.
+    bw_latest: f64,
+    inflight_latest: f64,
+    /// The round trip in which losses are counted ends when this much is delivered.
+    round_end: u64,
+    /// This ACK begins a round trip.
+    pub(super) round_starts: bool,
+    /// ACKs of this round trip that showed a loss or a mark.
+    pub(super) events: u32,
+}
+
+impl Bounds {
+    pub(super) const NONE: Bounds = Bounds {
+        longterm: f64::INFINITY,
+        bw: f64::INFINITY,
+        inflight: f64::INFINITY,
+        bw_latest: 0.0,
+        inflight_latest: 0.0,
+        round_end: 0,
+        round_starts: false,
+        events: 0,
+    };
+
+    /// The volume delivered in the last round trip.
+    pub(super) fn inflight_latest(&self) -> f64 {
+        self.inflight_latest
+    }
+
+    /// BBRNoteLoss.
+    pub(super) fn note_loss(&mut self, delivered: u64) {
+        if self.events == 0 {
+            self.round_end = delivered;
+        }
+        self.events += 1;
+    }
+
+    /// A mark counts as a loss of this round trip.
+    pub(super) fn note_mark(&mut self) {
+        self.events += 1;
+    }
+
+    /// BBRUpdateLatestDeliverySignals.
+    pub(super) fn update_latest(&mut self, seen: &Delivered) {
+        self.round_starts = false;
+        let Some(sample) = seen.sample else { return };
+        self.bw_latest = self.bw_latest.max(sample.rate());
+        self.inflight_latest = self.inflight_latest.max(sample.delivered as f64);
+        if sample.prior_delivered >= self.round_end {
+            (self.round_end, self.round_starts) = (seen.delivered, true);
+        }
+    }
+
+    /// BBRAdaptLowerBoundsFromCongestion, at the end of a round trip in which nothing was probed. `max_bw` and `cwnd` are the bounds
+    /// of before the first loss.
+    pub(super) fn adapt(&mut self, max_bw: f64, cwnd: f64) {
+        if self.events == 0 {
+            return;
+        }
+        let (bw, inflight) = (self.bw.min(max_bw), self.inflight.min(cwnd));
+        self.bw = self.bw_latest.max(BETA * bw);
+        self.inflight = self.inflight_latest.max(BETA * inflight);
+    }
+
+    /// BBRAdvanceLatestDeliverySignals.
+    pub(super) fn advance_latest(&mut self, seen: &Delivered) {
+        if let Some(sample) = seen.sample.filter(|_| self.round_starts) {
+            (self.bw_latest, self.inflight_latest) = (sample.rate(), sample.delivered as f64);
+        }
+    }
+
+    /// BBRResetCongestionSignals.
+    pub(super) fn reset_signals(&mut self) {
+        (self.events, self.bw_latest, self.inflight_latest) = (0, 0.0, 0.0);
+    }
+
+    /// BBRResetShortTermModel.
+    pub(super) fn reset_short_term(&mut self) {
+        (self.bw, self.inflight) = (f64::INFINITY, f64::INFINITY);
+    }
+
+    /// BBRHandleInflightTooHigh: a probe with `tx_in_flight` lost too much; `target` is what should be in flight.
+    pub(super) fn too_high(&mut self, tx_in_flight: f64, target: f64) {
+        self.longterm = tx_in_flight.max(BETA * target);
+    }
+
+    /// The recovery that began with `before` was needless (§5.5.11.2).
+    pub(super) fn undo(&mut self, before: &Bounds) {
+        self.events = 0;
+        self.bw = self.bw.max(before.bw);
+        self.inflight = self.inflight.max(before.inflight);
+        self.longterm = self.longterm.max(before.longterm);
+    }
+}

@@ -1,0 +1,133 @@
+//! What BBRv3 sets: the pacing rate and the window (draft-ietf-ccwg-bbr-05 §5.6).
+
+use super::*;
+
+impl Bbr3 {
+    /// BBRSetPacingRate. The rate falls only once the path is known to be full. Before the first round trip nothing is paced, as in
+    /// version 1.
+    fn set_pacing(&mut self, window: &Window, seen: &Delivered) {
+        if self.pacing.is_none()
+            && let Some(srtt) = seen.srtt
+        {
+            self.pacing = Some(window.exact() / srtt.as_secs_f64() * STARTUP_GAIN);
+        }
+        let rate = self.bw() * self.pacing_gain() * MARGIN;
+        if let Some(known) = self.pacing
+            && rate > 0.0
+            && (self.filled.ever || rate > known)
+        {
+            self.pacing = Some(rate);
+        }
+    }
+
+    /// BBRSetCwnd.
+    fn set_window(&mut self, window: &mut Window, seen: &Delivered) {
+        let mss = window.exact_mss();
+        let has_left = self.phase != Phase::Open && seen.phase == Phase::Open;
+        self.phase = seen.phase;
+        let mut cwnd = window.exact();
+        if has_left {
+            cwnd = cwnd.max(self.prior);
+        }
+        let acked = seen.newly as f64;
+        let max = self.product(self.bw(), mss) * self.cwnd_gain() + self.aggregation.extra();
+        let max = self.budget(max, mss);
+        if self.filled.ever {
+            cwnd = (cwnd + acked).min(max);
+        } else if cwnd < max || (seen.delivered as f64) < self.initial_window * mss {
+            cwnd += acked;
+        }
+        cwnd = cwnd.max(MIN_PIPE * mss);
+        if matches!(self.state, State::ProbeRtt(_)) {
+            cwnd = cwnd.min(self.probe_rtt_window(mss));
+        }
+        window.set(cwnd.min(self.volume_cap(mss)).max(mss));
+    }
+
+    /// BBRBoundCwndForModel.
+    fn volume_cap(&self, mss: f64) -> f64 {
+        let long = match self.state {
+            State::Startup => f64::INFINITY,
+            State::Cruise | State::ProbeRtt(_) => self.with_headroom(mss),
+            State::Drain(_) | State::Down | State::Refill | State::Up => self.bounds.longterm,
+        };
+        long.min(self.bounds.inflight).max(MIN_PIPE * mss)
+    }
+}
+
+impl CongestionRules for Bbr3 {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        if ack.latest_rtt.is_none() {
+            // Without SACK nothing measures the rate.
+            start.on_ack(window, ack);
+        }
+    }
+
+    /// BBRUpdateOnACK.
+    fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
+        self.on_lost(window, seen);
+        self.bounds.update_latest(seen);
+        self.update_max_bw(seen);
+        self.check_startup_loss(window, seen);
+        self.update_signals(window);
+        self.aggregation.update(seen, self.bw(), window.exact(), self.round_starts);
+        if let Some(sample) = seen.sample.filter(|_| self.round_starts) {
+            self.filled.on_round(&sample);
+        }
+        self.leave_startup(seen, window.exact_mss());
+        self.advance(window, seen);
+        let has_expired = self.update_min_rtt(seen);
+        self.probe_rtt(window, seen, has_expired);
+        if self.bounds.round_starts {
+            self.bounds.events = 0;
+        }
+        self.bounds.advance_latest(seen);
+        self.set_pacing(window, seen);
+        self.set_window(window, seen);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        match loss.found_by {
+            FoundBy::DuplicateAcks => self.save(window),
+            FoundBy::Mark => {
+                if self.bounds.events == 0 {
+                    self.before_loss = self.bounds;
+                }
+                self.bounds.note_mark();
+                if self.is_judging {
+                    self.is_judging = false;
+                    self.bounds.too_high(loss.flight as f64, self.target(window));
+                    // The probe ends: no more growth is to be expected.
+                    self.filled.now |= self.state == State::Up;
+                }
+            }
+            FoundBy::Timeout { .. } => {
+                self.save(window);
+                self.before_loss = self.bounds;
+                self.phase = Phase::Loss;
+                window.set_segments(1);
+            }
+        }
+    }
+
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        if self.rounds == 0 {
+            window.set_segments(segments);
+        }
+    }
+
+    fn on_recovered(&mut self, _: &mut Window, _: u64) {}
+
+    /// BBRHandleSpuriousLossDetection.
+    fn on_spurious_timeout(&mut self, window: &mut Window, _: u64, _: u64) {
+        self.filled.restart(0.0);
+        let before = self.before_loss;
+        self.bounds.undo(&before);
+        window.set(window.exact().max(self.prior));
+    }
+
+    #[inline(always)]
+    fn pacing_rate(&self, _: &Window) -> Option<Rate> {
+        self.pacing.map(rate_of)
+    }
+}

@@ -1,0 +1,217 @@
+//! BBRv3 on a pipe of 100 segments of 1000 bytes: 1 MB/s and 100 ms.
+
+use super::*;
+
+const MSS: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+/// One ACK per round trip: what was sent in one arrives in the next, at most 100 segments.
+struct Pipe {
+    bbr: Bbr3,
+    window: Window,
+    now: Time,
+    delivered: u64,
+}
+
+/// What a round trip shows besides its deliveries.
+#[derive(Clone, Copy)]
+struct Round {
+    rtt: Duration,
+    /// In flight after it, and when the newest delivered segment was sent.
+    pipe: u64,
+    tx_in_flight: u64,
+    lost: u64,
+    phase: Phase,
+}
+
+impl Pipe {
+    fn new() -> Self {
+        let config = TcpConfig { mss: MSS as u16, ..TcpConfig::default() };
+        Pipe { bbr: Bbr3::new(&config), window: Window::new(&config, 10), now: Time::ZERO, delivered: 0 }
+    }
+
+    fn round(&mut self, newly: u64, round: Round) {
+        let Round { rtt, pipe, tx_in_flight, lost, phase } = round;
+        self.now += rtt;
+        let prior_delivered = self.delivered;
+        self.delivered += newly;
+        let sample =
+            RateSample { prior_delivered, delivered: newly, interval: rtt, is_app_limited: false, tx_in_flight, lost };
+        let worst = LostSample { size: MSS, tx_in_flight, lost, is_app_limited: false };
+        self.bbr.on_delivered(
+            &mut self.window,
+            &Delivered {
+                now: self.now,
+                rtt: Some(rtt),
+                srtt: Some(rtt),
+                sample: Some(sample),
+                worst: (lost > 0).then_some(worst),
+                newly,
+                delivered: self.delivered,
+                lost,
+                pipe,
+                pipe_before: pipe + newly,
+                phase,
+            },
+        );
+    }
+
+    /// A round trip of a window, without losses and with an empty queue at its end.
+    fn calm(&mut self) {
+        let newly = self.window.cwnd().min(100 * MSS);
+        self.round(newly, Round { rtt: RTT, pipe: 0, tx_in_flight: newly, lost: 0, phase: Phase::Open });
+    }
+
+    fn until(&mut self, state: State) -> u32 {
+        (0..200)
+            .find(|_| {
+                let is_there = self.bbr.state == state;
+                if !is_there {
+                    self.calm();
+                }
+                is_there
+            })
+            .unwrap_or_else(|| panic!("never {state:?}, but {:?}", self.bbr.state))
+    }
+
+    /// The pacing rate as a share of 1 MB/s, percent.
+    fn pace(&self) -> f64 {
+        self.bbr.pacing.expect("it paces") / 1e4
+    }
+}
+
+/// 10, 20, 40, 80 and 100 segments per round trip, of which each is more than 1.25 times the one before; three more without growth
+/// end startup. The sender drains at half of 99 % of the rate, unless nothing is in flight: then it goes down at 0.9 at once.
+#[test]
+fn startup_ends_when_the_rate_no_longer_grows() {
+    let mut pipe = Pipe::new();
+    for expected in [20, 40, 80, 160] {
+        pipe.calm();
+        assert_eq!((pipe.window.segments(), pipe.bbr.state), (expected, State::Startup));
+    }
+    pipe.calm();
+    assert!((pipe.pace() - 277.0 * MARGIN).abs() < 1.0, "{}", pipe.pace());
+    let queued = Round { rtt: RTT, pipe: 150 * MSS, tx_in_flight: 200 * MSS, lost: 0, phase: Phase::Open };
+    pipe.round(100 * MSS, queued);
+    pipe.round(100 * MSS, queued);
+    assert_eq!(pipe.bbr.state, State::Startup);
+    pipe.round(100 * MSS, queued);
+    assert!(matches!(pipe.bbr.state, State::Drain(_)), "{:?}", pipe.bbr.state);
+    assert!((pipe.pace() - 49.5).abs() < 0.1, "{}", pipe.pace());
+    pipe.calm();
+    assert_eq!(pipe.bbr.state, State::Cruise, "by way of down");
+}
+
+/// Six ACKs with losses of more than 2 % in a round trip of a recovery end startup, and what was delivered in it bounds the volume.
+#[test]
+fn startup_ends_by_losses() {
+    let mut pipe = Pipe::new();
+    for _ in 0..4 {
+        pipe.calm();
+    }
+    let lossy = Round { rtt: RTT, pipe: 60 * MSS, tx_in_flight: 160 * MSS, lost: 10 * MSS, phase: Phase::Recovery };
+    let now = pipe.now;
+    for _ in 0..FULL_LOSSES + 1 {
+        // Several ACKs within one round trip: the sample's segment was sent before the round.
+        pipe.round(10 * MSS, Round { rtt: Duration::from_millis(1), ..lossy });
+        pipe.bbr.round_end = u64::MAX;
+        pipe.bbr.bounds.events = pipe.bbr.bounds.events.max(1);
+    }
+    assert!(pipe.now > now);
+    pipe.bbr.bounds.events = FULL_LOSSES;
+    pipe.bbr.round_end = 0;
+    pipe.round(70 * MSS, lossy);
+    assert!(pipe.bbr.filled.ever && pipe.bbr.state != State::Startup, "{:?}", pipe.bbr.state);
+    assert!(pipe.bbr.bounds.longterm >= 70.0 * MSS as f64 && pipe.bbr.bounds.longterm.is_finite());
+}
+
+/// A cycle: down at 0.9, cruising at 1, a round trip of refilling, up at 1.25 until the rate has not grown for three round trips. The
+/// next probe comes 2 to 3 s after the beginning of the cycle: 20 to 31 round trips.
+#[test]
+fn a_cycle_probes_every_two_to_three_seconds() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    assert!((pipe.pace() - 99.0).abs() < 0.1, "{}", pipe.pace());
+    let waited = pipe.until(State::Refill);
+    assert!((18..=31).contains(&waited), "{waited}");
+    assert!((pipe.pace() - 99.0).abs() < 0.1, "{}", pipe.pace());
+    pipe.calm();
+    assert_eq!(pipe.bbr.state, State::Up);
+    assert!((pipe.pace() - 125.0 * MARGIN).abs() < 0.1, "{}", pipe.pace());
+    for _ in 0..2 {
+        pipe.calm();
+        assert_eq!(pipe.bbr.state, State::Up);
+    }
+    pipe.calm();
+    assert!(matches!(pipe.bbr.state, State::Down | State::Cruise), "{:?}", pipe.bbr.state);
+}
+
+/// 3 % lost by a probe with 150 segments in flight, the last of which made it too much: with one lost segment of 1000 B and 4500 lost,
+/// 149 000 - 510 bytes were too much, which is less than 149 000; the bound is that or 0.7 of the product. Cruising leaves 15 % of it.
+#[test]
+fn a_probe_that_loses_bounds_the_volume() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Up);
+    let lossy = Round { rtt: RTT, pipe: 40 * MSS, tx_in_flight: 150 * MSS, lost: 4500, phase: Phase::Recovery };
+    pipe.bbr.on_loss(&mut pipe.window, &LossReport { found_by: FoundBy::DuplicateAcks, flight: 0, peer_window: 0 });
+    pipe.round(100 * MSS, lossy);
+    assert!(matches!(pipe.bbr.state, State::Down | State::Cruise), "{:?}", pipe.bbr.state);
+    assert_eq!(pipe.bbr.bounds.longterm, 149_000.0);
+    pipe.calm();
+    assert_eq!(pipe.bbr.state, State::Cruise);
+    assert_eq!(pipe.window.cwnd(), (149_000.0f64 * 0.85) as u64);
+}
+
+/// Cruising, a round trip with a loss bounds the rate to what it delivered, or 0.7 of before; the next probe forgets it.
+#[test]
+fn losses_while_cruising_bound_the_rate_until_the_next_probe() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    let lossy = Round { rtt: RTT, pipe: 20 * MSS, tx_in_flight: 100 * MSS, lost: MSS, phase: Phase::Open };
+    pipe.round(80 * MSS, lossy);
+    pipe.round(80 * MSS, Round { lost: 0, ..lossy });
+    let bound = pipe.bbr.bounds.bw;
+    assert!((700_000.0..1_000_001.0).contains(&bound), "{bound}");
+    assert!(pipe.pace() <= bound * 0.99 / 1e4 + 0.01);
+    pipe.until(State::Refill);
+    assert_eq!((pipe.bbr.bounds.bw, pipe.bbr.bounds.inflight), (f64::INFINITY, f64::INFINITY));
+}
+
+/// Five seconds with a longer round trip: half a product in flight for 200 ms and a round trip, then the window of before.
+#[test]
+fn the_round_trip_is_probed_every_five_seconds() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    let (began, before) = (pipe.now, pipe.window.segments());
+    let queued =
+        Round { rtt: Duration::from_millis(120), pipe: 40 * MSS, tx_in_flight: 120 * MSS, lost: 0, phase: Phase::Open };
+    while !matches!(pipe.bbr.state, State::ProbeRtt(_)) {
+        pipe.round(100 * MSS, queued);
+        assert!(pipe.now < began + Duration::from_secs(9), "never probes");
+    }
+    assert!(pipe.now > began + Duration::from_secs(4), "not before");
+    assert_eq!(pipe.window.segments(), 50, "half of 1 MB/s times 100 ms");
+    let started = pipe.now;
+    while matches!(pipe.bbr.state, State::ProbeRtt(_)) {
+        pipe.round(40 * MSS, Round { pipe: 10 * MSS, rtt: RTT, ..queued });
+    }
+    let lasted = pipe.now.saturating_since(started);
+    assert!((Duration::from_millis(200)..=Duration::from_millis(500)).contains(&lasted), "{lasted:?}");
+    assert!(pipe.window.segments() + 2 >= before.min(200), "{} {before}", pipe.window.segments());
+}
+
+/// A mark bounds like a loss: outside probes the rate, and a probe it ends.
+#[test]
+fn a_mark_counts_as_a_loss() {
+    let mark = LossReport { found_by: FoundBy::Mark, flight: 120 * MSS, peer_window: u64::MAX };
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    pipe.bbr.on_loss(&mut pipe.window, &mark);
+    pipe.calm();
+    assert!(pipe.bbr.bounds.bw.is_finite());
+    pipe.until(State::Up);
+    pipe.bbr.on_loss(&mut pipe.window, &mark);
+    pipe.calm();
+    assert!(matches!(pipe.bbr.state, State::Down | State::Cruise), "{:?}", pipe.bbr.state);
+    assert_eq!(pipe.bbr.bounds.longterm, 120_000.0);
+}

@@ -1,0 +1,178 @@
+//! TCP Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of Satellite
+//! Communications and Networking 22(5), 2004).
+//!
+//! The window grows as fast in time as that of Reno with a round trip of [`RTT0`]: with rho = RTT / RTT0, at least 1, each ACK adds
+//! 2^rho - 1 segments in slow start and rho² / cwnd in congestion avoidance. Over GEO rho is about 24, and the first ACK would open the
+//! window to any bound. What the paper adds for this is here too: the first threshold comes from the spacing of the first ACKs
+//! (Hoe's estimate of the rate, times the round trip), and segments are spaced: the sender paces a window per round trip. The paper's
+//! SACK and timestamps are cells of the row.
+//!
+//! rho follows the least round trip: a queue does not make the sender faster. The initial window is not multiplied by rho, against the
+//! paper: the first ACK does it.
+
+use super::reduction::{Factors, Reduces, react};
+use super::{AckSample, CongestionRules, Window};
+use crate::tcp::config::TcpConfig;
+use crate::tcp::delivery::rate_of;
+use crate::tcp::loss::LossReport;
+use crate::tcp::startup::SlowStart;
+use crate::units::{Duration, Rate, Time};
+
+/// The round trip of the connection that is as fast (§3.1).
+const RTT0: Duration = Duration::from_millis(25);
+/// 2^rho has a bound, so that windows are finite.
+const MAX_RHO_IN_SLOW_START: f64 = 16.0;
+/// ACKs of the first flight whose spacing tells the rate.
+const SPACED_ACKS: u32 = 3;
+
+/// Hoe's estimate: the first ACKs, spaced by the bottleneck.
+#[derive(Clone, Copy, Debug)]
+enum Spacing {
+    /// When the first ACK came, what has been acknowledged since, and by how many ACKs.
+    Counting(Option<Time>, u64, u32),
+    Over,
+}
+
+/// The state of Hybla.
+#[derive(Clone, Debug)]
+pub(super) struct Hybla {
+    min_rtt: Option<Duration>,
+    spacing: Spacing,
+    factors: Factors,
+}
+
+impl Hybla {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        // A threshold that is set needs no estimate.
+        let known = config.initial_ssthresh.is_some();
+        let spacing = if known { Spacing::Over } else { Spacing::Counting(None, 0, 0) };
+        Hybla { min_rtt: None, spacing, factors: Factors::new(config, 0.5, 0.8) }
+    }
+
+    fn measure(&mut self, ack: &AckSample) {
+        if let Some(rtt) = ack.rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+    }
+
+    fn rho(&self) -> f64 {
+        self.min_rtt.map_or(1.0, |rtt| rtt.as_secs_f64() / RTT0.as_secs_f64()).max(1.0)
+    }
+
+    /// The rate that the spacing of the first ACKs shows, bytes per second, once there are enough.
+    fn spaced(&mut self, ack: &AckSample) -> Option<f64> {
+        let Spacing::Counting(first, acked, acks) = &mut self.spacing else { return None };
+        let Some(first) = *first else {
+            *first = Some(ack.now);
+            return None;
+        };
+        *acked += ack.acked;
+        *acks += 1;
+        if *acks + 1 < SPACED_ACKS {
+            return None;
+        }
+        let (acked, elapsed) = (*acked, ack.now.saturating_since(first));
+        self.spacing = Spacing::Over;
+        (elapsed > Duration::ZERO).then(|| acked as f64 / elapsed.as_secs_f64())
+    }
+}
+
+impl Reduces for Hybla {
+    //= RFC 5681 §3.1, equation 4: "ssthresh = max (FlightSize / 2, 2*SMSS)"
+    fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
+        let part = window.whole_units(loss.flight as f64 * self.factors.of(loss)) as f64;
+        window.set_ssthresh(part.max(2.0 * window.exact_mss()));
+        self.spacing = Spacing::Over;
+    }
+}
+
+impl CongestionRules for Hybla {
+    fn on_ack(&mut self, window: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+        self.measure(ack);
+        let mss = window.exact_mss();
+        if let (Some(rate), Some(rtt)) = (self.spaced(ack), self.min_rtt) {
+            window.set_ssthresh((rate * rtt.as_secs_f64()).max(2.0 * mss));
+        }
+        let (rho, cwnd, acked) = (self.rho(), window.exact() / mss, ack.acked as f64 / mss);
+        let grown = if window.in_slow_start() {
+            let per_segment = libm::exp2(rho.min(MAX_RHO_IN_SLOW_START)) - 1.0;
+            // Until the rate is known, a window like anyone's.
+            let per_segment = if matches!(self.spacing, Spacing::Over) { per_segment } else { 1.0 };
+            (cwnd + acked * per_segment).min((window.exact_ssthresh() / mss).max(cwnd))
+        } else {
+            cwnd + acked * rho * rho / cwnd
+        };
+        window.set(grown * mss);
+    }
+
+    fn on_unused(&mut self, _: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+        self.measure(ack);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        react(self, window, loss);
+    }
+
+    /// A window per round trip.
+    #[inline(always)]
+    fn pacing_rate(&self, window: &Window) -> Option<Rate> {
+        self.min_rtt.map(|rtt| rate_of(window.exact() / rtt.as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::loss::FoundBy;
+
+    const MSS: u64 = 1000;
+
+    fn hybla(segments: u32, ssthresh: Option<u32>) -> (Hybla, Window, SlowStart) {
+        let config = TcpConfig { mss: MSS as u16, initial_ssthresh: ssthresh, ..TcpConfig::default() };
+        (Hybla::new(&config), Window::new(&config, segments), SlowStart::new(&config.variant))
+    }
+
+    fn ack(micros: u64, acked: u64, rtt: u64) -> AckSample {
+        let rtt = Some(Duration::from_millis(rtt));
+        AckSample { now: Time::from_nanos(micros * 1000), acked, rtt, ..AckSample::default() }
+    }
+
+    /// rho = 100/25 = 4: each segment adds 2^4 - 1 = 15 in slow start, and 16/cwnd in congestion avoidance. With a round trip below
+    /// 25 ms rho is 1: one segment, and 1/cwnd.
+    #[test]
+    fn growth_by_hand() {
+        for (rtt, slow, avoiding) in [(100, 25.0, 100.0 + 16.0 / 100.0), (20, 11.0, 100.0 + 1.0 / 100.0)] {
+            let (mut hybla, mut window, mut start) = hybla(10, Some(1000));
+            hybla.on_ack(&mut window, &mut start, &ack(0, MSS, rtt));
+            assert_eq!(window.exact() / 1000.0, slow);
+            window.set(100_000.0);
+            window.set_ssthresh(50_000.0);
+            hybla.on_ack(&mut window, &mut start, &ack(0, MSS, rtt));
+            assert!((window.exact() / 1000.0 - avoiding).abs() < 1e-9);
+        }
+    }
+
+    /// Over GEO the second ACK after the first is 2 ms later, each of one segment: 2000 bytes in 2 ms are 1 MB/s, times 600 ms 600
+    /// segments. The window opens to that at once, and is paced over the round trip.
+    #[test]
+    fn the_spacing_of_the_first_acks_gives_the_threshold() {
+        let (mut hybla, mut window, mut start) = hybla(10, None);
+        for micros in [600_000, 601_000] {
+            hybla.on_ack(&mut window, &mut start, &ack(micros, MSS, 600));
+        }
+        assert_eq!(window.segments(), 12, "as anyone");
+        hybla.on_ack(&mut window, &mut start, &ack(602_000, MSS, 600));
+        assert_eq!((window.ssthresh(), window.segments()), (600_000, 600));
+        assert_eq!(hybla.pacing_rate(&window).map(|rate| rate.bits_per_second()), Some(8_000_000));
+    }
+
+    #[test]
+    fn a_loss_halves_the_window() {
+        let (mut hybla, mut window, _) = hybla(100, None);
+        let loss = |found_by| LossReport { found_by, flight: 100_000, peer_window: u64::MAX };
+        hybla.on_loss(&mut window, &loss(FoundBy::DuplicateAcks));
+        assert_eq!((window.cwnd(), window.ssthresh()), (50_000, 50_000));
+        hybla.on_loss(&mut window, &loss(FoundBy::Timeout { repeated: false }));
+        assert_eq!((window.cwnd(), window.ssthresh()), (1000, 50_000));
+    }
+}

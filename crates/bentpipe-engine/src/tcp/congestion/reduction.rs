@@ -1,0 +1,70 @@
+//! What controls that reduce their window by a factor have in common: the reaction to a loss, and its undoing.
+
+use super::Window;
+use crate::tcp::config::TcpConfig;
+use crate::tcp::loss::{FoundBy, LossReport};
+
+/// A control that reduces its window by a factor.
+pub(super) trait Reduces {
+    /// Takes what a loss says, and sets the threshold.
+    fn reduce(&mut self, window: &mut Window, loss: &LossReport);
+
+    /// The retransmission timer has expired: the path may be another one.
+    fn after_timeout(&mut self) {}
+}
+
+/// The reaction to a loss: the window is the new threshold, or a segment after a timeout. Repeated timeouts for a segment leave the
+/// threshold as it is (RFC 5681 §3.1, RFC 9438 §4.8).
+pub(super) fn react(control: &mut impl Reduces, window: &mut Window, loss: &LossReport) {
+    match loss.found_by {
+        FoundBy::DuplicateAcks | FoundBy::Mark => {
+            control.reduce(window, loss);
+            window.set(window.exact_ssthresh());
+        }
+        FoundBy::Timeout { repeated } => {
+            if !repeated {
+                control.reduce(window, loss);
+            }
+            control.after_timeout();
+            window.set_segments(1);
+        }
+    }
+}
+
+/// The part of the window that a reduction leaves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factors {
+    pub(super) loss: f64,
+    mark: f64,
+}
+
+impl Factors {
+    /// `loss` after a loss; after a mark `mark` if the settings ask for it (RFC 8511 §3), else the same.
+    pub(super) fn new(config: &TcpConfig, loss: f64, mark: f64) -> Self {
+        Factors { loss, mark: if config.abe { mark } else { loss } }
+    }
+
+    pub(super) fn of(self, loss: &LossReport) -> f64 {
+        if loss.found_by == FoundBy::Mark { self.mark } else { self.loss }
+    }
+}
+
+/// State that a reduction replaces, with what it was before: a spurious reduction is undone (RFC 9438 §4.9).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undoable<S> {
+    pub(super) now: S,
+    before: S,
+}
+
+impl<S> Undoable<S> {
+    pub(super) fn replace(&mut self, next: S) {
+        self.before = std::mem::replace(&mut self.now, next);
+    }
+}
+
+impl<S: Copy> Undoable<S> {
+    pub(super) fn undo(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        self.now = self.before;
+        window.restore(cwnd, ssthresh);
+    }
+}

@@ -1,0 +1,164 @@
+//! TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995).
+//!
+//! Once per round trip the sender compares what it sends with what it could send without a queue: the difference, times the least
+//! round trip, is its share of the queue in segments. The window grows by one segment below [`ALPHA`] of them and shrinks by one
+//! above [`BETA`]. Slow start doubles the window every other round trip and ends at [`GAMMA`].
+//!
+//! The round trip of a round is the least of its samples, so that a delayed ACK does not count as a queue; the paper takes that of one
+//! segment. Losses reduce the window as Reno's do. The paper's own retransmission mechanism is not here: RACK (RFC 8985), which the row
+//! has, retransmits as early.
+
+use super::reno::Reno;
+use super::{AckSample, CongestionRules, Window};
+use crate::tcp::config::TcpConfig;
+use crate::tcp::loss::LossReport;
+use crate::tcp::startup::SlowStart;
+use crate::units::Duration;
+
+/// Segments in the queue below which the window grows, above which it shrinks, and at which slow start ends (§5.2, "Vegas-1,3").
+const ALPHA: f64 = 1.0;
+const BETA: f64 = 3.0;
+const GAMMA: f64 = 1.0;
+
+/// The state of Vegas.
+#[derive(Clone, Debug)]
+pub(super) struct Vegas {
+    reno: Reno,
+    /// BaseRTT: the least round trip so far.
+    base_rtt: Option<Duration>,
+    /// The round ends at the ACK of this number. Its least round trip so far.
+    round_end: u64,
+    least: Option<Duration>,
+    /// Slow start opens the window in this round.
+    opens: bool,
+}
+
+impl Vegas {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        Vegas { reno: Reno::new(config), base_rtt: None, round_end: 0, least: None, opens: true }
+    }
+
+    fn measure(&mut self, ack: &AckSample) {
+        if let Some(rtt) = ack.rtt {
+            self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
+            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// The segments in the queue during the round that ends, by a window of `cwnd`: (Expected - Actual) * BaseRTT.
+    fn queued(&self, cwnd: f64) -> Option<f64> {
+        let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.least?.as_secs_f64());
+        Some(cwnd * (rtt - base) / rtt)
+    }
+
+    /// A round trip is over.
+    fn judge(&mut self, window: &mut Window) {
+        let mss = window.exact_mss();
+        let cwnd = window.exact() / mss;
+        let Some(queued) = self.queued(cwnd) else { return };
+        if window.in_slow_start() {
+            if queued > GAMMA {
+                window.set_ssthresh(window.exact());
+            }
+            self.opens = !self.opens;
+            return;
+        }
+        if queued < ALPHA {
+            window.set((cwnd + 1.0) * mss);
+        } else if queued > BETA {
+            window.set((cwnd - 1.0).max(2.0) * mss);
+            // A smaller window is not one of slow start.
+            window.set_ssthresh(window.exact_ssthresh().min(window.exact()));
+        }
+    }
+}
+
+impl CongestionRules for Vegas {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        self.measure(ack);
+        if ack.snd_una > self.round_end {
+            self.judge(window);
+            (self.round_end, self.least) = (ack.snd_max, None);
+        }
+        if window.in_slow_start() && self.opens {
+            start.on_ack(window, ack);
+        }
+    }
+
+    fn on_unused(&mut self, _: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+        self.measure(ack);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        self.reno.on_loss(window, loss);
+        self.opens = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u16 = 1000;
+
+    fn vegas(segments: u32) -> (Vegas, Window, SlowStart) {
+        let config = TcpConfig { mss: MSS, ..TcpConfig::default() };
+        (Vegas::new(&config), Window::new(&config, segments), SlowStart::new(&config.variant))
+    }
+
+    /// A round trip of so many milliseconds: an ACK for each segment of the window, the last of which ends it.
+    fn round(vegas: &mut Vegas, window: &mut Window, start: &mut SlowStart, una: &mut u64, rtt: u64) {
+        let segments = u64::from(window.segments());
+        let (first, end) = (*una, *una + segments * u64::from(MSS));
+        while *una < end {
+            *una += u64::from(MSS);
+            let snd_max = if *una == first + u64::from(MSS) { end } else { *una + window.cwnd() };
+            let rtt = Some(Duration::from_millis(rtt));
+            let ack = AckSample { acked: u64::from(MSS), snd_una: *una, snd_max, rtt, ..AckSample::default() };
+            vegas.on_ack(window, start, &ack);
+        }
+    }
+
+    /// Base 100 ms, a window of 20. At 105 ms 20 * 5/105 = 0.95 are queued: one more. Then 21 * 10/110 = 1.9: it stays.
+    /// 21 * 20/120 = 3.5: one less.
+    #[test]
+    fn the_window_keeps_one_to_three_segments_queued() {
+        let (mut vegas, mut window, _) = vegas(20);
+        window.set_ssthresh(20_000.0);
+        vegas.base_rtt = Some(Duration::from_millis(100));
+        for (rtt, segments) in [(105, 21), (110, 21), (120, 20), (104, 21)] {
+            vegas.least = Some(Duration::from_millis(rtt));
+            vegas.judge(&mut window);
+            assert_eq!((window.segments(), window.in_slow_start()), (segments, false), "{rtt} ms");
+        }
+    }
+
+    /// Without a queue the window doubles every other round trip: 4, 4, 8, 8, 16. One of 16 with a round trip of 108 instead of
+    /// 100 ms has 16 * 8/108 = 1.2 segments queued, and slow start is over.
+    #[test]
+    fn slow_start_opens_every_other_round() {
+        let (mut vegas, mut window, mut start) = vegas(4);
+        let (mut una, mut windows) = (1, Vec::new());
+        for _ in 0..5 {
+            round(&mut vegas, &mut window, &mut start, &mut una, 100);
+            windows.push(window.segments());
+        }
+        windows.dedup();
+        assert!(windows.ends_with(&[8, 16]) || windows.ends_with(&[4, 8]), "{windows:?}");
+        assert!(windows.len() <= 3, "half as often as slow start: {windows:?}");
+        window.set(16_000.0);
+        vegas.least = Some(Duration::from_millis(108));
+        vegas.judge(&mut window);
+        assert!(!window.in_slow_start());
+    }
+
+    /// A loss halves the window of 20 (RFC 5681, equation 4).
+    #[test]
+    fn a_loss_halves_the_window() {
+        use crate::tcp::loss::FoundBy;
+        let (mut vegas, mut window, _) = vegas(20);
+        let loss = LossReport { found_by: FoundBy::DuplicateAcks, flight: 20_000, peer_window: u64::MAX };
+        vegas.on_loss(&mut window, &loss);
+        assert_eq!((window.segments(), window.ssthresh()), (10, 10_000));
+    }
+}

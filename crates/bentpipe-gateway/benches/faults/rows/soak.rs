@@ -1,0 +1,233 @@
+//! Many connections for a long time, and a fault every minute.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::Measured;
+use crate::pair::{Line, Running, inside, many_descriptors};
+
+/// No transfer may wait longer for its next byte.
+const MAX_STALL: Duration = Duration::from_secs(60);
+/// Objects have up to so many bytes.
+const MAX_OBJECT: u32 = 400_000;
+
+#[derive(Clone, Copy)]
+enum Fault {
+    Kill(usize),
+    Restart(usize),
+    LinkDown,
+    Loss,
+    Mtu,
+    Reload,
+}
+
+const FAULTS: [Fault; 8] = [
+    Fault::Kill(0),
+    Fault::LinkDown,
+    Fault::Restart(1),
+    Fault::Loss,
+    Fault::Kill(1),
+    Fault::Mtu,
+    Fault::Restart(0),
+    Fault::Reload,
+];
+
+#[derive(Default)]
+struct Counts {
+    /// Transfers that ended cleanly with all their bytes.
+    whole: AtomicU64,
+    /// Transfers that were reset, or refused: their programs know.
+    broken: AtomicU64,
+    /// Transfers that ended cleanly with other bytes, or had other bytes before their end.
+    wrong: AtomicU64,
+    stalled: AtomicU64,
+}
+
+/// Byte `at` of object `n`.
+fn byte(n: u32, at: usize) -> u8 {
+    (n.wrapping_mul(2_654_435_761).wrapping_add((at as u32).wrapping_mul(0x9e37_79b9)) >> 24) as u8
+}
+
+fn size(n: u32) -> usize {
+    1 + (n.wrapping_mul(0x85eb_ca6b) % MAX_OBJECT) as usize
+}
+
+/// Sends the object that is asked for by its number, and ends.
+fn serve_object(mut stream: TcpStream) {
+    let mut number = [0; 4];
+    if stream.read_exact(&mut number).is_ok() {
+        let n = u32::from_be_bytes(number);
+        let object: Vec<u8> = (0..size(n)).map(|at| byte(n, at)).collect();
+        let _ = stream.write_all(&object);
+    }
+}
+
+/// Asks for an object and judges what comes.
+fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts) {
+    let count = |counter: &AtomicU64| {
+        counter.fetch_add(1, Ordering::Relaxed);
+    };
+    let Ok(mut stream) = stream else { return count(&counts.broken) };
+    stream.set_read_timeout(Some(MAX_STALL)).expect("not zero");
+    if stream.write_all(&n.to_be_bytes()).is_err() {
+        return count(&counts.broken);
+    }
+    let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return count(if got == size(n) { &counts.whole } else { &counts.wrong }),
+            Ok(len) => {
+                if (0..len).any(|at| buffer[at] != byte(n, got + at)) {
+                    return count(&counts.wrong);
+                }
+                got += len;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return count(&counts.stalled),
+            Err(_) => return count(&counts.broken),
+        }
+    }
+}
+
+struct Boxes {
+    line: Line,
+    running: [Running; 2],
+    is_link: bool,
+}
+
+const NAMES: [&str; 2] = ["near", "far"];
+
+impl Boxes {
+    fn start(&mut self, end: usize) {
+        self.running[end] = self.line.start(NAMES[end], 4096);
+        self.route(end);
+    }
+
+    /// What should go over the link is routed into the TUN device, once there is one.
+    fn route(&self, end: usize) {
+        if self.is_link {
+            let gate = if end == 0 { &self.line.near } else { &self.line.far };
+            self.line.wait_until_up(&NAMES[end..=end], true);
+            inside(gate, &format!("ip route replace 10.{}.0.0/24 dev bentpipe0", 2 - end));
+        }
+    }
+
+    fn suffer(&mut self, fault: Fault, span: Duration) {
+        let gates = [self.line.near.clone(), self.line.far.clone()];
+        match fault {
+            Fault::Kill(end) => {
+                self.running[end].0.kill().expect("it runs");
+                self.running[end].0.wait().expect("it ends");
+                self.start(end);
+            }
+            Fault::Restart(end) => {
+                self.running[end].signal("TERM");
+                std::thread::sleep(Duration::from_secs(1));
+                // What drains for longer is told once more, and ends at once.
+                self.running[end].signal("TERM");
+                self.running[end].ends();
+                self.start(end);
+            }
+            Fault::LinkDown => {
+                inside(&gates[0], "ip link set sat down");
+                std::thread::sleep(Duration::from_secs(5));
+                inside(&gates[0], "ip link set sat up");
+                inside(&gates[0], "ip route replace 10.2.0.0/24 via 10.9.0.2");
+                self.route(0);
+            }
+            Fault::Loss => {
+                for gate in &gates {
+                    inside(gate, "nft add table inet soak");
+                    inside(gate, "nft add chain inet soak input { type filter hook input priority 0 ; }");
+                    inside(gate, "nft add rule inet soak input iifname sat numgen random mod 100 < 20 drop");
+                }
+                std::thread::sleep(span / 2);
+                gates.iter().for_each(|gate| drop(inside(gate, "nft delete table inet soak")));
+            }
+            Fault::Mtu => {
+                gates.iter().for_each(|gate| drop(inside(gate, "ip link set sat mtu 1280")));
+                std::thread::sleep(span / 2);
+                gates.iter().for_each(|gate| drop(inside(gate, "ip link set sat mtu 1500")));
+            }
+            Fault::Reload => self.running.iter().for_each(|gateway| gateway.signal("HUP")),
+        }
+    }
+
+    fn descriptors(&self) -> usize {
+        let count =
+            |gateway: &Running| std::fs::read_dir(format!("/proc/{}/fd", gateway.0.id())).expect("it runs").count();
+        self.running.iter().map(count).max().expect("two")
+    }
+
+    fn resident(&self) -> u64 {
+        let of = |name: &str| self.line.fresh_status(name)["process"]["resident_bytes"].as_u64().expect("a number");
+        NAMES.iter().map(|name| of(name)).max().expect("two")
+    }
+}
+
+fn soak(is_short: bool, is_link: bool) -> Measured {
+    many_descriptors();
+    let line = Line::new("50 Mbit/s");
+    if is_link {
+        line.edit("near", "[split]\ncapture = [\"lan\"]", "[link]\naddresses = [\"10.8.0.1/24\"]");
+        line.edit("far", "[split]", "[link]\naddresses = [\"10.8.0.2/24\"]");
+    }
+    let server = line.serve(80, serve_object);
+    let running = NAMES.map(|name| line.start(name, 4096));
+    let mut boxes = Boxes { line, running, is_link };
+    boxes.line.wait_until_up(&NAMES, true);
+    (0..2).for_each(|end| boxes.route(end));
+    let (counts, is_over) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
+    let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 7) };
+    let clients: Vec<_> = (0..open)
+        .map(|client| {
+            let (counts, is_over) = (counts.clone(), is_over.clone());
+            let namespace = boxes.line.client.clone();
+            std::thread::spawn(move || {
+                let mut n = client;
+                while !is_over.load(Ordering::Relaxed) {
+                    let to: SocketAddr = server;
+                    let stream = namespace.inside(move || TcpStream::connect_timeout(&to, MAX_STALL));
+                    let is_refused = stream.is_err();
+                    fetch(stream, n, &counts);
+                    n = n.wrapping_add(open);
+                    // A box that is down refuses at once.
+                    std::thread::sleep(Duration::from_millis(if is_refused { 500 } else { 0 }));
+                }
+            })
+        })
+        .collect();
+    let span = Duration::from_secs(span);
+    std::thread::sleep(span);
+    let mut most = 0;
+    for fault in FAULTS.iter().cycle().take(rounds * FAULTS.len()) {
+        let begun = Instant::now();
+        boxes.suffer(*fault, span);
+        std::thread::sleep(span.saturating_sub(begun.elapsed()));
+        most = most.max(boxes.resident());
+    }
+    is_over.store(true, Ordering::Relaxed);
+    clients.into_iter().for_each(|client| client.join().expect("no panic"));
+    std::thread::sleep(Duration::from_secs(5));
+    let (idle, got) = (boxes.descriptors(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
+    let text = format!(
+        "{} whole, {} reset, {} wrong, {} stalled; {:.0} MB at most, {idle} descriptors when idle",
+        got(&counts.whole),
+        got(&counts.broken),
+        got(&counts.wrong),
+        got(&counts.stalled),
+        most as f64 / 1e6
+    );
+    let is_met = got(&counts.wrong) == 0 && got(&counts.stalled) == 0 && got(&counts.whole) > 0 && idle < 64;
+    Measured { text, is_met }
+}
+
+pub(super) fn split(is_short: bool) -> Measured {
+    soak(is_short, false)
+}
+
+pub(super) fn link(is_short: bool) -> Measured {
+    soak(is_short, true)
+}

@@ -1,0 +1,46 @@
+//! The Python package `bentpipe`, below its Python code in `python/bentpipe`: scenarios in, Arrow tables and JSON out.
+//!
+//! Everything is computed by the crates below; nothing here is arithmetic. The package's users see only `python/bentpipe`, which has
+//! the documentation. Reading order: [`scenario`] and [`error`] texts to scenarios, with the command's messages; [`run`] one run and
+//! many; [`flows`] what came of them, [`record`] and [`packets`] what happened in them, as [`table`]s; [`answers`] the other commands;
+//! [`wait`] Ctrl-C.
+
+mod answers;
+mod error;
+mod events;
+mod flows;
+mod packets;
+mod record;
+mod run;
+mod scenario;
+mod table;
+mod wait;
+
+use pyo3::prelude::*;
+
+/// What `python/bentpipe` is made of; its documentation is there.
+#[pymodule]
+mod _bentpipe {
+    #[pymodule_export]
+    use crate::answers::{hybrid, rate_under_loss, rates, recommend, reproduce, shipped, variants};
+    #[pymodule_export]
+    use crate::error::{RunError, ScenarioError};
+    #[pymodule_export]
+    use crate::run::{Run, Runs, run, runs};
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::table::Table;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// Runs the command `bentpipe` in this process; returns its exit code.
+    #[pyfunction]
+    fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| bentpipe_cli::main_with(arguments))
+    }
+}

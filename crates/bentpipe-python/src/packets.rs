@@ -1,0 +1,93 @@
+//! Packets as rows: segments at the ends, and all packets at the links.
+
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder};
+use bentpipe_engine::probe::DropReason;
+use bentpipe_engine::tcp::Segment;
+use bentpipe_sim::{Body, Packet, Passage};
+
+use crate::flows::whole;
+use crate::table::{Words, columns};
+
+columns! {
+    /// Packets, where they are seen.
+    Packets {
+        time_s: Float64Builder, "Time since the start of the run, seconds.";
+        at: Words, "Where: FLOW/sender, FLOW/receiver, or a link.";
+        event: Words, "At an end: sent, received. At a link: offered (before its queue), delivered, dropped.";
+        flow: Words, "The flow, or FLOW/leg-1 and so on if it is split.";
+        forward: BooleanBuilder, "True if it goes from the flow's `from` to its `to`.";
+        seq: Int64Builder, "Sequence number relative to the SYN, which is 0; of a datagram its number from 0.";
+        len: Int64Builder, "Payload, bytes; null for datagrams.";
+        ack: Int64Builder, "Acknowledgement number, relative to the peer's SYN; null for datagrams.";
+        window: Int64Builder, "Advertised window, bytes; null for datagrams.";
+        flags: Words, "Control bits: S, F, R, P, and . for ACK; null for datagrams.";
+        retransmission: BooleanBuilder, "sent: true if its first byte was sent before.";
+        wire_bytes: Int64Builder, "Length on the link, bytes; null at the ends.";
+        reason: Words, "dropped: queue-full, early (RED, CoDel), channel, listed or too-long.";
+    }
+}
+
+/// What a segment says.
+fn segment(packets: &mut Packets, segment: &Segment) {
+    packets.seq.append_value(whole(segment.seq));
+    packets.len.append_value(i64::from(segment.len));
+    packets.ack.append_value(whole(segment.ack));
+    packets.window.append_value(i64::from(segment.window));
+    packets.flags.append_value(format!("{:?}", segment.flags));
+}
+
+impl Packets {
+    /// A segment at an end; `retransmission` if it was sent there.
+    pub(crate) fn end(&mut self, time_s: f64, at: &str, seen: &Segment, retransmission: Option<bool>) {
+        let (flow, is_from) = match at.strip_suffix("/sender") {
+            Some(flow) => (flow, true),
+            None => (at.strip_suffix("/receiver").unwrap_or(at), false),
+        };
+        self.time_s.append_value(time_s);
+        self.at.append_value(at);
+        self.event.append_value(if retransmission.is_some() { "sent" } else { "received" });
+        self.flow.append_value(flow);
+        self.forward.append_value(is_from == retransmission.is_some());
+        segment(self, seen);
+        self.retransmission.append_option(retransmission);
+        self.wire_bytes.append_null();
+        self.reason.append_null();
+    }
+
+    /// A packet at a link.
+    pub(crate) fn link(&mut self, time_s: f64, at: &str, flow: &str, passage: Passage, packet: &Packet) {
+        let (event, reason) = match passage {
+            Passage::Offered => ("offered", None),
+            Passage::Delivered => ("delivered", None),
+            Passage::Dropped(reason) => ("dropped", Some(reason)),
+        };
+        self.time_s.append_value(time_s);
+        self.at.append_value(at);
+        self.event.append_value(event);
+        self.flow.append_value(flow);
+        self.forward.append_value(packet.forward);
+        match &packet.body {
+            Body::Tcp(seen) => segment(self, seen),
+            Body::Udp(number) => {
+                self.seq.append_value(whole(*number));
+                self.len.append_null();
+                self.ack.append_null();
+                self.window.append_null();
+                self.flags.append_null();
+            }
+        }
+        self.retransmission.append_null();
+        self.wire_bytes.append_value(i64::from(packet.wire_len));
+        self.reason.append_option(reason.map(word));
+    }
+}
+
+fn word(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::QueueFull => "queue-full",
+        DropReason::Early => "early",
+        DropReason::Channel => "channel",
+        DropReason::Listed => "listed",
+        DropReason::TooLong => "too-long",
+    }
+}

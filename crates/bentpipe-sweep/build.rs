@@ -1,0 +1,62 @@
+//! Names the engine that produces the numbers: the version, and in a checkout a hash of the sources that decide them.
+//!
+//! Runs are kept by this name. While somebody changes the engine its version stays; without the hash, numbers of yesterday's
+//! code would be taken for today's.
+
+use std::path::{Path, PathBuf};
+
+/// The crates on which a run's numbers depend.
+const DECIDE: [&str; 4] = ["bentpipe-engine", "bentpipe-language", "bentpipe-sim", "bentpipe-study"];
+
+fn main() {
+    let here = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let version = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
+    let mut files = Vec::new();
+    for name in DECIDE {
+        let sources = here.join("..").join(name).join("src");
+        // A package from a registry has no neighbours, and its version is enough.
+        if sources.is_dir() {
+            println!("cargo::rerun-if-changed={}", sources.display());
+            gather(&sources, &mut files);
+        }
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    // By the path below `crates`: the checkout may be anywhere.
+    let mut hashed: Vec<(String, PathBuf)> =
+        files.into_iter().map(|path| (path.strip_prefix(&here).unwrap_or(&path).display().to_string(), path)).collect();
+    hashed.sort();
+    let mut hash = Fnv::new();
+    for (name, path) in &hashed {
+        hash.add(name.as_bytes());
+        hash.add(&std::fs::read(path).expect("a source file is readable"));
+    }
+    let id = if hashed.is_empty() { version } else { format!("{version}+{:016x}", hash.0) };
+    println!("cargo::rustc-env=BENTPIPE_ENGINE={id}");
+}
+
+fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            gather(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// FNV-1a of 64 bits.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds the bytes, and their count so that neighbours do not run together.
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().chain(&(bytes.len() as u64).to_le_bytes()) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}

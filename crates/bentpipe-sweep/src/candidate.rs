@@ -1,0 +1,90 @@
+//! What a sweep compares at each point: a transport and a gateway.
+
+use bentpipe_language::tcp::UnknownName;
+use bentpipe_sim::recommend::{System, Unfit, equipped};
+use bentpipe_study::scenario::Scenario;
+
+/// The words for gateways in a sweep file, and what they put on the path.
+pub(crate) const GATEWAYS: &[&str] = &["none", "s-lacp", "split", "split+s-lacp"];
+
+/// The system of a word of [`GATEWAYS`].
+pub(crate) fn system(word: &str) -> System {
+    match word {
+        "s-lacp" => System::Link,
+        "split" => System::Split,
+        "split+s-lacp" => System::Both,
+        _ => System::Plain,
+    }
+}
+
+/// A transport and a gateway. Without either it is the scenario as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name in results.
+    pub name: String,
+    /// The TCP variant of all flows; `None` leaves the scenario's.
+    pub variant: Option<String>,
+    /// The gateway, one of the words of a sweep file; `None` leaves the path as it is.
+    pub gateway: Option<&'static str>,
+}
+
+/// Why a candidate cannot be put into a scenario.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Misfit {
+    #[error(transparent)]
+    Variant(UnknownName),
+    #[error("{0}")]
+    Gateway(Unfit),
+}
+
+impl Candidate {
+    /// All pairs of a variant and a gateway, variants first. An empty list leaves what the scenario has.
+    pub(crate) fn all(variants: &[String], gateways: &[&'static str]) -> Vec<Candidate> {
+        let variants: Vec<Option<&String>> =
+            if variants.is_empty() { vec![None] } else { variants.iter().map(Some).collect() };
+        let gateways: Vec<Option<&'static str>> =
+            if gateways.is_empty() { vec![None] } else { gateways.iter().copied().map(Some).collect() };
+        let pairs = gateways.iter().flat_map(|gateway| variants.iter().map(move |variant| (*variant, *gateway)));
+        pairs.map(|(variant, gateway)| Candidate::new(variant.cloned(), gateway)).collect()
+    }
+
+    fn new(variant: Option<String>, gateway: Option<&'static str>) -> Self {
+        let name = match (&variant, gateway) {
+            (None, None) => "scenario".to_owned(),
+            (Some(variant), None | Some("none")) => variant.clone(),
+            (None, Some(gateway)) => gateway.to_owned(),
+            (Some(variant), Some(gateway)) => format!("{variant}, {gateway}"),
+        };
+        Candidate { name, variant, gateway }
+    }
+
+    /// The scenario with this transport and this gateway.
+    pub(crate) fn put_into(&self, scenario: &Scenario) -> Result<Scenario, Misfit> {
+        let mut changed = match &self.variant {
+            Some(variant) => scenario.with_variant(variant).map_err(Misfit::Variant)?,
+            None => scenario.clone(),
+        };
+        if let Some(gateway) = self.gateway.filter(|word| *word != "none") {
+            changed = equipped(&changed, system(gateway)).map_err(Misfit::Gateway)?;
+        }
+        Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_and_their_names() {
+        let variants = ["sack".to_owned(), "cubic".to_owned()];
+        let names = |all: Vec<Candidate>| all.into_iter().map(|one| one.name).collect::<Vec<_>>();
+        assert_eq!(names(Candidate::all(&[], &[])), ["scenario"]);
+        assert_eq!(names(Candidate::all(&variants, &[])), ["sack", "cubic"]);
+        assert_eq!(names(Candidate::all(&[], &["none", "split"])), ["none", "split"]);
+        assert_eq!(
+            names(Candidate::all(&variants, &["none", "s-lacp"])),
+            ["sack", "cubic", "sack, s-lacp", "cubic, s-lacp"]
+        );
+    }
+}

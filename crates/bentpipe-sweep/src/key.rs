@@ -1,0 +1,68 @@
+//! What names a run: the scenario, the seed and the engine.
+
+use std::fmt;
+
+use bentpipe_study::scenario::Scenario;
+use sha2::{Digest, Sha256};
+
+/// The engine of this program: its version, and in a checkout a hash of its sources. Runs of another engine count as not done.
+pub const ENGINE: &str = env!("BENTPIPE_ENGINE");
+
+/// The name of a run of [`ENGINE`]. Equal keys have equal results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Fingerprint of the resolved scenario, see [`fingerprint`].
+    pub scenario: u128,
+    /// The seed of all draws.
+    pub seed: u64,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}-{}", self.scenario, self.seed)
+    }
+}
+
+/// The scenario's text from which the fingerprint is made: resolved, so that two ways to write one scenario are one; without
+/// its description, which changes no number; and without its seed, which is the other half of a key.
+pub(crate) fn canonical(scenario: &Scenario) -> String {
+    let plain = Scenario { description: String::new(), source: None, ..scenario.with_seed(0) };
+    plain.to_toml()
+}
+
+/// The first 128 bits of SHA-256 of the canonical text.
+pub(crate) fn fingerprint(canonical: &str) -> u128 {
+    let digest = Sha256::digest(canonical.as_bytes());
+    let first: [u8; 16] = digest.as_slice()[..16].try_into().expect("SHA-256 has 32 bytes");
+    u128::from_be_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\n\
+        delay = \"250 ms\"\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n";
+
+    fn of(text: &str, sets: &[(&str, &str)]) -> u128 {
+        let sets: Vec<_> = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        fingerprint(&canonical(&Scenario::parse(text, "t.toml", &sets).expect("a scenario")))
+    }
+
+    #[test]
+    fn what_changes_no_number_changes_no_key() {
+        let plain = of(TEXT, &[]);
+        assert_eq!(plain, of(TEXT, &[("description", "words"), ("source", "a paper"), ("seed", "7")]));
+        assert_eq!(plain, of(TEXT, &[("links.sat.delay", "0.25 s")]), "two ways to write 250 ms");
+        assert_eq!(plain, of(&TEXT.replace("rate", "# a comment\nrate"), &[]));
+        assert_ne!(plain, of(TEXT, &[("links.sat.delay", "251 ms")]));
+        assert_ne!(plain, of(TEXT, &[("links.sat.loss", "1 %")]));
+    }
+
+    #[test]
+    fn the_digest_is_sha_256() {
+        // FIPS 180-4's example: SHA-256 of "abc" begins with ba7816bf 8f01cfea 414140de 5dae2223.
+        assert_eq!(format!("{:032x}", fingerprint("abc")), "ba7816bf8f01cfea414140de5dae2223");
+        assert!(ENGINE.starts_with(env!("CARGO_PKG_VERSION")));
+    }
+}

@@ -1,0 +1,35 @@
+//! Sweeps: a scenario run over many values of its keys, over transports and over gateways, with the same seeds for all.
+//!
+//! [`Spec`] reads a sweep file. [`Plan`] says which runs are wanted, minus those that are done; [`run_point`] does one, and is
+//! a pure function of the [`Job`]; [`Store`] keeps its [`Row`] on disk. [`sweep()`] joins the three on the threads of this
+//! machine. Another executor, on other machines, joins them itself: see [`Portable`].
+//!
+//! Reading order: `spec` the file, `design` its points; `plan` the runs and `stop` their number; `key` and `row` what a run is
+//! and gives; `store` how it is kept; `work` the threads; `summary` and `table` the results.
+#![forbid(unsafe_code)]
+
+mod candidate;
+mod design;
+mod estimate;
+mod key;
+mod plan;
+mod row;
+mod run;
+mod spec;
+mod stop;
+mod store;
+mod summary;
+mod table;
+mod work;
+
+pub use candidate::Candidate;
+pub use key::{ENGINE, Key};
+pub use plan::{Job, Plan, PlanError, Progress};
+pub use row::{FlowRow, Row, RowError};
+pub use run::{Portable, PortableError, run_point, run_portable};
+pub use spec::{Axis, Base, Design, Find, Range, Scale, Setting, Shipped, Spec, Values, reference, schema};
+pub use stop::{Stop, Tolerance};
+pub use store::{Holdings, Store, StoreError};
+pub use summary::{CandidateSummary, Median, PointSummary, Summary};
+pub use table::{Lines, write_table};
+pub use work::{SweepError, sweep};

@@ -1,0 +1,271 @@
+//! Which runs a sweep wants, minus those that are done.
+//!
+//! A point gets its repetitions in rounds: when all candidates have those of a round, the rule looks at them and either ends the
+//! point or starts the next round. So the runs of a sweep depend on results and never on the order in which they come.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bentpipe_sim::RunError;
+use bentpipe_study::scenario::{Scenario, ScenarioErrors};
+
+use crate::design;
+use crate::key::{ENGINE, Key, canonical, fingerprint};
+use crate::row::Row;
+use crate::run::Portable;
+use crate::spec::Spec;
+
+/// Why a sweep cannot be planned or done.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// Values that do not go together.
+    #[error("{at}:\n{errors}")]
+    Point {
+        /// The point: keys and values.
+        at: String,
+        /// What is wrong.
+        errors: ScenarioErrors,
+    },
+    /// A run failed.
+    #[error("{at}: {cause}")]
+    Run {
+        /// The point: keys and values.
+        at: String,
+        /// Why.
+        cause: RunError,
+    },
+}
+
+/// A run that is wanted.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Index of its point.
+    pub point: usize,
+    /// Index of its candidate.
+    pub candidate: usize,
+    /// Its repetition, from 0.
+    pub repetition: u32,
+    /// Its name.
+    pub key: Key,
+    at: Arc<Point>,
+}
+
+/// A point and its scenarios.
+#[derive(Debug)]
+struct Point {
+    /// Keys and values in words.
+    place: String,
+    /// One for each candidate.
+    scenarios: Vec<Scenario>,
+}
+
+impl Job {
+    /// Its scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.at.scenarios[self.candidate]
+    }
+
+    /// The point in words, for errors.
+    pub(crate) fn place(&self) -> String {
+        self.at.place.clone()
+    }
+
+    /// Jobs of one point and candidate, as those of [`Plan::next_batch`] are, as data for another machine; `None` without jobs.
+    pub fn portable(jobs: &[Job]) -> Option<Portable> {
+        let scenario = jobs.first()?.scenario().to_toml();
+        let seeds = jobs.iter().map(|job| job.key.seed).collect();
+        Some(Portable { engine: ENGINE.to_owned(), scenario, seeds })
+    }
+}
+
+/// How far a sweep is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that are done, those of earlier calls too.
+    pub done: u64,
+    /// Runs that are wanted at most; a rule may want fewer.
+    pub at_most: u64,
+    /// Points that have all their runs.
+    pub points_done: usize,
+    /// Points.
+    pub points: usize,
+}
+
+/// A point while it has runs to do.
+#[derive(Debug)]
+struct Open {
+    /// Repetitions of this round.
+    target: u32,
+    /// Runs of this round that are not done.
+    missing: u64,
+    /// Value of each candidate and repetition.
+    values: Vec<Vec<Option<f64>>>,
+    keys: Vec<u128>,
+    at: Arc<Point>,
+}
+
+/// The runs of a sweep.
+#[derive(Debug)]
+pub struct Plan {
+    spec: Arc<Spec>,
+    points: Vec<Vec<String>>,
+    /// The next point that has not been opened.
+    next: usize,
+    open: BTreeMap<usize, Open>,
+    ready: VecDeque<Job>,
+    /// Repetitions of each finished point.
+    finished: Vec<Option<u32>>,
+    /// Fingerprints of each opened point's candidates.
+    fingerprints: Vec<Vec<u128>>,
+    done: u64,
+}
+
+impl Plan {
+    /// The plan of a sweep.
+    pub fn new(spec: Spec) -> Plan {
+        let points = design::points(&spec);
+        let (finished, fingerprints) = (vec![None; points.len()], vec![Vec::new(); points.len()]);
+        let (spec, open, ready) = (Arc::new(spec), BTreeMap::new(), VecDeque::new());
+        Plan { spec, points, next: 0, open, ready, finished, fingerprints, done: 0 }
+    }
+
+    /// The sweep.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The values of a point's axes.
+    pub fn values(&self, point: usize) -> &[String] {
+        &self.points[point]
+    }
+
+    /// A run to do that no call has returned yet. `known` says what is done already: the value of a run ([`Row::value`]). A call
+    /// plans at most one point, so it takes a moment at most; `None` does not mean that there is nothing left, see
+    /// [`Plan::is_waiting`] and [`Plan::is_finished`].
+    ///
+    /// # Errors
+    /// Fails if the values of a point do not go together.
+    pub fn next(&mut self, known: impl Fn(&Key) -> Option<Option<f64>>) -> Result<Option<Job>, PlanError> {
+        Ok(self.next_batch(1, known)?.pop())
+    }
+
+    /// As [`Plan::next`], up to `max` runs of one candidate at one point.
+    ///
+    /// # Errors
+    /// Fails if the values of a point do not go together.
+    pub fn next_batch(
+        &mut self,
+        max: usize,
+        known: impl Fn(&Key) -> Option<Option<f64>>,
+    ) -> Result<Vec<Job>, PlanError> {
+        if self.ready.is_empty() && self.next < self.points.len() {
+            let point = self.next;
+            self.next += 1;
+            self.open(point, &known)?;
+        }
+        let Some(first) = self.ready.front() else { return Ok(Vec::new()) };
+        let which = (first.point, first.candidate);
+        let alike = self.ready.iter().take(max).take_while(|job| (job.point, job.candidate) == which).count();
+        Ok(self.ready.drain(..alike).collect())
+    }
+
+    /// Takes the result of a job of [`Plan::next`], once.
+    pub fn completed(&mut self, job: &Job, row: &Row, known: impl Fn(&Key) -> Option<Option<f64>>) {
+        let Some(open) = self.open.get_mut(&job.point) else { return };
+        open.values[job.candidate][job.repetition as usize] = row.value;
+        open.missing -= 1;
+        self.done += 1;
+        if open.missing == 0 {
+            self.round_over(job.point, &known);
+        }
+    }
+
+    /// True if there is nothing to do until results of jobs come.
+    pub fn is_waiting(&self) -> bool {
+        self.ready.is_empty() && self.next == self.points.len() && !self.open.is_empty()
+    }
+
+    /// True if all runs are done.
+    pub fn is_finished(&self) -> bool {
+        self.next == self.points.len() && self.open.is_empty()
+    }
+
+    /// Repetitions of a point that has all its runs.
+    pub fn repetitions(&self, point: usize) -> Option<u32> {
+        self.finished[point]
+    }
+
+    /// The run of a point that has been opened.
+    pub fn key(&self, point: usize, candidate: usize, repetition: u32) -> Option<Key> {
+        let scenario = *self.fingerprints[point].get(candidate)?;
+        Some(Key { scenario, seed: self.spec.seed.wrapping_add(u64::from(repetition)) })
+    }
+
+    /// Number of points.
+    pub fn points(&self) -> usize {
+        self.points.len()
+    }
+
+    /// How far the sweep is.
+    pub fn progress(&self) -> Progress {
+        let each = self.spec.candidates.len() as u64;
+        let at_most = |finished: &Option<u32>| each * u64::from(finished.unwrap_or(self.spec.repetitions));
+        Progress {
+            done: self.done,
+            at_most: self.finished.iter().map(at_most).sum(),
+            points_done: self.finished.iter().flatten().count(),
+            points: self.points.len(),
+        }
+    }
+
+    fn open(&mut self, point: usize, known: &impl Fn(&Key) -> Option<Option<f64>>) -> Result<(), PlanError> {
+        let values = &self.points[point];
+        let sets: Vec<_> =
+            self.spec.axes.iter().zip(values).map(|(axis, value)| format!("{} = {value}", axis.key)).collect();
+        let place = if sets.is_empty() { self.spec.name.clone() } else { sets.join(", ") };
+        let scenarios = self.spec.scenarios(values).map_err(|errors| PlanError::Point { at: place.clone(), errors })?;
+        let keys: Vec<u128> = scenarios.iter().map(|scenario| fingerprint(&canonical(scenario))).collect();
+        self.fingerprints[point].clone_from(&keys);
+        let values = vec![Vec::new(); keys.len()];
+        let at = Arc::new(Point { place, scenarios });
+        self.open.insert(point, Open { target: 0, missing: 0, values, keys, at });
+        self.round_over(point, known);
+        Ok(())
+    }
+
+    /// Ends a point whose round is over, or starts its next round.
+    fn round_over(&mut self, point: usize, known: &impl Fn(&Key) -> Option<Option<f64>>) {
+        let spec = self.spec.clone();
+        loop {
+            let open = self.open.get_mut(&point).expect("it is open");
+            let stop = spec.stop.as_ref();
+            let enough =
+                |stop: &crate::stop::Stop| open.target >= stop.min && stop.is_enough(&open.values, spec.baseline);
+            if open.target == spec.repetitions || stop.is_some_and(enough) {
+                self.finished[point] = Some(open.target);
+                self.open.remove(&point);
+                return;
+            }
+            let first = open.target;
+            open.target = stop.map_or(spec.repetitions, |stop| stop.next_look(first)).min(spec.repetitions);
+            for candidate in 0..open.keys.len() {
+                for repetition in first..open.target {
+                    let seed = spec.seed.wrapping_add(u64::from(repetition));
+                    let key = Key { scenario: open.keys[candidate], seed };
+                    let value = known(&key);
+                    open.values[candidate].push(value.flatten());
+                    match value {
+                        Some(_) => self.done += 1,
+                        None => {
+                            open.missing += 1;
+                            self.ready.push_back(Job { point, candidate, repetition, key, at: open.at.clone() });
+                        }
+                    }
+                }
+            }
+            if open.missing > 0 {
+                return;
+            }
+        }
+    }
+}

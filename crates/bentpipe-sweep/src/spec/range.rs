@@ -1,0 +1,163 @@
+//! Ranges of any quantity: the values between two ends.
+
+use bentpipe_language::quantity::{
+    self, CELLS, DECIBELS, DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE, format_probability, parse_probability,
+};
+
+/// Everything with a unit. No unit is in two of them.
+const DIMENSIONS: [Dimension; 7] = [DURATION, RATE, SIZE, PACKETS, SEGMENTS, CELLS, DECIBELS];
+
+/// Steps of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences.
+    Linear,
+    /// Equal ratios.
+    Log,
+}
+
+/// A range with both ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    kind: Kind,
+    scale: Scale,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    /// In the engine's unit: ns, bit/s, bytes, packets, segments, cells, mdB.
+    Quantity(Dimension, u64, u64),
+    /// Written with a percent sign or in 0..1.
+    Probability(f64, f64),
+    Whole(f64, f64),
+    Real(f64, f64),
+}
+
+impl Range {
+    /// The range between two values of one kind, as a scenario has them.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn new(from: &str, to: &str, scale: Scale) -> Result<Range, String> {
+        let kind = Kind::of(from, to)?;
+        let (low, high) = kind.ends();
+        if scale == Scale::Log && (low <= 0.0 || high <= 0.0) {
+            return Err("a logarithmic range needs both ends above zero".to_owned());
+        }
+        Ok(Range { kind, scale })
+    }
+
+    /// The value at `part` (0..=1) of the way from the first to the last, as text for `--set`. The ends are exact; a quantity
+    /// between them is rounded to the engine's unit, a number to twelve digits.
+    pub fn at(&self, part: f64) -> String {
+        let (low, high) = self.kind.ends();
+        let value = match (part, self.scale) {
+            (0.0, _) => low,
+            (1.0, _) => high,
+            (_, Scale::Linear) => low + (high - low) * part,
+            (_, Scale::Log) => libm::exp(libm::log(low) + (libm::log(high) - libm::log(low)) * part),
+        };
+        match self.kind {
+            // Below 2^53 a whole number is exact as a double; the largest, 10^17 ns, is rounded to 16 ns.
+            Kind::Quantity(dimension, from, _) if part == 0.0 => dimension.format(from),
+            Kind::Quantity(dimension, _, to) if part == 1.0 => dimension.format(to),
+            Kind::Quantity(dimension, ..) => dimension.format(value.round() as u64),
+            Kind::Probability(..) => format_probability(twelve_digits(value)),
+            Kind::Whole(..) => format!("{value:.0}"),
+            Kind::Real(..) => format!("{:?}", twelve_digits(value)),
+        }
+    }
+}
+
+impl Kind {
+    fn of(from: &str, to: &str) -> Result<Kind, String> {
+        let (number, unit) = quantity::split(from);
+        if unit.is_empty() {
+            let whole = |text: &str| text.trim().parse::<u32>().ok().map(f64::from);
+            if let (Some(low), Some(high)) = (whole(from), whole(to)) {
+                return Ok(Kind::Whole(low, high));
+            }
+            let real = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+            return match (real(number), real(to)) {
+                (Some(low), Some(high)) => Ok(Kind::Real(low, high)),
+                _ => Err(format!("`{from}` and `{to}` are not two numbers")),
+            };
+        }
+        if unit == "%" {
+            let low = parse_probability(from).map_err(|bad| bad.message)?;
+            return Ok(Kind::Probability(low, parse_probability(to).map_err(|bad| bad.message)?));
+        }
+        let dimension = DIMENSIONS.iter().find(|dimension| dimension.parse(from).is_ok());
+        let dimension = dimension.ok_or_else(|| format!("`{from}` is not a quantity with a unit"))?;
+        let low = dimension.parse(from).map_err(|bad| bad.message)?;
+        Ok(Kind::Quantity(*dimension, low, dimension.parse(to).map_err(|bad| bad.message)?))
+    }
+
+    fn ends(&self) -> (f64, f64) {
+        match *self {
+            Kind::Quantity(_, low, high) => (low as f64, high as f64),
+            Kind::Probability(low, high) | Kind::Whole(low, high) | Kind::Real(low, high) => (low, high),
+        }
+    }
+}
+
+/// The number with what addition and multiplication leave in the last digits taken away: 0.1 + 0.2 is 0.3.
+fn twelve_digits(value: f64) -> f64 {
+    format!("{value:.11e}").parse().expect("a number")
+}
+
+/// The number behind a value, and its unit; `None` for words and tables.
+pub(crate) fn number(value: &str) -> Option<(f64, &'static str)> {
+    let (_, unit) = quantity::split(value);
+    if unit.is_empty() {
+        return value.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(|number| (number, "number"));
+    }
+    if unit == "%" {
+        return parse_probability(value).ok().map(|number| (number, "number"));
+    }
+    let units = ["seconds", "bits per second", "bytes", "packets", "segments", "cells", "decibels"];
+    let sizes = [1e9, 1.0, 1.0, 1.0, 1.0, 1.0, 1e3];
+    let each = DIMENSIONS.iter().zip(units).zip(sizes);
+    each.into_iter().find_map(|((dimension, unit), size)| Some((dimension.parse(value).ok()? as f64 / size, unit)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(from: &str, to: &str, scale: Scale) -> Vec<String> {
+        let range = Range::new(from, to, scale).expect("a range");
+        (0..=4).map(|n| range.at(f64::from(n) / 4.0)).collect()
+    }
+
+    #[test]
+    fn values_between_two_ends() {
+        use Scale::{Linear, Log};
+        assert_eq!(steps("100 ms", "0.5 s", Linear), ["100 ms", "200 ms", "300 ms", "400 ms", "500 ms"]);
+        assert_eq!(steps("1 MB", "16 MB", Log), ["1 MB", "2 MB", "4 MB", "8 MB", "16 MB"]);
+        assert_eq!(steps("0 %", "1 %", Linear), ["0", "0.0025", "0.005", "0.0075", "0.01"]);
+        assert_eq!(steps("0.01 %", "100 %", Log), ["1e-4", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(steps("1", "5", Linear), ["1", "2", "3", "4", "5"]);
+        assert_eq!(steps("0.1", "0.3", Linear), ["0.1", "0.15", "0.2", "0.25", "0.3"]);
+        // Downwards, too.
+        assert_eq!(steps("40 packets", "0 packets", Linear)[1], "30 packets");
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused() {
+        let refused = |from, to, scale| Range::new(from, to, scale).expect_err("no range");
+        assert_eq!(refused("0 ms", "1 s", Scale::Log), "a logarithmic range needs both ends above zero");
+        assert_eq!(refused("1 ms", "1 MB", Scale::Linear), "`MB` is not a unit of time");
+        assert_eq!(refused("red", "blue", Scale::Linear), "`red` is not a quantity with a unit");
+        assert_eq!(refused("1", "2 s", Scale::Linear), "`1` and `2 s` are not two numbers");
+        assert!(refused("50 %", "101 %", Scale::Linear).contains("from 0 to 1"));
+    }
+
+    #[test]
+    fn numbers_in_base_units() {
+        assert_eq!(number("250 ms"), Some((0.25, "seconds")));
+        assert_eq!(number("2 Mbit/s"), Some((2e6, "bits per second")));
+        assert_eq!((number("1 %"), number("0.01")), (Some((0.01, "number")), Some((0.01, "number"))));
+        assert_eq!((number("cubic"), number("{ a = 1 }")), (None, None));
+    }
+}

@@ -1,0 +1,111 @@
+use super::*;
+
+const SCENARIO: &str = "name = \"t\"\nseed = 5\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\n\
+    delay = \"250 ms\"\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"100 kB\"\n";
+
+fn parse(text: &str) -> Result<Spec, ScenarioErrors> {
+    Spec::parse(text, "sweeps/t.toml", &|name| match name {
+        "small" => Ok(Base { text: SCENARIO.to_owned(), name: "small.toml".to_owned(), settings: Vec::new() }),
+        other => Err(format!("`{other}` cannot be read")),
+    })
+}
+
+fn spec(rest: &str) -> Spec {
+    parse(&format!("scenario = \"small\"\n{rest}")).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// Line, key and message of the mistakes, and what was expected.
+fn mistakes(rest: &str) -> Vec<(usize, String, String, String)> {
+    let errors = parse(&format!("scenario = \"small\"\n{rest}")).expect_err("a mistake");
+    let all = errors.0.into_iter();
+    all.map(|error| {
+        assert_eq!(error.source, "sweeps/t.toml", "{error}");
+        (error.line, error.key, error.message, error.expected.unwrap_or_default())
+    })
+    .collect()
+}
+
+fn one(rest: &str) -> (usize, String, String, String) {
+    let mut all = mistakes(rest);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+#[test]
+fn defaults() {
+    let spec = spec("");
+    assert_eq!((spec.name.as_str(), spec.seed, spec.repetitions, spec.stop), ("t", 5, 20, None));
+    assert_eq!((spec.candidates.len(), spec.candidates[0].name.as_str(), spec.baseline), (1, "scenario", 0));
+    assert_eq!((spec.axes.len(), spec.design), (0, Design::Grid));
+}
+
+#[test]
+fn a_whole_file() {
+    let spec = spec(
+        "variants = [\"sack\", \"newreno\"]\nbaseline = \"newreno\"\nseed = 9\nrepetitions = 100\noutput = \"out\"\n\
+         [set]\n\"links.sat.delay\" = \"40 ms\"\nflows.data.bytes = \"1 MB\"\n\
+         [[axes]]\nkey = \"links.sat.loss\"\nvalues = [\"0 %\", 0.01]\n\
+         [[axes]]\nkey = \"links.sat.rate\"\nfrom = \"1 Mbit/s\"\nto = \"4 Mbit/s\"\ncount = 3\nscale = \"log\"\n\
+         [stop]\ntolerance = \"2 %\"\nmin = 8\n",
+    );
+    assert_eq!((spec.seed, spec.repetitions, spec.baseline, spec.output.as_deref()), (9, 100, 1, Some("out")));
+    assert_eq!(spec.stop, Some(Stop { tolerance: crate::stop::Tolerance::Share(0.02), min: 8 }));
+    let values = |axis: &Axis| match &axis.values {
+        Values::List(list) => list.clone(),
+        Values::Between(_) => panic!("a list"),
+    };
+    assert_eq!(values(&spec.axes[0]), ["0 %", "0.01"]);
+    assert_eq!(values(&spec.axes[1]), ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]);
+    let sets = spec.sets(&["0 %".to_owned(), "2 Mbit/s".to_owned()]);
+    let sets: Vec<_> = sets.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assert_eq!(
+        sets,
+        ["links.sat.delay=40 ms", "flows.data.bytes=1 MB", "links.sat.loss=0 %", "links.sat.rate=2 Mbit/s"]
+    );
+    assert_eq!(spec.scenarios(&["0 %".to_owned(), "2 Mbit/s".to_owned()]).expect("they fit").len(), 2);
+}
+
+#[test]
+fn mistakes_have_their_place() {
+    let (line, key, message, expected) = one("[[axes]]\nkey = \"links.sat.los\"\nvalues = [\"1 %\", \"2 %\"]\n");
+    assert_eq!((line, key.as_str()), (3, "links.sat.los"));
+    assert!(message.contains("no key `los`") && expected.contains("loss"), "{message} {expected}");
+    // The second value is the wrong one.
+    let (line, key, message, _) = one("[[axes]]\nkey = \"links.sat.loss\"\nvalues = [\n\"1 %\",\n\"2 s\",\n]\n");
+    assert_eq!((line, key.as_str()), (6, "links.sat.loss"));
+    assert!(message.contains("not a unit of probability"), "{message}");
+    let (line, key, _, expected) = one("[set]\n\"links.sat.delay\" = 40\n");
+    assert_eq!((line, key.as_str()), (3, "links.sat.delay"));
+    assert!(expected.contains("a duration"), "{expected}");
+    let (line, key, message, _) = one("variants = [\"sack\", \"nwreno\"]\n");
+    assert_eq!((line, key.as_str()), (2, "variants"));
+    assert!(message.contains("nwreno"), "{message}");
+    let (line, _, message, expected) = one("variants = [\"sack\"]\nbaseline = \"reno\"\n");
+    assert_eq!((line, message.as_str(), expected.as_str()), (3, "nothing is called \"reno\"", "one of \"sack\""));
+    let (_, key, message, _) = one("[[axes]]\nkey = \"seed\"\nvalues = [1, 2]\n");
+    assert!(key == "axes.key" && message.contains("draws its seeds"), "{key} {message}");
+    let (line, key, ..) = one("[stop]\ntolerance = \"0 s\"\n");
+    assert_eq!((line, key.as_str()), (3, "stop.tolerance"));
+    let (_, _, message, expected) = one("[stop]\ntolerance = \"1 Mbit/s\"\n");
+    assert!(message.contains("not of what is compared") && expected.contains("time"), "{message} {expected}");
+}
+
+#[test]
+fn impossible_files() {
+    let message = |rest: &str| one(rest).2;
+    assert!(message("design = \"latin-hypercube\"\n").contains("needs `points`"));
+    assert!(message("points = 10\n").contains("only for a latin hypercube"));
+    assert!(message("[[axes]]\nkey = \"links.sat.loss\"\n").contains("needs `values`"));
+    assert!(message("[[axes]]\nkey = \"links.sat.loss\"\nfrom = \"0 %\"\nto = \"1 %\"\n").contains("needs `count`"));
+    assert!(message("variants = [\"sack\", \"sack\"]\n").contains("there twice"));
+    assert!(message("variants = []\n").contains("is empty"));
+    let axis = "[[axes]]\nkey = \"links.sat.loss\"\nvalues = [\"1 %\"]\n";
+    assert!(message(&format!("{axis}{axis}")).contains("another axis"));
+    let other = "[[axes]]\nkey = \"links.sat.delay\"\nvalues = [\"1 ms\", \"2 ms\"]\n";
+    assert!(message(&format!("design = \"list\"\n{axis}{other}")).contains("1 values and `links.sat.delay` 2"));
+    let many = "repetitions = 1000000\n[[axes]]\nkey = \"links.sat.delay\"\nvalues = [\"1 ms\", \"2 ms\"]\n";
+    assert!(message(many).contains("are 2000000 runs"));
+    assert!(message("repetition = 3\n").contains("no key `repetition`"));
+    let missing = parse("scenario = \"absent\"\n").expect_err("no file");
+    assert!(missing.0[0].message.contains("`absent`") && missing.0[0].line == 1, "{missing}");
+}

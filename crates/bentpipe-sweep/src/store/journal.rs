@@ -1,0 +1,150 @@
+//! The journal: rows in the order in which runs ended, each written at once.
+//!
+//! A file is a line that names the format, then records: length (4 bytes, little-endian), CRC-32 of length and content, content.
+//! The first record is the engine's name, each other one a row. A row is one `write`, so after `kill -9` it is there, or its
+//! beginning is the end of the file. [`Journal::open`] cuts off such an end. After a crash of the machine the file may lack what
+//! was not yet on the disk; what is there before the first damaged record counts, and the rest is run again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::StoreError;
+use crate::row::Row;
+
+/// The first line.
+const FORMAT: &[u8] = b"bentpipe sweep journal 1\n";
+/// Length and checksum.
+const HEAD: usize = 8;
+/// A longer record is damage: a row has about 200 bytes for each flow.
+const MAX_RECORD: usize = 1 << 30;
+
+/// What a journal holds.
+#[derive(Debug)]
+pub(super) struct Contents {
+    /// The engine of its rows; `None` if not even that is whole.
+    pub(super) engine: Option<String>,
+    /// The whole rows, in order.
+    pub(super) rows: Vec<Row>,
+    /// Bytes up to the end of the last whole record.
+    pub(super) whole: u64,
+    /// Bytes after that.
+    pub(super) torn: u64,
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: Arc<File>,
+    /// Bytes up to the end of the last whole record.
+    whole: u64,
+    /// Rows.
+    pub(super) rows: usize,
+    /// True if something was written since it was last on the disk.
+    dirty: bool,
+}
+
+/// Reads a journal and changes nothing.
+pub(super) fn read(path: &Path) -> io::Result<Contents> {
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    let mut contents = Contents { engine: None, rows: Vec::new(), whole: 0, torn: bytes.len() as u64 };
+    let Some(mut rest) = bytes.strip_prefix(FORMAT) else { return Ok(contents) };
+    while let Some((content, after)) = record(rest) {
+        match &contents.engine {
+            None => match std::str::from_utf8(content) {
+                Ok(engine) => contents.engine = Some(engine.to_owned()),
+                Err(_) => break,
+            },
+            Some(_) => match Row::from_bytes(content) {
+                Ok(row) => contents.rows.push(row),
+                Err(_) => break,
+            },
+        }
+        rest = after;
+    }
+    if contents.engine.is_some() {
+        contents.whole = (bytes.len() - rest.len()) as u64;
+        contents.torn = rest.len() as u64;
+    }
+    Ok(contents)
+}
+
+/// The content of the first record, and what follows it; `None` if it is not whole.
+fn record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (head, rest) = bytes.split_at_checked(HEAD)?;
+    let (length, sum) = head.split_at(4);
+    let count = u32::from_le_bytes(length.try_into().ok()?) as usize;
+    if count > MAX_RECORD {
+        return None;
+    }
+    let (content, after) = rest.split_at_checked(count)?;
+    (checksum(length, content) == u32::from_le_bytes(sum.try_into().ok()?)).then_some((content, after))
+}
+
+fn checksum(length: &[u8], content: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(length);
+    hasher.update(content);
+    hasher.finalize()
+}
+
+fn framed(content: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(content.len()).expect("a row has less than 4 GB").to_le_bytes();
+    [&length[..], &checksum(&length, content).to_le_bytes(), content].concat()
+}
+
+impl Journal {
+    /// Starts an empty journal, which is on the disk when this returns.
+    pub(super) fn create(path: PathBuf, engine: &str) -> Result<Journal, StoreError> {
+        let start = [FORMAT, &framed(engine.as_bytes())].concat();
+        let write = || {
+            let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+            file.write_all(&start).and_then(|()| file.sync_all()).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+            Ok(file)
+        };
+        let file = write().map_err(|error| StoreError::at(&path, error))?;
+        Ok(Journal { path, file: Arc::new(file), whole: start.len() as u64, rows: 0, dirty: false })
+    }
+
+    /// Goes on with a journal whose contents have been read; a torn end is cut off.
+    pub(super) fn open(path: PathBuf, contents: &Contents) -> Result<Journal, StoreError> {
+        let open = || {
+            let mut file = OpenOptions::new().write(true).open(&path)?;
+            if contents.torn > 0 {
+                file.set_len(contents.whole)?;
+                file.sync_all()?;
+            }
+            file.seek(SeekFrom::Start(contents.whole))?;
+            Ok(file)
+        };
+        let file = open().map_err(|error| StoreError::at(&path, error))?;
+        Ok(Journal { path, file: Arc::new(file), whole: contents.whole, rows: contents.rows.len(), dirty: false })
+    }
+
+    /// Adds a row. If it fails, for example because the disk is full, the journal is as before.
+    pub(super) fn append(&mut self, row: &Row) -> Result<(), StoreError> {
+        let bytes = framed(&row.to_bytes());
+        let mut file = &*self.file;
+        if let Err(error) = file.write_all(&bytes) {
+            // What was written of it goes away now, or else when the journal is next opened.
+            let _ = file.set_len(self.whole).and_then(|()| file.seek(SeekFrom::Start(self.whole)));
+            return Err(StoreError::at(&self.path, error));
+        }
+        self.whole += bytes.len() as u64;
+        self.rows += 1;
+        self.dirty = true;
+        Ok(())
+    }
+
+    /// The file, if something in it is not yet on the disk; the caller puts it there, without holding anybody up.
+    pub(super) fn unsynced(&mut self) -> Option<(Arc<File>, PathBuf)> {
+        std::mem::take(&mut self.dirty).then(|| (self.file.clone(), self.path.clone()))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}

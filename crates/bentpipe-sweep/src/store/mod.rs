@@ -1,0 +1,318 @@
+//! The results of a sweep on disk: a folder that loses no run to Ctrl-C, `kill -9` or a full disk.
+//!
+//! The folder has a journal, to which each run is written as it ends, and parts, each the rows of a full journal as Parquet. Part n
+//! is written from journal n under a temporary name, put on the disk and renamed; then journal n + 1 begins and journal n goes.
+//! A journal whose part exists counts for nothing: whenever the work is cut off, each run is in exactly one of them. The journal
+//! is put on the disk each second, so a crash of the machine may cost the runs of the last second; the end of the process costs
+//! none.
+//!
+//! One process at a time writes: it holds a lock on the file `lock`, which the system takes away when the process ends.
+
+mod journal;
+mod part;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::key::{ENGINE, Key};
+use crate::row::Row;
+use journal::Journal;
+pub(crate) use part::{cells, headings};
+
+/// Rows of a journal before it becomes a part: some ten MB.
+const FULL: usize = 1 << 16;
+/// Time after which the journal is put on the disk.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+const LOCK: &str = "lock";
+
+/// Why results cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refuses.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// Another process writes to the folder.
+    #[error("{}: another sweep is at work here{}", folder.display(), process.map_or(String::new(), |id| format!(" (process {id})")))]
+    Busy {
+        /// The folder.
+        folder: PathBuf,
+        /// Its id, if it is known.
+        process: Option<u32>,
+    },
+    /// A part is not as it was written.
+    #[error("{}: the file is damaged; without it, its runs are run again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl StoreError {
+    fn at(path: &Path, source: io::Error) -> Self {
+        StoreError::Io { path: path.to_owned(), source }
+    }
+}
+
+/// What a folder holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// Runs of this engine.
+    pub runs: usize,
+    /// Runs of other engines, which count as not done.
+    pub of_other_engines: usize,
+    /// Parts.
+    pub parts: usize,
+    /// Runs in the journal.
+    pub in_journal: usize,
+    /// Bytes of a torn end of the journal; [`Store::open`] has cut them off.
+    pub torn_bytes: u64,
+}
+
+/// The results of a sweep.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    rows: BTreeMap<Key, Row>,
+    holdings: Holdings,
+    /// The open journal and its number; `None` in a store that is only read.
+    journal: Option<(u32, Journal)>,
+    /// Held while it is open.
+    _lock: Option<File>,
+    synced: Instant,
+}
+
+/// Numbers of the files `PREFIX-N.ENDING` in a folder.
+fn numbers(folder: &Path, prefix: &str, ending: &str) -> Result<Vec<u32>, StoreError> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| StoreError::at(folder, error))? {
+        let name = entry.map_err(|error| StoreError::at(folder, error))?.file_name();
+        let name = name.to_string_lossy().into_owned();
+        let number: Option<u32> =
+            name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(ending)).and_then(|n| n.parse().ok());
+        found.extend(number);
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+impl Store {
+    /// Opens the folder for writing, and makes it if it is not there. A torn end of the journal is cut off.
+    ///
+    /// # Errors
+    /// Fails if another process has it open, if a part is damaged, or if the system refuses.
+    pub fn open(folder: &Path) -> Result<Store, StoreError> {
+        std::fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
+        let lock = lock(folder)?;
+        // What a killed process left half-written.
+        for entry in std::fs::read_dir(folder).map_err(|error| StoreError::at(folder, error))?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(".bentpipe-") {
+                std::fs::remove_file(entry.path()).map_err(|error| StoreError::at(&entry.path(), error))?;
+            }
+        }
+        let mut store = Store::load(folder)?;
+        store._lock = Some(lock);
+        let parts = numbers(folder, "part-", ".parquet")?;
+        let mut journals = numbers(folder, "journal-", ".log")?;
+        for &number in journals.iter().filter(|number| parts.contains(number)) {
+            let path = store.journal_path(number);
+            std::fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
+        }
+        journals.retain(|number| !parts.contains(number));
+        let last = parts.last().max(journals.last()).copied().unwrap_or(0);
+        match journals.pop() {
+            None => store.begin(last + 1)?,
+            Some(number) => {
+                let path = store.journal_path(number);
+                let contents = journal::read(&path).map_err(|error| StoreError::at(&path, error))?;
+                match &contents.engine {
+                    Some(engine) if engine == ENGINE => {
+                        store.journal = Some((number, Journal::open(path, &contents)?));
+                    }
+                    // Another engine's, which becomes a part.
+                    Some(engine) => {
+                        part::write(&store.part_path(number), engine, &contents.rows)?;
+                        store.begin(number + 1)?;
+                        std::fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
+                    }
+                    // The process ended while it began the journal.
+                    None => {
+                        std::fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
+                        store.begin(number)?;
+                    }
+                }
+            }
+        }
+        Ok(store)
+    }
+
+    /// Reads the folder as it is, while another process may write to it. A folder that is not there has no runs.
+    ///
+    /// # Errors
+    /// Fails if a part is damaged, or if the system refuses.
+    pub fn read(folder: &Path) -> Result<Store, StoreError> {
+        if folder.exists() { Store::load(folder) } else { Ok(Store::empty(folder)) }
+    }
+
+    fn empty(folder: &Path) -> Store {
+        Store {
+            folder: folder.to_owned(),
+            rows: BTreeMap::new(),
+            holdings: Holdings::default(),
+            journal: None,
+            _lock: None,
+            synced: Instant::now(),
+        }
+    }
+
+    fn load(folder: &Path) -> Result<Store, StoreError> {
+        let mut store = Store::empty(folder);
+        // Journals first: one that becomes a part meanwhile is then in neither or in both, and rows by their keys are in once.
+        let journals = numbers(folder, "journal-", ".log")?;
+        for number in journals {
+            let path = store.journal_path(number);
+            let contents = match journal::read(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                read => read.map_err(|error| StoreError::at(&path, error))?,
+            };
+            if store.part_path(number).exists() {
+                continue;
+            }
+            store.holdings.in_journal += contents.rows.len();
+            store.holdings.torn_bytes += contents.torn;
+            store.take(&contents.engine.unwrap_or_default(), contents.rows);
+        }
+        for number in numbers(folder, "part-", ".parquet")? {
+            let (engine, rows) = part::read(&store.part_path(number))?;
+            store.holdings.parts += 1;
+            store.take(&engine, rows);
+        }
+        store.holdings.runs = store.rows.len();
+        Ok(store)
+    }
+
+    fn take(&mut self, engine: &str, rows: Vec<Row>) {
+        if engine == ENGINE {
+            self.rows.extend(rows.into_iter().map(|row| (row.key, row)));
+        } else {
+            self.holdings.of_other_engines += rows.len();
+        }
+    }
+
+    /// The row of a run.
+    pub fn get(&self, key: &Key) -> Option<&Row> {
+        self.rows.get(key)
+    }
+
+    /// What the folder holds.
+    pub fn holdings(&self) -> Holdings {
+        self.holdings
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a row. When this returns, the end of the process cannot lose it. A row that is there already is not written again.
+    ///
+    /// # Errors
+    /// Fails if it cannot be written, for example if the disk is full. The rows before are kept, and another try may succeed.
+    pub fn append(&mut self, row: Row) -> Result<(), StoreError> {
+        if self.rows.contains_key(&row.key) {
+            return Ok(());
+        }
+        let (_, journal) = self.journal.as_mut().expect("opened for writing");
+        journal.append(&row)?;
+        self.rows.insert(row.key, row);
+        self.holdings.runs += 1;
+        self.holdings.in_journal += 1;
+        if self.holdings.in_journal >= FULL { self.compact() } else { Ok(()) }
+    }
+
+    /// If a second has passed, the file to be put on the disk by `sync_data`: the caller does it without holding up others.
+    pub fn sync_due(&mut self) -> Option<(Arc<File>, PathBuf)> {
+        if self.synced.elapsed() < SYNC_INTERVAL {
+            return None;
+        }
+        self.synced = Instant::now();
+        self.journal.as_mut()?.1.unsynced()
+    }
+
+    /// Puts all rows on the disk.
+    ///
+    /// # Errors
+    /// Fails if the system cannot say that they are there.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        let Some((file, path)) = self.journal.as_mut().and_then(|(_, journal)| journal.unsynced()) else {
+            return Ok(());
+        };
+        file.sync_data().map_err(|error| StoreError::at(&path, error))
+    }
+
+    /// Turns the journal into a part.
+    ///
+    /// # Errors
+    /// Fails if the part cannot be written; the journal is then as before.
+    pub fn compact(&mut self) -> Result<(), StoreError> {
+        let Some((number, journal)) = &self.journal else { return Ok(()) };
+        if journal.rows == 0 {
+            return Ok(());
+        }
+        let (number, old) = (*number, journal.path().to_owned());
+        let contents = journal::read(&old).map_err(|error| StoreError::at(&old, error))?;
+        part::write(&self.part_path(number), ENGINE, &contents.rows)?;
+        self.begin(number + 1)?;
+        std::fs::remove_file(&old).map_err(|error| StoreError::at(&old, error))?;
+        self.holdings.parts += 1;
+        self.holdings.in_journal = 0;
+        Ok(())
+    }
+
+    fn begin(&mut self, number: u32) -> Result<(), StoreError> {
+        self.journal = Some((number, Journal::create(self.journal_path(number), ENGINE)?));
+        // Its name must be on the disk, too.
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| StoreError::at(&self.folder, error))
+    }
+
+    fn journal_path(&self, number: u32) -> PathBuf {
+        self.folder.join(format!("journal-{number:06}.log"))
+    }
+
+    fn part_path(&self, number: u32) -> PathBuf {
+        self.folder.join(format!("part-{number:06}.parquet"))
+    }
+}
+
+/// Takes the folder's lock, and writes down who has it.
+fn lock(folder: &Path) -> Result<File, StoreError> {
+    let path = folder.join(LOCK);
+    let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = open().map_err(|error| StoreError::at(&path, error))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let mut text = String::new();
+            let process = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            return Err(StoreError::Busy { folder: folder.to_owned(), process });
+        }
+        Err(error) => return Err(StoreError::at(&path, error.into())),
+    }
+    // Only for the message above; on a full disk it stays empty.
+    let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

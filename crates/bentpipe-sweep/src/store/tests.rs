@@ -1,0 +1,160 @@
+use super::*;
+use crate::row::tests::row;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn keys(store: &Store) -> Vec<Key> {
+    store.rows.keys().copied().collect()
+}
+
+fn filled(folder: &Path, rows: std::ops::Range<u64>) -> Store {
+    let mut store = Store::open(folder).expect("it opens");
+    rows.for_each(|n| store.append(row(n)).expect("it is kept"));
+    store
+}
+
+fn expected(rows: std::ops::Range<u64>) -> BTreeMap<Key, Row> {
+    rows.map(|n| (row(n).key, row(n))).collect()
+}
+
+fn the_journal(folder: &Path) -> PathBuf {
+    let found = numbers(folder, "journal-", ".log").expect("readable");
+    assert_eq!(found.len(), 1, "{found:?}");
+    folder.join(format!("journal-{:06}.log", found[0]))
+}
+
+#[test]
+fn rows_are_there_again() {
+    let folder = folder();
+    drop(filled(folder.path(), 0..10));
+    let mut store = Store::open(folder.path()).expect("it opens");
+    assert_eq!(store.rows, expected(0..10));
+    store.compact().expect("a part");
+    (10..15).for_each(|n| store.append(row(n)).expect("it is kept"));
+    // Twice the same run is once.
+    store.append(row(3)).expect("nothing to do");
+    let holdings = Holdings { runs: 15, parts: 1, in_journal: 5, ..Holdings::default() };
+    assert_eq!(store.holdings(), holdings);
+    drop(store);
+    let store = Store::read(folder.path()).expect("readable");
+    assert_eq!((&store.rows, store.holdings()), (&expected(0..15), holdings));
+    assert_eq!(Store::read(&folder.path().join("absent")).expect("nothing").holdings(), Holdings::default());
+}
+
+#[test]
+fn a_torn_end_costs_only_what_was_torn() {
+    let folder = folder();
+    drop(filled(folder.path(), 0..5));
+    let path = the_journal(folder.path());
+    let whole = std::fs::read(&path).expect("readable");
+    let start = {
+        drop(filled(&folder.path().join("empty"), 0..0));
+        std::fs::read(the_journal(&folder.path().join("empty"))).expect("readable").len()
+    };
+    let each: Vec<usize> = (0..5).map(|n| row(n).to_bytes().len() + 8).collect();
+    // Every byte around the ends of records, and some between.
+    let ends: Vec<usize> = (0..=5).map(|n| start + each[..n].iter().sum::<usize>()).collect();
+    let is_near = |length: &usize| ends.iter().any(|end| end.abs_diff(*length) < 3) || length.is_multiple_of(97);
+    for length in (0..=whole.len()).rev().filter(is_near) {
+        std::fs::write(&path, &whole[..length]).expect("writable");
+        let store = Store::open(folder.path()).expect("it opens");
+        let left = (0..=5).rev().find(|&n| start + each[..n].iter().sum::<usize>() <= length).unwrap_or(0);
+        assert_eq!(store.rows, expected(0..left as u64), "cut at {length} of {}", whole.len());
+        drop(store);
+        // It goes on behind what was whole.
+        let mut store = Store::open(folder.path()).expect("it opens");
+        assert_eq!(store.holdings().torn_bytes, 0);
+        store.append(row(99)).expect("it is kept");
+        drop(store);
+        assert_eq!(Store::read(folder.path()).expect("readable").rows.len(), left + 1);
+    }
+}
+
+#[test]
+fn damage_in_the_journal_costs_what_follows_it() {
+    let folder = folder();
+    drop(filled(folder.path(), 0..5));
+    let path = the_journal(folder.path());
+    let whole = std::fs::read(&path).expect("readable");
+    for at in (0..whole.len()).step_by(53) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x04;
+        std::fs::write(&path, &changed).expect("writable");
+        let store = Store::open(folder.path()).expect("it opens");
+        let count = store.rows.len() as u64;
+        assert!(count < 5 && store.rows == expected(0..count), "byte {at}: {count} rows");
+        drop(store);
+        std::fs::remove_file(the_journal(folder.path())).expect("ours");
+        std::fs::write(&path, &whole).expect("writable");
+    }
+}
+
+/// The files at each moment of a compaction at which the machine could stop.
+#[test]
+fn a_compaction_that_is_cut_off_loses_and_repeats_nothing() {
+    let before = folder();
+    drop(filled(before.path(), 0..5));
+    let journal = the_journal(before.path());
+    let after = folder();
+    let mut store = filled(after.path(), 0..5);
+    store.compact().expect("a part");
+    drop(store);
+    let files = |names: &[(&Path, &str)]| {
+        let folder = folder();
+        for (from, name) in names {
+            std::fs::copy(from, folder.path().join(name)).expect("copied");
+        }
+        let store = Store::open(folder.path()).expect("it opens");
+        assert_eq!(store.rows, expected(0..5), "{names:?}");
+        assert_eq!(store.holdings().runs, 5);
+        drop(store);
+        let mut names: Vec<String> = std::fs::read_dir(folder.path())
+            .expect("readable")
+            .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    let part = after.path().join("part-000001.parquet");
+    let next = after.path().join("journal-000002.log");
+    let old = ["journal-000001.log", "lock"];
+    let new = ["journal-000002.log", "lock", "part-000001.parquet"];
+    // A part that was being written, under a temporary name.
+    assert_eq!(files(&[(&journal, "journal-000001.log"), (&journal, ".bentpipe-x1y2")]), old);
+    // Renamed, and no new journal yet.
+    assert_eq!(files(&[(&journal, "journal-000001.log"), (&part, "part-000001.parquet")]), new);
+    // A new journal, and the old one is still there.
+    let all: [(&Path, &str); 3] =
+        [(&journal, "journal-000001.log"), (&part, "part-000001.parquet"), (&next, "journal-000002.log")];
+    assert_eq!(files(&all), new);
+    assert_eq!(files(&all[1..]), new);
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let folder = folder();
+    let store = filled(folder.path(), 0..1);
+    let error = Store::open(folder.path()).expect_err("locked").to_string();
+    assert!(error.contains("another sweep") && error.contains(&std::process::id().to_string()), "{error}");
+    assert_eq!(keys(&Store::read(folder.path()).expect("to look is allowed")), keys(&store));
+    drop(store);
+    Store::open(folder.path()).expect("free again");
+}
+
+#[test]
+fn rows_of_another_engine_do_not_count_and_are_kept() {
+    let folder = folder();
+    let path = folder.path().join("journal-000001.log");
+    let mut journal = Journal::create(path, "0.0.0+other").expect("writable");
+    (0..4).for_each(|n| journal.append(&row(n)).expect("it is kept"));
+    drop(journal);
+    let mut store = Store::open(folder.path()).expect("it opens");
+    let other = Holdings { of_other_engines: 4, ..Holdings::default() };
+    assert_eq!((store.rows.len(), store.holdings().of_other_engines), (0, 4));
+    store.append(row(0)).expect("it is kept");
+    drop(store);
+    let found = Store::read(folder.path()).expect("readable").holdings();
+    assert_eq!(found, Holdings { runs: 1, parts: 1, in_journal: 1, ..other });
+}

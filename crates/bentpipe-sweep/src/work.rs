@@ -1,0 +1,135 @@
+//! Runs a plan on the threads of this machine.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::estimate::Estimate;
+use crate::plan::{Plan, PlanError, Progress};
+use crate::run::run_point;
+use crate::store::{Store, StoreError};
+
+/// How long a thread without work waits before it asks again whether to stop.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// Why a sweep ended early. The runs so far are kept.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A run could not be planned or done.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A result could not be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The threads could not be started.
+    #[error("cannot start {threads} threads: {cause}")]
+    Threads {
+        /// The number.
+        threads: usize,
+        /// The system's error.
+        cause: String,
+    },
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    plan: &'a mut Plan,
+    store: &'a mut Store,
+    estimate: Estimate,
+    failed: Option<SweepError>,
+}
+
+/// Does the runs of a plan on `threads` threads (0: one per core, and never more) and keeps each as it ends. `stop` is asked
+/// every few milliseconds; `progress` hears of each run, with the time until the end at most. Returns true if all runs are done.
+///
+/// Which runs are done and what they give does not depend on the threads.
+///
+/// # Errors
+/// Fails if a run cannot be planned, done or kept; all runs that ended before are kept.
+pub fn sweep(
+    plan: &mut Plan,
+    store: &mut Store,
+    threads: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(Progress, Option<Duration>) + Sync),
+) -> Result<bool, SweepError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if threads == 0 { cores } else { threads.min(cores) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|cause| SweepError::Threads { threads, cause: cause.to_string() })?;
+    let estimate = Estimate::new(plan.spec().candidates.len(), threads);
+    let shared = Mutex::new(Shared { plan, store, estimate, failed: None });
+    let news = Condvar::new();
+    pool.broadcast(|_| work(&shared, &news, stop, progress));
+    let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Also after a failure: what can be put on the disk is.
+    let synced = shared.store.sync();
+    match shared.failed {
+        Some(error) => Err(error),
+        None => {
+            synced?;
+            Ok(shared.plan.is_finished())
+        }
+    }
+}
+
+/// One thread.
+fn work(
+    shared: &Mutex<Shared<'_>>,
+    news: &Condvar,
+    stop: &(dyn Fn() -> bool + Sync),
+    progress: &(dyn Fn(Progress, Option<Duration>) + Sync),
+) {
+    let take = || -> MutexGuard<'_, Shared<'_>> { shared.lock().unwrap_or_else(PoisonError::into_inner) };
+    let fail = |error: SweepError| {
+        take().failed.get_or_insert(error);
+        news.notify_all();
+    };
+    loop {
+        let job = {
+            let mut all = take();
+            if all.failed.is_some() || stop() || all.plan.is_finished() {
+                return;
+            }
+            let Shared { plan, store, .. } = &mut *all;
+            match plan.next(|key| store.get(key).map(|row| row.value)) {
+                Ok(Some(job)) => job,
+                Ok(None) => {
+                    if plan.is_waiting() {
+                        drop(news.wait_timeout(all, WAIT));
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    drop(all);
+                    return fail(error.into());
+                }
+            }
+        };
+        let started = Instant::now();
+        let row = match run_point(&job, || !stop()) {
+            Ok(Some(row)) => row,
+            Ok(None) => return,
+            Err(error) => return fail(error.into()),
+        };
+        let took = started.elapsed();
+        let mut all = take();
+        let Shared { plan, store, estimate, .. } = &mut *all;
+        let kept = store.append(row.clone());
+        plan.completed(&job, &row, |key| store.get(key).map(|row| row.value));
+        estimate.add(job.candidate, took);
+        let now = plan.progress();
+        let left = estimate.left(&now);
+        let due = store.sync_due();
+        drop(all);
+        news.notify_all();
+        if let Err(error) = kept {
+            return fail(error.into());
+        }
+        progress(now, left);
+        if let Some((file, path)) = due
+            && let Err(source) = file.sync_data()
+        {
+            return fail(StoreError::Io { path, source }.into());
+        }
+    }
+}

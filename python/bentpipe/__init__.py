@@ -1,0 +1,79 @@
+"""Data transfer over satellite links: scenarios in, tables, intervals and plots out.
+
+One protocol engine, in Rust, runs a *scenario* in virtual time: nodes, links with their delays, rates, queues and losses, and flows. A
+scenario is a shipped name, a file, TOML text, a dictionary, or made of :class:`Link` and :class:`Flow`. A quantity has its unit in its
+text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioError`, with the command's message.
+
+>>> import bentpipe as bp
+>>> result = bp.run("geo")
+>>> flow = result.flow("download")
+>>> flow.retransmissions, round(flow.time_s, 2), round(flow.x_limit, 2)
+(1429, 9.23, 1.84)
+
+==================  ==========================================================================================
+:func:`run`         a scenario once: a :class:`Result` with tables of flows, links and everything that happened
+:func:`replicate`   the same under many seeds, on all cores: :class:`Runs`
+:func:`compare`     several variants or scenarios under the same seeds: :class:`Runs`
+:func:`explain`     the paths' delay, BDP, queue and limit, without a run
+:func:`model`       formulas from papers
+:func:`recommend`   other hosts, or a gateway of one or two boxes
+:func:`reproduce`   a paper's tables and figures beside ours
+:mod:`stats`        medians, intervals, paired differences, Jain's index
+:mod:`plots`        the plots of this field, on Axes of matplotlib
+==================  ==========================================================================================
+
+Tables have Arrow's PyCapsule interface: polars, pandas, pyarrow and duckdb read them without a copy. Time is in seconds, data in bytes,
+rates in bit/s, and a column's name says so. A run is deterministic: the same scenario and seed give the same packets on every machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from ._answers import Recommendation, explain, model, recommend, reproduce
+from ._bentpipe import RunError, Scenario, ScenarioError, __version__, shipped, variants
+from ._runs import FlowResult, Result, Runs, compare, replicate, run
+from ._scenarios import Flow, Link, load, scenario
+from ._tables import Table
+
+if TYPE_CHECKING:
+    from . import plots, stats
+
+__all__ = [
+    "Flow",
+    "FlowResult",
+    "Link",
+    "Recommendation",
+    "Result",
+    "RunError",
+    "Runs",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "__version__",
+    "compare",
+    "explain",
+    "load",
+    "model",
+    "plots",
+    "recommend",
+    "replicate",
+    "reproduce",
+    "run",
+    "scenario",
+    "shipped",
+    "stats",
+    "variants",
+]
+
+
+def __getattr__(name: str) -> object:
+    # NumPy, SciPy and matplotlib take longer to import than a run takes.
+    if name in ("plots", "stats"):
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m bentpipe`` is the command ``bentpipe``."""
+
+from ._command import main
+
+raise SystemExit(main())

@@ -1,0 +1,150 @@
+"""The questions that need no run of one's own: paths, formulas, recommendations, papers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _bentpipe
+from ._bentpipe import Scenario
+from ._scenarios import ScenarioLike, load
+
+
+def explain(scenario: ScenarioLike, *, set: Mapping[str, Any] | None = None, variant: str | None = None) -> list[dict[str, Any]]:
+    """The outlook for each flow, without a run: path, delay, bottleneck, BDP, queue, limit, hints.
+
+    A list of dictionaries in the order of the flows, with the keys of ``bentpipe explain --json``: ``rtt_ms`` and ``one_way_ms``
+    (propagation only), ``bottleneck`` (a link) with ``bottleneck_bit_s``, ``bdp_bytes``, ``queue`` (``packets``, ``bytes``, ``ms``,
+    ``bdps``, or None if unlimited), ``mean_loss`` (0 to 1), ``limit_time_s``, ``limit_goodput_bit_s``, ``hints``.
+
+    >>> import bentpipe as bp
+    >>> path = bp.explain("geo")[0]
+    >>> path["rtt_ms"], path["bottleneck"], path["bdp_bytes"]
+    (600.0, 'sat/forward', 1500000)
+    """
+    return json.loads(load(scenario, set=set, variant=variant).outlook())["flows"]
+
+
+def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -> list[dict[str, Any]]:
+    """Evaluates formulas from a paper; a list of points.
+
+    ``"hybrid"``: TCP split at a satellite gateway, or end to end over ARQ (Zhu, Roy and Kim). ``buffer``, ``t1``, ``t2``, ``loss`` and
+    optionally ``rate``, ``packet`` and ``segments`` are texts with units; ``sweep`` takes one of them through values, ``FROM..TO:STEP``
+    with both ends, or ``A,B,C``.
+
+    ``"rates"``: rates of the layers of IP over ATM over SONET. ``line`` is ``"OC-3c"`` and the like, or a list of them; ``mtu`` and
+    ``transport`` (``tcp``, ``udp``) are optional.
+
+    Raises :class:`ValueError` with the command's message for a value that is missing or impossible.
+
+    >>> import bentpipe as bp
+    >>> points = bp.model("hybrid", t1="100 ms", t2="500 ms", loss="10 %", sweep={"buffer": "20 packets..60 packets:20 packets"})
+    >>> [point["value"] for point in points]
+    ['20 packets', '40 packets', '60 packets']
+    >>> round(bp.model("rates", line="OC-3c")[0]["ip_bits_per_second"] / 1e6, 1)
+    135.1
+    """
+    if name == "hybrid":
+        if sweep is not None and len(sweep) != 1:
+            raise ValueError("a sweep takes one parameter through its values")
+        given = [(key, str(value)) for key, value in values.items()]
+        return json.loads(_bentpipe.hybrid(given, None if sweep is None else next(iter(sweep.items()))))
+    if name == "rates":
+        unknown = values.keys() - {"line", "mtu", "transport"}
+        if unknown:
+            raise ValueError(f"the model has no parameter `{min(unknown)}`; expected line, mtu or transport")
+        if sweep is not None:
+            raise ValueError("nothing can be swept here: give `line` a list")
+        lines = values.get("line", [])
+        lines = [lines] if isinstance(lines, str) else list(lines)
+        return json.loads(_bentpipe.rates(lines, values.get("mtu"), values.get("transport")))
+    raise ValueError(f"no model `{name}`; expected hybrid or rates")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recommendation:
+    """What :func:`recommend` found."""
+
+    #: The system: ``plain``, ``bbr``, ``uplink``, ``link`` or ``split``; None if most transfers did not finish with any.
+    system: str | None
+    #: The transfer, the satellite link, and the least time that the links allow, seconds.
+    flow: str
+    link: str
+    limit_s: float | None
+    #: For each system its formulas' estimate (``estimate_s``) and its times by replication (``times_s``), seconds.
+    candidates: list[dict[str, Any]]
+    #: How the choice compares with the others, with 95 % intervals (``gains``); None without a choice.
+    verdict: dict[str, Any] | None
+    #: Changes of loss, size or delay that change the answer.
+    flips: list[dict[str, Any]]
+    #: The scenario with the chosen system, to be run.
+    scenario: Scenario | None
+
+
+def recommend(
+    scenario: ScenarioLike,
+    *,
+    set: Mapping[str, Any] | None = None,
+    size: str | None = None,
+    hosts: str | None = "linux-cubic",
+    runs: int = 20,
+    flips: bool = True,
+    margin: float = 0.05,
+    threads: int = 0,
+) -> Recommendation:
+    """Chooses the hosts as they are, BBR, or a gateway (uplink, link, split) for the path of a scenario's first transfer.
+
+    ``size`` replaces the transfer's; ``hosts`` is the TCP of the hosts, None for what the scenario says. The answer is the simplest
+    system that is not slower than the fastest by more than ``margin`` (0.05 is 5 %) with 95 % confidence, from ``runs`` paired runs.
+    ``flips`` searches for changes of the path that change the answer. ``threads`` is 0 for one per core; the answer does not depend
+    on it.
+
+    Raises :class:`ValueError` if the scenario is not a bare path with a transfer over it.
+    """
+    if runs < 2:
+        raise ValueError(f"at least 2 runs are needed, not {runs}")
+    if not 0.0 <= margin <= 1.0:
+        raise ValueError(f"margin is a share between 0 and 1, not {margin}")
+    base = load(scenario, set=set)
+    if size is not None and base.transfer is not None:
+        base = load(base, set={f"flows.{base.transfer}.bytes": size})
+    # The replications at each point of the search are those of the command.
+    flip_runs = min(6, runs) if flips else 0
+    answer, equipped = _bentpipe.recommend(load(base, hosts=hosts), runs, flip_runs, margin, threads)
+    found = json.loads(answer)
+    verdict = found["verdict"]
+    return Recommendation(
+        system=verdict and verdict["system"],
+        flow=found["flow"],
+        link=found["link"],
+        limit_s=found["limit_s"],
+        candidates=found["candidates"],
+        verdict=verdict,
+        flips=found["flips"],
+        scenario=equipped,
+    )
+
+
+def reproduce(
+    paper: str,
+    *,
+    table: int | None = None,
+    figure: int | None = None,
+    runs: int = 200,
+    seed: int = 1,
+    threads: int = 0,
+) -> list[dict[str, Any]]:
+    """Sets a paper's tables, figures, claims and mechanisms beside ours; a list of rows.
+
+    ``paper`` is ``transat``, ``minei``, ``acts``, ``hybrid``, ``stp`` or ``all``; ``table`` and ``figure`` select one of them. A row
+    has ``id``, the ``published`` value, ``ours``, a ``verdict`` (``match``, ``shape``, ``differs``, ``built``, ``decision``,
+    ``missing``) and its reason. Whole papers take minutes.
+
+    Raises :class:`ValueError` for a part that the paper does not have.
+    """
+    return json.loads(_bentpipe.reproduce(paper, table, figure, runs, seed, threads))["rows"]
+
+
+__all__: Sequence[str] = ("Recommendation", "explain", "model", "recommend", "reproduce")

@@ -1,0 +1,397 @@
+"""Runs of scenarios, and what came of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _bentpipe
+from ._bentpipe import Scenario
+from ._scenarios import ScenarioLike, load
+from ._tables import Table
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
+    import polars
+
+#: The traces that are recorded together: small beside the packets.
+_SMALL = ("windows", "rtt", "queue", "drops", "recovery", "bursts")
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowResult:
+    """What came of one flow. Its numbers are those of ``bentpipe run --json``."""
+
+    name: str
+    #: The nodes that send and receive (or ask and answer).
+    source: str
+    to: str
+    #: TCP variant and profile; None for UDP.
+    variant: str | None
+    profile: str | None
+    #: When it started, seconds.
+    start_s: float
+    #: Payload at the receiver, bytes.
+    bytes: int
+    #: From its start to the arrival of the last byte, seconds; None if it is endless or did not finish.
+    time_s: float | None
+    #: Payload per second until then, or until the end of the flow or the run, bit/s.
+    goodput_bit_s: float | None
+    #: The least time (seconds) and the greatest payload rate (bit/s) that the links allow.
+    limit_time_s: float | None
+    limit_goodput_bit_s: float | None
+    #: Time over the least time; for a flow that is endless or did not finish greatest goodput over goodput.
+    x_limit: float | None
+    #: Segments with data, SYN or FIN; those sent before; timeouts; losses found by duplicate ACKs or SACK; timeouts found spurious.
+    segments: int
+    retransmissions: int
+    timeouts: int
+    fast_retransmits: int
+    spurious_timeouts: int
+    #: The most outstanding data, bytes.
+    max_flight_bytes: int
+    #: Why it was aborted, or None.
+    aborted: str | None
+    #: The legs of a split flow, in order from ``source``.
+    legs: tuple[Mapping[str, Any], ...] = ()
+    #: One-way delays of datagrams (``mean_s``, ``median_s``, ``p99_s``, ``longest_s``), or None.
+    delay: Mapping[str, Any] | None = None
+
+
+def _flow_result(summary: dict[str, Any]) -> FlowResult:
+    # Keys that a later engine adds are in the tables.
+    known = {field.name for field in dataclasses.fields(FlowResult)}
+    fields = {key: value for key, value in summary.items() if key in known}
+    fields["legs"] = tuple(summary.get("legs", ()))
+    return FlowResult(source=summary["from"], **fields)
+
+
+class Result:
+    """One run of a scenario: summaries, tables, and traces on demand.
+
+    Read as an Arrow table it is :attr:`flows`: ``polars.DataFrame(result)``.
+    """
+
+    def __init__(self, scenario: Scenario, raw: _bentpipe.Run) -> None:
+        #: The scenario, with its changes.
+        self.scenario = scenario
+        self._raw = raw
+        self._traces: dict[str, Table] = {}
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self._raw.seed
+
+    @property
+    def end_s(self) -> float:
+        """When it ended, seconds: all flows that have an end were done, or the time limit was reached."""
+        return self._raw.end_s
+
+    @property
+    def timed_out(self) -> bool:
+        """True if the time limit ended it while a flow that has an end was not done."""
+        return self._raw.timed_out
+
+    @property
+    def events(self) -> int:
+        """Events of the simulation."""
+        return self._raw.events
+
+    @property
+    def took_s(self) -> float:
+        """Time that the engine took on this machine, seconds. Another run takes another."""
+        return self._raw.took_s
+
+    @functools.cached_property
+    def flows(self) -> Table:
+        """A row per flow: ``time_s``, ``goodput_bit_s``, ``x_limit``, ``retransmissions``, ``timeouts`` and others."""
+        return Table(self._raw.flows())
+
+    @functools.cached_property
+    def links(self) -> Table:
+        """A row per link and direction: utilisation, packets, drops by reason, longest queue."""
+        return Table(self._raw.links())
+
+    @functools.cached_property
+    def channels(self) -> Table:
+        """A row per channel of a link layer; empty without link layers."""
+        return Table(self._raw.channels())
+
+    @functools.cached_property
+    def summary(self) -> dict[str, Any]:
+        """All of it, as ``bentpipe run --json`` prints it."""
+        return json.loads(self._raw.json())
+
+    def flow(self, name: str | None = None) -> FlowResult:
+        """What came of a flow; without a name of the only one.
+
+        Raises :class:`KeyError` if there is none of this name, or several and no name.
+
+        >>> import bentpipe as bp
+        >>> bp.run("geo", set={"flows.download.bytes": "1 MB"}).flow().timeouts
+        0
+        """
+        flows = self.summary["flows"]
+        names = ", ".join(flow["name"] for flow in flows)
+        if name is None and len(flows) != 1:
+            raise KeyError(f"there are {len(flows)} flows: name one of {names}")
+        for flow in flows:
+            if name in (None, flow["name"]):
+                return _flow_result(flow)
+        raise KeyError(f"no flow `{name}`; there are {names}")
+
+    def trace(self, kind: str = "packets") -> Table:
+        """What happened in the run, as a table of this kind; times are in seconds from the start of the run.
+
+        ============  ==========================================================================================
+        ``packets``   segments sent and received at the ends; packets offered, delivered and dropped at each link
+        ``drops``     of these, the packets dropped
+        ``windows``   congestion window, ssthresh and flight of the senders, bytes, after each ACK or loss
+        ``rtt``       round-trip samples and the resulting timeout
+        ``queue``     packets and bytes waiting at a link when a packet arrives
+        ``recovery``  begin and end of loss recoveries, timeouts
+        ``bursts``    error bursts of the links as intervals: ``start_s``, ``end_s``
+        ``events``    every event, with the columns of ``bentpipe run --trace`` (docs/reference/trace.md); times in ns
+        ============  ==========================================================================================
+
+        Nothing is recorded until it is asked for. The run is then made again: the same seed gives the same packets. Tables are kept.
+
+        Raises :class:`ValueError` for another kind.
+
+        >>> import bentpipe as bp
+        >>> result = bp.run("geo", set={"flows.download.bytes": "1 MB"})
+        >>> rtt = result.trace("rtt")
+        >>> round(float(rtt["rtt_s"].min()), 3)
+        0.6
+        """
+        if kind not in self._traces:
+            kinds = _SMALL if kind in _SMALL else (kind,)
+            self._traces.update((name, Table(raw)) for name, raw in self._raw.record(list(kinds)))
+        return self._traces[kind]
+
+    @functools.cached_property
+    def outlook(self) -> list[dict[str, Any]]:
+        """What :func:`explain` says about the scenario's flows."""
+        return json.loads(self.scenario.outlook())["flows"]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.flows.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The flows as a DataFrame of pandas."""
+        return self.flows.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The flows as a DataFrame of polars."""
+        return self.flows.to_polars()
+
+    def __repr__(self) -> str:
+        flows = ", ".join(
+            f"{flow['name']} {'not done' if flow['time_s'] is None else format(flow['time_s'], '.2f') + ' s'}"
+            for flow in self.summary["flows"][:3]
+        )
+        more = ", …" if len(self.summary["flows"]) > 3 else ""
+        return f"<Result of {self.scenario.name}, seed {self.seed}: {flows}{more}>"
+
+
+class Runs:
+    """Runs of one or several cases under the same seeds.
+
+    Read as an Arrow table it is :attr:`flows`, a row per case, seed and flow. With the same seed all cases meet the same fades, so
+    differences are taken pair by pair.
+    """
+
+    def __init__(self, cases: dict[str, Scenario], raw: _bentpipe.Runs) -> None:
+        #: The scenarios, by the names of the cases.
+        self.cases = cases
+        self._raw = raw
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, in order."""
+        return self._raw.seeds
+
+    @functools.cached_property
+    def flows(self) -> Table:
+        """A row per case, seed and flow, in this order."""
+        return Table(self._raw.flows())
+
+    @functools.cached_property
+    def links(self) -> Table:
+        """A row per case, seed and link."""
+        return Table(self._raw.links())
+
+    @functools.cached_property
+    def is_random(self) -> bool:
+        """False if no case draws anything at random (``Scenario.random_parts``): every seed gives the same run, so there is only one."""
+        return any(case.random_parts for case in self.cases.values())
+
+    def values(self, column: str = "time_s", case: str | None = None, flow: str | None = None) -> numpy.ndarray:
+        """A column of :attr:`flows` for one case and one flow, in the order of the seeds; NaN where there is no value.
+
+        Without ``case`` that of the only case, without ``flow`` that of the only flow. Raises :class:`KeyError` if there are several.
+        """
+        case = _only("case", case, list(self.cases))
+        flow = _only("flow", flow, self.cases[case].flows)
+        rows = (self.flows["case"] == case) & (self.flows["flow"] == flow)
+        return self.flows[column][rows]
+
+    def medians(self, column: str = "time_s", *, confidence: float = 0.95) -> pandas.DataFrame:
+        """The median of a column for each case and flow, with its exact interval, as a DataFrame of pandas.
+
+        The interval is that of order statistics (:func:`bentpipe.stats.median_interval`), which assumes nothing of the distribution.
+        ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
+        equal, or nothing is random, ``note`` says so, and the interval is the value. Runs without a value are counted in ``missing``.
+        """
+        import numpy as np
+        import pandas
+
+        from . import stats
+
+        rows = []
+        for case, scenario in self.cases.items():
+            for flow in scenario.flows:
+                values = self.values(column, case, flow).astype(float)
+                there = values[~np.isnan(values)]
+                row: dict[str, Any] = {"case": case, "flow": flow, "runs": len(there), "missing": len(values) - len(there)}
+                if len(there):
+                    found = stats.median_interval(there, confidence) if scenario.random_parts else stats.certain(float(there[0]))
+                    row |= {"median": found.estimate, "low": found.low, "high": found.high, "confidence": found.confidence}
+                    row["note"] = found.note
+                rows.append(row)
+        return pandas.DataFrame(rows)
+
+    @functools.cached_property
+    def _comparison(self) -> tuple[str, Table]:
+        measure, raw = self._raw.compare()
+        return measure, Table(raw)
+
+    @property
+    def measure(self) -> str:
+        """What :meth:`summary` is about: ``slowest_time_s``, or ``goodput_bit_s`` of all flows if none has an end."""
+        return self._comparison[0]
+
+    def summary(self) -> Table:
+        """A row per case, as ``bentpipe compare`` prints it: quartiles and mean of :attr:`measure`, the ratio to the first case, pair
+        by pair, with its 95 % interval, and the median ``x_limit``."""
+        return self._comparison[1]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.flows.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The flows of all runs as a DataFrame of pandas."""
+        return self.flows.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The flows of all runs as a DataFrame of polars."""
+        return self.flows.to_polars()
+
+    def __len__(self) -> int:
+        return len(self.cases) * len(self.seeds)
+
+    def __repr__(self) -> str:
+        random = "" if self.is_random else "; nothing here is random: one run"
+        return f"<Runs: {len(self.seeds)} seeds of {', '.join(self.cases)}{random}>"
+
+
+def _only(what: str, name: str | None, names: list[str]) -> str:
+    if name is None and len(names) == 1:
+        return names[0]
+    if name is None:
+        raise KeyError(f"there are {len(names)} {what}s: name one of {', '.join(names)}")
+    if name not in names:
+        raise KeyError(f"no {what} `{name}`; there are {', '.join(names)}")
+    return name
+
+
+def run(
+    scenario: ScenarioLike,
+    *,
+    set: Mapping[str, Any] | None = None,
+    variant: str | None = None,
+    seed: int | None = None,
+) -> Result:
+    """Runs a scenario once in virtual time.
+
+    ``scenario``, ``set`` and ``variant`` are as for :func:`load`; ``seed`` is that of all random draws, by default the scenario's.
+    Other threads run meanwhile; Ctrl-C ends the run.
+
+    Raises :class:`ScenarioError` for mistakes in the scenario, :class:`RunError` if it cannot be run.
+
+    >>> import bentpipe as bp
+    >>> slow = bp.run("geo", set={"links.sat.loss": "1 %"}, seed=7)
+    >>> slow.flow("download").x_limit > 3
+    True
+    """
+    read = load(scenario, set=set, variant=variant)
+    return Result(read, _bentpipe.run(read, read.seed if seed is None else seed))
+
+
+def replicate(
+    scenario: ScenarioLike,
+    runs: int,
+    *,
+    set: Mapping[str, Any] | None = None,
+    variant: str | None = None,
+    seed: int | None = None,
+    threads: int = 0,
+) -> Runs:
+    """Runs a scenario ``runs`` times, with successive seeds from ``seed`` on, on ``threads`` threads (0: one per core).
+
+    The numbers do not depend on the threads. Nothing is kept of a run but its summary. If the scenario draws nothing at random, every
+    seed gives the same run, and there is only one.
+
+    >>> import bentpipe as bp
+    >>> fades = bp.replicate("transat-bursts", runs=20)
+    >>> fades.values("time_s").shape
+    (20,)
+    """
+    read = load(scenario, set=set, variant=variant)
+    return _runs({read.name: read}, runs, seed, threads)
+
+
+def compare(
+    scenario: ScenarioLike | Mapping[str, Scenario],
+    variants: Sequence[str] = (),
+    *,
+    runs: int,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    threads: int = 0,
+) -> Runs:
+    """Runs variants of TCP, or several scenarios, under the same seeds: in each replication all meet the same fades.
+
+    With ``variants`` each is a case. Otherwise ``scenario`` is a dictionary from the names of the cases to :class:`Scenario` objects, as
+    :func:`load` returns them. ``runs``, ``seed`` and ``threads`` are as for :func:`replicate`.
+
+    >>> import bentpipe as bp
+    >>> found = bp.compare("geo-bursts", ["sack", "newreno"], runs=5, set={"flows.download.bytes": "5 MB"})
+    >>> found.summary()["case"].tolist()
+    ['sack', 'newreno']
+    """
+    if isinstance(scenario, Mapping) and scenario and all(isinstance(case, Scenario) for case in scenario.values()):
+        if variants:
+            raise ValueError("give either variants or a dictionary of scenarios")
+        cases = {name: load(case, set=set) for name, case in scenario.items()}
+    else:
+        if not variants:
+            raise ValueError("at least one variant is needed")
+        base = load(scenario, set=set)
+        cases = {name: load(base, variant=name) for name in variants}
+    return _runs(cases, runs, seed, threads)
+
+
+def _runs(cases: dict[str, Scenario], runs: int, seed: int | None, threads: int) -> Runs:
+    if runs < 1:
+        raise ValueError(f"at least one run is needed, not {runs}")
+    first = next(iter(cases.values())).seed if seed is None else seed
+    if not any(case.random_parts for case in cases.values()):
+        runs = 1
+    seeds = [(first + n) % 2**64 for n in range(runs)]
+    return Runs(cases, _bentpipe.runs(list(cases.items()), seeds, threads))

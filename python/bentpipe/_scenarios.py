@@ -1,0 +1,168 @@
+"""Scenarios: shipped names, files, TOML, dictionaries, and objects with types."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
+
+from ._bentpipe import Scenario
+
+#: What is taken for a scenario.
+ScenarioLike = Union[Scenario, str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """Two links, one in each direction, between two nodes.
+
+    ``between`` names the nodes; the link forward goes from the first to the second. ``rate``, ``delay``, ``queue`` and ``loss`` are
+    texts with units, for both directions; ``forward`` and ``backward`` are dictionaries of what holds for one. ``more`` has any other
+    key of ``[[links]]`` (docs/reference/scenario.md).
+
+    >>> import bentpipe as bp
+    >>> sat = bp.Link("sat", ("gateway", "terminal"), rate="2 Mbit/s", delay="279 ms", forward={"queue": "50 packets"})
+    >>> sat.to_dict()["forward"]
+    {'queue': '50 packets'}
+    """
+
+    name: str
+    between: tuple[str, str]
+    rate: str | None = None
+    delay: str | None = None
+    queue: str | None = None
+    loss: str | None = None
+    forward: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    backward: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of ``[[links]]``."""
+        return _entry(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Flow:
+    """A flow from one node to another: by default a TCP transfer of ``bytes``.
+
+    ``tcp`` has its own settings, such as ``{"variant": "cubic"}``; ``more`` any other key of ``[[flows]]``, such as ``start``.
+
+    >>> import bentpipe as bp
+    >>> bp.Flow("download", "server", "client", bytes="1 MB").to_dict()
+    {'name': 'download', 'from': 'server', 'to': 'client', 'bytes': '1 MB'}
+    """
+
+    name: str
+    source: str
+    to: str
+    bytes: str | None = None
+    count: int | None = None
+    tcp: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of ``[[flows]]``."""
+        return _entry(self)
+
+
+def _entry(of: Link | Flow) -> dict[str, Any]:
+    """The fields that are given, by the names of the language; what is in ``more`` beside them."""
+    entry: dict[str, Any] = {}
+    for field in dataclasses.fields(of):
+        value = getattr(of, field.name)
+        if field.name == "more":
+            entry.update(value)
+        elif value is not None and value != {}:
+            entry["from" if field.name == "source" else field.name] = value
+    return entry
+
+
+def scenario(name: str, links: Sequence[Link], flows: Sequence[Flow], **keys: Any) -> Scenario:
+    """A scenario of objects, checked at once.
+
+    ``keys`` are the other keys of a scenario: ``seed``, ``time_limit``, ``tcp``, ``variants``, ``layers``, ``nodes``, ``description``.
+    Raises :class:`ScenarioError` as a file does.
+
+    >>> import bentpipe as bp
+    >>> mine = bp.scenario(
+    ...     "mine",
+    ...     links=[bp.Link("sat", ("server", "client"), rate="2 Mbit/s", delay="275 ms", forward={"queue": "50 packets"})],
+    ...     flows=[bp.Flow("download", "server", "client", bytes="1 MB")],
+    ...     tcp={"variant": "sack"},
+    ... )
+    >>> mine
+    <Scenario mine: 2 links, 1 flows>
+    """
+    return load({"name": name, **keys, "links": list(links), "flows": list(flows)})
+
+
+def load(
+    scenario: ScenarioLike,
+    *,
+    set: Mapping[str, Any] | None = None,
+    variant: str | None = None,
+    hosts: str | None = None,
+) -> Scenario:
+    """Reads and checks a scenario.
+
+    ``scenario`` is a file's path, the name of a shipped scenario (:func:`shipped`), TOML text (with a line break in it), a dictionary,
+    or a :class:`Scenario`. A file takes precedence over a shipped scenario of the same name. ``set`` replaces values, as ``--set`` of
+    the command does: ``{"links.sat.delay": "40 ms"}``. ``variant`` is the TCP variant of all flows, ``hosts`` that of hosts with
+    Linux's settings.
+
+    Raises :class:`ScenarioError` with the command's message: file, line, key, and what was expected.
+
+    >>> import bentpipe as bp
+    >>> bp.load("geo", set={"links.sat.dealy": "40 ms"})
+    Traceback (most recent call last):
+        ...
+    bentpipe.ScenarioError: error: `links.sat` has no key `dealy`
+      --> --set:1:11
+      |
+    1 | links.sat.dealy=40 ms
+      |           ^^^^^ expected one of name, between, ...
+      = help: did you mean `delay`?
+    """
+    if isinstance(scenario, Scenario):
+        read = scenario
+    elif isinstance(scenario, Mapping):
+        read = Scenario.json(json.dumps(_plain(scenario, "")), "dict")
+    elif isinstance(scenario, str) and "\n" in scenario:
+        read = Scenario.text(scenario, "text")
+    elif isinstance(scenario, (str, os.PathLike)):
+        read = Scenario.named(os.fspath(scenario))
+    else:
+        raise TypeError(f"a scenario is a name, a path, TOML text, a dict or a Scenario, not {type(scenario).__name__}")
+    if not set and variant is None and hosts is None:
+        return read
+    return read.changed([(key, _literal(value, key, top=True)) for key, value in (set or {}).items()], variant, hosts)
+
+
+def _plain(value: Any, path: str) -> Any:
+    """The value as JSON has it. Raises :class:`TypeError` for what TOML does not have, with its key."""
+    if isinstance(value, (Link, Flow)):
+        value = value.to_dict()
+    if isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner, f"{path}.{key}".lstrip(".")) for key, inner in value.items()}
+    if isinstance(value, Iterable):
+        return [_plain(inner, f"{path}.{index}".lstrip(".")) for index, inner in enumerate(value)]
+    raise TypeError(f"`{path}`: {value!r} is no value of a scenario; expected text with a unit, a number, a bool, a list or a dict")
+
+
+def _literal(value: Any, key: str, *, top: bool = False) -> str:
+    """The value as TOML writes it. A text by itself needs no quotes, as on the command line."""
+    value = _plain(value, key)
+    if isinstance(value, str):
+        return value if top else json.dumps(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_literal(inner, key) for inner in value)}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(name)} = {_literal(inner, key)}' for name, inner in value.items())} }}"
+    return json.dumps(value)

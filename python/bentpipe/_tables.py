@@ -1,0 +1,93 @@
+"""Tables: Arrow columns, and what reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
+    import polars
+    import pyarrow
+
+    from . import _bentpipe
+
+
+class Table:
+    """A table of Arrow columns.
+
+    polars, pyarrow and duckdb read it without a copy, by ``__arrow_c_stream__``; so does whatever else knows Arrow's PyCapsule
+    interface. ``table["time_s"]`` is a column as a NumPy array. Columns of which values are missing: whole numbers become floats with
+    NaN, text has None.
+
+    >>> import bentpipe as bp
+    >>> flows = bp.run("geo").flows
+    >>> len(flows), flows.columns[:4]
+    (1, ['seed', 'case', 'flow', 'from'])
+    >>> flows.meaning("x_limit")
+    'Time over the least time, or greatest goodput over goodput.'
+    >>> flows["retransmissions"]
+    array([1429])
+    """
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: _bentpipe.Table) -> None:
+        self._raw = raw
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._raw.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._raw.__arrow_c_schema__()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in order."""
+        return self._raw.column_names
+
+    def meaning(self, column: str) -> str:
+        """What a column means, with its unit. Raises :class:`KeyError` if there is no such column."""
+        return self._raw.meaning(column)
+
+    def __len__(self) -> int:
+        return self._raw.num_rows
+
+    def __getitem__(self, column: str) -> numpy.ndarray:
+        import numpy as np
+
+        kind, values, missing, words = self._raw.plain(column)
+        if kind == "O":
+            return np.array(values, dtype=object)
+        array = np.frombuffer(values, dtype=kind)
+        gone = None if missing is None else np.frombuffer(missing, dtype="?")
+        if words is not None:
+            # The last word is None; a missing value's number is then -1.
+            known = np.array([*words, None], dtype=object)
+            return known[array if gone is None else np.where(gone, -1, array)]
+        if gone is None:
+            return array.copy()
+        if kind == "?":
+            return np.where(gone, None, array.astype(object))
+        return np.where(gone, np.nan, array)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table as a DataFrame of pandas."""
+        import pandas
+
+        return pandas.DataFrame({name: self[name] for name in self.columns})
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table as a DataFrame of polars, without a copy."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table as one of pyarrow, without a copy."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"

@@ -1,0 +1,126 @@
+"""What all plots share: colours, units, points that fall together, ribbons, notes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito (2008), Color Universal Design.
+BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#E69F00", "#009E73"
+VERMILION, SKY, PURPLE, GREY = "#D55E00", "#56B4E9", "#CC79A7", "#7F7F7F"
+
+#: For cases side by side: colour and dashes, so that no case is told by its colour alone.
+CASES = [
+    (BLUE, "-"),
+    (VERMILION, "--"),
+    (GREEN, "-."),
+    (PURPLE, ":"),
+    (ORANGE, (0, (5, 1))),
+    (SKY, (0, (3, 1, 1, 1))),
+    (BLACK, (0, (1, 1))),
+]
+
+#: Cells of a plot along an axis: two per pixel of a usual figure. Points in one cell are one.
+CELLS = 1500
+
+#: Points, 1/72 inch: a line of this width is a pixel on a screen of 96 per inch.
+PIXEL = 0.75
+
+
+def case_style(number: int) -> dict[str, object]:
+    """Line style of the case with this number, from 0."""
+    colour, dashes = CASES[number % len(CASES)]
+    # Beyond the list the same pairs come again, thinner.
+    return {"color": colour, "linestyle": dashes, "linewidth": 1.6 / (1 + number // len(CASES))}
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """The Axes given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=(7.0, 4.0), layout="constrained")[1]
+
+
+def scale(greatest: float, unit: str) -> tuple[float, str]:
+    """Factor and name of the unit in which a value up to ``greatest`` has few digits: ``(1e-6, "MB")``."""
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if greatest >= factor:
+            return 1 / factor, prefix + unit
+    return 1.0, unit
+
+
+def apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points, of those that would fall on the same spot one."""
+    if len(x) <= 1:
+        return x, y
+
+    def cells(values: np.ndarray) -> np.ndarray:
+        width = (values.max() - values.min()) or 1.0
+        return ((values - values.min()) / width * CELLS).astype(np.int64)
+
+    _, kept = np.unique(cells(x) * (CELLS + 1) + cells(y), return_index=True)
+    kept.sort()
+    return x[kept], y[kept]
+
+
+def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of a curve, per cell along the time axis, the first, least, greatest and last point: no peak is lost."""
+    if len(x) <= 4 * CELLS:
+        return x, y
+    cell = ((x - x[0]) / ((x[-1] - x[0]) or 1.0) * CELLS).astype(np.int64)
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    ends = np.append(starts[1:], len(x))
+    kept = set()
+    for start, end in zip(starts, ends):
+        part = y[start:end]
+        kept.update((start, start + int(part.argmin()), start + int(part.argmax()), end - 1))
+    order = np.array(sorted(kept))
+    return x[order], y[order]
+
+
+def ribbon(ax: Axes, starts: np.ndarray, ends: np.ndarray, label: str, low: float = 0.0, high: float = 1.0) -> None:
+    """Intervals of time as bands between two heights (shares of the Axes). Each is at least a pixel wide."""
+    from matplotlib.collections import PolyCollection
+
+    corners = [[(a, low), (a, high), (b, high), (b, low)] for a, b in zip(starts, ends)]
+    # The edge is what makes a short interval visible, however far out one zooms.
+    bands = PolyCollection(
+        corners, facecolor=GREY, edgecolor=GREY, linewidth=PIXEL, alpha=0.35, transform=ax.get_xaxis_transform(), label=label, zorder=0.5
+    )
+    ax.add_collection(bands, autolim=False)
+
+
+def rug(ax: Axes, times: np.ndarray, label: str, colour: str = VERMILION) -> None:
+    """Instants as short ticks below the upper edge: they hide nothing. Those on the same spot are one tick."""
+    if len(times):
+        spots, _ = apart(np.asarray(times, dtype=float), np.zeros(len(times)))
+        ax.vlines(spots, 0.955, 1.0, transform=ax.get_xaxis_transform(), color=colour, linewidth=PIXEL, label=label)
+
+
+def note(ax: Axes, text: str) -> None:
+    """Says below the right end of the Axes what the picture leaves out."""
+    ax.annotate(
+        text, (1.0, 0.0), (0, -30), xycoords="axes fraction", textcoords="offset points", ha="right", va="top", fontsize="x-small", color="#444444"
+    )
+
+
+def time_axis(ax: Axes, end: float) -> None:
+    """The axis of time, from the start of the run."""
+    ax.set_xlabel("time (s)")
+    ax.set_xlim(0.0, end if end > 0.0 and math.isfinite(end) else 1.0)
+
+
+def finish(ax: Axes) -> Axes:
+    """Grid, and the legend if there is something to tell apart."""
+    ax.grid(True, color="#DDDDDD", linewidth=0.5)
+    ax.set_axisbelow(True)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(fontsize="small", framealpha=0.85)
+    return ax

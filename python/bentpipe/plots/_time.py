@@ -1,0 +1,264 @@
+"""Plots of one run over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _style as style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .._runs import Result
+
+#: Flows drawn at most; a note says how many were left out.
+MOST_FLOWS = 30
+
+#: Intervals over which goodput is averaged, unless their length is given.
+INTERVALS = 100
+
+
+class _Flow:
+    """A flow of a result: where its data is sent, and its outlook."""
+
+    def __init__(self, result: Result, name: str | None) -> None:
+        self.summary = result.flow(name)
+        self.outlook: dict[str, Any] = next(look for look in result.outlook if look["name"] == self.summary.name)
+        answers = self.outlook["nodes"][0] != self.summary.source
+        self.data_forward = not answers
+        # Of a split flow, the first leg of the data.
+        legs = len(self.summary.legs)
+        self.leg = self.summary.name if not legs else f"{self.summary.name}/leg-{legs if answers else 1}"
+        self.end = f"{self.leg}/{'receiver' if answers else 'sender'}"
+        title = self.summary.variant or "UDP"
+        self.title = f"{self.summary.name} ({title})"
+
+    def need_connection(self) -> None:
+        if self.summary.variant is None:
+            raise ValueError(f"`{self.summary.name}` is UDP: it has no sequence, window or round trip")
+
+
+def _end(result: Result, flow: _Flow | None = None) -> float:
+    """When the flow was over, or the run."""
+    if flow is not None and flow.summary.time_s is not None:
+        return flow.summary.start_s + flow.summary.time_s
+    return result.end_s
+
+
+def _bursts(ax: Axes, result: Result, link: str | None, end: float) -> None:
+    table = result.trace("bursts")
+    starts, ends = table["start_s"], table["end_s"]
+    shown = starts < end
+    if link is not None:
+        shown &= table["link"] == link
+    if shown.any():
+        style.ribbon(ax, starts[shown], np.minimum(ends[shown], end), f"error burst ({np.count_nonzero(shown)})")
+
+
+def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """Time-sequence graph of a flow, as xplot's users know it: what was sent, the line of ACKs, and the line of the window above it.
+
+    The vertical axis is the sequence number in bytes from the start of the data, at the sender. Losses are short ticks at the upper
+    edge, retransmissions rings, and the legend counts both. The line of the window is the last ACK plus the window it advertises; if it
+    is above the picture, the legend says so. Without ``flow`` the only flow. Raises :class:`ValueError` for UDP.
+    """
+    ax, of = style.new_axes(ax), _Flow(result, flow)
+    of.need_connection()
+    packets, drops, end = result.trace("packets"), result.trace("drops"), _end(result, of)
+    time, seq, length = packets["time_s"], packets["seq"], np.nan_to_num(packets["len"].astype(float))
+    here = packets["at"] == of.end
+    data = here & (packets["event"] == "sent") & (length > 0)
+    again = data & (packets["retransmission"] == True)  # noqa: E712 (an array of objects)
+    acks = here & (packets["event"] == "received")
+    # The SYN is 0, the first byte of data 1.
+    top = max(float((seq + length - 1)[data].max(initial=1.0)), 1.0)
+    factor, unit = style.scale(top, "B")
+    x, y = style.apart(time[data & ~again], (seq[data & ~again] - 1) * factor)
+    ax.plot(x, y, ".", color=style.BLUE, markersize=2.5, label=f"sent ({np.count_nonzero(data)} segments)")
+    acked, window = packets["ack"].astype(float) - 1, packets["window"].astype(float)
+    x, y = style.envelope(time[acks], acked[acks] * factor)
+    ax.step(x, y, where="post", color=style.GREEN, linewidth=1.1, label="ACK")
+    edge = (acked + window)[acks]
+    # The window of a SYN is not scaled; before data it bounds nothing.
+    opened = acked[acks] > 0
+    if opened.any():
+        beyond = " (above the picture)" if edge[opened].min() > 1.1 * top else ""
+        x, y = style.envelope(time[acks][opened], edge[opened] * factor)
+        ax.step(x, y, where="post", color=style.ORANGE, linewidth=1.1, linestyle="--", label=f"window{beyond}")
+    if again.any():
+        x, y = style.apart(time[again], (seq[again] - 1) * factor)
+        ax.plot(
+            x, y, "o", markersize=4, markerfacecolor="none", markeredgecolor=style.VERMILION, markeredgewidth=0.8, label=f"sent again ({np.count_nonzero(again)})"
+        )
+    lost = (drops["flow"] == of.leg) & (drops["forward"].astype(bool) == of.data_forward)
+    if lost.any():
+        # Of all sent: a thousand losses of a hundred thousand packets are few, and look it.
+        share = 100 * np.count_nonzero(lost) / max(np.count_nonzero(data), 1)
+        style.rug(ax, drops["time_s"][lost], f"lost ({np.count_nonzero(lost)}, {share:.2g} %)", style.BLACK)
+    _bursts(ax, result, of.outlook["bottleneck"], end)
+    style.time_axis(ax, end)
+    ax.set_ylim(0.0, top * 1.08 * factor)
+    ax.set_ylabel(f"sequence number ({unit})")
+    ax.set_title(of.title)
+    return style.finish(ax)
+
+
+def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """Congestion window and data in flight of a flow, beside the path's bandwidth-delay product; timeouts are ticks at the upper edge.
+
+    In bytes, after each ACK or loss. ssthresh is drawn where it is limited. Raises :class:`ValueError` for UDP.
+    """
+    ax, of = style.new_axes(ax), _Flow(result, flow)
+    of.need_connection()
+    windows, end = result.trace("windows"), _end(result, of)
+    here = windows["at"] == of.end
+    time, window = windows["time_s"][here], windows["cwnd_bytes"][here]
+    flight, threshold = windows["flight_bytes"][here], windows["ssthresh_bytes"].astype(float)[here]
+    product = of.outlook["bdp_bytes"]
+    top = max(float(window.max(initial=1)), float(product or 0))
+    factor, unit = style.scale(top, "B")
+    ax.step(*style.envelope(time, flight * factor), where="post", color=style.SKY, linewidth=0.9, label="in flight")
+    ax.step(*style.envelope(time, window * factor), where="post", color=style.BLUE, linewidth=1.4, label="congestion window")
+    limited = np.where(threshold <= top, threshold, np.nan)
+    if np.isfinite(limited).any():
+        ax.step(time, limited * factor, where="post", color=style.PURPLE, linewidth=1.0, linestyle=":", label="ssthresh")
+    if product:
+        ax.axhline(product * factor, color=style.BLACK, linewidth=1.0, linestyle="--", label="bandwidth-delay product")
+    recovery = result.trace("recovery")
+    timeouts = (recovery["at"] == of.end) & (recovery["event"] == "timeout")
+    style.rug(ax, recovery["time_s"][timeouts], f"timeout ({np.count_nonzero(timeouts)})")
+    _bursts(ax, result, of.outlook["bottleneck"], end)
+    style.time_axis(ax, end)
+    ax.set_ylim(0.0, top * 1.08 * factor)
+    ax.set_ylabel(f"window ({unit})")
+    ax.set_title(of.title)
+    return style.finish(ax)
+
+
+def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """The queue before a link, in packets, as arriving packets find it; packets that the link dropped are ticks at the upper edge.
+
+    Without ``link`` the bottleneck of the first flow. Raises :class:`ValueError` if there is no such link.
+    """
+    ax, end = style.new_axes(ax), result.end_s
+    first = result.outlook[0]
+    link = first["bottleneck"] if link is None else link
+    if link not in result.scenario.links:
+        raise ValueError(f"no link `{link}`; there are {', '.join(result.scenario.links)}")
+    waiting, drops = result.trace("queue"), result.trace("drops")
+    here = waiting["link"] == link
+    time, packets = waiting["time_s"][here], waiting["packets"][here]
+    ax.step(*style.envelope(time, packets), where="post", color=style.BLUE, linewidth=1.0, label="waiting")
+    average = waiting["average_packets"].astype(float)[here]
+    if np.isfinite(average).any():
+        ax.plot(*style.envelope(time, average), color=style.ORANGE, linewidth=1.2, linestyle="--", label="RED's average")
+    room = first["queue"]["packets"] if link == first["bottleneck"] and first["queue"] else None
+    if room is not None:
+        ax.axhline(room, color=style.BLACK, linewidth=1.0, linestyle="--", label="limit")
+    lost = (drops["at"] == link) & (drops["reason"] != "channel")
+    style.rug(ax, drops["time_s"][lost], f"dropped ({np.count_nonzero(lost)})")
+    _bursts(ax, result, link, end)
+    style.time_axis(ax, end)
+    ax.set_ylim(0.0, 1.1 * max(float(packets.max(initial=1)), room or 0.0))
+    ax.set_ylabel("queue (packets)")
+    ax.set_title(f"queue of {link}")
+    return style.finish(ax)
+
+
+def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """Round-trip samples of a flow's sender, in milliseconds, beside the propagation delay of the path. Raises :class:`ValueError` for UDP."""
+    ax, of = style.new_axes(ax), _Flow(result, flow)
+    of.need_connection()
+    samples, end = result.trace("rtt"), _end(result, of)
+    here = samples["at"] == of.end
+    x, y = style.apart(samples["time_s"][here], samples["rtt_s"][here] * 1e3)
+    ax.plot(x, y, ".", color=style.BLUE, markersize=3, label=f"sample ({np.count_nonzero(here)})")
+    ax.axhline(of.outlook["rtt_ms"], color=style.BLACK, linewidth=1.0, linestyle="--", label="propagation")
+    _bursts(ax, result, of.outlook["bottleneck"], end)
+    style.time_axis(ax, end)
+    ax.set_ylim(0.0, 1.08 * max(float(y.max(initial=0.0)), of.outlook["rtt_ms"]))
+    ax.set_ylabel("round trip (ms)")
+    ax.set_title(of.title)
+    return style.finish(ax)
+
+
+def throughput(result: Result, flows: list[str] | None = None, *, interval_s: float | None = None, ax: Axes | None = None) -> Axes:
+    """Goodput of flows over time: bytes acknowledged in each interval, in bit/s, beside the limit of the links.
+
+    Without ``flows`` all connections, at most 30; a note says how many were left out. ``interval_s`` is by default a hundredth of the run.
+    """
+    ax, end = style.new_axes(ax), result.end_s
+    names = [flow["name"] for flow in result.summary["flows"] if flow["variant"] is not None] if flows is None else list(flows)
+    if not names:
+        raise ValueError("there are no connections to draw")
+    shown = names[:MOST_FLOWS]
+    width = end / INTERVALS if interval_s is None else interval_s
+    if not width > 0.0:
+        raise ValueError(f"an interval is longer than 0 s, not {width} s")
+    packets = result.trace("packets")
+    received = packets["event"] == "received"
+    edges = np.arange(0.0, end + width, width)
+    curves, limit = [], 0.0
+    for name in shown:
+        of = _Flow(result, name)
+        here = received & (packets["at"] == of.end)
+        acked = np.maximum.accumulate(np.maximum(packets["ack"].astype(float)[here] - 1, 0.0))
+        fresh = np.diff(acked, prepend=0.0)
+        bits, _ = np.histogram(packets["time_s"][here], bins=edges, weights=fresh * 8)
+        curves.append((of, bits / width))
+        limit = max(limit, of.outlook["limit_goodput_bit_s"] or 0.0)
+    factor, unit = style.scale(max(limit, *(float(rates.max(initial=1.0)) for _, rates in curves)), "bit/s")
+    for number, (of, rates) in enumerate(curves):
+        ax.stairs(rates * factor, edges, label=of.title if len(shown) <= len(style.CASES) else None, **style.case_style(number))
+    if limit:
+        ax.axhline(limit * factor, color=style.BLACK, linewidth=1.0, linestyle=(0, (1, 3)), label="limit of the links")
+    if len(shown) > len(style.CASES):
+        ax.plot([], [], color=style.GREY, label=f"{len(shown)} flows")
+    if len(names) > len(shown):
+        style.note(ax, f"{len(shown)} of {len(names)} flows")
+    _bursts(ax, result, None, end)
+    style.time_axis(ax, end)
+    ax.set_ylim(bottom=0.0)
+    ax.set_ylabel(f"goodput ({unit})")
+    ax.set_title(result.scenario.name)
+    return style.finish(ax)
+
+
+def fades(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Error bursts of each link as a ribbon over time, with their number and their share of it. Each is at least a pixel wide."""
+    ax, end = style.new_axes(ax), result.end_s
+    bursts = result.trace("bursts")
+    links = list(dict.fromkeys(bursts["link"]))
+    for row, link in enumerate(links):
+        here = bursts["link"] == link
+        starts, ends = bursts["start_s"][here], np.minimum(bursts["end_s"][here], end)
+        low, high = row / len(links) + 0.15 / len(links), (row + 1) / len(links) - 0.15 / len(links)
+        style.ribbon(ax, starts, ends, "", low, high)
+        share = 100 * float((ends - starts).sum()) / end
+        ax.text(0.005, (row + 0.5) / len(links), f"{link}: {len(starts)} bursts, {share:.2g} % of the time", transform=ax.transAxes, va="center", fontsize="small")
+    if not links:
+        ax.text(0.5, 0.5, "no link has error bursts", transform=ax.transAxes, ha="center", va="center")
+    style.time_axis(ax, end)
+    ax.set_yticks([])
+    ax.set_ylabel("error bursts")
+    ax.set_title(result.scenario.name)
+    return style.finish(ax)
+
+
+def overview(result: Result, flow: str | None = None) -> Figure:
+    """A Figure with sequence numbers, windows, queue and round trips of a flow, one below the other over the same axis of time."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(4, 1, figsize=(8.0, 11.0), sharex=True, layout="constrained")
+    sequence(result, flow, ax=axes[0])
+    cwnd(result, flow, ax=axes[1])
+    queue(result, ax=axes[2])
+    rtt(result, flow, ax=axes[3])
+    for ax in axes[:-1]:
+        ax.set_xlabel("")
+    # The last one drawn has set the axis for all.
+    style.time_axis(axes[-1], _end(result, _Flow(result, flow)))
+    return figure

@@ -1,0 +1,137 @@
+"""Plots: units, counts, and that nothing is hidden."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib import colors, pyplot
+
+import bentpipe as bp
+from bentpipe.plots import _style
+
+PLOTS = {
+    "sequence": (bp.plots.sequence, "time (s)", "sequence number (MB)"),
+    "cwnd": (bp.plots.cwnd, "time (s)", "window (MB)"),
+    "queue": (bp.plots.queue, "time (s)", "queue (packets)"),
+    "rtt": (bp.plots.rtt, "time (s)", "round trip (ms)"),
+    "throughput": (bp.plots.throughput, "time (s)", "goodput (Mbit/s)"),
+    "fades": (bp.plots.fades, "time (s)", "error bursts"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    pyplot.close("all")
+
+
+def legend(ax) -> str:
+    return "\n".join(text.get_text() for text in ax.get_legend().get_texts())
+
+
+def pixels(figure, colour: str) -> np.ndarray:
+    """Where the figure, drawn at 100 dots per inch, has this colour or nearly."""
+    figure.set_dpi(100)
+    figure.canvas.draw()
+    drawn = np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
+    return (np.abs(drawn - np.array([round(255 * part) for part in colors.to_rgb(colour)])) < 60).all(axis=2)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_axes_are_the_ones_given_and_have_units(name, faded):
+    draw, x, y = PLOTS[name]
+    ax = pyplot.figure().subplots()
+    assert draw(faded, ax=ax) is ax
+    assert ax.get_xlabel() == x
+    # The transfer of this scenario has 1 MB or less.
+    assert ax.get_ylabel().split(" (")[0] == y.split(" (")[0]
+    assert "(" in ax.get_ylabel() or name == "fades"
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf"])
+def test_output_is_vectors(ending, faded):
+    file = io.BytesIO()
+    bp.plots.overview(faded).savefig(file, format=ending)
+    assert b"<image" not in file.getvalue() and b"/Subtype /Image" not in file.getvalue()
+    assert len(file.getvalue()) < 1_000_000
+
+
+def test_many_losses_do_not_look_like_all():
+    # A rate ten times too small for the queue's drops: more than a thousand of some 40 000 segments are lost.
+    lossy = bp.run("geo", set={"flows.download.bytes": "60 MB", "links.sat.loss": "3 %"}, variant="newreno")
+    drops = lossy.trace("drops")
+    lost = np.count_nonzero(drops["forward"].astype(bool))
+    sent = lossy.flow().segments
+    assert lost > 1000 and lost / sent < 0.05
+    ax = bp.plots.sequence(lossy)
+    assert f"lost ({lost}," in legend(ax)
+    # Blue, what was sent, is there in most columns of the picture between its ends; black, the losses, only at the edge.
+    ax.get_legend().remove()
+    blue = pixels(ax.figure, _style.BLUE)
+    columns = np.flatnonzero(blue.any(axis=0))
+    assert blue.any(axis=0)[columns[0] : columns[-1]].mean() > 0.5
+
+
+def test_a_fade_is_at_least_a_pixel_wide():
+    # 150 ms of 350 s are 0.2 of a pixel of a picture whose axis is 470 wide.
+    bursts = {"schedule": [["100 s", "150 ms"], ["220 s", "150 ms"]], "loss": "100 %"}
+    sat = bp.Link("sat", ("server", "client"), rate="2 Mbit/s", delay="275 ms", forward={"queue": "50 packets", "bursts": bursts})
+    result = bp.run(bp.scenario("two-fades", links=[sat], flows=[bp.Flow("download", "server", "client", bytes="80 MB")]))
+    assert result.end_s > 300
+    ax = bp.plots.fades(result, ax=pyplot.figure(figsize=(6, 2)).subplots())
+    assert "sat/forward: 2 bursts" in ax.texts[0].get_text()
+    ax.texts[0].remove()
+    ax.grid(False)
+    box = ax.get_window_extent()
+    grey = pixels(ax.figure, _style.GREY)[:, int(box.x0) + 3 : int(box.x1) - 3]
+    height = grey.shape[0] - int((box.y0 + box.y1) / 2)
+    columns = np.flatnonzero(grey[height])
+    # Two bands, each of a pixel or two.
+    assert 2 <= len(columns) <= 6 and columns[-1] - columns[0] > 100
+
+
+def test_thirty_flows_are_thirty_and_more_are_counted():
+    def flows(count: int) -> bp.Result:
+        return bp.run("geo", set={"flows.download.count": count, "flows.download.bytes": "200 kB"})
+
+    ax = bp.plots.throughput(flows(30))
+    assert len(ax.patches) == 30 and "30 flows" in legend(ax)
+    ax = bp.plots.throughput(flows(34))
+    assert len(ax.patches) == 30
+    assert any("30 of 34 flows" in text.get_text() for text in ax.texts)
+    ax = bp.plots.fairness(flows(120))
+    assert len(ax.patches) == 100 and any("100 of 120 flows" in text.get_text() for text in ax.texts)
+
+
+def test_no_peak_is_lost():
+    x = np.arange(100_000) / 1000.0
+    y = np.ones_like(x)
+    y[77_777] = 9.0
+    kept_x, kept_y = _style.envelope(x, y)
+    assert len(kept_x) <= 4 * (_style.CELLS + 1) and kept_y.max() == 9.0 and (np.diff(kept_x) >= 0).all()
+
+
+def test_completion_counts_those_that_did_not_finish():
+    # Some of these transfers meet a fade and are late.
+    runs = bp.replicate("geo-bursts", runs=30, set={"flows.download.bytes": "20 MB", "time_limit": "20 s"})
+    finished = np.count_nonzero(np.isfinite(runs.values("time_s").astype(float)))
+    assert 0 < finished < 30
+    ax = bp.plots.completion(runs)
+    assert f"({finished} of 30 finished)" in legend(ax)
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(finished / 30)
+    assert f"{finished} of 30" in bp.plots.box(runs).get_xticklabels()[0].get_text()
+
+
+def test_goodput_against_loss_has_curve_and_limit():
+    points = {loss: bp.replicate("geo", 3, set={"links.sat.loss": f"{100 * loss:g} %"}) for loss in (0.0, 0.001, 0.01)}
+    ax = bp.plots.goodput_against_loss({"sack": points})
+    assert "Padhye" in legend(ax) and "limit of the links" in legend(ax)
+    assert any("without loss" in text.get_text() for text in ax.texts)
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+
+
+def test_udp_has_no_window():
+    with pytest.raises(ValueError, match="is UDP"):
+        result = bp.run("transat-cbr")
+        udp = next(flow["name"] for flow in result.summary["flows"] if flow["variant"] is None)
+        bp.plots.cwnd(result, udp)

@@ -1,0 +1,115 @@
+"""Runs: their numbers are the command's, and depend on nothing but scenario and seed."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import bentpipe as bp
+
+
+def test_the_same_seed_gives_the_same_packets_on_any_threads():
+    small = {"flows.download.bytes": "5 MB"}
+    one = bp.replicate("geo-bursts", runs=8, set=small, threads=1)
+    two = bp.replicate("geo-bursts", runs=8, set=small, threads=2)
+    assert one.flows.to_pandas().equals(two.flows.to_pandas())
+    alone = bp.run("geo-bursts", set=small, seed=one.seeds[3])
+    assert alone.flow().time_s == one.values("time_s")[3]
+
+
+def test_compare_is_the_command():
+    command = ["compare", "geo-bursts", "--variants", "sack,newreno", "--reps", "6", "--json", "--set", "flows.download.bytes=5 MB"]
+    printed = json.loads(subprocess.run([sys.executable, "-m", "bentpipe", *command], capture_output=True, check=True).stdout)
+    found = bp.compare("geo-bursts", ["sack", "newreno"], runs=6, set={"flows.download.bytes": "5 MB"})
+    assert found.measure == "slowest_time_s"
+    summary = found.summary()
+    for row, theirs in enumerate(printed["variants"]):
+        assert summary["case"][row] == theirs["variant"]
+        for name in ("median", "p25", "mean", "mean_low", "x_limit"):
+            assert summary[name][row] == theirs[name]
+    assert summary["ratio_low"][1] == printed["variants"][1]["ratio_to_first"]["low"]
+
+
+def test_several_scenarios_are_compared():
+    near, far = (bp.load("geo", set={"links.sat.delay": delay, "flows.download.bytes": "1 MB"}) for delay in ("40 ms", "279 ms"))
+    found = bp.compare({"near": near, "far": far}, runs=1)
+    assert found.values("time_s", "near")[0] < found.values("time_s", "far")[0]
+
+
+def test_where_nothing_is_random_it_says_so():
+    same = bp.replicate("geo", runs=3, set={"flows.download.bytes": "1 MB"})
+    assert not same.is_random and len(same.seeds) == 1 and bp.load("geo").random_parts == []
+    (row,) = same.medians().to_dict("records")
+    assert row["low"] == row["median"] == row["high"] and "nothing here is random" in row["note"]
+    assert bp.load("geo-bursts").random_parts == ["link sat/forward: bursts"]
+    # Beside a case in which something is, both have all seeds: they are compared pair by pair.
+    pair = {"clear": bp.load("geo"), "faded": bp.load("geo-bursts", set={"flows.download.bytes": "10 MB"})}
+    assert len(bp.compare(pair, runs=3)) == 6
+
+
+def test_runs_that_do_not_finish_are_counted():
+    never = bp.replicate("geo", runs=2, set={"time_limit": "2 s"})
+    (row,) = never.medians().to_dict("records")
+    assert (row["runs"], row["missing"]) == (0, 1)
+    assert not never.flows["finished"].any()
+
+
+def test_other_threads_run_meanwhile():
+    # A run of seconds, and a counter beside it: with the lock held the counter would stand still.
+    done, counted = threading.Event(), 0
+    work = threading.Thread(target=lambda: (bp.run("geo", set={"flows.download.bytes": "200 MB"}), done.set()))
+    work.start()
+    while not done.wait(0.001):
+        counted += 1
+    work.join()
+    assert counted > 5
+
+
+@pytest.mark.parametrize("call", ["bp.run('geo', set=BIG)", "bp.replicate('geo', runs=50, set=BIG)"])
+def test_ctrl_c_ends_a_run(call):
+    script = (
+        "import bentpipe as bp, sys\n"
+        "BIG = {'flows.download.bytes': '100 GB', 'time_limit': '1000000 s'}\n"
+        "print('begun', flush=True)\n"
+        f"try:\n    {call}\nexcept KeyboardInterrupt:\n    sys.exit(42)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    try:
+        child.stdout.readline()
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        # Not a bar on speed: a run that heeds no signal would take an hour.
+        assert child.wait(timeout=60) == 42
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def test_flows_are_found_by_name():
+    four = bp.run("transat-four-flows")
+    with pytest.raises(KeyError, match="name one of"):
+        four.flow()
+    with pytest.raises(KeyError, match="no flow `x`"):
+        four.flow("x")
+    assert all(four.flow(name).name == name for name in four.scenario.flows)
+
+
+def test_explain_model_recommend_reproduce():
+    assert bp.explain("geo")[0]["limit_time_s"] == bp.run("geo").flow().limit_time_s
+    with pytest.raises(ValueError, match="did you mean `buffer`"):
+        bp.model("hybrid", bufer="20 packets")
+    with pytest.raises(ValueError, match="expected hybrid or rates"):
+        bp.model("other")
+    found = bp.recommend("geo-bursts", size="5 MB", runs=4, flips=False)
+    assert found.system in {"plain", "bbr", "uplink", "link", "split"}
+    assert np.isfinite(bp.run(found.scenario).flow(found.flow).time_s)
+    with pytest.raises(ValueError, match="has 1 to"):
+        bp.reproduce("transat", table=99)
+    rows = bp.reproduce("transat", table=1, runs=2)
+    assert rows and {"id", "verdict"} <= rows[0].keys()

@@ -1,0 +1,116 @@
+"""Where scenarios come from, and the messages for mistakes."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import bentpipe as bp
+
+TEXT = """
+name = "mine"
+[[links]]
+name = "sat"
+between = ["server", "client"]
+rate = "2 Mbit/s"
+delay = "275 ms"
+forward.queue = "50 packets"
+[[flows]]
+name = "download"
+from = "server"
+to = "client"
+bytes = "1 MB"
+"""
+
+AS_DICT = {
+    "name": "mine",
+    "links": [
+        {"name": "sat", "between": ["server", "client"], "rate": "2 Mbit/s", "delay": "275 ms", "forward": {"queue": "50 packets"}}
+    ],
+    "flows": [{"name": "download", "from": "server", "to": "client", "bytes": "1 MB"}],
+}
+
+
+def typed() -> bp.Scenario:
+    return bp.scenario(
+        "mine",
+        links=[bp.Link("sat", ("server", "client"), rate="2 Mbit/s", delay="275 ms", forward={"queue": "50 packets"})],
+        flows=[bp.Flow("download", "server", "client", bytes="1 MB")],
+    )
+
+
+def test_all_forms_are_the_same_scenario(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(TEXT)
+    wanted = bp.load(file).to_toml()
+    for form in (str(file), TEXT, AS_DICT, typed(), bp.load(TEXT)):
+        assert bp.load(form).to_toml() == wanted
+
+
+def test_set_is_that_of_the_command():
+    slow = bp.load("geo", set={"links.sat.rate": "2 Mbit/s", "links.sat.forward.bursts": {"gap": "1 s", "length": "100 ms", "loss": "100 %"}})
+    assert "2 Mbit/s" in slow.to_toml() and "bursts" in slow.to_toml()
+    # Values set one after the other add up, also on a scenario that has some.
+    assert bp.load(slow, set={"links.sat.delay": "40 ms"}).to_toml() != slow.to_toml()
+    assert "2 Mbit/s" in bp.load(slow, set={"links.sat.delay": "40 ms"}).to_toml()
+
+
+def test_a_mistake_has_file_line_key_and_what_was_expected(tmp_path):
+    file = tmp_path / "wrong.toml"
+    file.write_text(TEXT.replace("delay =", "dealy ="))
+    with pytest.raises(bp.ScenarioError) as raised:
+        bp.load(file)
+    # Two: the key that is missing, and the one that is unknown.
+    missing, unknown = raised.value.mistakes
+    assert missing["key"] == "links.sat.delay"
+    assert (unknown["file"], unknown["line"], unknown["key"]) == (str(file), 7, "links.sat.dealy")
+    assert unknown["help"] == "did you mean `delay`?"
+    assert f"--> {file}:7:1" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "says"),
+    [
+        ("geoo", bp.ScenarioError, "did you mean `geo`"),
+        ({**AS_DICT, "seed": None}, TypeError, "`seed`: None is no value"),
+        ({**AS_DICT, "time_limit": 600}, bp.ScenarioError, "time_limit"),
+        (7, TypeError, "not int"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(form, kind, says):
+    with pytest.raises(kind, match=says):
+        bp.load(form)
+
+
+def test_an_unknown_variant_names_those_that_there_are():
+    with pytest.raises(bp.ScenarioError, match="did you mean `sack`"):
+        bp.run("geo", variant="sakc")
+
+
+def test_a_scenario_without_flows_cannot_be_run():
+    with pytest.raises(bp.ScenarioError, match="no flows"):
+        bp.run({key: value for key, value in AS_DICT.items() if key != "flows"})
+
+
+def test_a_scenario_goes_to_other_processes():
+    there = pickle.loads(pickle.dumps(bp.load("geo-bursts", set={"links.sat.delay": "40 ms"})))
+    assert bp.run(there).summary == bp.run("geo-bursts", set={"links.sat.delay": "40 ms"}).summary
+
+
+def test_the_command_is_here():
+    command = [sys.executable, "-m", "bentpipe", "run", "geo", "--json", "--set", "flows.download.bytes=1 MB"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    import json
+
+    printed = json.loads(ran.stdout)
+    # A line that repeats it names the command, not Python.
+    assert printed["command"] == "bentpipe run geo --json --set 'flows.download.bytes=1 MB'"
+    ours = bp.run("geo", set={"flows.download.bytes": "1 MB"}).summary
+    assert {key: printed[key] for key in ours} == ours
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["run", "nothing"], 2), (["--version"], 0), (["runn"], 2)])
+def test_the_command_has_its_exit_codes(arguments, code):
+    ran = subprocess.run([sys.executable, "-m", "bentpipe", *arguments], capture_output=True, text=True, check=False)
+    assert ran.returncode == code, ran.stderr

@@ -16,15 +16,14 @@ LOSSES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03)
 
 def figures():
     """Names and figures, in the order of the page."""
-    one = bp.run("transat", variant="newreno")
-    faded = bp.run("geo-bursts", set={"flows.download.bytes": "40 MB"})
+    one, faded = bp.run("geo"), bp.run("transat-bursts")
     yield "sequence", bp.plots.sequence(one).figure
     yield "cwnd", bp.plots.cwnd(one).figure
     yield "queue", bp.plots.queue(one).figure
     yield "rtt", bp.plots.rtt(one).figure
     yield "throughput", bp.plots.throughput(faded).figure
     yield "fades", bp.plots.fades(faded).figure
-    runs = bp.compare("geo-bursts", ["sack", "newreno", "linux-cubic", "bbr"], runs=50, set={"flows.download.bytes": "10 MB"})
+    runs = bp.compare("geo-bursts", ["sack", "newreno", "linux-cubic", "bbr"], runs=40, set={"flows.download.bytes": "50 MB"})
     yield "completion", bp.plots.completion(runs).figure
     yield "box", bp.plots.box(runs).figure
 

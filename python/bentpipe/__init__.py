@@ -14,6 +14,7 @@ text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioE
 :func:`run`         a scenario once: a :class:`Result` with tables of flows, links and everything that happened
 :func:`replicate`   the same under many seeds, on all cores: :class:`Runs`
 :func:`compare`     several variants or scenarios under the same seeds: :class:`Runs`
+:func:`sweep`       many values of a scenario's keys, here or on a cluster, every run kept: :class:`Sweep`
 :func:`explain`     the paths' delay, BDP, queue and limit, without a run
 :func:`model`       formulas from papers
 :func:`recommend`   other hosts, or a gateway of one or two boxes
@@ -35,6 +36,7 @@ from ._answers import Recommendation, explain, model, recommend, reproduce
 from ._bentpipe import RunError, Scenario, ScenarioError, __version__, shipped, variants
 from ._runs import FlowResult, Result, Runs, compare, replicate, run
 from ._scenarios import Flow, Link, load, scenario
+from ._sweep import Sweep, latin_hypercube, sobol, sweep
 from ._tables import Table
 
 if TYPE_CHECKING:
@@ -50,10 +52,12 @@ __all__ = [
     "Runs",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "Table",
     "__version__",
     "compare",
     "explain",
+    "latin_hypercube",
     "load",
     "model",
     "plots",
@@ -63,7 +67,9 @@ __all__ = [
     "run",
     "scenario",
     "shipped",
+    "sobol",
     "stats",
+    "sweep",
     "variants",
 ]
 

@@ -56,16 +56,20 @@ class FlowResult:
     max_flight_bytes: int
     #: Why it was aborted, or None.
     aborted: str | None
+    #: Reductions of the window for marks (RFC 3168).
+    ecn_reductions: int = 0
     #: The legs of a split flow, in order from ``source``.
     legs: tuple[Mapping[str, Any], ...] = ()
     #: One-way delays of datagrams (``mean_s``, ``median_s``, ``p99_s``, ``longest_s``), or None.
     delay: Mapping[str, Any] | None = None
 
 
+_FIELDS = frozenset(field.name for field in dataclasses.fields(FlowResult))
+
+
 def _flow_result(summary: dict[str, Any]) -> FlowResult:
     # Keys that a later engine adds are in the tables.
-    known = {field.name for field in dataclasses.fields(FlowResult)}
-    fields = {key: value for key, value in summary.items() if key in known}
+    fields = {key: value for key, value in summary.items() if key in _FIELDS}
     fields["legs"] = tuple(summary.get("legs", ()))
     return FlowResult(source=summary["from"], **fields)
 
@@ -136,14 +140,8 @@ class Result:
         >>> bp.run("geo", set={"flows.download.bytes": "1 MB"}).flow().timeouts
         0
         """
-        flows = self.summary["flows"]
-        names = ", ".join(flow["name"] for flow in flows)
-        if name is None and len(flows) != 1:
-            raise KeyError(f"there are {len(flows)} flows: name one of {names}")
-        for flow in flows:
-            if name in (None, flow["name"]):
-                return _flow_result(flow)
-        raise KeyError(f"no flow `{name}`; there are {names}")
+        flows = self.scenario.flows
+        return _flow_result(json.loads(self._raw.flow(flows.index(_only("flow", name, flows)))))
 
     def trace(self, kind: str = "packets") -> Table:
         """What happened in the run, as a table of this kind; times are in seconds from the start of the run.

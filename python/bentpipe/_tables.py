@@ -68,7 +68,9 @@ class Table:
         if gone is None:
             return array.copy()
         if kind == "?":
-            return np.where(gone, None, array.astype(object))
+            flags = array.astype(object)
+            flags[gone] = None
+            return flags
         return np.where(gone, np.nan, array)
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -78,7 +78,8 @@ def _constant(array: np.ndarray) -> Interval | None:
     """Equal runs: nothing random has happened in them."""
     if len(array) < 2 or array.min() != array.max():
         return None
-    return Interval(*[float(array[0])] * 3, 1.0, f"all {len(array)} runs are equal")
+    value = float(array[0])
+    return Interval(value, value, value, 1.0, f"all {len(array)} runs are equal")
 
 
 def quantile(values: Iterable[float], p: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 import bentpipe as bp
 
 ROOT = pathlib.Path(__file__).parents[2]
-MODULES = ["", "._answers", "._runs", "._scenarios", "._tables", ".plots", ".stats"]
+MODULES = ["", "._answers", "._runs", "._scenarios", "._sweep", "._tables", ".plots", ".stats"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -21,7 +21,7 @@ def test_examples_of_docstrings(name):
     assert ran.attempted > 0 and ran.failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/howto/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/cluster.md", "docs/howto/python.md"])
 def test_code_of_pages(page, tmp_path, monkeypatch):
     """The blocks of a page, one after the other, in an empty folder."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)

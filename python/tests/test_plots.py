@@ -57,19 +57,24 @@ def test_output_is_vectors(ending, faded):
 
 
 def test_many_losses_do_not_look_like_all():
-    # A rate ten times too small for the queue's drops: more than a thousand of some 40 000 segments are lost.
-    lossy = bp.run("geo", set={"flows.download.bytes": "60 MB", "links.sat.loss": "3 %"}, variant="newreno")
+    # Slow start overshoots the queue: 1429 of 6850 segments and their repetitions are lost.
+    lossy = bp.run("geo")
     drops = lossy.trace("drops")
     lost = np.count_nonzero(drops["forward"].astype(bool))
     sent = lossy.flow().segments
-    assert lost > 1000 and lost / sent < 0.05
+    assert lost > 1000 and lost / sent < 0.2
     ax = bp.plots.sequence(lossy)
     assert f"lost ({lost}," in legend(ax)
-    # Blue, what was sent, is there in most columns of the picture between its ends; black, the losses, only at the edge.
     ax.get_legend().remove()
-    blue = pixels(ax.figure, _style.BLUE)
-    columns = np.flatnonzero(blue.any(axis=0))
-    assert blue.any(axis=0)[columns[0] : columns[-1]].mean() > 0.5
+    # The bars of losses are nowhere as high as the strip: at most half of what was offered at a time was lost, since the queue is
+    # served at 20 Mbit/s while slow start sends 40. A tenth more for the edges of the intervals.
+    (strip,) = (drawn for drawn in ax.collections if drawn.get_label().startswith("lost"))
+    heights = [1 - path.vertices[:, 1].min() for path in strip.get_paths()]
+    assert max(heights) < 0.6 * _style.STRIP
+    # And what was sent is there above the whole time of the losses.
+    blue = pixels(ax.figure, _style.BLUE).any(axis=0)
+    left, right = (ax.transData.transform((edge, 0))[0] for edge in (drops["time_s"].min(), drops["time_s"].max()))
+    assert blue[int(left) : int(right)].mean() > 0.95
 
 
 def test_a_fade_is_at_least_a_pixel_wide():
@@ -79,14 +84,13 @@ def test_a_fade_is_at_least_a_pixel_wide():
     result = bp.run(bp.scenario("two-fades", links=[sat], flows=[bp.Flow("download", "server", "client", bytes="80 MB")]))
     assert result.end_s > 300
     ax = bp.plots.fades(result, ax=pyplot.figure(figsize=(6, 2)).subplots())
-    assert "sat/forward: 2 bursts" in ax.texts[0].get_text()
-    ax.texts[0].remove()
+    assert "sat/forward\n2 bursts" in ax.get_yticklabels()[0].get_text()
     ax.grid(False)
     box = ax.get_window_extent()
-    grey = pixels(ax.figure, _style.GREY)[:, int(box.x0) + 3 : int(box.x1) - 3]
-    height = grey.shape[0] - int((box.y0 + box.y1) / 2)
-    columns = np.flatnonzero(grey[height])
-    # Two bands, each of a pixel or two.
+    white = pixels(ax.figure, "#FFFFFF")[:, int(box.x0) + 3 : int(box.x1) - 3]
+    height = white.shape[0] - int((box.y0 + box.y1) / 2)
+    columns = np.flatnonzero(~white[height])
+    # Two bands, each of a pixel or two, no nearer to white than to black.
     assert 2 <= len(columns) <= 6 and columns[-1] - columns[0] > 100
 
 
@@ -101,6 +105,18 @@ def test_thirty_flows_are_thirty_and_more_are_counted():
     assert any("30 of 34 flows" in text.get_text() for text in ax.texts)
     ax = bp.plots.fairness(flows(120))
     assert len(ax.patches) == 100 and any("100 of 120 flows" in text.get_text() for text in ax.texts)
+
+
+def test_goodput_stays_below_the_limit():
+    # Also where a repaired hole lets the ACK jump: an interval of 0.1 s has at most a packet of 1500 B more than the line's rate.
+    result = bp.run("geo")
+    ax = bp.plots.throughput(result, interval_s=0.1)
+    (curve,) = ax.patches
+    limit = result.outlook[0]["limit_goodput_bit_s"] / 1e6
+    values = curve.get_data().values
+    assert limit * 0.99 < values.max() <= limit + 1500 * 8 / 0.1 / 1e6
+    # All of it is there.
+    assert values.sum() * 0.1 == pytest.approx(10e6 * 8 / 1e6)
 
 
 def test_no_peak_is_lost():

@@ -104,9 +104,9 @@ pub(crate) enum Command {
     /// Open the simulator as a page in a browser
     Lab(Lab),
     /// Check what gateways and emulation need on this machine
-    Doctor,
+    Doctor(List),
     /// List the shipped scenarios
-    Scenarios,
+    Scenarios(List),
     /// List the TCP variants and their settings
     Variants(Variants),
     /// Print a JSON schema for editors
@@ -361,10 +361,20 @@ pub(crate) struct Explain {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Variants {
     /// Scenario whose own variants are listed, too
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<String>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -93,7 +93,10 @@ pub fn transfer(scenario: &Scenario) -> Option<&str> {
 }
 
 /// The text of a scenario from any source, and its name in errors.
-fn text(file: &str) -> Result<(String, String), Failure> {
+///
+/// # Errors
+/// Wrong usage if there is none of this name.
+pub fn text(file: &str) -> Result<(String, String), Failure> {
     if file == "-" {
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);

@@ -232,3 +232,39 @@ fn packets_are_doubled_and_bits_flipped() {
     });
     assert_eq!(bits, [1, 1]);
 }
+
+/// CoDel marks real packets that are ECT, with the header's checksum, at the times at which it would drop; the others it drops.
+#[test]
+fn a_queue_marks_real_packets() {
+    use bentpipe_engine::wire::ip::{self, Addresses};
+    let queue = "forward.queue = { limit = \"unlimited\", discipline = \"codel\", marking = true }\n[[flows]]";
+    let scenario = scenario(&LINE.replacen("[[flows]]", queue, 1));
+    let ends = hosts(&scenario, &["A", "B"]);
+    let marks = |ecn: Ecn| {
+        let mut network = Network::new(&scenario, &ends).expect("it is supported");
+        let parse = |text: &str| text.parse().expect("an address");
+        let addresses = Addresses::new(parse("192.0.2.1"), parse("192.0.2.2")).expect("one version");
+        let mut bytes = [0; 1000];
+        let header = ip::emit(&addresses, ip::UDP, 980, &mut bytes).expect("it fits");
+        ecn.put(&mut bytes);
+        for _ in 0..100 {
+            network.offer(at(0), 0, 1, Packet::new(&bytes)).expect("there is a path");
+        }
+        let (mut came, mut marked) = (0, 0);
+        network.advance(at(5_000_000), |_, exit| {
+            if let Exit::Arrived(_, packet) = exit {
+                let parsed = ip::parse(&packet.to_bytes()).expect("the checksum is right");
+                assert_eq!(parsed.payload.start, header);
+                came += 1;
+                marked += u64::from(parsed.ecn == Ecn::Ce);
+            }
+        });
+        assert_eq!(network.counters().iter().map(|link| link.marked).sum::<u64>(), marked);
+        (came, marked)
+    };
+    // 100 packets leave in 800 ms: by interval / sqrt(count) one is chosen at about 110, 210, 280, 340, 390, 435, 475 ms and so on.
+    let (came, marked) = marks(Ecn::Ect0);
+    assert!(came == 100 && (8..=16).contains(&marked), "{came} {marked}");
+    let (came, marked) = marks(Ecn::NotEct);
+    assert!((84..=92).contains(&came) && marked == 0, "{came} {marked}");
+}

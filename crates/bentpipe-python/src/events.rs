@@ -8,14 +8,23 @@ use bentpipe_study::trace::{COLUMNS, Cell, Kind, row};
 
 use crate::table::{Table, Words, table};
 
-enum Column {
+/// A column of a table whose cells come row by row.
+pub(crate) enum Column {
     Integers(Int64Builder),
     Reals(Float64Builder),
     Words(Words),
 }
 
 impl Column {
-    fn push(&mut self, cell: &Cell<'_>) {
+    pub(crate) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Integer => Column::Integers(Int64Builder::new()),
+            Kind::Real => Column::Reals(Float64Builder::new()),
+            Kind::Text => Column::Words(Words::new()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, cell: &Cell<'_>) {
         match (self, cell) {
             (Column::Integers(values), Cell::Integer(value)) => values.append_value(*value),
             (Column::Reals(values), Cell::Real(value)) => values.append_value(*value),
@@ -28,7 +37,7 @@ impl Column {
         }
     }
 
-    fn finish(self) -> ArrayRef {
+    pub(crate) fn finish(self) -> ArrayRef {
         match self {
             Column::Integers(mut values) => ArrayBuilder::finish(&mut values),
             Column::Reals(mut values) => ArrayBuilder::finish(&mut values),
@@ -42,12 +51,7 @@ pub(crate) struct Events(Vec<Column>);
 
 impl Default for Events {
     fn default() -> Self {
-        let column = |kind| match kind {
-            Kind::Integer => Column::Integers(Int64Builder::new()),
-            Kind::Real => Column::Reals(Float64Builder::new()),
-            Kind::Text => Column::Words(Words::new()),
-        };
-        Events(COLUMNS.iter().map(|of| column(of.kind)).collect())
+        Events(COLUMNS.iter().map(|of| Column::of(of.kind)).collect())
     }
 }
 

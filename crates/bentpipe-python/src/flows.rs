@@ -26,6 +26,7 @@ columns! {
         timeouts: Int64Builder, "Retransmission timeouts.";
         fast_retransmits: Int64Builder, "Losses found by duplicate ACKs or SACK.";
         spurious_timeouts: Int64Builder, "Timeouts found spurious.";
+        ecn_reductions: Int64Builder, "Reductions of the window for marks (RFC 3168).";
         max_flight_bytes: Int64Builder, "The most outstanding data, bytes.";
         start_s: Float64Builder, "When it started, seconds.";
         aborted: StringBuilder, "Why it was aborted; null if it was not.";
@@ -58,6 +59,7 @@ impl Flows {
         self.timeouts.append_value(whole(flow.timeouts));
         self.fast_retransmits.append_value(whole(flow.fast_retransmits));
         self.spurious_timeouts.append_value(whole(flow.spurious_timeouts));
+        self.ecn_reductions.append_value(whole(flow.ecn_reductions));
         self.max_flight_bytes.append_value(whole(flow.max_flight_bytes));
         self.start_s.append_value(flow.start_s);
         self.aborted.append_option(flow.aborted);
@@ -75,6 +77,7 @@ columns! {
         offered_packets: Int64Builder, "Packets offered.";
         delivered_packets: Int64Builder, "Packets delivered.";
         delivered_bytes: Int64Builder, "Bytes delivered.";
+        marked_packets: Int64Builder, "Packets marked instead of dropped (RFC 3168).";
         dropped_queue_full: Int64Builder, "Packets lost since the queue was full.";
         dropped_early: Int64Builder, "Packets dropped by RED or CoDel.";
         dropped_channel: Int64Builder, "Packets lost or damaged on the channel.";
@@ -94,6 +97,7 @@ impl Links {
         self.offered_packets.append_value(whole(link.offered_packets));
         self.delivered_packets.append_value(whole(link.delivered_packets));
         self.delivered_bytes.append_value(whole(link.delivered_bytes));
+        self.marked_packets.append_value(whole(link.marked_packets));
         self.dropped_queue_full.append_value(whole(link.dropped.queue_full));
         self.dropped_early.append_value(whole(link.dropped.early));
         self.dropped_channel.append_value(whole(link.dropped.channel));

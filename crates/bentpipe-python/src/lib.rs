@@ -2,7 +2,7 @@
 //!
 //! Everything is computed by the crates below; nothing here is arithmetic. The package's users see only `python/bentpipe`, which has
 //! the documentation. Reading order: [`scenario`] and [`error`] texts to scenarios, with the command's messages; [`run`] one run and
-//! many; [`flows`] what came of them, [`record`] and [`packets`] what happened in them, as [`table`]s; [`answers`] the other commands;
+//! many, [`sweep`] many of many scenarios; [`flows`] what came of them, [`record`] and [`packets`] what happened in them, as [`table`]s; [`answers`] the other commands;
 //! [`wait`] Ctrl-C.
 
 mod answers;
@@ -13,6 +13,7 @@ mod packets;
 mod record;
 mod run;
 mod scenario;
+mod sweep;
 mod table;
 mod wait;
 
@@ -29,6 +30,8 @@ mod _bentpipe {
     use crate::run::{Run, Runs, run, runs};
     #[pymodule_export]
     use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::sweep::{Sweep, between, run_batch};
     #[pymodule_export]
     use crate::table::Table;
 

@@ -6,7 +6,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_sim::record::{Comparison, Measure, Summary};
 use bentpipe_sim::{Observer, RunError as Broken, RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::scenario;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::failed;
@@ -106,6 +106,12 @@ impl Run {
         let mut rows = Channels::default();
         self.summary.channels.iter().for_each(|channel| rows.push(self.result.seed, channel));
         rows.finish()
+    }
+
+    /// One flow of the summary of `bentpipe run --json`, by its number.
+    fn flow(&self, number: usize) -> PyResult<String> {
+        let flow = self.summary.flows.get(number).ok_or_else(|| PyIndexError::new_err("no such flow"))?;
+        serde_json::to_string(flow).map_err(failed)
     }
 
     /// The summary of `bentpipe run --json`.

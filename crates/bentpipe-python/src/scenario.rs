@@ -3,7 +3,8 @@
 use bentpipe_cli::library::{self, Failure};
 use bentpipe_sim::record::Outlook;
 use bentpipe_study::scenario;
-use pyo3::exceptions::PyUserWarning;
+use bentpipe_sweep::{Base, Setting};
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::{failed, mistakes, raised};
@@ -53,6 +54,20 @@ impl Scenario {
             value = library::with_hosts(value, hosts).map_err(|failure| raised(py, failure))?;
         }
         Ok(Scenario { source, sets, variant, hosts, value })
+    }
+
+    /// What a sweep begins with: the text as it was given, for whose keys the sweep sets values.
+    pub(crate) fn base(&self, py: Python<'_>) -> PyResult<Base> {
+        if self.variant.is_some() || self.hosts.is_some() {
+            let message = "the scenario has been given a variant or hosts: give `variants` to the sweep, or write them into the scenario";
+            return Err(PyValueError::new_err(message));
+        }
+        let (text, name) = match &self.source {
+            Source::Named(name) => library::text(name).map_err(|failure| raised(py, failure))?,
+            Source::Text(text, name) => (text.clone(), name.clone()),
+        };
+        let setting = |(key, value): &(String, String)| Setting { key: key.clone(), value: value.clone() };
+        Ok(Base { text, name, settings: self.sets.iter().map(setting).collect() })
     }
 
     /// The same source with another value.

@@ -26,7 +26,7 @@ pub(crate) type Words = StringDictionaryBuilder<Int32Type>;
 pub(crate) struct Table(RecordBatch);
 
 /// The table of columns of equal length: name, meaning, values.
-pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, &'static str, ArrayRef)>) -> Table {
+pub(crate) fn table<'a>(columns: impl IntoIterator<Item = (&'a str, &'a str, ArrayRef)>) -> Table {
     let (fields, arrays): (Vec<_>, Vec<_>) = columns
         .into_iter()
         .map(|(name, meaning, array)| {

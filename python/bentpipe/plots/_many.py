@@ -144,7 +144,7 @@ def goodput_against_loss(
             # An open end is drawn as an arrow would be: to the limit.
             high.append((min(found.high, limit or found.estimate) - found.estimate) * factor)
         colour = style.case_style(number)["color"]
-        ax.errorbar(x, y, yerr=[low, np.maximum(high, 0.0)], fmt="osD^v<>"[number % 7], color=colour, markersize=4.5, capsize=2.5, linewidth=1.2, label=case)
+        ax.errorbar(x, y, yerr=np.array([low, np.maximum(high, 0.0)]), fmt="osD^v<>"[number % 7], color=colour, markersize=4.5, capsize=2.5, linewidth=1.2, label=case)
     if zeros:
         style.note(ax, "; ".join(zeros))
     ax.set_xscale("log")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,14 +25,20 @@ CASES = [
     (BLACK, (0, (1, 1))),
 ]
 
-#: Cells of a plot along an axis: two per pixel of a usual figure. Points in one cell are one.
+#: Columns of a plot for curves: two or three per pixel of a usual figure. Of a column the extremes are kept.
 CELLS = 1500
+
+#: Cells of a plot along an axis for points, about a point of 1/72 inch each. Points in one cell are one.
+SPOTS = 600
+
+#: Intervals of the strip of losses, and its height as a share of the Axes.
+INTERVALS, STRIP = 300, 0.08
 
 #: Points, 1/72 inch: a line of this width is a pixel on a screen of 96 per inch.
 PIXEL = 0.75
 
 
-def case_style(number: int) -> dict[str, object]:
+def case_style(number: int) -> dict[str, Any]:
     """Line style of the case with this number, from 0."""
     colour, dashes = CASES[number % len(CASES)]
     # Beyond the list the same pairs come again, thinner.
@@ -63,9 +69,9 @@ def apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     def cells(values: np.ndarray) -> np.ndarray:
         width = (values.max() - values.min()) or 1.0
-        return ((values - values.min()) / width * CELLS).astype(np.int64)
+        return ((values - values.min()) / width * SPOTS).astype(np.int64)
 
-    _, kept = np.unique(cells(x) * (CELLS + 1) + cells(y), return_index=True)
+    _, kept = np.unique(cells(x) * (SPOTS + 1) + cells(y), return_index=True)
     kept.sort()
     return x[kept], y[kept]
 
@@ -77,22 +83,22 @@ def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     cell = ((x - x[0]) / ((x[-1] - x[0]) or 1.0) * CELLS).astype(np.int64)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     ends = np.append(starts[1:], len(x))
-    kept = set()
-    for start, end in zip(starts, ends):
+    kept: set[int] = set()
+    for start, end in zip(starts.tolist(), ends.tolist()):
         part = y[start:end]
         kept.update((start, start + int(part.argmin()), start + int(part.argmax()), end - 1))
     order = np.array(sorted(kept))
     return x[order], y[order]
 
 
-def ribbon(ax: Axes, starts: np.ndarray, ends: np.ndarray, label: str, low: float = 0.0, high: float = 1.0) -> None:
+def ribbon(ax: Axes, starts: np.ndarray, ends: np.ndarray, label: str, low: float = 0.0, high: float = 1.0, alpha: float = 0.35) -> None:
     """Intervals of time as bands between two heights (shares of the Axes). Each is at least a pixel wide."""
     from matplotlib.collections import PolyCollection
 
     corners = [[(a, low), (a, high), (b, high), (b, low)] for a, b in zip(starts, ends)]
     # The edge is what makes a short interval visible, however far out one zooms.
     bands = PolyCollection(
-        corners, facecolor=GREY, edgecolor=GREY, linewidth=PIXEL, alpha=0.35, transform=ax.get_xaxis_transform(), label=label, zorder=0.5
+        corners, facecolor=GREY, edgecolor=GREY, linewidth=PIXEL, alpha=alpha, transform=ax.get_xaxis_transform(), label=label, zorder=0.5
     )
     ax.add_collection(bands, autolim=False)
 
@@ -102,6 +108,31 @@ def rug(ax: Axes, times: np.ndarray, label: str, colour: str = VERMILION) -> Non
     if len(times):
         spots, _ = apart(np.asarray(times, dtype=float), np.zeros(len(times)))
         ax.vlines(spots, 0.955, 1.0, transform=ax.get_xaxis_transform(), color=colour, linewidth=PIXEL, label=label)
+
+
+def losses(ax: Axes, lost: np.ndarray, offered: np.ndarray, end: float, label: str) -> None:
+    """A strip along the upper edge: in each interval of time the share of the packets offered that were lost.
+
+    A bar as high as the strip is an interval in which all were lost; a single loss is still a tick.
+    """
+    from matplotlib.collections import PolyCollection
+
+    if not len(lost):
+        return
+    edges = np.linspace(0.0, max(end, float(lost.max())), INTERVALS + 1)
+    gone, _ = np.histogram(lost, bins=edges)
+    tried, _ = np.histogram(offered, bins=edges)
+    share = np.minimum(gone / np.maximum(tried, gone.clip(min=1)), 1.0)
+    bars = [
+        [(edges[n], 1.0), (edges[n], 1.0 - STRIP * high), (edges[n + 1], 1.0 - STRIP * high), (edges[n + 1], 1.0)]
+        for n, high in enumerate(share.clip(min=0.15))
+        if gone[n]
+    ]
+    drawn = PolyCollection(
+        bars, facecolor=VERMILION, edgecolor=VERMILION, linewidth=PIXEL, transform=ax.get_xaxis_transform(), label=label, zorder=3
+    )
+    ax.add_collection(drawn, autolim=False)
+    ax.axhspan(1.0 - STRIP, 1.0, xmin=0, xmax=1, transform=ax.transAxes, facecolor="#F3F3F3", edgecolor="none", zorder=0.4)
 
 
 def note(ax: Axes, text: str) -> None:
@@ -122,5 +153,7 @@ def finish(ax: Axes) -> Axes:
     ax.grid(True, color="#DDDDDD", linewidth=0.5)
     ax.set_axisbelow(True)
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(fontsize="small", framealpha=0.85)
+        # Beside the picture it hides nothing, if the figure makes room for it.
+        beside: dict[str, Any] = {} if ax.figure.get_layout_engine() is None else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+        ax.legend(fontsize="small", **beside)
     return ax

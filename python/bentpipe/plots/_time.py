@@ -33,6 +33,8 @@ class _Flow:
         legs = len(self.summary.legs)
         self.leg = self.summary.name if not legs else f"{self.summary.name}/leg-{legs if answers else 1}"
         self.end = f"{self.leg}/{'receiver' if answers else 'sender'}"
+        last = self.summary.name if not legs else f"{self.summary.name}/leg-{1 if answers else legs}"
+        self.destination = f"{last}/{'sender' if answers else 'receiver'}"
         title = self.summary.variant or "UDP"
         self.title = f"{self.summary.name} ({title})"
 
@@ -61,8 +63,8 @@ def _bursts(ax: Axes, result: Result, link: str | None, end: float) -> None:
 def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Time-sequence graph of a flow, as xplot's users know it: what was sent, the line of ACKs, and the line of the window above it.
 
-    The vertical axis is the sequence number in bytes from the start of the data, at the sender. Losses are short ticks at the upper
-    edge, retransmissions rings, and the legend counts both. The line of the window is the last ACK plus the window it advertises; if it
+    The vertical axis is the sequence number in bytes from the start of the data, at the sender. Losses are in a strip along the
+    upper edge, whose bars are the share of packets lost at that time; retransmissions are rings; the legend counts both. The line of the window is the last ACK plus the window it advertises; if it
     is above the picture, the legend says so. Without ``flow`` the only flow. Raises :class:`ValueError` for UDP.
     """
     ax, of = style.new_axes(ax), _Flow(result, flow)
@@ -95,9 +97,12 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
         )
     lost = (drops["flow"] == of.leg) & (drops["forward"].astype(bool) == of.data_forward)
     if lost.any():
-        # Of all sent: a thousand losses of a hundred thousand packets are few, and look it.
-        share = 100 * np.count_nonzero(lost) / max(np.count_nonzero(data), 1)
-        style.rug(ax, drops["time_s"][lost], f"lost ({np.count_nonzero(lost)}, {share:.2g} %)", style.BLACK)
+        # A thousand losses of ten thousand packets are no wall: the strip has their share, where they were lost.
+        share = 100 * int(lost.sum()) / max(int(data.sum()), 1)
+        where = np.isin(packets["at"], np.unique(drops["at"][lost]))
+        offered = where & (packets["event"] == "offered") & (packets["flow"] == of.leg)
+        label = f"lost ({np.count_nonzero(lost)}, {share:.2g} %),\nheight: share of packets"
+        style.losses(ax, drops["time_s"][lost], time[offered], end, label)
     _bursts(ax, result, of.outlook["bottleneck"], end)
     style.time_axis(ax, end)
     ax.set_ylim(0.0, top * 1.08 * factor)
@@ -139,7 +144,7 @@ def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> 
 
 
 def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """The queue before a link, in packets, as arriving packets find it; packets that the link dropped are ticks at the upper edge.
+    """The queue before a link, in packets, as arriving packets find it; the strip along the upper edge has the share that was dropped.
 
     Without ``link`` the bottleneck of the first flow. Raises :class:`ValueError` if there is no such link.
     """
@@ -151,7 +156,8 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
     waiting, drops = result.trace("queue"), result.trace("drops")
     here = waiting["link"] == link
     time, packets = waiting["time_s"][here], waiting["packets"][here]
-    ax.step(*style.envelope(time, packets), where="post", color=style.BLUE, linewidth=1.0, label="waiting")
+    # Dots: between two arrivals the queue drains unseen.
+    ax.plot(*style.apart(time, packets), ".", color=style.BLUE, markersize=2.5, label="waiting, at arrivals")
     average = waiting["average_packets"].astype(float)[here]
     if np.isfinite(average).any():
         ax.plot(*style.envelope(time, average), color=style.ORANGE, linewidth=1.2, linestyle="--", label="RED's average")
@@ -159,7 +165,9 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
     if room is not None:
         ax.axhline(room, color=style.BLACK, linewidth=1.0, linestyle="--", label="limit")
     lost = (drops["at"] == link) & (drops["reason"] != "channel")
-    style.rug(ax, drops["time_s"][lost], f"dropped ({np.count_nonzero(lost)})")
+    label = f"dropped ({np.count_nonzero(lost)}),\nheight: share of packets"
+    # The trace of the queue has a row for each packet that was offered.
+    style.losses(ax, drops["time_s"][lost], time, end, label)
     _bursts(ax, result, link, end)
     style.time_axis(ax, end)
     ax.set_ylim(0.0, 1.1 * max(float(packets.max(initial=1)), room or 0.0))
@@ -186,7 +194,7 @@ def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> A
 
 
 def throughput(result: Result, flows: list[str] | None = None, *, interval_s: float | None = None, ax: Axes | None = None) -> Axes:
-    """Goodput of flows over time: bytes acknowledged in each interval, in bit/s, beside the limit of the links.
+    """Goodput of flows over time: new data that arrives at the receiver in each interval, in bit/s, beside the limit of the links.
 
     Without ``flows`` all connections, at most 30; a note says how many were left out. ``interval_s`` is by default a hundredth of the run.
     """
@@ -199,15 +207,16 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     if not width > 0.0:
         raise ValueError(f"an interval is longer than 0 s, not {width} s")
     packets = result.trace("packets")
-    received = packets["event"] == "received"
+    time, seq, length = packets["time_s"], packets["seq"], np.nan_to_num(packets["len"].astype(float))
+    received = (packets["event"] == "received") & (length > 0)
     edges = np.arange(0.0, end + width, width)
     curves, limit = [], 0.0
     for name in shown:
         of = _Flow(result, name)
-        here = received & (packets["at"] == of.end)
-        acked = np.maximum.accumulate(np.maximum(packets["ack"].astype(float)[here] - 1, 0.0))
-        fresh = np.diff(acked, prepend=0.0)
-        bits, _ = np.histogram(packets["time_s"][here], bins=edges, weights=fresh * 8)
+        here = received & (packets["at"] == of.destination)
+        # Data that comes again is not new.
+        _, first = np.unique(seq[here], return_index=True)
+        bits, _ = np.histogram(time[here][first], bins=edges, weights=length[here][first] * 8)
         curves.append((of, bits / width))
         limit = max(limit, of.outlook["limit_goodput_bit_s"] or 0.0)
     factor, unit = style.scale(max(limit, *(float(rates.max(initial=1.0)) for _, rates in curves)), "bit/s")
@@ -231,18 +240,19 @@ def fades(result: Result, *, ax: Axes | None = None) -> Axes:
     """Error bursts of each link as a ribbon over time, with their number and their share of it. Each is at least a pixel wide."""
     ax, end = style.new_axes(ax), result.end_s
     bursts = result.trace("bursts")
-    links = list(dict.fromkeys(bursts["link"]))
+    links, names = list(dict.fromkeys(bursts["link"])), []
     for row, link in enumerate(links):
         here = bursts["link"] == link
         starts, ends = bursts["start_s"][here], np.minimum(bursts["end_s"][here], end)
         low, high = row / len(links) + 0.15 / len(links), (row + 1) / len(links) - 0.15 / len(links)
-        style.ribbon(ax, starts, ends, "", low, high)
-        share = 100 * float((ends - starts).sum()) / end
-        ax.text(0.005, (row + 0.5) / len(links), f"{link}: {len(starts)} bursts, {share:.2g} % of the time", transform=ax.transAxes, va="center", fontsize="small")
+        style.ribbon(ax, starts, ends, "", low, high, alpha=1.0)
+        share = 100 * float(np.sum(ends - starts)) / end
+        names.append(f"{link}\n{len(starts)} burst{'s' * (len(starts) != 1)}, {share:.2g} %")
     if not links:
         ax.text(0.5, 0.5, "no link has error bursts", transform=ax.transAxes, ha="center", va="center")
     style.time_axis(ax, end)
-    ax.set_yticks([])
+    ax.set_ylim(0.0, 1.0)
+    ax.set_yticks([(row + 0.5) / max(len(links), 1) for row in range(len(links))], names, fontsize="small")
     ax.set_ylabel("error bursts")
     ax.set_title(result.scenario.name)
     return style.finish(ax)

@@ -2,12 +2,37 @@
 
 use std::fs;
 
-use bentpipe_gateway::command::doctor::{Finding, doctor as check};
+use bentpipe_gateway::command::doctor::{Finding, doctor as check, findings};
+use serde::Serialize;
 
+use crate::args::List;
 use crate::failure::{End, Failure};
+use crate::output;
 
-pub(crate) fn doctor() -> Result<End, Failure> {
-    Ok(check(&[userns()])?.into())
+#[derive(Serialize)]
+struct Found {
+    what: &'static str,
+    ok: bool,
+    /// Whether gateways cannot run without it.
+    needed: bool,
+    found: String,
+    help: Option<&'static str>,
+}
+
+pub(crate) fn doctor(args: &List) -> Result<End, Failure> {
+    if !args.json {
+        return Ok(check(&[userns()])?.into());
+    }
+    let found = |Finding { what, is_needed, result }| {
+        let (ok, found, help) = match result {
+            Ok(found) => (true, found, None),
+            Err((found, help)) => (false, found, Some(help)),
+        };
+        Found { what, ok, needed: is_needed, found, help }
+    };
+    let all: Vec<Found> = findings(&[userns()]).into_iter().map(found).collect();
+    output::print_json(&all)?;
+    Ok(if all.iter().any(|found| found.needed && !found.ok) { End::Failed } else { End::Done })
 }
 
 fn userns() -> Finding {

@@ -3,19 +3,35 @@
 use bentpipe_engine::tcp::variant::{Startup, VARIANTS};
 use bentpipe_gateway::settings::schema as gateway_schema;
 use bentpipe_study::scenario::{Scenario, schema as scenario_schema};
+use serde::Serialize;
 
 use super::explain::{growth, recovery};
-use crate::args::{Language, Schema, Variants, World};
+use crate::args::{Language, List, Schema, Variants, World};
 use crate::failure::{End, Failure};
 use crate::shipped::SHIPPED;
 use crate::{output, source};
 
-pub(crate) fn scenarios() -> Result<End, Failure> {
-    let mut rows = Vec::new();
+/// A name and what it stands for.
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    description: String,
+    /// The variant that one of a scenario is built on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<String>,
+}
+
+pub(crate) fn scenarios(args: &List) -> Result<End, Failure> {
+    let mut all = Vec::new();
     for (name, text) in SHIPPED {
         let scenario = Scenario::parse(text, name, &[]).map_err(Failure::Scenario)?;
-        rows.push(vec![(*name).to_owned(), scenario.description]);
+        all.push(Named { name: (*name).to_owned(), description: scenario.description, base: None });
     }
+    if args.json {
+        output::print_json(&all)?;
+        return Ok(End::Done);
+    }
+    let rows = all.into_iter().map(|one| vec![one.name, one.description]);
     let table = output::wrapped(&["scenario", "description"], rows);
     output::print(&format!(
         "{table}\n\nRun one with `bentpipe run NAME`. Copy one with `bentpipe explain --resolved NAME > FILE`.\n"
@@ -27,6 +43,9 @@ pub(crate) fn scenarios() -> Result<End, Failure> {
 const WIDE: u16 = 160;
 
 pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
+    if args.json {
+        return variants_json(args);
+    }
     let is_narrow = output::width().is_some_and(|width| width < WIDE);
     let rows = VARIANTS.iter().map(|(name, meaning, row)| {
         if is_narrow {
@@ -62,6 +81,21 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
     output::print(&format!(
         "{text}\n\n`bentpipe explain FILE --variant NAME` shows every setting. The window \"the path's\" is the path's\ncapacity in segments, unless `fixed_window` is set.\n"
     ))?;
+    Ok(End::Done)
+}
+
+fn variants_json(args: &Variants) -> Result<End, Failure> {
+    let named = |name: &str, description: &str, base: Option<&String>| Named {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        base: base.cloned(),
+    };
+    let mut all: Vec<_> = VARIANTS.iter().map(|(name, meaning, _)| named(name, meaning, None)).collect();
+    if let Some(file) = &args.file {
+        let scenario = source::load(&World { file: file.clone(), sets: Vec::new(), seed: None })?;
+        all.extend(scenario.variants.iter().map(|(name, row)| named(name, &row.description, Some(&row.base))));
+    }
+    output::print_json(&all)?;
     Ok(End::Done)
 }
 

@@ -181,6 +181,7 @@ struct LinkLine {
     dropped_channel: u64,
     dropped_listed: u64,
     dropped_too_long: u64,
+    marked: u64,
 }
 
 impl Summary {
@@ -198,6 +199,7 @@ impl Summary {
             dropped_channel: count.dropped_channel,
             dropped_listed: count.dropped_listed,
             dropped_too_long: count.dropped_too_long,
+            marked: count.marked,
         });
         Summary {
             seconds: emulator.clock().now().as_secs_f64(),
@@ -225,6 +227,7 @@ impl Summary {
                 (link.dropped_channel, "channel"),
                 (link.dropped_listed, "listed"),
                 (link.dropped_too_long, "too long"),
+                (link.marked, "marked"),
             ];
             let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
             vec![

@@ -6,7 +6,9 @@ use bentpipe_engine::NoProbe;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
-use bentpipe_sim::record::{ChannelSummary, Columns, Drops, FlowSummary, Pcap, Sequence, Snap, Summary, Tap};
+use bentpipe_sim::record::{
+    ChannelSummary, Columns, Drops, FlowSummary, LinkSummary, Pcap, Sequence, Snap, Summary, Tap,
+};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::output::is_stdout;
 use bentpipe_study::scenario::Scenario;
@@ -237,7 +239,7 @@ pub(super) fn links(summary: &Summary) -> Grid {
             link.rate_bit_s.map_or("–".to_owned(), |rate| output::rate(rate as f64)),
             link.utilisation.map_or("–".to_owned(), |part| format!("{:.1} %", part * 100.0)),
             link.delivered_packets.to_string(),
-            drops(&link.dropped),
+            drops(link),
             link.max_queue_packets.to_string(),
         ]
     });
@@ -319,10 +321,17 @@ pub(super) fn channels(channels: &[ChannelSummary]) -> String {
     )
 }
 
-fn drops(drops: &Drops) -> String {
-    let Drops { queue_full, early, channel, listed, too_long } = *drops;
-    let reasons =
-        [(queue_full, "queue"), (early, "RED"), (channel, "channel"), (listed, "listed"), (too_long, "too long")];
+/// Packets that a link dropped, by reason, and those that it marked instead.
+fn drops(link: &LinkSummary) -> String {
+    let Drops { queue_full, early, channel, listed, too_long } = link.dropped;
+    let reasons = [
+        (queue_full, "queue"),
+        (early, "RED"),
+        (channel, "channel"),
+        (listed, "listed"),
+        (too_long, "too long"),
+        (link.marked_packets, "marked"),
+    ];
     let given: Vec<_> = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}")).collect();
     if given.is_empty() { "0".to_owned() } else { given.join(", ") }
 }

@@ -118,6 +118,15 @@ pub enum TcbSharing {
     SsthreshAndRtt,
 }
 
+/// What an earlier connection has measured of the path (RFC 9959).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resume {
+    /// The window that it used, bytes.
+    pub cwnd: u64,
+    /// The least round trip.
+    pub min_rtt: Duration,
+}
+
 /// The settings of one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
@@ -157,6 +166,8 @@ pub struct TcpConfig {
     pub time_wait: Duration,
     /// Sharing with earlier connections.
     pub tcb_sharing: TcbSharing,
+    /// What is known of the path, for careful resume (RFC 9959).
+    pub resume: Option<Resume>,
     /// Departures from the RFCs.
     pub shortcuts: Shortcuts,
 }
@@ -183,6 +194,7 @@ impl Default for TcpConfig {
             restart_after_idle: true,
             time_wait: Duration::from_secs(60),
             tcb_sharing: TcbSharing::Off,
+            resume: None,
             shortcuts: Shortcuts::NONE,
         }
     }

@@ -35,7 +35,7 @@ use crate::wire::tcp::segment;
 pub use crate::rtt::{RtoConfig, RtoFloor, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
-pub use config::{Handshake, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
+pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Role, State, TcpStats, Verdict};
 pub use ecn::EcnUse;
 pub use receiver::Fresh;

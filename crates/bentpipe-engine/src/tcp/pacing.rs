@@ -19,6 +19,11 @@ impl Pacer {
         !self.is_holding
     }
 
+    /// When a segment may leave, at `now` or later.
+    pub(in crate::tcp) fn earliest(&self, now: Time) -> Time {
+        self.next.max(now)
+    }
+
     /// When the delayed segment may leave; [`Time::NEVER`] if none was delayed.
     #[inline(always)]
     pub(in crate::tcp) fn deadline(&self) -> Time {

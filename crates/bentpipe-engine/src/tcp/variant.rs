@@ -97,6 +97,8 @@ pub enum SlowStartExit {
     /// A train of ACKs of half a round trip, or growing round trips (HyStart, Ha and Rhee 2011), or a loss. Linux has it with
     /// CUBIC.
     HyStart,
+    /// Deliveries that no longer double per round trip (SEARCH, draft-chung-ccwg-search), or a loss. Needs timestamps or RACK.
+    Search,
 }
 
 /// The window after a timeout.
@@ -216,6 +218,8 @@ pub struct Variant {
     pub growth: Growth,
     /// What ends the first slow start.
     pub slow_start_exit: SlowStartExit,
+    /// max_ssthresh of limited slow start, segments: larger windows grow by about half of it per round trip (RFC 3742).
+    pub limited_slow_start: Option<u32>,
     /// How many duplicate ACKs mean a loss.
     pub dup_thresh: DupThresh,
     /// How losses are repaired.

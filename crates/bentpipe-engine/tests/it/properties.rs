@@ -376,3 +376,44 @@ fn acknowledgements_of_acknowledgements_end() {
         assert!(pair.has_ended() && sent < Some(100 * STORM + 1000), "{seed}: {}", pair.describe());
     }
 }
+
+/// Where nothing is lost but segments come twice, duplicate ACKs start a phase of the burst estimate, and in it each copy of a
+/// partial ACK shows a hole that is none: it costs a burst of up to the whole window. That is quadratic, and it ends: each
+/// acknowledgement number starts at most one burst, so that n segments outstanding cost at most n (n + 1) / 2 retransmissions.
+#[test]
+fn copies_of_partial_acks_cost_a_burst_each() {
+    let end = |mss| Ends {
+        mss,
+        buffer: 1048576,
+        delayed: false,
+        daass: false,
+        timestamps: false,
+        scaling: false,
+        nagle: false,
+        per_ack: false,
+        ecn: false,
+        sack_blocks: 1,
+        max_burst: None,
+        clamp: None,
+        slow_reader: None,
+    };
+    let case = Case {
+        seed: 2499794978961028767,
+        loss: 0.0,
+        duplication: 0.1597982658998204,
+        marking: 0.0,
+        delay_ms: 600,
+        jitter_ms: 0,
+        plan: vec![(0, 0, 1), (10999, 1, 56461), (2800, 0, 1), (16200, 0, 1680)],
+        closes: [22200, 10999],
+        ends: [end(40), end(1460)],
+    };
+    let variant = Variant::named("burst-ca").expect("a row of the table");
+    let pair = play(tcp(variant, &case), &case);
+    assert!(pair.has_ended(), "{}", pair.describe());
+    let stats = pair.ends[1].connection.stats();
+    let n = stats.max_flight / 40;
+    assert!(stats.retransmits > 20 * n, "many bursts: {}", stats.retransmits);
+    let phases = stats.fast_retransmits + stats.timeouts;
+    assert!(stats.retransmits <= phases * n * (n + 1) / 2, "{} of {n} in {phases}", stats.retransmits);
+}

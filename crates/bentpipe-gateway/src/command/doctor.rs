@@ -20,11 +20,8 @@ pub struct Finding {
     pub result: Result<String, (String, &'static str)>,
 }
 
-/// Prints what a gateway needs of this machine, and what was found besides.
-///
-/// # Errors
-/// Fails if standard output cannot be written.
-pub fn doctor(more: &[Finding]) -> Result<End, Failure> {
+/// What a gateway needs of this machine, as it was found, with `more` in between.
+pub fn findings(more: &[Finding]) -> Vec<Finding> {
     let programs = [program("nft", "nftables"), program("ip", "iproute2")];
     let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
     let settings = [
@@ -48,8 +45,16 @@ pub fn doctor(more: &[Finding]) -> Result<End, Failure> {
             "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304",
         ),
     ];
+    findings.chain(more.iter().cloned()).chain(settings).collect()
+}
+
+/// Prints what a gateway needs of this machine, and what was found besides.
+///
+/// # Errors
+/// Fails if standard output cannot be written.
+pub fn doctor(more: &[Finding]) -> Result<End, Failure> {
     let (mut lacks, mut text) = (false, String::new());
-    for Finding { what, is_needed, result } in findings.chain(more.iter().cloned()).chain(settings) {
+    for Finding { what, is_needed, result } in findings(more) {
         match result {
             Ok(is) => text += &format!("ok       {what}: {is}\n"),
             Err((is, help)) => {

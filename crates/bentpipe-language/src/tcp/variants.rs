@@ -110,6 +110,7 @@ fn needed(key: &str) -> &'static str {
     match key.split_once('.') {
         Some(("inflate", _)) => "recovery = \"inflate\"",
         Some(("burst", _)) => "recovery = \"burst-estimate\"",
+        Some(("resume", _)) => "`resume.cwnd` beside it",
         _ => "`rto.tick` beside it",
     }
 }

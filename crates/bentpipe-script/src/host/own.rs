@@ -1,8 +1,8 @@
 //! bentpipe's own settings in a script, `--key=value`: fields of the variant and of [`TcpConfig`].
 
-use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, Startup, TimeoutRepair};
+use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, SlowStartExit, Startup, TimeoutRepair};
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, EcnUse, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+    AckPolicy, Daass, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -104,6 +104,20 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "dsack" => config.dsack = switch(value)?,
         "clamp" => config.window_clamp = Some(number(value)?),
         "ssthresh" => config.initial_ssthresh = Some(number(value)?),
+        "limited-slow-start" => variant.limited_slow_start = Some(number(value)?),
+        "slow-start-exit" => {
+            variant.slow_start_exit = match value {
+                "loss" => SlowStartExit::Loss,
+                "hystart++" => SlowStartExit::HyStartPlusPlus,
+                "hystart" => SlowStartExit::HyStart,
+                "search" => SlowStartExit::Search,
+                _ => return Err("loss, hystart++, hystart or search".into()),
+            }
+        }
+        "resume" => {
+            let (cwnd, rtt) = value.split_once(':').ok_or("bytes:milliseconds")?;
+            config.resume = Some(Resume { cwnd: number(cwnd)?, min_rtt: millis(rtt)? });
+        }
         "ecn" => {
             config.ecn = match value {
                 "accept" => EcnUse::Accept,

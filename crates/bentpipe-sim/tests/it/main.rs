@@ -16,6 +16,7 @@ mod record;
 mod seeds;
 mod split;
 mod spoof;
+mod startup;
 mod stp;
 mod tcb_sharing;
 mod trace;

@@ -44,6 +44,8 @@ pub(super) struct Journal {
     pub(super) rows: usize,
     /// True if something was written since it was last on the disk.
     dirty: bool,
+    /// True if half a record may be at the end and could not be cut off: what came after it would not be found.
+    spoilt: bool,
 }
 
 /// Reads a journal and changes nothing.
@@ -106,7 +108,7 @@ impl Journal {
             Ok(file)
         };
         let file = write().map_err(|error| StoreError::at(&path, error))?;
-        Ok(Journal { path, file: Arc::new(file), whole: start.len() as u64, rows: 0, dirty: false })
+        Ok(Journal { path, file: Arc::new(file), whole: start.len() as u64, rows: 0, dirty: false, spoilt: false })
     }
 
     /// Goes on with a journal whose contents have been read; a torn end is cut off.
@@ -121,16 +123,26 @@ impl Journal {
             Ok(file)
         };
         let file = open().map_err(|error| StoreError::at(&path, error))?;
-        Ok(Journal { path, file: Arc::new(file), whole: contents.whole, rows: contents.rows.len(), dirty: false })
+        Ok(Journal {
+            path,
+            file: Arc::new(file),
+            whole: contents.whole,
+            rows: contents.rows.len(),
+            dirty: false,
+            spoilt: false,
+        })
     }
 
     /// Adds a row. If it fails, for example because the disk is full, the journal is as before.
     pub(super) fn append(&mut self, row: &Row) -> Result<(), StoreError> {
+        if self.spoilt {
+            return Err(StoreError::at(&self.path, io::Error::other("an earlier error could not be undone")));
+        }
         let bytes = framed(&row.to_bytes());
         let mut file = &*self.file;
         if let Err(error) = file.write_all(&bytes) {
-            // What was written of it goes away now, or else when the journal is next opened.
-            let _ = file.set_len(self.whole).and_then(|()| file.seek(SeekFrom::Start(self.whole)));
+            let undone = file.set_len(self.whole).and_then(|()| file.seek(SeekFrom::Start(self.whole)));
+            self.spoilt = undone.is_err();
             return Err(StoreError::at(&self.path, error));
         }
         self.whole += bytes.len() as u64;

@@ -232,7 +232,10 @@ impl Store {
         if self.rows.contains_key(&row.key) {
             return Ok(());
         }
-        let (_, journal) = self.journal.as_mut().expect("opened for writing");
+        let Some((_, journal)) = &mut self.journal else {
+            let why = io::Error::other("the folder is not open for writing");
+            return Err(StoreError::at(&self.folder, why));
+        };
         journal.append(&row)?;
         self.rows.insert(row.key, row);
         self.holdings.runs += 1;
@@ -271,8 +274,15 @@ impl Store {
         }
         let (number, old) = (*number, journal.path().to_owned());
         let contents = journal::read(&old).map_err(|error| StoreError::at(&old, error))?;
-        part::write(&self.part_path(number), ENGINE, &contents.rows)?;
-        self.begin(number + 1)?;
+        let part = self.part_path(number);
+        part::write(&part, ENGINE, &contents.rows)?;
+        if let Err(error) = self.begin(number + 1) {
+            // Rows may go to the old journal only while it has no part.
+            if std::fs::remove_file(&part).is_err() {
+                self.journal = None;
+            }
+            return Err(error);
+        }
         std::fs::remove_file(&old).map_err(|error| StoreError::at(&old, error))?;
         self.holdings.parts += 1;
         self.holdings.in_journal = 0;

@@ -158,3 +158,24 @@ fn rows_of_another_engine_do_not_count_and_are_kept() {
     let found = Store::read(folder.path()).expect("readable").holdings();
     assert_eq!(found, Holdings { runs: 1, parts: 1, in_journal: 1, ..other });
 }
+
+#[test]
+fn a_compaction_without_room_for_the_next_journal_changes_nothing() {
+    let folder = folder();
+    let mut store = filled(folder.path(), 0..5);
+    // The next journal's name is taken.
+    std::fs::create_dir(folder.path().join("journal-000002.log")).expect("writable");
+    assert!(store.compact().expect_err("taken").to_string().contains("journal-000002.log"));
+    store.append(row(5)).expect("the journal goes on");
+    drop(store);
+    std::fs::remove_dir(folder.path().join("journal-000002.log")).expect("ours");
+    assert_eq!(Store::open(folder.path()).expect("it opens").rows, expected(0..6));
+}
+
+#[test]
+fn a_store_that_is_only_read_takes_nothing() {
+    let folder = folder();
+    drop(filled(folder.path(), 0..1));
+    let mut store = Store::read(folder.path()).expect("readable");
+    assert!(store.append(row(1)).expect_err("not open").to_string().contains("not open for writing"));
+}

@@ -1,6 +1,6 @@
 //! Where outputs go: files, standard output, FIFOs and devices.
 
-use super::{folder, ok, refused, run};
+use super::{folder, json, ok, refused, run};
 
 #[test]
 fn a_dash_is_standard_output_and_the_report_moves_aside() {
@@ -34,7 +34,7 @@ fn a_device_stays_a_device() {
 fn threads_are_bounded_by_the_cores() {
     let folder = folder();
     let many = ["compare", "small.toml", "--variants", "sack", "--reps", "2", "--json", "--threads"];
-    let rows = |text: String| super::json(&text)["variants"].clone();
+    let rows = |text: String| json(&text)["variants"].clone();
     let few = rows(ok(folder.path(), &[&many[..], &["1"]].concat()));
     assert_eq!(rows(ok(folder.path(), &[&many[..], &["1000000"]].concat())), few);
 }
@@ -122,4 +122,17 @@ fn completions_and_manual_pages() {
     let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).expect("a page");
     assert!(page("bentpipe.1").contains("bentpipe\\-sweep(1)"), "{}", page("bentpipe.1"));
     assert!(page("bentpipe-run.1").contains("fail\\-if") && page("bentpipe-model-rates.1").contains("OC\\-N"));
+}
+
+#[test]
+fn lists_as_json() {
+    let folder = folder();
+    let names = |arguments: &[&str], key: &str| -> Vec<String> {
+        // `doctor` fails where something is missing, and prints all the same.
+        let list = json(&String::from_utf8(run(folder.path(), arguments).stdout).expect("text"));
+        list.as_array().expect("a list").iter().map(|one| one[key].as_str().expect("text").to_owned()).collect()
+    };
+    assert!(names(&["scenarios", "--json"], "name").contains(&"geo".to_owned()));
+    assert!(names(&["variants", "--json"], "name").contains(&"cubic".to_owned()));
+    assert!(names(&["doctor", "--json"], "what").contains(&"user namespaces".to_owned()));
 }

@@ -17,6 +17,7 @@ mod ns2;
 mod paced;
 mod reduction;
 mod reno;
+mod resuming;
 mod vegas;
 mod westwood;
 mod window;
@@ -127,6 +128,8 @@ macro_rules! controls {
             $($(#[$doc])* $name($control),)+
             /// A constant window.
             Fixed(fixed::Fixed),
+            /// One of the others, on a path that an earlier connection has measured.
+            Resuming(Box<resuming::Resuming>),
             #[cfg(test)]
             Paced(paced::Paced),
         }
@@ -146,6 +149,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_ack(window, start, ack),)+
                     Control::Fixed(control) => control.on_ack(window, start, ack),
+                    Control::Resuming(control) => control.on_ack(window, start, ack),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_ack(window, start, ack),
                 }
@@ -155,6 +159,7 @@ macro_rules! controls {
             fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
                 match self {
                     $(Control::$name(control) => control.on_unused(window, start, ack),)+
+                    Control::Resuming(control) => control.on_unused(window, start, ack),
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
@@ -164,6 +169,7 @@ macro_rules! controls {
             fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
                 match self {
                     $(Control::$name(control) => control.on_delivered(window, seen),)+
+                    Control::Resuming(control) => control.on_delivered(window, seen),
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
@@ -174,6 +180,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_loss(window, loss),)+
                     Control::Fixed(control) => control.on_loss(window, loss),
+                    Control::Resuming(control) => control.on_loss(window, loss),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_loss(window, loss),
                 }
@@ -183,6 +190,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.restart(window, segments),)+
                     Control::Fixed(control) => control.restart(window, segments),
+                    Control::Resuming(control) => control.restart(window, segments),
                     #[cfg(test)]
                     Control::Paced(control) => control.restart(window, segments),
                 }
@@ -192,6 +200,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_recovered(window, flight),)+
                     Control::Fixed(control) => control.on_recovered(window, flight),
+                    Control::Resuming(control) => control.on_recovered(window, flight),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_recovered(window, flight),
                 }
@@ -201,6 +210,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.on_spurious_timeout(window, cwnd, ssthresh),)+
                     Control::Fixed(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
+                    Control::Resuming(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_spurious_timeout(window, cwnd, ssthresh),
                 }
@@ -211,6 +221,7 @@ macro_rules! controls {
                 match self {
                     $(Control::$name(control) => control.pacing_rate(window),)+
                     Control::Fixed(control) => control.pacing_rate(window),
+                    Control::Resuming(control) => control.pacing_rate(window),
                     #[cfg(test)]
                     Control::Paced(control) => control.pacing_rate(window),
                 }
@@ -220,6 +231,16 @@ macro_rules! controls {
 }
 
 congestion_controls!(controls);
+
+impl Control {
+    fn measures_rate(&self) -> bool {
+        match self {
+            Control::Bbr(_) | Control::Bbr3(_) | Control::Westwood(_) => true,
+            Control::Resuming(resuming) => resuming.measures_rate(),
+            _ => false,
+        }
+    }
+}
 
 /// The window of a connection and the control that sets it.
 #[derive(Clone, Debug)]
@@ -237,12 +258,14 @@ impl Congestion {
             Startup::SlowStart => config.variant.initial_window,
             Startup::FixedWindow(segments) => segments,
         };
-        Congestion {
-            window: Window::new(config, segments),
-            control: Control::new(config),
-            start: SlowStart::new(&config.variant),
-            grows_unused,
-        }
+        let window = Window::new(config, segments);
+        let control = Control::new(config);
+        let sets_by_rate = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Fixed(_));
+        let control = match config.resume.filter(|_| !sets_by_rate) {
+            Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
+            None => control,
+        };
+        Congestion { window, control, start: SlowStart::new(&config.variant), grows_unused }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
@@ -265,7 +288,7 @@ impl Congestion {
 
     /// True if the control measures the rate of delivery.
     pub(in crate::tcp) fn measures_rate(&self) -> bool {
-        matches!(self.control, Control::Bbr(_) | Control::Bbr3(_) | Control::Westwood(_))
+        self.control.measures_rate()
     }
 
     /// Opens the window by an ACK, whether it was in use or not.

@@ -101,7 +101,7 @@ impl Sender {
             self.tail.expire();
             self.new_event();
             //= RFC 8985 §7.3: the retransmission timer runs anew from the probe on
-            self.timer.start(cx.now);
+            self.timer.start(self.earliest_departure(cx.now));
         }
     }
 

@@ -77,12 +77,19 @@ impl Sender {
         self.timer.forget_timed();
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates);
-        self.timer.start(cx.now);
+        self.timer.start(self.earliest_departure(cx.now));
     }
 
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, now: Time) {
         self.timer.restart(now, self.seq.snd_una < self.seq.snd_max);
+    }
+
+    //= RFC 6298 §5.1, §5.6: the timer runs from a transmission on
+    /// When the next segment may leave: pacing may hold a retransmission back for longer than the timer runs. An expiry would count
+    /// though nothing was sent.
+    pub(super) fn earliest_departure(&self, now: Time) -> Time {
+        if self.congestion.pacing_rate().is_some() { self.pacer.earliest(now) } else { now }
     }
 
     /// The retransmission timer has expired.
@@ -127,7 +134,7 @@ impl Sender {
             window.set((pipe + window.mss()) as f64);
         }
         self.timer.forget_timed();
-        self.timer.back_off(cx.now);
+        self.timer.back_off(self.earliest_departure(cx.now));
         Ok(())
     }
 }

@@ -91,3 +91,33 @@ fn three_duplicate_acks_halve_and_retransmit() {
     assert_eq!((span.seq, span.retransmission, sender.sequence().flight()), (1, true, 10_000));
     assert_eq!(sender.deadline(), at(103) + Duration::from_secs(1));
 }
+
+/// A timeout counts only after a transmission: at 1000 bytes per 100 s the retransmission waits for 99 s behind the first segment,
+/// and the timer runs from then on. With three retries allowed the segment is sent four times before the connection is given up.
+#[test]
+fn a_retransmission_that_pacing_holds_is_no_retry() {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut config = TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() };
+    config.rto.max_retries = 3;
+    let mut sender = Sender::new(&config);
+    sender.congestion.pace(Rate::from_bits_per_second(80).expect("not zero"));
+    sender.write(1000);
+    let (mut now, mut sent) = (at(0), Vec::new());
+    let end = loop {
+        let mut probe = NoProbe;
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        if let Err(abort) = sender.on_time(&mut cx) {
+            break abort;
+        }
+        while let Some(span) = sender.next(now, 0) {
+            assert_eq!(span.seq, 1);
+            sent.push(now.as_nanos() / 1_000_000_000);
+        }
+        assert!(sender.deadline() > now, "it waits");
+        now = sender.deadline();
+    };
+    assert_eq!(end, crate::tcp::Abort::RetriesExhausted);
+    // The first timeout after 1 s; the others while the line of the pacer is busy.
+    assert_eq!(sent, [0, 100, 200, 300]);
+    assert_eq!((sender.counters.timeouts, now.as_nanos() / 1_000_000_000), (3, 308));
+}

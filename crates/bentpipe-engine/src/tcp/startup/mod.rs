@@ -4,9 +4,11 @@
 
 mod hybrid;
 mod hystart;
+mod search;
 
 use self::hybrid::Hybrid;
 use self::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
+use self::search::Deliveries;
 use super::congestion::{AckSample, Window};
 use super::variant::{Growth, SlowStartExit, Variant};
 use crate::units::{Duration, Time};
@@ -22,6 +24,8 @@ pub(in crate::tcp) fn initial_window(configured: u32, syn_lost: bool) -> u32 {
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SlowStart {
     growth: Growth,
+    /// max_ssthresh of RFC 3742, segments.
+    limit: Option<u32>,
     search: Search,
 }
 
@@ -32,6 +36,7 @@ enum Search {
     /// Only until the first loss (RFC 9406 §4.3).
     PlusPlus(Box<HyStart>),
     Hybrid(Box<Hybrid>),
+    Deliveries(Box<Deliveries>),
 }
 
 impl SlowStart {
@@ -40,14 +45,18 @@ impl SlowStart {
             SlowStartExit::Loss => Search::None,
             SlowStartExit::HyStartPlusPlus => Search::PlusPlus(Box::new(HyStart::new())),
             SlowStartExit::HyStart => Search::Hybrid(Box::default()),
+            SlowStartExit::Search => Search::Deliveries(Box::default()),
         };
-        SlowStart { growth: variant.growth, search }
+        SlowStart { growth: variant.growth, limit: variant.limited_slow_start, search }
     }
 
     /// Takes an ACK of new data while the window is below the threshold.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
         let mut more = slow_start(self.growth, ack.acked, ack.after_timeout, window.exact_mss());
+        if let Some(max_ssthresh) = self.limit {
+            more *= limited(window.exact() / window.exact_mss(), f64::from(max_ssthresh));
+        }
         match &mut self.search {
             Search::None => {}
             Search::PlusPlus(hystart) => match hystart.on_ack(ack) {
@@ -59,6 +68,14 @@ impl SlowStart {
                     return;
                 }
             },
+            Search::Deliveries(deliveries) => {
+                if let Some(overshoot) = deliveries.on_ack(ack) {
+                    window.set((window.exact() - overshoot as f64).max(2.0 * window.exact_mss()));
+                    window.set_ssthresh(window.exact());
+                    self.search = Search::None;
+                    return;
+                }
+            }
             Search::Hybrid(hybrid) => {
                 if hybrid.on_ack(ack, window) {
                     window.set_ssthresh(window.exact());
@@ -84,11 +101,17 @@ impl SlowStart {
         match &mut self.search {
             Search::None => {}
             // The threshold ends slow start from now on.
-            Search::PlusPlus(_) => self.search = Search::None,
+            Search::PlusPlus(_) | Search::Deliveries(_) => self.search = Search::None,
             Search::Hybrid(hybrid) if timeout => hybrid.restart(),
             Search::Hybrid(_) => {}
         }
     }
+}
+
+/// The part of slow start's growth that limited slow start allows with a window of `cwnd` segments: 1/K, where K is the whole number of
+/// halves of `max_ssthresh` in the window (RFC 3742 §2).
+fn limited(cwnd: f64, max_ssthresh: f64) -> f64 {
+    if cwnd <= max_ssthresh { 1.0 } else { 1.0 / (cwnd / (0.5 * max_ssthresh)).floor() }
 }
 
 /// The bytes by which an ACK of `acked` bytes opens the window in slow start (RFC 5681 §3.1, RFC 3465 §2).
@@ -116,6 +139,16 @@ pub(in crate::tcp) fn restarts_after_idle(now: Time, last_sent: Time, rto: Durat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 3742 §2 with max_ssthresh of 100: up to 100 segments one for each, then K = 2 from 101 on, 3 from 150 on. So a window of more
+    /// than 100 grows by at most 50 per round trip.
+    #[test]
+    fn limited_slow_start_by_hand() {
+        for (cwnd, k) in [(50.0, 1.0), (100.0, 1.0), (101.0, 2.0), (149.0, 2.0), (150.0, 3.0), (1000.0, 20.0)] {
+            assert_eq!(limited(cwnd, 100.0), 1.0 / k, "{cwnd}");
+            assert!(cwnd <= 100.0 || cwnd * limited(cwnd, 100.0) <= 75.0);
+        }
+    }
 
     #[test]
     fn slow_start_by_hand() {

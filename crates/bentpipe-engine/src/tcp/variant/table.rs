@@ -11,6 +11,7 @@ const BASE: Variant = Variant {
     congestion: CongestionControl::Reno,
     growth: Growth::Bytes(2),
     slow_start_exit: SlowStartExit::Loss,
+    limited_slow_start: None,
     dup_thresh: DupThresh { count: 3, window_fraction: None },
     recovery: Recovery::Restart,
     prr: false,

@@ -8,8 +8,8 @@ use bentpipe_engine::tcp::variant::{
     SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Daass, EcnUse, Handshake, MAX_SACK_BLOCKS, RtoFloor, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant,
-    WindowUnit,
+    Daass, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase, TcbSharing, TcpConfig,
+    Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -110,6 +110,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("burst", "With `recovery = \"burst-estimate\"`: the burst-loss sender of Minei and Cohen."),
     ("dup_thresh", "Threshold of duplicate ACKs for fast retransmit."),
     ("inflate", "With `recovery = \"inflate\"`: Reno and NewReno."),
+    ("resume", "Careful resume (RFC 9959): what an earlier connection has measured of the path. Not for BBR."),
     ("rto", "Retransmission timeout."),
     ("shortcuts", "Departures from the RFCs in the simulators behind published results. Default: none."),
 ];
@@ -171,7 +172,7 @@ words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = 
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
-words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus, "hystart" = SlowStartExit::HyStart);
+words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus, "hystart" = SlowStartExit::HyStart, "search" = SlowStartExit::Search);
 words!(timeout_window: TimeoutWindow, "one" = TimeoutWindow::One, "in-flight" = TimeoutWindow::InFlight);
 words!(floor: RtoFloor, "timeout" = RtoFloor::Timeout, "variance" = RtoFloor::Variance);
 

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The saved round trip of a geostationary path, unless it is given.
+const DEFAULT_MIN_RTT: Duration = Duration::from_millis(600);
+
 /// All rows. Order matters: a row may depend on an earlier one (`inflate.*` on `recovery`).
 pub const SETTINGS: &[Setting] = &[
     Setting {
@@ -39,8 +42,9 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps. \"hystart\": also half a round trip of closely spaced ACKs, or growing round trips (Ha and Rhee 2011, Linux); needs `recovery = \"rack\"`.",
+    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps. \"hystart\": also half a round trip of closely spaced ACKs, or growing round trips (Ha and Rhee 2011, Linux); needs `recovery = \"rack\"`. \"search\": also deliveries that no longer double per round trip (SEARCH, draft-chung-ccwg-search); needs timestamps or `recovery = \"rack\"`.",
         words slow_start_exit, variant.slow_start_exit),
+    row!("limited_slow_start", "Limited slow start: windows larger than this grow by about half of it per round trip (max_ssthresh of RFC 3742: 100 segments).", optional SEGMENTS, variant.limited_slow_start),
     row!("dup_thresh.count", "Number of duplicate ACKs that indicate a loss (RFC 5681: 3).",
         count Kind::Count(Counted::new("ACKs", 1, 1000)), variant.dup_thresh.count),
     Setting {
@@ -328,6 +332,35 @@ pub const SETTINGS: &[Setting] = &[
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
     row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing, `ssthresh`, or `ssthresh` and the RTT estimate.", words sharing, tcb_sharing),
+    Setting {
+        key: "resume.cwnd",
+        doc: "The window that an earlier connection used. After a round trip the window jumps to half of it, paced, and retreats at a loss (RFC 9959).",
+        words: OFF,
+        kind: Kind::Size { min: 1, max: u32::MAX as u64 },
+        get: |c| Some(c.resume.map_or(Cell::Word("off"), |resume| Cell::Size(resume.cwnd))),
+        set: |c, cell| {
+            let min_rtt = c.resume.map_or(DEFAULT_MIN_RTT, |resume| resume.min_rtt);
+            c.resume = match cell {
+                Cell::Size(cwnd) => Some(Resume { cwnd, min_rtt }),
+                _ => None,
+            };
+            true
+        },
+    },
+    Setting {
+        key: "resume.min_rtt",
+        doc: "With `resume.cwnd`: the least round trip of the earlier connection. If this connection's is at most half of it, or more than ten times as long, the path is another one. Default: 600 ms.",
+        words: NONE,
+        kind: Kind::Span,
+        get: |c| c.resume.map(|resume| Cell::Span(resume.min_rtt)),
+        set: |c, cell| match &mut c.resume {
+            Some(resume) => {
+                resume.min_rtt = cell.span();
+                true
+            }
+            None => false,
+        },
+    },
     row!("shortcuts.window_unit", "Unit of windows: \"bytes\" (RFC 5681), or whole \"segments\" (ns-2).", words unit, shortcuts.window_unit),
     row!("shortcuts.handshake", "Opening of a connection. \"three-way\": RFC 9293 §3.5. \"one-way\": a SYN and its ACK, as ns-2's one-way agents. \"none\": both ends begin established.", words handshake, shortcuts.handshake),
     row!("shortcuts.ssthresh_base", "Value that is reduced at a loss, and in proportion to which PRR does so. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),

@@ -186,7 +186,8 @@ fn the_round_trip_is_probed_every_five_seconds() {
     let queued =
         Round { rtt: Duration::from_millis(120), pipe: 40 * MSS, tx_in_flight: 120 * MSS, lost: 0, phase: Phase::Open };
     while !matches!(pipe.bbr.state, State::ProbeRtt(_)) {
-        pipe.round(100 * MSS, queued);
+        // 1 MB/s, as before.
+        pipe.round(120 * MSS, queued);
         assert!(pipe.now < began + Duration::from_secs(9), "never probes");
     }
     assert!(pipe.now > began + Duration::from_secs(4), "not before");

@@ -1,0 +1,59 @@
+//! The least round trip, and BBRv3's probes for it (draft-ietf-ccwg-bbr-05 §5.3.4).
+
+use super::*;
+
+impl Bbr3 {
+    /// BBRUpdateMinRTT. Returns true if the least round trip since the last probe is too old.
+    pub(super) fn update_min_rtt(&mut self, seen: &Delivered) -> bool {
+        let has_expired = self.recent_rtt.is_some() && seen.now > self.recent_rtt_at + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = seen.rtt
+            && (has_expired || self.recent_rtt.is_none_or(|least| rtt < least))
+        {
+            (self.recent_rtt, self.recent_rtt_at) = (Some(rtt), seen.now);
+        }
+        let is_old = seen.now > self.min_rtt_at + MIN_RTT_WINDOW;
+        if let Some(recent) = self.recent_rtt
+            && (is_old || self.min_rtt.is_none_or(|least| recent < least))
+        {
+            (self.min_rtt, self.min_rtt_at) = (Some(recent), self.recent_rtt_at);
+        }
+        has_expired
+    }
+
+    /// BBRProbeRTTCwnd.
+    pub(super) fn probe_rtt_window(&self, mss: f64) -> f64 {
+        (PROBE_RTT_GAIN * self.product(self.bw(), mss)).max(MIN_PIPE * mss)
+    }
+
+    /// BBRCheckProbeRTT.
+    pub(super) fn probe_rtt(&mut self, window: &mut Window, seen: &Delivered, has_expired: bool) {
+        if has_expired && self.rounds > 0 && !matches!(self.state, State::ProbeRtt(_)) {
+            self.save(window);
+            self.state = State::ProbeRtt(None);
+            self.ack_phase = AckPhase::Stopping;
+            self.start_round(seen);
+        }
+        let few = seen.pipe as f64 <= self.probe_rtt_window(window.exact_mss());
+        let State::ProbeRtt(until) = &mut self.state else { return };
+        match until {
+            None if few => {
+                *until = Some((seen.now + PROBE_RTT_TIME, false));
+                self.start_round(seen);
+            }
+            Some((end, has_round)) => {
+                *has_round |= self.round_starts;
+                if *has_round && seen.now > *end {
+                    self.recent_rtt_at = seen.now;
+                    window.set(window.exact().max(self.prior));
+                    self.bounds.reset_short_term();
+                    self.state = State::Startup;
+                    if self.filled.ever {
+                        self.start_down(seen);
+                        self.state = State::Cruise;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Careful resume (RFC 9959): a connection whose path an earlier one has measured jumps to half of the window of then, and makes sure that
+//! the path still carries it.
+//!
+//! - **Reconnaissance**: the initial window goes out as always. A congestion signal or another round trip ends it.
+//! - **Unvalidated**: when the initial window is acknowledged, the window jumps to half of the saved one and is paced over a round trip.
+//! - **Validating**: what was sent so must be acknowledged; the control goes on as always.
+//! - **Safe retreat**: after a congestion signal in the last two, the window is half of what the path has carried (PipeSize), and does not
+//!   grow until everything unvalidated is acknowledged.
+//!
+//! It wraps the control of the connection, which sees each ACK and each loss. Controls that measure the rate set their own window
+//! and are not wrapped.
+
+use super::{AckSample, CongestionRules, Control, Delivered, Window};
+use crate::tcp::config::Resume;
+use crate::tcp::delivery::rate_of;
+use crate::tcp::loss::LossReport;
+use crate::tcp::startup::SlowStart;
+use crate::units::{Duration, Rate, Time};
+
+/// The threshold after a retreat, as a part of what the path has carried (§3.5).
+const BETA: f64 = 0.5;
+/// A path whose round trip is less than this part of the saved one, or more than this multiple, is another one (§3.2, §4.2.1).
+const SHORTER: u64 = 2;
+const LONGER: u64 = 10;
+
+/// Where a connection stands. Sequence numbers, and bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Reconnaissance,
+    /// The first number sent in it.
+    Unvalidated(u64),
+    /// One past the last number sent unvalidated.
+    Validating(u64),
+    SafeRetreat(u64),
+    Normal,
+}
+
+/// A control that resumes.
+#[derive(Clone, Debug)]
+pub(super) struct Resuming {
+    control: Control,
+    saved: Resume,
+    phase: Phase,
+    /// The initial window, bytes.
+    initial: f64,
+    /// What the path has carried: in flight at the jump, and acknowledged since.
+    pipe_size: u64,
+    /// Everything before this was acknowledged by the last ACK.
+    snd_una: u64,
+    /// One past the highest number sent by then.
+    snd_max: u64,
+    rtt: Option<Duration>,
+    /// When the unvalidated phase began, in terms of the ACKs' times.
+    jumped: Time,
+}
+
+impl Resuming {
+    pub(super) fn new(control: Control, saved: Resume, initial: f64) -> Self {
+        Resuming {
+            control,
+            saved,
+            phase: Phase::Reconnaissance,
+            initial,
+            pipe_size: 0,
+            snd_una: 0,
+            snd_max: 0,
+            rtt: None,
+            jumped: Time::ZERO,
+        }
+    }
+
+    pub(super) fn measures_rate(&self) -> bool {
+        self.control.measures_rate()
+    }
+
+    /// The window after the jump: half of the saved one (§3.3).
+    fn jump(&self) -> f64 {
+        self.saved.cwnd as f64 / 2.0
+    }
+
+    /// True if the round trips are those of another path.
+    fn is_elsewhere(&self, rtt: Duration) -> bool {
+        let saved = self.saved.min_rtt;
+        rtt.saturating_mul(SHORTER) <= saved || rtt > saved.saturating_mul(LONGER)
+    }
+
+    /// An ACK has been taken, before which the window was `before`.
+    fn on_any_ack(&mut self, window: &mut Window, before: f64, ack: &AckSample) {
+        let acked = ack.snd_una.saturating_sub(self.snd_una);
+        (self.snd_una, self.snd_max) = (ack.snd_una, ack.snd_max);
+        self.rtt = ack.rtt.or(self.rtt);
+        let flight = ack.snd_max - ack.snd_una;
+        match self.phase {
+            Phase::Normal => {}
+            Phase::Reconnaissance => self.reconnoitre(window, flight, ack),
+            Phase::Unvalidated(first) => {
+                self.pipe_size += acked;
+                // No growth but the jump.
+                window.set(before);
+                let over = self.rtt.is_some_and(|rtt| ack.now > self.jumped + rtt);
+                if flight as f64 >= window.exact() || ack.snd_una > first || over {
+                    self.validate(window, flight);
+                }
+            }
+            Phase::Validating(last) => {
+                self.pipe_size += acked;
+                if ack.snd_una >= last {
+                    self.phase = Phase::Normal;
+                }
+            }
+            Phase::SafeRetreat(last) => {
+                self.pipe_size += acked;
+                window.set(window.exact().min(before));
+                if ack.snd_una >= last {
+                    window.set_ssthresh((BETA * self.pipe_size as f64).max(2.0 * window.exact_mss()));
+                    self.phase = Phase::Normal;
+                }
+            }
+        }
+    }
+
+    fn reconnoitre(&mut self, window: &mut Window, flight: u64, ack: &AckSample) {
+        let Some(rtt) = self.rtt else { return };
+        if self.is_elsewhere(rtt) || self.jump() <= window.exact() {
+            self.phase = Phase::Normal;
+        } else if ack.snd_una as f64 > self.initial {
+            (self.pipe_size, self.jumped) = (flight, ack.now);
+            self.phase = Phase::Unvalidated(ack.snd_max);
+            window.set(self.jump());
+        }
+    }
+
+    /// The end of the unvalidated phase (§3.3).
+    fn validate(&mut self, window: &mut Window, flight: u64) {
+        if (flight as f64) < self.initial || flight <= self.pipe_size {
+            window.set((self.pipe_size as f64).max(self.initial));
+            self.phase = Phase::Normal;
+        } else {
+            window.set(flight as f64);
+            self.phase = Phase::Validating(self.snd_max);
+        }
+    }
+}
+
+impl CongestionRules for Resuming {
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        let before = window.exact();
+        self.control.on_ack(window, start, ack);
+        self.on_any_ack(window, before, ack);
+    }
+
+    fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        let before = window.exact();
+        self.control.on_unused(window, start, ack);
+        self.on_any_ack(window, before, ack);
+    }
+
+    fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
+        self.control.on_delivered(window, seen);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        self.control.on_loss(window, loss);
+        let last = match self.phase {
+            // Everything sent so far may be unvalidated.
+            Phase::Unvalidated(_) => self.snd_una + loss.flight,
+            Phase::Validating(last) => last,
+            Phase::Reconnaissance => {
+                self.phase = Phase::Normal;
+                return;
+            }
+            Phase::SafeRetreat(_) | Phase::Normal => return,
+        };
+        self.phase = Phase::SafeRetreat(last);
+        let half = (self.pipe_size as f64 / 2.0).max(2.0 * window.exact_mss());
+        window.set_ssthresh(half);
+        window.set(window.exact().min(half));
+    }
+
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        self.control.restart(window, segments);
+        if self.phase == Phase::Reconnaissance {
+            self.initial = window.exact();
+        } else {
+            self.phase = Phase::Normal;
+        }
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, flight: u64) {
+        self.control.on_recovered(window, flight);
+    }
+
+    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        self.control.on_spurious_timeout(window, cwnd, ssthresh);
+    }
+
+    /// A jump is paced: the window leaves within a round trip (§3.3, §4.3).
+    fn pacing_rate(&self, window: &Window) -> Option<Rate> {
+        match (self.phase, self.rtt) {
+            (Phase::Unvalidated(_), Some(rtt)) => Some(rate_of(window.exact() / rtt.as_secs_f64())),
+            _ => self.control.pacing_rate(window),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "resuming_tests.rs"]
+mod tests;

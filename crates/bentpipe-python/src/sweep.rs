@@ -1,0 +1,168 @@
+//! Sweeps: the plan and the store are here, the runs on this machine's threads or wherever an executor takes them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bentpipe_sim::record::Measure;
+use bentpipe_sweep::{Job, Lines, Plan, Portable, Range, Row, Scale, Spec, Store, Summary, run_portable, sweep};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::{failed, mistakes};
+use crate::events::Column;
+use crate::scenario::Scenario;
+use crate::table::{Table, table};
+use crate::wait::{interruptible, stopped};
+
+struct State {
+    plan: Plan,
+    store: Store,
+    /// Jobs that an executor has, by their number.
+    out: BTreeMap<u64, Vec<Job>>,
+    next: u64,
+}
+
+/// A sweep with its folder open.
+#[pyclass(frozen, module = "bentpipe")]
+pub(crate) struct Sweep {
+    state: Mutex<State>,
+    measure: Measure,
+    text: String,
+}
+
+impl Sweep {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn kept(error: impl std::fmt::Display) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Sweep {
+    /// The sweep of a text in the language of sweep files, of this scenario, with its results in a folder.
+    #[new]
+    fn new(py: Python<'_>, text: String, scenario: Py<Scenario>, folder: &str) -> PyResult<Self> {
+        let base = scenario.get().base(py)?;
+        let spec = Spec::parse(&text, "sweep", &|_| Ok(base.clone())).map_err(|errors| mistakes(py, &errors))?;
+        let store = Store::open(Path::new(folder)).map_err(kept)?;
+        let state = State { plan: Plan::new(spec), store, out: BTreeMap::new(), next: 0 };
+        Ok(Sweep { state: Mutex::new(state), measure: Measure::of(&scenario.get().value), text })
+    }
+
+    /// Does all runs on threads of this process; true if they are all done.
+    fn run(&self, py: Python<'_>, threads: usize) -> PyResult<bool> {
+        let done = interruptible(py, || {
+            let mut state = self.state();
+            let State { plan, store, .. } = &mut *state;
+            sweep(plan, store, threads, &stopped, &|_, _| ())
+        })?;
+        done.map_err(failed)
+    }
+
+    /// Up to `count` runs of one candidate at one point: their number, and what [`run_batch`] takes. `None` if there is nothing to do
+    /// until results come.
+    fn take(&self, py: Python<'_>, count: usize) -> PyResult<Option<(u64, String)>> {
+        py.detach(|| {
+            let mut state = self.state();
+            let State { plan, store, out, next } = &mut *state;
+            loop {
+                if plan.is_finished() || plan.is_waiting() {
+                    return Ok(None);
+                }
+                let jobs = plan.next_batch(count, |key| store.get(key).map(|row| row.value)).map_err(failed)?;
+                let Some(work) = Job::portable(&jobs) else { continue };
+                let number = *next;
+                *next += 1;
+                out.insert(number, jobs);
+                return Ok(Some((number, serde_json::to_string(&work).map_err(failed)?)));
+            }
+        })
+    }
+
+    /// Keeps the rows of the work of this number.
+    fn give(&self, py: Python<'_>, number: u64, rows: Vec<Vec<u8>>) -> PyResult<()> {
+        let rows: Result<Vec<Row>, _> = rows.iter().map(|row| Row::from_bytes(row)).collect();
+        let rows = rows.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        py.detach(|| {
+            let mut state = self.state();
+            let State { plan, store, out, .. } = &mut *state;
+            let jobs = out.remove(&number).ok_or_else(|| PyValueError::new_err("no work of this number is out"))?;
+            if !jobs.iter().map(|job| job.key).eq(rows.iter().map(|row| row.key)) {
+                return Err(PyValueError::new_err("the rows are not those of the work"));
+            }
+            for (job, row) in jobs.iter().zip(rows) {
+                store.append(row.clone()).map_err(kept)?;
+                plan.completed(job, &row, |key| store.get(key).map(|row| row.value));
+            }
+            Ok(())
+        })
+    }
+
+    #[getter]
+    fn finished(&self) -> bool {
+        self.state().plan.is_finished()
+    }
+
+    /// Runs that are done, runs that are wanted at most, points that are done, points.
+    #[getter]
+    fn progress(&self) -> (u64, u64, usize, usize) {
+        let progress = self.state().plan.progress();
+        (progress.done, progress.at_most, progress.points_done, progress.points)
+    }
+
+    /// Puts all rows on the disk, as Parquet.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let mut state = self.state();
+            state.store.sync().map_err(kept)?;
+            if !state.plan.is_finished() {
+                return Ok(());
+            }
+            state.store.compact().map_err(kept)?;
+            let path = state.store.folder().join("table.parquet");
+            bentpipe_sweep::write_table(&path, &state.plan, &state.store, &self.text).map_err(kept)
+        })
+    }
+
+    /// A row for each flow of each run, in the order of the plan.
+    fn runs(&self) -> Table {
+        let state = self.state();
+        let lines = Lines::of(&state.plan);
+        let mut columns: Vec<Column> = lines.headings().iter().map(|heading| Column::of(heading.kind)).collect();
+        let pushed: Result<(), std::convert::Infallible> = lines.each(&state.plan, &state.store, |cells| {
+            columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+            Ok(())
+        });
+        let Ok(()) = pushed;
+        let named = lines.headings().iter().zip(columns);
+        table(named.map(|(heading, column)| (&*heading.name, &*heading.meaning, column.finish())))
+    }
+
+    /// Medians and paired differences, as `bentpipe sweep --json` has them.
+    fn summary(&self) -> PyResult<String> {
+        let state = self.state();
+        serde_json::to_string(&Summary::new(&state.plan, &state.store, self.measure)).map_err(failed)
+    }
+}
+
+/// Does the work of [`Sweep::take`]: a row of bytes for each run.
+#[pyfunction]
+pub(crate) fn run_batch(py: Python<'_>, work: &str) -> PyResult<Vec<Py<PyBytes>>> {
+    let work: Portable = serde_json::from_str(work).map_err(failed)?;
+    let rows = interruptible(py, || run_portable(&work, || !stopped()))?;
+    let rows: Vec<Row> = rows.map_err(failed)?;
+    Ok(rows.iter().map(|row| PyBytes::new(py, &row.to_bytes()).unbind()).collect())
+}
+
+/// Values between two ends, as a scenario has them, at these parts (0 to 1) of the way.
+#[pyfunction]
+pub(crate) fn between(from: &str, to: &str, log: bool, parts: Vec<f64>) -> PyResult<Vec<String>> {
+    let scale = if log { Scale::Log } else { Scale::Linear };
+    let range = Range::new(from, to, scale).map_err(PyValueError::new_err)?;
+    Ok(parts.into_iter().map(|part| range.at(part)).collect())
+}

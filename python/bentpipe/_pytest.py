@@ -1,0 +1,64 @@
+"""A fixture for pytest: a test's program behind a satellite link."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pytest
+
+#: What `bentpipe shell` says when the machine cannot make a link; a mistake in the arguments gives the same exit code.
+_LACKING = ("not permitted", "Permission denied", "user namespaces", "/dev/net/tun", "No such device")
+
+
+class BehindLink(Protocol):
+    """Runs a command behind a scenario's links."""
+
+    def __call__(
+        self,
+        scenario: str | os.PathLike[str],
+        command: Sequence[str],
+        *,
+        set: Mapping[str, str] | None = None,
+        fail_if: Sequence[str] = (),
+        timeout: float | None = None,
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+def _behind_link(
+    scenario: str | os.PathLike[str],
+    command: Sequence[str],
+    *,
+    set: Mapping[str, str] | None = None,
+    fail_if: Sequence[str] = (),
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    arguments = [sys.executable, "-m", "bentpipe", "shell", os.fspath(scenario), "--quiet"]
+    for key, value in (set or {}).items():
+        arguments += ["--set", f"{key}={value}"]
+    for condition in fail_if:
+        arguments += ["--fail-if", condition]
+    ended = subprocess.run([*arguments, "--", *command], capture_output=True, text=True, timeout=timeout, check=False)
+    is_ours = ended.returncode in (1, 2) and ended.stderr.lstrip().startswith("error")
+    if is_ours and any(words in ended.stderr for words in _LACKING):
+        reason = f"no link on this machine: {ended.stderr.strip()}"
+        if os.environ.get("BENTPIPE_REQUIRE_LINK"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    if is_ours and ended.returncode == 2:
+        pytest.fail(f"{' '.join(arguments)}: {ended.stderr.strip()}")
+    return ended
+
+
+@pytest.fixture
+def behind_link() -> BehindLink:
+    """Runs a command behind a scenario's links in real time: ``behind_link("geo", ["curl", url], fail_if=["time > 8 s"])``.
+
+    The result is a :class:`subprocess.CompletedProcess` with the output as text; its return code is the command's, or 1 if a condition of
+    ``fail_if`` is met (see ``bentpipe shell --help``). The test is skipped if this machine cannot make the link, or fails if
+    ``BENTPIPE_REQUIRE_LINK`` is set.
+    """
+    return _behind_link

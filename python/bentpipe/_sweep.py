@@ -1,0 +1,286 @@
+"""Sweeps: many runs over keys, transports and gateways, on this machine or on a cluster, each kept as it ends."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _bentpipe
+from ._scenarios import ScenarioLike, _literal, load
+from ._tables import Table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class Sweep:
+    """The results of a sweep: a table of runs, medians, and paired differences to the baseline.
+
+    Read as an Arrow table it is :attr:`runs`: ``polars.DataFrame(sweep)``.
+    """
+
+    def __init__(self, raw: _bentpipe.Sweep, folder: str, keep: object) -> None:
+        self._raw = raw
+        self._keep = keep
+        #: The folder of the results. The same call with the same folder goes on where this one ended.
+        self.folder = folder
+
+    @functools.cached_property
+    def runs(self) -> Table:
+        """A row for each flow of each run, in the order of points, repetitions and candidates: ``point``, ``candidate``, ``repetition``,
+        a column for each axis (a number in its base unit where it has one), ``seed``, ``time_s``, ``x_limit`` and others."""
+        return Table(self._raw.runs())
+
+    @functools.cached_property
+    def _summary(self) -> dict[str, Any]:
+        return json.loads(self._raw.summary())
+
+    @property
+    def measure(self) -> str:
+        """What is compared: ``slowest-time-s``, or ``goodput-bit-s`` of all flows if none has an end."""
+        return self._summary["measure"]
+
+    def summary(self) -> pandas.DataFrame:
+        """A row for each point and candidate, as a DataFrame of pandas: ``median`` with its 95 % interval ``low`` to ``high``, ``x_limit``
+        (median), and ``difference`` to the baseline with ``difference_low`` and ``difference_high``.
+
+        Differences are medians over pairs under the same seed. Intervals are of order statistics; an end is missing if the runs are too
+        few to bound it (fewer than six).
+        """
+        import pandas
+
+        rows = []
+        for number, point in enumerate(self._summary["points"]):
+            for candidate in point["candidates"]:
+                value, difference = candidate["value"] or {}, candidate["difference"] or {}
+                rows.append(
+                    {
+                        "point": number,
+                        **dict(point["axes"]),
+                        "candidate": candidate["name"],
+                        "finished": candidate["finished"],
+                        "unfinished": candidate["unfinished"],
+                        "median": value.get("median"),
+                        "low": value.get("low"),
+                        "high": value.get("high"),
+                        "x_limit": candidate["x_limit"],
+                        "difference": difference.get("median"),
+                        "difference_low": difference.get("low"),
+                        "difference_high": difference.get("high"),
+                    }
+                )
+        return pandas.DataFrame(rows)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.runs.__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The runs as a DataFrame of pandas."""
+        return self.runs.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The runs as a DataFrame of polars."""
+        return self.runs.to_polars()
+
+    def __len__(self) -> int:
+        return self._raw.progress[0]
+
+    def __repr__(self) -> str:
+        done, at_most, points_done, points = self._raw.progress
+        return f"<Sweep: {done} of {at_most} runs, {points_done} of {points} points>"
+
+
+def sweep(
+    scenario: ScenarioLike,
+    axes: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]] = (),
+    *,
+    variants: Sequence[str] = (),
+    gateways: Sequence[str] = (),
+    baseline: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    repetitions: int = 20,
+    seed: int | None = None,
+    tolerance: str | None = None,
+    min_repetitions: int = 10,
+    folder: str | os.PathLike[str] | None = None,
+    executor: concurrent.futures.Executor | None = None,
+    threads: int = 0,
+    chunk: int = 25,
+    ahead: int = 64,
+    progress: bool | None = None,
+) -> Sweep:
+    """Runs a scenario over many values of its keys.
+
+    ``axes`` is a dictionary from keys, as for ``--set``, to their values: a grid. Or it is a list of points, each a dictionary from keys
+    to values, such as :func:`latin_hypercube` and :func:`sobol` make. ``variants`` and ``gateways`` (``"none"``, ``"s-lacp"``,
+    ``"split"``, ``"split+s-lacp"``) are compared at each point, with the same seeds: ``seed`` (the scenario's) and the following ones.
+    The others are compared with ``baseline``, by default the first.
+
+    With ``tolerance`` (``"2 %"``, ``"50 ms"``) a point ends when half the 95 % interval of the median paired difference is at most that,
+    after ``min_repetitions``; ``repetitions`` is the most. Which runs are made, and what they give, depends neither on threads nor on the
+    executor.
+
+    Each run is kept in ``folder`` as it ends: after Ctrl-C, ``kill -9`` or a full disk the same call goes on, loses none and repeats none.
+    Without ``folder`` it is a temporary one.
+
+    ``executor`` is any of :mod:`concurrent.futures`; Dask's is ``Client.get_executor()``. Without it the runs are made on ``threads``
+    threads of this process (0: one per core). A call of a worker does up to ``chunk`` runs, and ``ahead`` calls are handed out at a time.
+    ``progress`` writes a line to standard error when an executor does the runs; by default if that is a terminal.
+
+    Raises :class:`ScenarioError` for mistakes, at the place in the sweep's text that ``bentpipe sweep`` would read; :class:`OSError` if
+    results cannot be kept; :class:`RunError` if a run fails; and what the executor raises. All runs before it are kept.
+
+    >>> import bentpipe as bp
+    >>> found = bp.sweep(
+    ...     "geo",
+    ...     {"links.sat.loss": ["0 %", "1 %"]},
+    ...     variants=["sack", "newreno"],
+    ...     set={"flows.download.bytes": "1 MB"},
+    ...     repetitions=6,
+    ... )
+    >>> found
+    <Sweep: 24 of 24 runs, 2 of 2 points>
+    >>> found.summary()["candidate"].tolist()
+    ['sack', 'newreno', 'sack', 'newreno']
+    """
+    read = load(scenario, set=set)
+    text = _text(axes, variants, gateways, baseline, repetitions, seed, tolerance, min_repetitions)
+    keep = None
+    if folder is None:
+        keep = tempfile.TemporaryDirectory(prefix="bentpipe-sweep-")
+        folder = keep.name
+    raw = _bentpipe.Sweep(text, read, os.fspath(folder))
+    show = sys.stderr.isatty() if progress is None else progress
+    try:
+        if executor is None:
+            raw.run(threads)
+        else:
+            _drive(raw, executor, max(chunk, 1), max(ahead, 1), show)
+    finally:
+        raw.close()
+    return Sweep(raw, os.fspath(folder), keep)
+
+
+def _text(
+    axes: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]],
+    variants: Sequence[str],
+    gateways: Sequence[str],
+    baseline: str | None,
+    repetitions: int,
+    seed: int | None,
+    tolerance: str | None,
+    min_repetitions: int,
+) -> str:
+    """The sweep as a file has it."""
+    is_grid = isinstance(axes, Mapping)
+    columns = dict(axes) if isinstance(axes, Mapping) else _columns(list(axes))
+    keys: dict[str, Any] = {"scenario": "scenario", "design": "grid" if is_grid else "list", "repetitions": repetitions}
+    keys |= {"variants": list(variants)} if variants else {}
+    keys |= {"gateways": list(gateways)} if gateways else {}
+    keys |= {"baseline": baseline} if baseline is not None else {}
+    keys |= {"seed": seed} if seed is not None else {}
+    lines = [f"{key} = {_literal(value, key)}" for key, value in keys.items()]
+    for key, values in columns.items():
+        if isinstance(values, str):
+            raise TypeError(f"`{key}`: expected a list of values, not {values!r}")
+        lines += ["[[axes]]", f"key = {json.dumps(key)}", f"values = {_literal(list(values), key)}"]
+    if tolerance is not None:
+        lines += ["[stop]", f"tolerance = {json.dumps(tolerance)}", f"min = {min_repetitions}"]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(points: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    if not points:
+        return {}
+    keys = list(points[0])
+    for number, point in enumerate(points):
+        if list(point) != keys:
+            raise ValueError(f"point {number} has the keys {', '.join(point)}; expected {', '.join(keys)}, as the first point")
+    return {key: [point[key] for point in points] for key in keys}
+
+
+def _work(work: str) -> list[bytes]:
+    """What a worker does, wherever it is."""
+    return _bentpipe.run_batch(work)
+
+
+def _drive(raw: _bentpipe.Sweep, executor: concurrent.futures.Executor, chunk: int, ahead: int, show: bool) -> None:
+    """Hands out work until the plan is done. Results are kept as they come."""
+    pending: dict[concurrent.futures.Future[list[bytes]], int] = {}
+    started, before = time.monotonic(), raw.progress[0]
+    try:
+        while not raw.finished:
+            while len(pending) < ahead and (work := raw.take(chunk)) is not None:
+                pending[executor.submit(_work, work[1])] = work[0]
+            if not pending:
+                continue
+            done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                raw.give(pending.pop(future), future.result())
+            if show:
+                _show(raw, started, before)
+    finally:
+        for future in pending:
+            future.cancel()
+        if show:
+            sys.stderr.write("\n")
+
+
+def _show(raw: _bentpipe.Sweep, started: float, before: int) -> None:
+    done, at_most, _, _ = raw.progress
+    left = (time.monotonic() - started) / max(done - before, 1) * (at_most - done)
+    sys.stderr.write(f"\r{done} of at most {at_most} runs, at most {left:.0f} s left   ")
+    sys.stderr.flush()
+
+
+def latin_hypercube(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int = 1, log: Iterable[str] = ()) -> list[dict[str, str]]:
+    """Points of a Latin hypercube for :func:`sweep`: ``n`` points; of each n-th part of each range one (:class:`scipy.stats.qmc.LatinHypercube`).
+
+    ``ranges`` are from keys to both ends: ``{"links.sat.delay": ("10 ms", "300 ms")}``. The keys in ``log`` have equal ratios instead of
+    equal differences.
+
+    >>> import bentpipe as bp
+    >>> points = bp.latin_hypercube({"links.sat.delay": ("10 ms", "300 ms"), "links.sat.loss": ("0.01 %", "1 %")}, 4, log=["links.sat.loss"])
+    >>> len(points), sorted(points[0])
+    (4, ['links.sat.delay', 'links.sat.loss'])
+    """
+    from scipy.stats import qmc
+
+    return _between(ranges, qmc.LatinHypercube(d=len(ranges), rng=seed).random(n), log)
+
+
+def sobol(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int = 1, log: Iterable[str] = ()) -> list[dict[str, str]]:
+    """Points of a scrambled Sobol sequence for :func:`sweep` (:class:`scipy.stats.qmc.Sobol`); ``n`` is a power of two, as the sequence
+    needs it. The other arguments are those of :func:`latin_hypercube`.
+
+    Raises :class:`ValueError` if ``n`` is no power of two.
+
+    >>> import bentpipe as bp
+    >>> len(bp.sobol({"links.sat.delay": ("10 ms", "300 ms")}, 8))
+    8
+    """
+    from scipy.stats import qmc
+
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"a Sobol sequence is balanced for powers of two; n is {n}")
+    return _between(ranges, qmc.Sobol(d=len(ranges), rng=seed).random(n), log)
+
+
+def _between(ranges: Mapping[str, tuple[Any, Any]], unit: Any, log: Iterable[str]) -> list[dict[str, str]]:
+    """The points of the unit cube in these ranges."""
+    log = {*log}
+    if unknown := log - {*ranges}:
+        raise ValueError(f"`log` has {', '.join(sorted(unknown))}, which is no range")
+    columns = {}
+    for (key, (first, last)), parts in zip(ranges.items(), unit.T, strict=True):
+        ends = [_literal(end, key, top=True) for end in (first, last)]
+        columns[key] = _bentpipe.between(ends[0], ends[1], key in log, [float(part) for part in parts])
+    return [dict(zip(columns, point, strict=True)) for point in zip(*columns.values(), strict=True)]

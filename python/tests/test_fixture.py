@@ -1,0 +1,40 @@
+"""The fixture that puts a program behind a link."""
+
+import sys
+import time
+
+import pytest
+
+import bentpipe._pytest as plugin
+
+
+def test_a_program_runs_behind_the_link(behind_link):
+    started = time.monotonic()
+    ended = behind_link("geo", [sys.executable, "-c", "import os; print(os.environ['BENTPIPE_SHELL'])"], timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == "geo"
+    assert time.monotonic() - started < 60
+
+
+def test_a_condition_fails_it(behind_link):
+    ended = behind_link("geo", ["sleep", "0.3"], fail_if=["time > 100 ms"], timeout=60)
+    assert ended.returncode == 1 and "time is 0." in ended.stderr and "--fail-if 'time > 100 ms'" in ended.stderr
+    assert behind_link("geo", ["sh", "-c", "exit 7"], timeout=60).returncode == 7
+
+
+def test_a_mistake_is_no_skip():
+    with pytest.raises(pytest.fail.Exception, match="no shipped scenario"):
+        plugin._behind_link("absent", ["true"])
+
+
+def test_a_missing_link_is_a_reason(monkeypatch):
+    def refused(arguments, **_):
+        return plugin.subprocess.CompletedProcess(arguments, 1, "", "error: unshare: Operation not permitted\n")
+
+    monkeypatch.setattr(plugin.subprocess, "run", refused)
+    monkeypatch.delenv("BENTPIPE_REQUIRE_LINK", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no link on this machine"):
+        plugin._behind_link("geo", ["true"])
+    monkeypatch.setenv("BENTPIPE_REQUIRE_LINK", "1")
+    with pytest.raises(pytest.fail.Exception, match="not permitted"):
+        plugin._behind_link("geo", ["true"])

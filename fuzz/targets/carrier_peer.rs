@@ -6,7 +6,7 @@ use bentpipe_engine::Step;
 use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_gateway::tunnel::{DATA_HEADER, PrivateKey, Todo, Tunnel, TunnelConfig, What};
-use bentpipe_gateway::{Carried, Carrier, Satellite};
+use bentpipe_gateway::{Carried, Carrier, Satellite, for_packets, for_streams};
 
 /// What an input of this length may make an end do at one instant; far above what it does.
 const MAX_STEPS: usize = 10_000;
@@ -40,7 +40,7 @@ pub(crate) fn run(data: &[u8]) {
         shared: false,
     };
     let Some((&first, mut rest)) = data.split_first() else { return };
-    let link = if first % 2 == 0 { satellite.for_streams() } else { satellite.for_packets(HostAddress::Source) };
+    let link = if first % 2 == 0 { for_streams(&satellite) } else { for_packets(&satellite, HostAddress::Source) };
     let mut end = Carrier::new(config, link, now);
     let mut peer = Tunnel::new(TunnelConfig::new(other, own.public(), Some(([192, 0, 2, 2], 1).into())), now);
     let mut out = vec![0; 1 << 16];

@@ -5,9 +5,9 @@ import type { Answer, Numbers, Ran, System } from "./protocol";
 export const MAX_VARIANTS = 6;
 export const SYSTEMS: { system: System; name: string; what: string; dash: number[] }[] = [
   { system: "plain", name: "none", what: "plain TCP, end to end", dash: [] },
-  { system: "split", name: "split", what: "two gateways divide each connection into three", dash: [7, 4] },
-  { system: "link", name: "S-LACP", what: "gateways repair losses below IP, over the satellite link", dash: [2, 3] },
-  { system: "both", name: "split + S-LACP", what: "divided connections over a repairing link", dash: [9, 3, 2, 3] },
+  { system: "uplink", name: "uplink", what: "a box before the satellite link ends connections, and sends on with a constant window", dash: [9, 3, 2, 3] },
+  { system: "link", name: "link", what: "two boxes repair losses below IP, over the satellite link", dash: [2, 3] },
+  { system: "split", name: "split", what: "two boxes end connections, and carry their bytes as streams over a repairing link", dash: [7, 4] },
 ];
 
 export interface Case {

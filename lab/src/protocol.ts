@@ -1,6 +1,6 @@
 // What the page asks of the engine and what it answers: the types of crates/bentpipe-wasm/src/{request,run,plot}.
 
-export type System = "plain" | "link" | "split" | "both";
+export type System = "plain" | "bbr" | "uplink" | "link" | "split";
 
 export interface Knobs {
   rate_bit_s?: number;

@@ -106,13 +106,13 @@ test("transports and gateways: rows come and go, six at once, the last stays", a
     assert.ok(await page.isDisabled('#variants [data-key="burst"]'));
     for (const name of ["tahoe", "reno", "rack", "cubic", "newreno", "sack"]) await page.click(`#variants [data-key="${name}"]`), await done(page);
     assert.deepEqual((await rows(page)).map(({ key }) => key), ["sack/plain"]);
-    for (const name of ["split", "link", "both"]) await page.click(`#systems [data-key="${name}"]`), await done(page);
+    for (const name of ["uplink", "link", "split"]) await page.click(`#systems [data-key="${name}"]`), await done(page);
     const all = await rows(page);
-    assert.deepEqual(all.map(({ key }) => key), ["sack/plain", "sack/split", "sack/link", "sack/both"]);
+    assert.deepEqual(all.map(({ key }) => key), ["sack/plain", "sack/uplink", "sack/link", "sack/split"]);
     const split = all.find(({ key }) => key === "sack/split");
     assert.ok(Number.parseFloat(split.ratio) < Number.parseFloat(all[0].ratio), "a gateway helps here");
-    await page.click('[data-key="sack/split"]');
-    assert.match(await page.textContent("#f-sequence .legend"), /leg gateway → terminal/);
+    await page.click('[data-key="sack/uplink"]');
+    assert.match(await page.textContent("#f-sequence .legend"), /leg gateway → client/);
     await picture(page, "gateways");
   });
 });

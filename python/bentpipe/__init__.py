@@ -17,7 +17,7 @@ text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioE
 :func:`sweep`       many values of a scenario's keys, here or on a cluster, every run kept: :class:`Sweep`
 :func:`explain`     the paths' delay, BDP, queue and limit, without a run
 :func:`model`       formulas from papers
-:func:`recommend`   plain TCP, split connections, S-LACP, or both
+:func:`recommend`   other hosts, or a gateway of one or two boxes
 :func:`reproduce`   a paper's tables and figures beside ours
 :mod:`stats`        medians, intervals, paired differences, Jain's index
 :mod:`plots`        the plots of this field, on Axes of matplotlib

@@ -67,7 +67,7 @@ def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -
 class Recommendation:
     """What :func:`recommend` found."""
 
-    #: The system: ``plain``, ``slacp``, ``split`` or ``split-slacp``; None if most transfers did not finish with any.
+    #: The system: ``plain``, ``bbr``, ``uplink``, ``link`` or ``split``; None if most transfers did not finish with any.
     system: str | None
     #: The transfer, the satellite link, and the least time that the links allow, seconds.
     flow: str
@@ -94,7 +94,7 @@ def recommend(
     margin: float = 0.05,
     threads: int = 0,
 ) -> Recommendation:
-    """Chooses plain TCP, split connections, S-LACP, or both for the path of a scenario's first transfer.
+    """Chooses the hosts as they are, BBR, or a gateway (uplink, link, split) for the path of a scenario's first transfer.
 
     ``size`` replaces the transfer's; ``hosts`` is the TCP of the hosts, None for what the scenario says. The answer is the simplest
     system that is not slower than the fastest by more than ``margin`` (0.05 is 5 %) with 95 % confidence, from ``runs`` paired runs.

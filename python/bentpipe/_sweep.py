@@ -120,8 +120,8 @@ def sweep(
     """Runs a scenario over many values of its keys.
 
     ``axes`` is a dictionary from keys, as for ``--set``, to their values: a grid. Or it is a list of points, each a dictionary from keys
-    to values, such as :func:`latin_hypercube` and :func:`sobol` make. ``variants`` and ``gateways`` (``"none"``, ``"s-lacp"``,
-    ``"split"``, ``"split+s-lacp"``) are compared at each point, with the same seeds: ``seed`` (the scenario's) and the following ones.
+    to values, such as :func:`latin_hypercube` and :func:`sobol` make. ``variants`` and ``gateways`` (``"none"``, ``"uplink"``,
+    ``"link"``, ``"split"``) are compared at each point, with the same seeds: ``seed`` (the scenario's) and the following ones.
     The others are compared with ``baseline``, by default the first.
 
     With ``tolerance`` (``"2 %"``, ``"50 ms"``) a point ends when half the 95 % interval of the median paired difference is at most that,

@@ -107,7 +107,7 @@ def test_explain_model_recommend_reproduce():
     with pytest.raises(ValueError, match="expected hybrid or rates"):
         bp.model("other")
     found = bp.recommend("geo-bursts", size="5 MB", runs=4, flips=False)
-    assert found.system in {"plain", "slacp", "split", "split-slacp"}
+    assert found.system in {"plain", "bbr", "uplink", "link", "split"}
     assert np.isfinite(bp.run(found.scenario).flow(found.flow).time_s)
     with pytest.raises(ValueError, match="has 1 to"):
         bp.reproduce("transat", table=99)

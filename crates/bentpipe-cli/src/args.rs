@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Run a scenario over many values of its keys, and keep every run
     Sweep(Sweep),
-    /// Recommend plain TCP, split connections, S-LACP, or both for a path
+    /// Recommend other hosts, or a gateway of one or two boxes, for a path
     Recommend(Recommend),
     /// Reproduce a paper's tables, figures and claims
     Reproduce(Reproduce),

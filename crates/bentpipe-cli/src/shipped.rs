@@ -18,6 +18,8 @@ shipped!(
     "d2d",
     "geo",
     "geo-bursts",
+    "geo-gateway",
+    "geo-gateway-link",
     "geo-ka-rain",
     "geo-ku",
     "geo-quic",

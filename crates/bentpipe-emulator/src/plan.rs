@@ -78,6 +78,13 @@ impl Plan {
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
     pub fn new(scenario: &Scenario, more: &[NodeId]) -> Result<Self, Unsupported> {
+        if let Some(pair) = scenario.gateways.pairs.first() {
+            return Err(Unsupported {
+                key: format!("gateways.{}", pair.name),
+                what: "an emulation has no boxes of its own".to_owned(),
+                expected: "no [[gateways]], and `bentpipe-gateway` on the hosts at both ends",
+            });
+        }
         let is_end =
             |node| scenario.flows.iter().flat_map(topology::legs).any(|leg| node == leg.from || node == leg.to);
         let is_host = |node: &NodeId| is_end(*node) || neighbours(scenario, *node) == 1 || more.contains(node);

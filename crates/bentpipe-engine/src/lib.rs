@@ -71,12 +71,14 @@
 //! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`] for links in cells.
 //! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one in the destination's name.
 //! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link. [`compression`]: of headers.
+//! - [`gateway`]: what two gateways over a satellite link are made of.
 //! - [`wire`]: bytes to values and back.
 #![forbid(unsafe_code)]
 
 mod arq;
 pub mod atm;
 pub mod compression;
+pub mod gateway;
 pub mod link;
 mod machine;
 pub mod mux;

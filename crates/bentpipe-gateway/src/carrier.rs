@@ -9,39 +9,16 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
+use bentpipe_engine::gateway::{FRAME_OVERHEAD, udp_overhead};
 use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
-use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
 use crate::path_mtu::{Ask, PathMtu};
 use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig, What};
-
-/// The tunnel's tag proves frames: they need no CRC.
-pub(super) const INTEGRITY: Integrity = Integrity::Below;
-/// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
-/// rounded to even.
-const FRAME_OVERHEAD: u16 = (20 + INTEGRITY.trailer() + 4 + 1) as u16;
-/// IP and UDP headers around a datagram (RFC 791, RFC 8200, RFC 768).
-const fn udp_overhead(over_ipv6: bool) -> u16 {
-    if over_ipv6 { 48 } else { 28 }
-}
-
-/// The longest packet that fits a path of this MTU.
-pub const fn max_packet(path_mtu: u16, over_ipv6: bool) -> u16 {
-    path_mtu - udp_overhead(over_ipv6) - DATA_OVERHEAD as u16 - FRAME_OVERHEAD
-}
-
-/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them; the CRC that the
-/// machine reckons with is not there.
-///
-/// [`SlacpConfig::overhead`]: bentpipe_engine::slacp::SlacpConfig::overhead
-pub const fn line_overhead(over_ipv6: bool) -> u32 {
-    udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.trailer() - INTEGRITY.trailer()) as u32
-}
 
 /// A request of a [`Carrier`] to its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]

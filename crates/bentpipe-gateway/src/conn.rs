@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 
+use bentpipe_engine::gateway::{CONNECTION, MAX_UNSENT, MIN_UNSENT};
 use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
@@ -42,9 +43,6 @@ pub(super) struct Conn {
     memory: u64,
 }
 
-/// Memory of a connection without its buffers: the connection, its stream, and their entries in tables.
-const BARE: usize = 1 << 10;
-
 impl Conn {
     pub(super) fn accepted(socket: TcpStream) -> Self {
         sockets::tune(&socket);
@@ -66,7 +64,7 @@ impl Conn {
     /// By how much its memory has changed since this was last asked. What it may read in any case counts as read, so that
     /// there is memory for it.
     pub(super) fn memory_change(&mut self) -> i64 {
-        let memory = (BARE + self.to_link.memory().max(sockets::MIN_UNSENT) + self.to_user.memory()) as u64;
+        let memory = (CONNECTION + self.to_link.memory().max(MIN_UNSENT) + self.to_user.memory()) as u64;
         memory as i64 - std::mem::replace(&mut self.memory, memory) as i64
     }
 
@@ -94,7 +92,7 @@ impl Conn {
 
     /// Whether the user has more than there was room for, and there is room now.
     pub(super) fn wants_more(&self) -> bool {
-        self.held_back && self.to_link.len() < sockets::MAX_UNSENT / 2
+        self.held_back && self.to_link.len() < MAX_UNSENT / 2
     }
 
     /// Bytes that the user's kernel has not taken.

@@ -11,7 +11,7 @@ use crate::split::{SplitStats, Waiting};
 use crate::trouble::Refusals;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
-use crate::{Carrier, Hub, Satellite};
+use crate::{Carrier, Hub, Satellite, for_streams};
 
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,5 +100,5 @@ fn carrier(rate: Rate) -> Carrier {
     };
     let satellite =
         Satellite { rate, round_trip: span, path_mtu: 1500, over_ipv6: false, reordering: 0, shared: false };
-    Carrier::new(tunnel, satellite.for_streams(), Time::ZERO)
+    Carrier::new(tunnel, for_streams(&satellite), Time::ZERO)
 }

@@ -1,158 +1,27 @@
-//! What is known of the satellite link beforehand, and the layer that follows from it.
+//! The port of a carrier over the satellite link, with the layer that the engine derives from the link.
 
-use bentpipe_engine::link::QueueLimit;
-use bentpipe_engine::slacp::classify::{FlowHash, HostAddress, Rule};
-use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
-};
-use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_engine::gateway::{INTEGRITY, Layer, Satellite};
+use bentpipe_engine::slacp::classify::{FlowHash, HostAddress};
 use bentpipe_io::LinkPortConfig;
 
-use super::carrier::{INTEGRITY, line_overhead, max_packet};
-
-/// The link, as this end sends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Satellite {
-    /// What this end may send, headers of IP and UDP included.
-    pub rate: Rate,
-    /// There and back.
-    pub round_trip: Duration,
-    /// The longest IP packet that passes without being fragmented.
-    pub path_mtu: u16,
-    /// Whether the tunnel's datagrams have headers of IPv6.
-    pub over_ipv6: bool,
-    /// Frames that may overtake one before it counts as lost.
-    pub reordering: u64,
-    /// Whether others use the link too.
-    pub shared: bool,
+fn port(satellite: &Satellite, layer: Layer, flows: Option<FlowHash>) -> LinkPortConfig {
+    let Layer { config: layer, rules, default_channel, compresses } = layer;
+    let max_packet = satellite.max_packet();
+    LinkPortConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity: INTEGRITY }
 }
 
-/// The usual maximum lateness of a poll, on a machine that keeps up.
-const CATCH_UP: Duration = Duration::from_millis(5);
-/// The longest outage after which data sent before it does not count as lost: as long as a blocked line of sight.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// A report takes some 60 bytes: at this pace a thousandth of 25 Mbit/s, and a thirtieth of a round trip over GEO.
-const REPORT_INTERVAL: Duration = Duration::from_millis(20);
-/// Blocks of 60 lose at most three frames in 99 of 100 cases at a loss of 1 %.
-const FEC: Fec = Fec {
-    block: 60,
-    interval: Duration::from_millis(100),
-    max_overhead: 0.5,
-    repairs: Repairs::Idle,
-    worth: Fec::WORTH,
-};
-/// Repair frames of `split` go into an idle line, so a repair frame is worth its cost if one block in 10^5 needs it. A round
-/// trip of 250 Mbit/s and 650 ms has 240 blocks.
-const IDLE_WORTH: f64 = 1e-5;
-/// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
-const TRANSMISSIONS: u32 = 8;
+/// The port for messages of streams.
+pub fn for_streams(satellite: &Satellite) -> LinkPortConfig {
+    port(satellite, satellite.for_streams(), None)
+}
 
-/// Of the line, in percent, while other packets wait: anyone may mark a packet as urgent.
-const URGENT_SHARE: u8 = 50;
-
-const CHANNEL: ChannelConfig =
-    ChannelConfig { fec: Some(FEC), resends_oldest_first: true, ..ChannelConfig::reliable() };
-
-impl Satellite {
-    /// The longest packet that the layer carries.
-    pub fn max_packet(&self) -> u16 {
-        max_packet(self.path_mtu, self.over_ipv6)
-    }
-
-    /// The window of a stream in bytes, in flight and at its receiver, so that it fills the link while a packet lost twice holds up
-    /// those behind it: six bandwidth-delay products, and at least 1 MiB. A packet lost twice arrives two and a half round trips
-    /// late. Credit takes another half, and is granted in quarters of the window.
-    pub fn window(&self) -> u64 {
-        (6 * self.rate.bytes_in_floor(self.round_trip)).max(1 << 20)
-    }
-
-    /// The number of packets that a receiver keeps for repair frames: those of a round trip, because later the losses are known,
-    /// plus the age of a block and a report. They count as 1000 bytes, because some are shorter than full ones.
-    fn kept(&self) -> u32 {
-        let span = self.round_trip + FEC.interval.saturating_mul(2);
-        let packets = self.rate.bytes_in_floor(span) / 1000;
-        u32::try_from(packets).unwrap_or(u32::MAX).clamp(SlacpConfig::MIN_KEPT, SlacpConfig::MAX_WINDOW / 2)
-    }
-
-    fn layer(&self, channels: Vec<ChannelConfig>) -> SlacpConfig {
-        SlacpConfig {
-            rate_control: if self.shared { RateControl::Shared } else { RateControl::Provisioned },
-            report_interval: REPORT_INTERVAL,
-            reordering: self.reordering,
-            overhead: Overhead::Bytes(line_overhead(self.over_ipv6)),
-            catch_up: CATCH_UP,
-            kept: self.kept(),
-            patience: PATIENCE,
-            ..SlacpConfig::new(Some(self.rate), self.round_trip + REPORT_INTERVAL, channels)
-        }
-    }
-
-    fn port(
-        &self,
-        layer: SlacpConfig,
-        rules: Vec<(Rule, u8)>,
-        default_channel: u8,
-        compresses: bool,
-    ) -> LinkPortConfig {
-        let max_packet = self.max_packet();
-        LinkPortConfig { layer, rules, default_channel, flows: None, max_packet, compresses, integrity: INTEGRITY }
-    }
-
-    /// The layer for messages of streams: all arrive, those of a stream in order. It keeps no queue: the multiplexer
-    /// does.
-    pub fn for_streams(&self) -> LinkPortConfig {
-        // A retransmission that is lost costs another round trip, and no repair frame protects it.
-        let copies = Copies { interval: REPORT_INTERVAL, max: 2, only_resent: true };
-        let fec = Some(Fec { worth: IDLE_WORTH, ..FEC });
-        let layer = self.layer(vec![ChannelConfig { copies: Some(copies), fec, ..CHANNEL }]);
-        self.port(layer, Vec::new(), 0, false)
-    }
-
-    /// The layer for IP packets. Small and urgent packets have a channel of their own, which goes first, up to half of the line.
-    /// `hosts` says whose hosts take turns: those behind this box or those behind the other.
-    ///
-    /// # Panics
-    /// If the system has no entropy.
-    pub fn for_packets(&self, hosts: HostAddress) -> LinkPortConfig {
-        //= RFC 3246: expedited forwarding, code point 101110
-        let expedited = Rule { dscp: Some(46), ..Rule::default() };
-        let echo = [1, 58].map(|protocol| Rule { protocol: Some(protocol), ..Rule::default() });
-        let names = Rule { port: Some(53), ..Rule::default() };
-        let bare = Rule { bare_ack: Some(true), ..Rule::default() };
-        let product = self.rate.bytes_in_floor(self.round_trip).max(64 << 10);
-        let room = QueueLimit::Bytes(Bytes::new(product));
-        let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, queueing: Queueing::Hosts, ..CHANNEL };
-        let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
-        let acks = ChannelConfig { fec: None, filters_acks: true, ..urgent };
-        //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
-        // A standing queue of a round trip is what TCP needs to fill the line after it has halved its window, and to keep
-        // it busy while a repetition is on its way; half a one more leaves it room to grow into.
-        let target = self.round_trip.saturating_mul(3).div_floor(2);
-        let codel = Codel { target, interval: self.round_trip.saturating_mul(2) };
-        // TCP above times out, or takes the delay for congestion (HyStart), where a repair makes its round trip twice as
-        // long: early in its slow start, when the line is mostly idle.
-        let copies = Copies { interval: self.round_trip.div_floor(4), max: 1, only_resent: false };
-        let fec = Fec { block: 100, interval: self.round_trip.div_floor(4), repairs: Repairs::Short, ..FEC };
-        let bulk = ChannelConfig {
-            arq: Some(Arq { transmissions: Some(TRANSMISSIONS) }),
-            copies: Some(copies),
-            fec: Some(fec),
-            priority: 1,
-            limit: QueueLimit::Bytes(Bytes::new(3 * product)),
-            codel: Some(codel),
-            queueing: Queueing::Hosts,
-            ..CHANNEL
-        };
-        let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
-        // All at once, what waited for a repair is answered at once too, by few ACKs since the other box filters them.
-        let layer = SlacpConfig {
-            release: Release::Grouped,
-            urgent_share: Some(URGENT_SHARE),
-            ..self.layer(vec![urgent, acks, bulk])
-        };
-        let key = [(); 2].map(|()| getrandom::u64().expect("the system has entropy"));
-        LinkPortConfig { flows: Some(FlowHash { key, host: hosts }), ..self.port(layer, rules, 2, true) }
-    }
+/// The port for IP packets. `hosts` says whose hosts take turns: those behind this box or those behind the other.
+///
+/// # Panics
+/// If the system has no entropy.
+pub fn for_packets(satellite: &Satellite, hosts: HostAddress) -> LinkPortConfig {
+    let key = [(); 2].map(|()| getrandom::u64().expect("the system has entropy"));
+    port(satellite, satellite.for_packets(), Some(FlowHash { key, host: hosts }))
 }
 
 #[cfg(test)]

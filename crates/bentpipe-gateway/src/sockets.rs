@@ -26,16 +26,8 @@ pub enum ClientAddress {
 
 /// Bytes of one read.
 pub(super) const READ: usize = 128 << 10;
-/// Bytes of a connection that may wait for the link; above half of the budget in all, less.
-pub(super) const MAX_UNSENT: usize = 128 << 10;
-pub(super) const MIN_UNSENT: usize = 4 << 10;
 /// Connections that wait to be accepted: as many as net.core.somaxconn lets.
 const BACKLOG: i32 = 1 << 16;
-
-/// The most bytes of a connection that may wait, if all connections have `all` together.
-pub(super) fn max_unsent(all: u64, budget: u64) -> usize {
-    if all > budget / 2 { MIN_UNSENT } else { MAX_UNSENT }
-}
 
 /// A listener for connections to any address, as TPROXY hands them over; it does not listen yet.
 pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {

@@ -8,7 +8,7 @@
 //! A connection ends as TCP ends: each direction by itself, or both by a reset, which is passed on. The kernel accepts before
 //! the destination is contacted, so if the destination refuses, the client sees a connection that is reset at once.
 //!
-//! Memory is bounded. Data that a client sends ahead of the link is limited by `sockets::MAX_UNSENT` per connection, and to less
+//! Memory is bounded. Data that a client sends ahead of the link is limited by `bentpipe_engine::gateway::MAX_UNSENT` per connection, and to less
 //! when many do. Data that a user does not take is limited by the multiplexer's window and budget. Buffers and connections count
 //! against the same budget; while seven eighths of it are taken, new connections are refused. Peers share it by a
 //! [`Pool`](super::pool::Pool).

@@ -5,13 +5,12 @@
 //! end holds its queues, a window of packets in flight, and the packets of unfinished blocks.
 
 mod erasure;
-mod headers;
 mod incoming;
 mod outgoing;
 
 use std::sync::Arc;
 
-use bentpipe_engine::compression::Announcement;
+use bentpipe_engine::compression::{Announcement, Headers};
 use bentpipe_engine::slacp::classify::{self, Flow, FlowHash, Rule};
 use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats, Verdict};
 use bentpipe_engine::units::{Duration, Time};
@@ -19,7 +18,6 @@ use bentpipe_engine::wire::slacp::{self, Integrity, SlacpError};
 use bentpipe_engine::wire::{EmitError, WireError};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
-use headers::Headers;
 use incoming::Incoming;
 use outgoing::{Given, Outgoing};
 
@@ -182,6 +180,7 @@ impl LinkPort {
             return Ok(());
         };
         let (form, announcement) = headers.compress(flow.flow, packet)?;
+        let form: Bytes = form.into();
         self.stats.headers_saved += (packet.len() - form.len()) as u64;
         self.give(cx, channel, flow, acknowledges, form);
         if let Some(Announcement { base, message }) = announcement {

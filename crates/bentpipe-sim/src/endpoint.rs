@@ -19,6 +19,7 @@ use crate::ends;
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
+use crate::socket::Socket;
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 use crate::udp::{UdpSink, UdpSource};
@@ -47,6 +48,8 @@ pub(crate) enum Endpoint {
     Sink(Box<Sink>),
     /// One end of a link layer: not of a flow, but packets reach it in the same way.
     Layer(Box<LayerEnd>),
+    /// A socket of a gateway's box.
+    Socket(Box<Socket>),
     /// One side of a gateway that splits a flow.
     Port {
         gateway: u32,

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use bentpipe_engine::gateway::{self, Layer};
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{End, Frame};
 
+use crate::boxes::Above;
 use crate::packet::Parcel;
 
 /// An end, with the driver's state for it.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerEnd {
     pub(crate) end: End,
+    pub(crate) above: Above,
+    /// Bytes that a frame takes on the line besides its own.
+    pub(crate) overhead: u32,
     /// Max packet length.
     pub(crate) mtu: u32,
     /// Number of longer packets.
@@ -33,6 +38,8 @@ pub(crate) struct LayerEnd {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     parcel: Parcel,
+    /// Its length in the layer.
+    len: u32,
     /// Handles are reused, and the far end may still wait for a frame of the previous packet.
     id: u64,
 }
@@ -69,6 +76,8 @@ impl LayerEnd {
     pub(crate) fn new(end: End, mtu: u32, rules: (Vec<(Rule, u8)>, u8), segments: Vec<u8>) -> Self {
         LayerEnd {
             end,
+            above: Above::Flows,
+            overhead: 0,
             mtu,
             too_long: 0,
             rules: rules.0,
@@ -82,9 +91,17 @@ impl LayerEnd {
         }
     }
 
-    /// Stores a packet; returns its handle.
-    pub(crate) fn hold(&mut self, parcel: Parcel) -> u32 {
-        let parcel = Held { parcel, id: self.packets };
+    /// An end of a gateway's tunnel, for packets of at most `max_packet` bytes.
+    pub(crate) fn of_box(layer: Layer, max_packet: u32, above: Above) -> Self {
+        let Layer { config, rules, default_channel, .. } = layer;
+        let segments = vec![1; config.channels.len()];
+        let end = LayerEnd::new(End::new(&config), max_packet, (rules, default_channel), segments);
+        LayerEnd { above, overhead: gateway::line_overhead(false), ..end }
+    }
+
+    /// Stores a packet of this length in the layer; returns its handle.
+    pub(crate) fn hold(&mut self, parcel: Parcel, len: u32) -> u32 {
+        let parcel = Held { parcel, len, id: self.packets };
         self.packets += 1;
         match self.free_handles.pop() {
             Some(handle) => {
@@ -125,16 +142,16 @@ impl LayerEnd {
         }
     }
 
-    /// A packet that the far end requests, and the distance back to the flow's previous packet.
-    pub(crate) fn look_up(&self, channel: u8, seq: u64) -> Option<(Parcel, u32)> {
+    /// The length of a packet that the far end requests, and the distance back to the flow's previous packet.
+    pub(crate) fn look_up(&self, channel: u8, seq: u64) -> Option<(u32, u32)> {
         let sent = &self.sent[channel as usize];
-        (*sent.packets.get(seq.checked_sub(sent.first)? as usize)?).map(|(held, behind)| (held.parcel, behind))
+        (*sent.packets.get(seq.checked_sub(sent.first)? as usize)?).map(|(held, behind)| (held.len, behind))
     }
 
     /// The far end is done with a frame, which it skipped or delivered.
     pub(crate) fn take(&mut self, channel: u8, seq: u64, skipped: bool) -> Option<Taken> {
         let sent = &mut self.sent[channel as usize];
-        let (Held { parcel, id }, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
+        let (Held { parcel, id, .. }, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
         while let Some(None) = sent.packets.front() {
             sent.packets.pop_front();
             sent.first += 1;

@@ -6,6 +6,8 @@
 //! are equal.
 #![forbid(unsafe_code)]
 
+mod boxes;
+mod bytes;
 mod delays;
 mod ended;
 mod endpoint;
@@ -21,6 +23,7 @@ mod quic;
 pub mod recommend;
 pub mod record;
 mod run;
+mod socket;
 mod spoofing;
 mod transport;
 mod udp;

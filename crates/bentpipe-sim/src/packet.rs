@@ -186,12 +186,7 @@ impl Store {
 
     /// Stores a datagram of QUIC.
     #[cfg(feature = "quic")]
-    pub(crate) fn put_quic(
-        &mut self,
-        from: EndId,
-        packet: QuicPacket,
-        content: bytes::BytesMut,
-    ) -> Parcel {
+    pub(crate) fn put_quic(&mut self, from: EndId, packet: QuicPacket, content: bytes::BytesMut) -> Parcel {
         let marks = if ends::opens(from) { FORWARD } else { 0 } | DATAGRAM | QUIC;
         let wire_len = content.len() as u32 + bentpipe_study::scenario::QuicFlow::UDP_HEADERS;
         let connection = ends::connection(from);

@@ -6,6 +6,7 @@ use bentpipe_engine::slacp::classify::Headers;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Step};
 
+use crate::boxes::Boxes;
 use crate::ended::Ended;
 use crate::endpoint::{Endpoint, TcpEnd};
 use crate::ends;
@@ -15,6 +16,7 @@ use crate::observe::{Observer, Watching};
 use crate::packet::{Parcel, Store};
 
 mod agenda;
+mod boxes;
 mod build;
 mod layers;
 mod lifetimes;
@@ -102,6 +104,9 @@ pub(crate) struct World {
     /// By end: the header fields of packets to it for link layers; empty without layers.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
+    /// Boxes of gateways with two of them, and the first end of their tunnels.
+    boxes: Boxes,
+    first_tunnel: EndId,
     flows: Vec<FlowState>,
     agenda: Agenda,
     timers: Timers,
@@ -264,6 +269,11 @@ impl World {
                 let slot = gateway.slot();
                 self.run_end(slot, observer);
             }
+            Endpoint::Socket(socket) => {
+                let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
+                socket.take(&mut cx, self.packets.segment(parcel));
+                self.run_socket(to, observer);
+            }
             Endpoint::Tcp(tcp) => {
                 let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
                 tcp.take_segment(&mut cx, self.packets.segment(parcel));
@@ -347,6 +357,7 @@ impl World {
                     Step::Wait(None)
                 }
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
+                Endpoint::Socket(_) => return self.run_socket(n, observer),
             };
             match step {
                 Step::Do(parcel) => self.send(parcel, observer),

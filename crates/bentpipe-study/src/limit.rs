@@ -69,8 +69,16 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let best: Vec<LinkConfig> = scenario.links.iter().map(|link| link.config.at_best()).collect();
     let links = |path: &[LinkId]| path.iter().map(|link| &best[link.index()]).collect::<Vec<_>>();
     let mut legs = Vec::new();
-    for leg in topology::legs(flow) {
-        legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
+    let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
+    if through_a_tunnel(flow) {
+        // Data follows at once on the tunnel: the bound is that of the whole path without a handshake.
+        legs.push((links(&topology::forward_path(scenario, flow)?), links(&topology::return_path(scenario, flow)?)));
+        sizes.truncate(1);
+        opening = None;
+    } else {
+        for leg in topology::legs(flow) {
+            legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
+        }
     }
     let answers = matches!(workload, Workload::RequestResponse { .. });
     // Each leg retransmits its own losses.
@@ -90,6 +98,11 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     };
     let time = time.map(|time| scheduled.map_or(time, |scheduled| time.max(scheduled)));
     Ok(Some(Limit { time, goodput: goodputs.reduce(f64::min) }))
+}
+
+/// True if a gateway carries the flow's bytes between two of its legs.
+fn through_a_tunnel(flow: &FlowSpec) -> bool {
+    matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.iter().any(|split| split.through.is_some()))
 }
 
 /// The legs whose handshakes precede the data; a spoofing gateway opens the leg that ends there.

@@ -125,12 +125,17 @@ pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
     let splits = splits(flow);
     let ends = |n: usize| splits.get(n).map_or(flow.to, |split| split.at);
     let later = splits.iter().enumerate().map(|(n, split)| Leg {
-        from: split.at,
+        from: split.leaves(),
         to: ends(n + 1),
         route: split.route.as_ref(),
         return_route: split.return_route.as_ref(),
     });
     std::iter::once(first_leg(flow)).chain(later).collect()
+}
+
+/// The links before a leg that a gateway's tunnel takes, in the direction of the flow and back.
+fn between(flow: &FlowSpec, leg: usize) -> Option<[LinkId; 2]> {
+    splits(flow).get(leg.checked_sub(1)?)?.through.map(|through| through.over)
 }
 
 fn splits(flow: &FlowSpec) -> &[Split] {
@@ -173,8 +178,12 @@ pub fn connections(scenario: &Scenario) -> Vec<Connection<'_>> {
 /// # Errors
 /// Fails if there is none.
 pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
-    let paths = legs(flow).into_iter().map(|leg| leg.forward_path(scenario));
-    Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
+    let mut path = Path::new();
+    for (n, leg) in legs(flow).into_iter().enumerate() {
+        path.extend(between(flow, n).map(|over| over[0]));
+        path.extend(leg.forward_path(scenario)?);
+    }
+    Ok(path)
 }
 
 /// The path of a flow's acknowledgements, over all its legs.
@@ -182,8 +191,12 @@ pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreac
 /// # Errors
 /// Fails if there is none.
 pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
-    let paths = legs(flow).into_iter().rev().map(|leg| leg.return_path(scenario));
-    Ok(paths.collect::<Result<Vec<_>, _>>()?.concat())
+    let mut path = Path::new();
+    for (n, leg) in legs(flow).into_iter().enumerate().rev() {
+        path.extend(leg.return_path(scenario)?);
+        path.extend(between(flow, n).map(|over| over[1]));
+    }
+    Ok(path)
 }
 
 /// The link with the longest delay of a path, the first of several. Over a satellite this is the satellite's.

@@ -37,10 +37,10 @@ impl<'s> Wiring<'s> {
             forwarding.push(number(host.is_some_and(|host| host.forwarding.is_some())));
         }
         let stations = number(true).map_or(0, StationId::index);
-        let mut routes = Routes::new(scenario.links.len(), stations, ends + 2 * scenario.layers.len());
+        let mut routes = Routes::new(scenario.links.len(), stations, ends + 2 * scenario.lines().count());
         let mut layers = LayerEnds::new(ends);
-        for layer in &scenario.layers {
-            layers.add(&mut routes, layer.over, layer.over.map(|link| bare(&of_link, link)));
+        for over in scenario.lines() {
+            layers.add(&mut routes, over, over.map(|link| bare(&of_link, link)));
         }
         Wiring { scenario, routes, layers, of_link, processing, forwarding }
     }
@@ -53,7 +53,7 @@ impl<'s> Wiring<'s> {
             if n > 0 {
                 way.extend(self.forwarding[self.scenario[link].from.index()].map(Hop::Station));
             }
-            way.push(match self.scenario.layer_over(link) {
+            way.push(match self.scenario.line_over(link) {
                 Some((layer, side)) => Hop::Layer { end: self.layers.end(layer, side), link },
                 None => bare(&self.of_link, link),
             });

@@ -5,14 +5,14 @@ use bentpipe_sim::recommend::{System, Unfit, equipped};
 use bentpipe_study::scenario::Scenario;
 
 /// The words for gateways in a sweep file, and what they put on the path.
-pub(crate) const GATEWAYS: &[&str] = &["none", "s-lacp", "split", "split+s-lacp"];
+pub(crate) const GATEWAYS: &[&str] = &["none", "uplink", "link", "split"];
 
 /// The system of a word of [`GATEWAYS`].
 pub(crate) fn system(word: &str) -> System {
     match word {
-        "s-lacp" => System::Link,
+        "uplink" => System::Uplink,
+        "link" => System::Link,
         "split" => System::Split,
-        "split+s-lacp" => System::Both,
         _ => System::Plain,
     }
 }
@@ -82,9 +82,6 @@ mod tests {
         assert_eq!(names(Candidate::all(&[], &[])), ["scenario"]);
         assert_eq!(names(Candidate::all(&variants, &[])), ["sack", "cubic"]);
         assert_eq!(names(Candidate::all(&[], &["none", "split"])), ["none", "split"]);
-        assert_eq!(
-            names(Candidate::all(&variants, &["none", "s-lacp"])),
-            ["sack", "cubic", "sack, s-lacp", "cubic, s-lacp"]
-        );
+        assert_eq!(names(Candidate::all(&variants, &["none", "link"])), ["sack", "cubic", "sack, link", "cubic, link"]);
     }
 }

@@ -88,7 +88,7 @@ mod tests {
         start = \"1 s\"\n";
 
     fn plan() -> Plan {
-        let text = "scenario = \"t\"\nvariants = [\"sack\", \"burst\"]\ngateways = [\"none\", \"s-lacp\", \"split\", \"split+s-lacp\"]\n\
+        let text = "scenario = \"t\"\nvariants = [\"sack\", \"burst\"]\ngateways = [\"none\", \"uplink\", \"link\", \"split\"]\n\
             repetitions = 3\n[[axes]]\nkey = \"links.sat.delay\"\nvalues = [\"40 ms\", \"250 ms\"]\n";
         let base = Base { text: SCENARIO.to_owned(), name: "t.toml".to_owned(), settings: Vec::new() };
         Plan::new(Spec::parse(text, "s.toml", &|_| Ok(base.clone())).unwrap_or_else(|errors| panic!("{errors}")))

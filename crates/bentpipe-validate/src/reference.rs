@@ -10,7 +10,8 @@ use bentpipe_engine::tcp::variant::{Exit, PartialAckTimer, Recovery};
 use bentpipe_engine::tcp::{AckPolicy, Handshake, RttClock, TcpConfig, Variant};
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_study::scenario::{
-    FlowKind, FlowSpec, HostSpec, LinkSpec, NodeId, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants, Workload, profile,
+    FlowKind, FlowSpec, Gateways, HostSpec, LinkSpec, NodeId, Scenario, TcpFlow, UdpFlow, UdpPattern, Variants,
+    Workload, profile,
 };
 use serde::Deserialize;
 
@@ -236,6 +237,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
         nodes,
         links,
         layers: Vec::new(),
+        gateways: Gateways::default(),
         flows,
         variants: Variants::new(),
     })

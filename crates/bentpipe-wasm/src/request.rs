@@ -85,21 +85,24 @@ pub struct Fingerprint {
 pub enum Name {
     /// [`System::Plain`].
     Plain,
+    /// [`System::Bbr`].
+    Bbr,
+    /// [`System::Uplink`].
+    Uplink,
     /// [`System::Link`].
     Link,
     /// [`System::Split`].
     Split,
-    /// [`System::Both`].
-    Both,
 }
 
 impl Name {
     const fn system(self) -> System {
         match self {
             Name::Plain => System::Plain,
+            Name::Bbr => System::Bbr,
+            Name::Uplink => System::Uplink,
             Name::Link => System::Link,
             Name::Split => System::Split,
-            Name::Both => System::Both,
         }
     }
 }

@@ -12,14 +12,16 @@ Examples:
   bentpipe recommend geo --size '2 MB' --set links.sat.loss='1 %'
   bentpipe recommend geo-bursts --hosts bbr       hosts with BBR
   bentpipe recommend my-link.toml --write with.toml   then: bentpipe run with.toml
+  bentpipe recommend my-link.toml --write boxes       the gateways' own files too
 
-The scenario describes the bare path: hosts, gateways, and the satellite link between them, which
+The scenario describes the bare path: hosts, routers, and the satellite link between them, which
 is the link with the longest delay. Candidates:
-  plain TCP        as the hosts are: --hosts
-  S-LACP           a link layer below IP on the satellite link, for all traffic
-  split            connections split at the gateways; over the satellite a sender that
-                   repairs bursts, with a window of one bandwidth-delay product
-  split + S-LACP   both
+  hosts as they are   --hosts
+  BBR at the hosts    Linux with BBR
+  uplink              one box before the satellite link ends TCP; over the link it sends with
+                      SACK and a constant window of one bandwidth-delay product
+  link                two boxes with S-LACP between them, for all traffic
+  split               two boxes that end TCP, and streams over S-LACP between them
 Formulas exclude hopeless candidates; the others are simulated with the same seeds. The first
 candidate in this list that is not slower than the fastest by more than --margin, with 95 %
 confidence, is recommended.";
@@ -47,8 +49,9 @@ pub(crate) struct Recommend {
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) threads: usize,
-    /// Write the scenario with the recommended system
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Write the scenario with the recommended system: a file with the ending `toml`, or a
+    /// folder, which also gets the files of its gateways
+    #[arg(long, value_name = "FILE or DIR", help_heading = "Output")]
     pub(crate) write: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long, help_heading = "Output")]

@@ -1,5 +1,6 @@
 //! `bentpipe explain`: the settings of a scenario, and the limits of its paths.
 
+mod boxes;
 mod layers;
 
 use std::fmt::Write;
@@ -67,6 +68,9 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> S
     }
     for layer in &scenario.layers {
         let _ = write!(out, "\n{}", layers::layer_text(scenario, layer));
+    }
+    for pair in &scenario.gateways.pairs {
+        let _ = write!(out, "\n{}", boxes::pair_text(scenario, pair));
     }
     let _ = writeln!(out, "\n{}", remake.line());
     out
@@ -153,7 +157,7 @@ fn tcp_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
                 format!("TCP, variant {}, profile {}, {startup}", leg.variant_name, leg.profile_name)
             }
         };
-        let _ = writeln!(out, "  leg from {}: {text}", &scenario[leg.at]);
+        let _ = writeln!(out, "  leg from {}: {text}", &scenario[leg.leaves()]);
     }
     out
 }

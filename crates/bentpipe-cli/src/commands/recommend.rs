@@ -1,6 +1,10 @@
 //! `bentpipe recommend`: the best system for a path, its confidence, and where the answer
 //! changes.
 
+mod files;
+
+use bentpipe_engine::slacp::DATA_HEADER;
+use bentpipe_engine::{gateway, wire};
 use bentpipe_sim::recommend::{
     Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
 };
@@ -31,7 +35,7 @@ struct Json<'a> {
 
 pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     let scenario = sized(args)?;
-    if let Some(path) = &args.write {
+    if let Some(path) = args.write.as_ref().filter(|path| files::is_file(path)) {
         output::check_writable(path)?;
     }
     let remake = Remake::new(scenario.seed);
@@ -46,7 +50,8 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         RecommendError::Unfit(unfit) => Failure::usage(format!("{}: {unfit}", scenario.name), None),
         RecommendError::Run(error) => Failure::broken(error),
     })?;
-    let print = output::beside(&[args.write.as_deref()])?;
+    let file = args.write.as_deref().filter(|path| files::is_file(path));
+    let print = output::beside(&[file])?;
     if args.json {
         let scenario = scenario.to_toml();
         let (seed, reps, margin) = (remake.seed, args.reps, args.margin);
@@ -57,7 +62,12 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     if let (Some(path), Some(verdict)) = (&args.write, &found.verdict) {
         let with = equipped(&scenario, verdict.system).map_err(|unfit| Failure::usage(unfit, None))?;
         let comment = format!("# {}: {}\n# {}\n", scenario.name, verdict.system, remake.line());
-        write_whole(path, format!("{comment}{}", with.to_toml()).as_bytes()).map_err(Failure::broken)?;
+        let text = format!("{comment}{}", with.to_toml());
+        if files::is_file(path) {
+            write_whole(path, text.as_bytes()).map_err(Failure::broken)?;
+        } else {
+            files::write(path, &text, &with, &comment)?;
+        }
     }
     if found.interrupted {
         eprintln!("interrupted: the answer uses only the complete runs");
@@ -105,12 +115,12 @@ fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &
     let bytes = output::bytes(found.bytes);
     let what = format!("{}: {bytes} of `{}` over `{}`{limit}{hosts}", scenario.name, found.flow, found.link);
     let table = grid(found).text();
-    let flips = (!args.no_flips).then_some(&found.flips[..]);
     let verdict = found
         .verdict
         .as_ref()
-        .map_or(String::new(), |verdict| format!("\n\n{}", sentences(verdict, flips, args.margin)));
-    format!("{what}\n\n{table}{verdict}\n\n{}\n", remake.line())
+        .map_or(String::new(), |verdict| format!("\n\n{}", sentences(found, verdict, !args.no_flips, args.margin)));
+    let notes = notes(found);
+    format!("{what}\n\n{table}{notes}{verdict}\n\n{}\n", remake.line())
 }
 
 /// The systems, their times, and how the chosen one compares.
@@ -125,9 +135,8 @@ fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
     if let Some(why) = &candidate.unfit {
         return vec![name, "–".to_owned(), why.clone()];
     }
-    let estimate = output::number(candidate.estimate_s, 1);
     if candidate.hopeless {
-        return vec![name, estimate, "hopeless, not simulated".to_owned()];
+        return vec![name, output::number(candidate.estimate_s, 1), "hopeless, not simulated".to_owned()];
     }
     let ended: Vec<f64> = candidate.times_s.iter().flatten().copied().collect();
     let five = Sample::new(ended.clone()).ok().map(|sample| sample.five_numbers());
@@ -139,7 +148,7 @@ fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
     });
     vec![
         name,
-        estimate,
+        output::number(candidate.sound_estimate_s(), 1),
         output::number(five.map(|five| five.median), 2),
         five.map_or("–".to_owned(), |five| format!("{:.2} .. {:.2}", five.p25, five.p75)),
         format!("{} of {}", ended.len(), candidate.times_s.len()),
@@ -148,17 +157,59 @@ fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
     ]
 }
 
+/// Bytes on the satellite line per byte of data with `split`, over those of the hosts' own segments of 1500 bytes with
+/// timestamps.
+fn split_headers() -> f64 {
+    let payload = f64::from(gateway::max_payload(gateway::max_packet(1500, false)));
+    let frame = payload + wire::mux::MAX_DATA_HEADER as f64 + f64::from(DATA_HEADER + gateway::line_overhead(false));
+    frame / payload / (1500.0 / 1448.0)
+}
+
 fn factor(gain: &Gain) -> String {
     format!("{:.2} x ({:.2} .. {:.2})", gain.factor, gain.low, gain.high)
 }
 
-/// The verdict in words; `flips` if they were searched for.
-pub(super) fn sentences(verdict: &Verdict, flips: Option<&[Flip]>, margin: f64) -> String {
+/// What the table does not say.
+fn notes(found: &Recommendation) -> String {
+    let mut lines = Vec::new();
+    if found.deterministic {
+        lines.push("Nothing on this path is drawn by chance: each system was run once.");
+    }
+    let off = |one: &Candidate| !one.hopeless && one.estimate_s.is_some() && one.sound_estimate_s().is_none();
+    if found.candidates.iter().any(|one| off(one) && !one.times_s.is_empty()) {
+        lines.push("Formulas more than 30 % from the runs are left out: they say nothing about this path.");
+    }
+    lines.iter().map(|line| format!("\n{line}")).collect()
+}
+
+/// Why `split` is slower than the hosts as they are, if it is.
+fn slower(found: &Recommendation) -> Option<String> {
+    let median = |system: System| {
+        let candidate = found.candidates.iter().find(|one| one.system == system)?;
+        Some(Sample::new(candidate.times_s.iter().flatten().copied().collect()).ok()?.median())
+    };
+    let factor = median(System::Split)? / median(System::Plain)?;
+    if factor <= 1.0 {
+        return None;
+    }
+    let headers = split_headers();
+    let why = match factor <= headers {
+        true => format!(
+            "its headers take {:.1} % more of the line, and there is less to gain than that",
+            (headers - 1.0) * 100.0
+        ),
+        false => "its headers explain only a part of that; the rest is not explained".to_owned(),
+    };
+    Some(format!("  split is {factor:.3} times as slow as the hosts as they are: {why}."))
+}
+
+/// The verdict in words; `asked`: where the answer changes was to be looked for.
+pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, margin: f64) -> String {
     let mut lines = vec![format!("Recommended: {}.", verdict.system)];
     let over_plain = verdict.gains.iter().find(|gain| gain.over == System::Plain);
     if let Some(gain) = over_plain {
         lines.push(format!(
-            "  {} times as fast as plain TCP, faster in {} of {} pairs.",
+            "  {} times as fast as the hosts as they are, faster in {} of {} pairs.",
             factor(gain),
             gain.wins,
             gain.pairs
@@ -171,12 +222,18 @@ pub(super) fn sentences(verdict: &Verdict, flips: Option<&[Flip]>, margin: f64) 
             verdict.fastest
         ));
     }
-    if let Some(flips) = flips {
-        lines.push(match flips {
+    lines.extend(slower(found));
+    if asked && !found.searched && found.flips.is_empty() {
+        lines.push("Where the answer changes was not looked for: the search was interrupted.".to_owned());
+    } else if asked {
+        lines.push(match found.flips[..] {
             [] => "The answer is the same for all losses, sizes and delays that were tried.".to_owned(),
             _ => "The answer changes:".to_owned(),
         });
-        lines.extend(flips.iter().map(flip));
+        lines.extend(found.flips.iter().map(flip));
+        if !found.searched {
+            lines.push("  The rest was not looked for: the search was interrupted.".to_owned());
+        }
     }
     lines.join("\n")
 }

@@ -82,7 +82,7 @@ fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<()
         Ok(found) => {
             page.table(&systems::grid(&found));
             if let Some(verdict) = &found.verdict {
-                page.note(&systems::sentences(verdict, None, MARGIN));
+                page.note(&systems::sentences(&found, verdict, false, MARGIN));
             }
             Ok(())
         }

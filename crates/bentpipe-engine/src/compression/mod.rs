@@ -16,9 +16,11 @@ mod compressor;
 mod decompressor;
 mod fields;
 mod form;
+mod headers;
 
 pub use compressor::{Announcement, BaseId, Compressor};
 pub use decompressor::{Decompressor, ExpandError};
+pub use headers::Headers;
 
 /// Maximum flows with a context; the one idle for longest is replaced.
 pub(crate) const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);

@@ -115,6 +115,19 @@ pub fn emit(message: &Message, body: &[&[u8]], out: &mut [u8]) -> Result<usize, 
     append(body, end, out)
 }
 
+/// Bytes of a message with its payload; `None` where [`emit`] fails.
+pub fn len(message: &Message) -> Option<usize> {
+    let payload = message.payload() as usize;
+    // The header is the same whatever the payload is.
+    let bare = match *message {
+        Message::Open { stream, route, credit, .. } => Message::Open { stream, route, credit, len: 0 },
+        Message::Data { stream, offset, last, .. } => Message::Data { stream, offset, len: 0, last },
+        other => other,
+    };
+    let mut header = [0; MAX_HEADER];
+    emit(&bare, &[], &mut header).ok().map(|header| header + payload)
+}
+
 fn byte(value: u8, at: usize, out: &mut [u8]) -> Result<usize, EmitError> {
     let have = out.len();
     *out.get_mut(at).ok_or(EmitError::NoRoom { needed: at + 1, have })? = value;

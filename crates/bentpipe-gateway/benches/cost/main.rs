@@ -25,7 +25,7 @@ use bentpipe_engine::units::Rate;
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
     ClientAddress, Fallback, Gateway, Instance, LinkShape, PeerConfig, Policy, RelayConfig, RelayGateway, Rules,
-    Satellite, Shape, SplitConfig, SplitShape, Stop,
+    Satellite, Shape, SplitConfig, SplitShape, Stop, for_packets, for_streams,
 };
 use bentpipe_io::TrainTun;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -98,7 +98,7 @@ impl Row {
         rules: Rules,
     ) -> Running {
         let satellite = satellite();
-        let port = if reliable { satellite.for_streams() } else { satellite.for_packets(HostAddress::Source) };
+        let port = if reliable { for_streams(&satellite) } else { for_packets(&satellite, HostAddress::Source) };
         let tunnel = TunnelConfig {
             keepalive: units::Duration::from_secs(1),
             dead_after: units::Duration::from_secs(4),

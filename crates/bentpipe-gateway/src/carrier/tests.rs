@@ -7,8 +7,8 @@ use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Rate, Time};
 
 use super::{Carried, Carrier, PathChange};
-use crate::Satellite;
 use crate::tunnel::{Event, PrivateKey, TunnelConfig};
+use crate::{Satellite, for_streams};
 
 const DELAY: Duration = Duration::from_millis(300);
 
@@ -48,7 +48,7 @@ impl World {
         let ends = [0, 1].map(|n| {
             let endpoint = (n == 0).then(|| address(2));
             let tunnel = TunnelConfig::new(keys[n].clone(), keys[1 - n].public(), endpoint);
-            Carrier::new(tunnel, satellite.for_streams(), now)
+            Carrier::new(tunnel, for_streams(&satellite), now)
         });
         World {
             ends,

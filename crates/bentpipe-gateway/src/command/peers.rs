@@ -11,7 +11,9 @@ use super::failure::Failure;
 use super::plan;
 use crate::settings::{GatewayFile, PeerTable};
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
-use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, last_endpoint};
+use crate::{
+    Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams, last_endpoint,
+};
 
 /// The peers of a gateway, and the settings for new ones.
 #[derive(Debug)]
@@ -84,9 +86,9 @@ impl Peers {
         let satellite = plan::satellite(&self.started, table.rate, table.round_trip);
         let is_terminal = table.name.is_none() && table.endpoint.is_some();
         match table.carries {
-            Carries::Streams => satellite.for_streams(),
-            Carries::Packets if is_terminal => satellite.for_packets(HostAddress::Source),
-            Carries::Packets => satellite.for_packets(HostAddress::Destination),
+            Carries::Streams => for_streams(&satellite),
+            Carries::Packets if is_terminal => for_packets(&satellite, HostAddress::Source),
+            Carries::Packets => for_packets(&satellite, HostAddress::Destination),
         }
     }
 

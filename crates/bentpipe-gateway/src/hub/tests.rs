@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bentpipe_engine::units::Duration;
 
 use super::*;
-use crate::Satellite;
 use crate::tunnel::{Event, PrivateKey};
+use crate::{Satellite, for_streams};
 
 const DELAY: Duration = Duration::from_millis(300);
 const HUB: ([u8; 4], u16) = ([192, 0, 2, 1], 4500);
@@ -55,7 +55,7 @@ impl World {
         let keys: Vec<_> = (0..count).map(|_| PrivateKey::generate()).collect();
         let terminals = keys.iter().map(|own| {
             let tunnel = TunnelConfig::new(own.clone(), key.public(), Some(HUB.into()));
-            Carrier::new(tunnel, satellite(each).for_streams(), now)
+            Carrier::new(tunnel, for_streams(&satellite(each)), now)
         });
         let mut world = World {
             terminals: terminals.collect(),
@@ -86,7 +86,7 @@ impl World {
 
     fn config(&self, n: usize, each: u64, weight: u32) -> TerminalConfig {
         let tunnel = TunnelConfig::new(self.key.clone(), self.keys[n].public(), None);
-        TerminalConfig { tunnel, link: satellite(each).for_streams(), weight }
+        TerminalConfig { tunnel, link: for_streams(&satellite(each)), weight }
     }
 
     fn send(&mut self, to: Option<usize>, from: usize, datagram: &[u8]) {

@@ -9,7 +9,7 @@ use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::uplink::UplinkStats;
 use crate::{
     CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, PeerConfig, Policy, Satellite, SplitConfig,
-    SplitShape,
+    SplitShape, for_streams,
 };
 
 /// A metric's name, and a label's without colons (data model of Prometheus).
@@ -109,7 +109,7 @@ fn with_peers(names: &[Option<&str>]) -> Gateway<SplitShape> {
             dead_after: Duration::from_secs(4),
             ..TunnelConfig::new(private.clone(), PrivateKey::generate().public(), Some(([127, 0, 0, 1], 9).into()))
         };
-        let alone = PeerConfig::alone(tunnel, satellite.for_streams());
+        let alone = PeerConfig::alone(tunnel, for_streams(&satellite));
         gateway.add(PeerConfig { name: name.map(Into::into), ..alone }).expect("a key of its own");
     }
     gateway

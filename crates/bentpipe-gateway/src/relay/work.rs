@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
+use bentpipe_engine::gateway::MIN_UNSENT;
 use bentpipe_engine::mux::Route;
 use bentpipe_engine::units::Time;
 use mio::event::Event as Ready;
@@ -151,7 +152,7 @@ impl Relaying {
 
     fn serve(&mut self, id: u64) {
         let Some(pair) = self.pairs.get_mut(&id) else { return };
-        let limit = if self.stats.held > self.config.memory / 2 { sockets::MIN_UNSENT } else { LENGTH };
+        let limit = if self.stats.held > self.config.memory / 2 { MIN_UNSENT } else { LENGTH };
         let (before, was_connecting) = (pair.held(), pair.is_connecting());
         let Outcome { moved: [to_server, to_client], has_connected, more, ended, failed } =
             pair.serve(&mut self.pipe, limit);

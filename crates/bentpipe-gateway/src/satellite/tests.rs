@@ -7,7 +7,7 @@ use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkPort};
 
-use super::Satellite;
+use super::{Satellite, for_streams};
 
 const ONE_WAY: Duration = Duration::from_millis(325);
 const PACKET: usize = 1400;
@@ -22,7 +22,7 @@ fn transfer(bytes: usize, loss: f64, seed: u64) -> (f64, u64, u64) {
         reordering: 3,
         shared: false,
     };
-    let config = satellite.for_streams();
+    let config = for_streams(&satellite);
     let mut ports = [LinkPort::new(&config), LinkPort::new(&config)];
     let noise = TimeNoise::named(seed, "fat");
     let mut flying: BTreeMap<(Time, u64), (usize, Vec<u8>)> = BTreeMap::new();

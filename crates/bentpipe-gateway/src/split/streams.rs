@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bentpipe_engine::gateway::{ROOM, max_payload, max_unsent};
 use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::mux as wire;
@@ -21,17 +22,8 @@ use crate::policy::Sources;
 use crate::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
 
-/// Messages that wait in the carrier: enough to keep the line busy until the loop looks again, and so few that a quiet
-/// stream's message waits for no more.
-const ROOM: usize = 8;
-
 /// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Payload of a message in a packet of that length.
-fn max_payload(max_packet: u16) -> u32 {
-    u32::from(max_packet) - wire::MAX_DATA_HEADER as u32
-}
 
 /// The context of a peer's connections for one turn.
 pub(super) struct Cx<'a> {
@@ -239,7 +231,7 @@ impl Streams {
     /// Moves data between a connection and its stream.
     fn serve(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
         let Some((_, conn)) = self.conns.get_mut(&stream) else { return };
-        let limit = sockets::max_unsent(self.memory, cx.common.memory.limit(self.slot));
+        let limit = max_unsent(self.memory, cx.common.memory.limit(self.slot));
         let before = conn.unsent();
         let was_connecting = conn.is_connecting();
         let Outcome { read, taken, ended, failed } = conn.serve(&mut cx.common.scratch, limit);

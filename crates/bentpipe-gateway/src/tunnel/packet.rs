@@ -10,12 +10,9 @@
 //!
 //! Numbers are little-endian, as Noise's nonces are. Of a datagram's number the lower half is sent.
 
-/// Bytes that a data datagram has besides its payload.
-pub const DATA_OVERHEAD: usize = DATA_HEADER + TAG;
+pub use bentpipe_engine::gateway::{DATA_HEADER, DATA_OVERHEAD};
 
-/// Bytes before the payload of a data datagram.
-pub const DATA_HEADER: usize = 1 + 4 + 4;
-pub(super) const TAG: usize = 16;
+pub(super) const TAG: usize = DATA_OVERHEAD - DATA_HEADER;
 pub(super) const MAC: usize = 16;
 /// A cookie, and the mark by which the responder finds the initiator's keys.
 pub(super) const COOKIE: usize = 16;

@@ -14,7 +14,7 @@ use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
     ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, PeerConfig, Policy, RelayConfig, RelayGateway,
     RelayStats, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway,
-    UplinkStats, Work, max_packet,
+    UplinkStats, Work, for_packets, for_streams, max_packet,
 };
 use bentpipe_io::{TrainTun, Tun};
 
@@ -181,9 +181,9 @@ impl World {
     ) -> Running {
         let satellite = self.satellite();
         let port = if reliable {
-            satellite.for_streams()
+            for_streams(&satellite)
         } else {
-            satellite.for_packets([HostAddress::Source, HostAddress::Destination][side])
+            for_packets(&satellite, [HostAddress::Source, HostAddress::Destination][side])
         };
         let tunnel = self.tunnel(side);
         let namespace = [&self.near, &self.far][side].clone();

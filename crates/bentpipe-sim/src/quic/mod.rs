@@ -72,7 +72,10 @@ pub(crate) struct QuicEnd {
 
 impl fmt::Debug for QuicEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuicEnd").field("connection", &self.connection).field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("QuicEnd")
+            .field("connection", &self.connection)
+            .field("client", &self.client)
+            .finish_non_exhaustive()
     }
 }
 

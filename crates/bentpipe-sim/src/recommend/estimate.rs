@@ -47,10 +47,10 @@ pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> 
             });
             by_tcp((facts.line * (1.0 - facts.mean)).min(random)).max(outages)
         }
-        // The layer repairs losses at the cost of their retransmission; slow start is TCP's.
-        System::Link => by_tcp(facts.line * (1.0 - facts.mean)),
+        // Losses cost their retransmission, by the boxes or by BBR; slow start is TCP's.
+        System::Link | System::Bbr => by_tcp(facts.line * (1.0 - facts.mean)),
         // The window is open from the start; the last losses take an additional round trip of the satellite.
-        System::Split | System::Both => {
+        System::Uplink | System::Split => {
             let repair = if facts.mean > 0.0 { facts.satellite_rtt } else { 0.0 };
             facts.limit + facts.segments * facts.mean / facts.line + repair
         }

@@ -119,7 +119,8 @@ pub(super) fn search(
         let at = |value: f64| {
             let world = dimension.set(scenario, ground, value);
             let all = candidates(&world, ground, options.flip_reps, options, &|_, _| ())?;
-            Ok(verdict::choose(&all, options.margin).map(|verdict| verdict.system))
+            let exact = world.random_parts().is_empty();
+            Ok(verdict::choose(&all, options.margin, exact).map(|verdict| verdict.system))
         };
         flips.extend(outwards(dimension, dimension.value(scenario, ground), up, choice, options.stop, at)?);
     }

@@ -3,6 +3,8 @@
 //! The verdict is the simplest system among those as good as the best, whose time is, with 95 % confidence, within a
 //! margin of the best one's. All systems of a replication have the same fades.
 //!
+//! On a path where nothing is drawn each system runs once.
+//!
 //! Reading order: `system` the candidates, `estimate` the formulas, `verdict` the choice, `flip` where it changes.
 
 mod estimate;
@@ -16,6 +18,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::Duration;
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{Scenario, Workload};
+use bentpipe_study::stats::Sample;
 use serde::Serialize;
 
 use crate::run::{RunError, in_parallel, run_with};
@@ -76,10 +79,23 @@ pub struct Recommendation {
     pub candidates: Vec<Candidate>,
     /// The choice; `None` if no transfer finished.
     pub verdict: Option<Verdict>,
+    /// True if nothing on the path is drawn: each system was run once.
+    pub deterministic: bool,
     /// Where the choice changes.
     pub flips: Vec<Flip>,
+    /// True if that was looked for to the end.
+    pub searched: bool,
     /// True if the search was stopped before its end.
     pub interrupted: bool,
+}
+
+impl Candidate {
+    /// The time by the formulas, if it is within 30 % of the median of the runs: otherwise it says nothing about this path.
+    pub fn sound_estimate_s(&self) -> Option<f64> {
+        let times: Vec<f64> = self.times_s.iter().flatten().copied().collect();
+        let median = Sample::new(times).ok()?.median();
+        self.estimate_s.filter(|estimate| (estimate / median - 1.0).abs() <= 0.3)
+    }
 }
 
 /// Why there is no answer.
@@ -110,21 +126,25 @@ pub fn recommend(
     let spec = &scenario[ground.flow];
     let Some(Workload::Bulk(bytes)) = spec.kind.workload() else { return Err(Unfit::NoTransfer.into()) };
     let candidates = candidates(scenario, &ground, options.reps, options, &|done, of| progress("runs", done, of))?;
-    let verdict = verdict::choose(&candidates, options.margin);
-    let mut flips = Vec::new();
+    let deterministic = scenario.random_parts().is_empty();
+    let verdict = verdict::choose(&candidates, options.margin, deterministic);
+    let (mut flips, mut searched) = (Vec::new(), false);
     if let Some(verdict) = &verdict
         && options.flip_reps > 0
     {
         flips = flip::search(scenario, &ground, verdict.system, options, progress)?;
+        searched = !(options.stop)();
     }
     Ok(Recommendation {
         flow: spec.name.clone(),
         bytes: bytes.get(),
         link: scenario[ground.there].name.clone(),
-        limit_s: flow_limit(scenario, spec).ok().flatten().and_then(|limit| limit.time).map(Duration::as_secs_f64),
+        limit_s: limit(scenario, &ground),
         candidates,
         verdict,
+        deterministic,
         flips,
+        searched,
         interrupted: (options.stop)(),
     })
 }
@@ -135,6 +155,13 @@ pub fn recommend(
 /// As [`recommend`]; also fails if the system does not fit.
 pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
     Ground::of(scenario)?.with(scenario, system)
+}
+
+/// The least time that the links allow with any of the systems, seconds: some open without a round trip.
+fn limit(scenario: &Scenario, ground: &Ground) -> Option<f64> {
+    let worlds = System::ALL.into_iter().filter_map(|system| ground.with(scenario, system).ok());
+    let limits = worlds.filter_map(|world| flow_limit(&world, &world[ground.flow]).ok().flatten()?.time);
+    limits.min().map(Duration::as_secs_f64)
 }
 
 /// Estimates all systems, and simulates those that are not hopeless.
@@ -152,7 +179,7 @@ fn candidates(
     let min = estimates.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     let hopeless: Vec<_> = estimates.iter().map(|estimate| estimate.is_some_and(|e| e > HOPELESS * min)).collect();
     let runs: Vec<usize> = (0..worlds.len()).filter(|&n| worlds[n].is_ok() && !hopeless[n]).collect();
-    let seeds = 0..u64::from(reps);
+    let seeds = 0..if scenario.random_parts().is_empty() { 1 } else { u64::from(reps) };
     let jobs: Vec<_> = seeds.flat_map(|n| runs.iter().map(move |&system| (n, system))).collect();
     let (done, of) = (AtomicUsize::new(0), jobs.len());
     let times = in_parallel(jobs, options.threads, |(n, system)| {

@@ -1,16 +1,17 @@
-//! The systems for a path: none, a layer over the satellite link, a split connection, or both.
+//! The systems for a path: other TCP at the hosts, a box at the uplink, or two boxes at the ends of the satellite link.
 
 use std::fmt;
 use std::sync::Arc;
 
+use bentpipe_engine::gateway::Satellite;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
-use bentpipe_engine::units::Duration;
+use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_study::limit::SegmentSize;
 use bentpipe_study::scenario::{
-    FlowId, FlowKind, FlowSpec, LayerSpec, NodeId, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload,
+    Carries, FlowId, FlowKind, FlowSpec, NodeId, PairSpec, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload,
     resolve_tcp,
 };
 use bentpipe_study::topology;
@@ -20,43 +21,33 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
-    /// Plain TCP.
+    /// The hosts as they are.
     Plain,
-    /// S-LACP over the satellite link: helps packets of any kind and terminates nothing.
+    /// BBR at the hosts.
+    Bbr,
+    /// One box before the satellite link ends connections; over the link it sends with SACK and a constant window of one
+    /// bandwidth-delay product. Helps only TCP, and only in that direction.
+    Uplink,
+    /// Two boxes with S-LACP between them: helps packets of any kind and terminates nothing.
     Link,
-    /// Connections split before and after the satellite link, with the burst-loss sender and a window of one
-    /// bandwidth-delay product over it (`minei` §5.3): helps only TCP, and the hosts' security must allow it.
+    /// Two boxes that end connections, and streams over S-LACP between them: helps only TCP, and the hosts' security must
+    /// allow it.
     Split,
-    /// Connections split, and S-LACP under the leg over the satellite link, whose sender has a constant window with
-    /// SACK and F-RTO: data held for a repair looks like a timeout to it, not like a burst.
-    Both,
 }
 
 impl System {
     /// All of them, in order.
-    pub const ALL: [System; 4] = [System::Plain, System::Link, System::Split, System::Both];
+    pub const ALL: [System; 5] = [System::Plain, System::Bbr, System::Uplink, System::Link, System::Split];
 
     /// Its display name.
     pub const fn name(self) -> &'static str {
         match self {
-            System::Plain => "plain TCP",
-            System::Link => "S-LACP",
+            System::Plain => "hosts as they are",
+            System::Bbr => "BBR at the hosts",
+            System::Uplink => "uplink",
+            System::Link => "link",
             System::Split => "split",
-            System::Both => "split + S-LACP",
         }
-    }
-
-    pub(super) const fn layered(self) -> bool {
-        matches!(self, System::Link | System::Both)
-    }
-
-    /// The variant of the satellite leg, if connections are split.
-    const fn sender(self) -> &'static str {
-        if self.layered() { "sack-frto" } else { "burst" }
-    }
-
-    pub(super) const fn splits(self) -> bool {
-        matches!(self, System::Split | System::Both)
     }
 }
 
@@ -88,8 +79,11 @@ pub enum Unfit {
     #[error("the satellite link carries cells, and S-LACP carries packets")]
     Cells,
     /// No node for a gateway.
-    #[error("both hosts are at the satellite link itself: there is no node at which to split")]
+    #[error("a host is at the satellite link itself: there is no node for a box before it")]
     NoGateway,
+    /// The scenario does not allow it.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// The path of a transfer and its satellite link.
@@ -111,6 +105,9 @@ impl Ground {
         let flow = scenario.flows.iter().position(|flow| tcp(flow) && bulk(flow)).ok_or(Unfit::NoTransfer)?;
         let flow = FlowId::from(flow);
         let spec = &scenario[flow];
+        if let Some(pair) = scenario.gateways.pairs.first() {
+            return Err(Unfit::NotBare(format!("the gateway `{}` is already on the path", pair.name)));
+        }
         if let Some(layer) = scenario.layers.first() {
             return Err(Unfit::NotBare(format!("the layer `{}` is already on the path", layer.name)));
         }
@@ -132,55 +129,73 @@ impl Ground {
 
     /// The same scenario with this system.
     pub(super) fn with(&self, scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
-        let mut changed = scenario.clone();
-        if system.splits() {
-            self.split(&mut changed, system)?;
+        match system {
+            System::Plain => Ok(scenario.clone()),
+            System::Bbr => scenario.with_hosts("linux", "bbr").map_err(|unknown| Unfit::Refused(unknown.to_string())),
+            System::Uplink => self.uplink(scenario),
+            System::Link => self.boxes(scenario, Carries::Packets),
+            System::Split => self.boxes(scenario, Carries::STREAMS),
         }
-        if system.layered() {
-            let back = self.back.ok_or(Unfit::OneWay)?;
-            let over = [self.there, back];
-            for link in over.map(|link| &changed[link]) {
-                if link.config.rate.is_none() {
-                    return Err(Unfit::NoRate(link.name.clone()));
-                }
-                if link.config.cells.is_some() {
-                    return Err(Unfit::Cells);
-                }
-            }
-            changed.layers.push(LayerSpec::new("s-lacp", over));
-        }
-        Ok(changed)
     }
 
-    fn split(&self, scenario: &mut Scenario, system: System) -> Result<(), Unfit> {
-        let link = &scenario[self.there];
-        let (near, far) = (link.from, link.to);
-        let crosses: Vec<_> = FlowId::first(scenario.flows.len())
-            .filter(|&id| {
-                let flow = &scenario[id];
-                matches!(flow.kind, FlowKind::Tcp(_))
-                    && topology::forward_path(scenario, flow).is_ok_and(|path| path.contains(&self.there))
-            })
-            .collect();
+    /// Two boxes at the ends of the satellite link; the one at which its data arrives is the near one.
+    fn boxes(&self, scenario: &Scenario, carries: Carries) -> Result<Scenario, Unfit> {
+        let there = self.back.ok_or(Unfit::OneWay)?;
+        let over = [there, self.there];
+        let links = over.map(|link| &scenario[link]);
+        for link in links {
+            if link.config.rate.is_none() {
+                return Err(Unfit::NoRate(link.name.clone()));
+            }
+            if link.config.cells.is_some() {
+                return Err(Unfit::Cells);
+            }
+        }
+        let nodes = [links[0].from, links[0].to];
+        let flow = &scenario[self.flow];
+        if carries != Carries::Packets && nodes.iter().any(|&node| node == flow.from || node == flow.to) {
+            return Err(Unfit::NoGateway);
+        }
+        let round_trip = links[0].config.delay + links[1].config.delay;
+        let mtu = links.iter().filter_map(|link| link.config.mtu).min().unwrap_or(MTU);
+        let satellite = links.map(|link| Satellite {
+            rate: told(link.config.rate.expect("checked above")),
+            round_trip,
+            path_mtu: mtu.min(MTU) as u16,
+            over_ipv6: false,
+            reordering: PairSpec::REORDERING,
+            shared: false,
+        });
+        let pair = PairSpec { name: "boxes".to_owned(), carries, nodes, over, satellite };
+        scenario.with_pair(pair).map_err(Unfit::Refused)
+    }
+
+    /// One box at the beginning of the satellite link.
+    fn uplink(&self, scenario: &Scenario) -> Result<Scenario, Unfit> {
+        let mut changed = scenario.clone();
+        let at = scenario[self.there].from;
+        let crosses = FlowId::first(scenario.flows.len()).filter(|&id| {
+            let flow = &scenario[id];
+            matches!(flow.kind, FlowKind::Tcp(_))
+                && topology::forward_path(scenario, flow).is_ok_and(|path| path.contains(&self.there))
+        });
         let mut any = false;
         for id in crosses {
-            let window = self.window(scenario, id, system)?;
             let flow = &scenario[id];
-            let at: Vec<_> = [near, far].into_iter().filter(|&node| node != flow.from && node != flow.to).collect();
-            any |= !at.is_empty();
-            let routed = flow.route.is_some() || flow.return_route.is_some();
-            if routed || at.is_empty() {
+            if flow.route.is_some() || flow.return_route.is_some() || at == flow.from || at == flow.to {
                 continue;
             }
-            let FlowKind::Tcp(tcp) = &mut scenario.flows[id.index()].kind else { continue };
-            divide(Arc::make_mut(tcp), &at, near, system.sender(), window);
+            any = true;
+            let window = self.window(scenario, id)?;
+            if let FlowKind::Tcp(tcp) = &mut changed.flows[id.index()].kind {
+                divide(Arc::make_mut(tcp), at, window);
+            }
         }
-        if any { Ok(()) } else { Err(Unfit::NoGateway) }
+        if any { Ok(changed) } else { Err(Unfit::NoGateway) }
     }
 
-    /// The window of the satellite leg in bytes: its bandwidth-delay product. With S-LACP twice that, because an
-    /// acknowledgement may wait a round trip for a repair, but at most the product plus the queue.
-    fn window(&self, scenario: &Scenario, flow: FlowId, system: System) -> Result<u64, Unfit> {
+    /// The window of the box in bytes: the bandwidth-delay product of what lies behind it, or what queue and line hold.
+    fn window(&self, scenario: &Scenario, flow: FlowId) -> Result<u64, Unfit> {
         let link = &scenario[self.there];
         let rate = link.config.rate.ok_or_else(|| Unfit::NoRate(link.name.clone()))?;
         let FlowKind::Tcp(tcp) = &scenario[flow].kind else { return Err(Unfit::NoTransfer) };
@@ -190,63 +205,50 @@ impl Ground {
             let link = &scenario[back].config;
             link.delay + link.rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(u64::from(size.headers)))
         });
-        let round_trip = link.config.delay + back + rate.time_for_ceil(wire);
+        let onward = topology::path(scenario, link.to, scenario[flow].to).unwrap_or_default();
+        let home = onward.iter().fold(Duration::ZERO, |sum, &n| sum + scenario[n].config.delay.saturating_mul(2));
+        let round_trip = link.config.delay + back + home + rate.time_for_ceil(wire);
         let pipe = rate.bytes_in_floor(round_trip);
-        let wanted = if system.layered() { 2 * pipe } else { pipe };
         let room = match link.config.queue.limit {
             QueueLimit::Unlimited => u64::MAX,
             QueueLimit::Packets(count) => u64::from(count) * wire,
             QueueLimit::Bytes(bytes) => bytes.get(),
         };
-        let segments = wanted.min(pipe.saturating_add(room)).div_ceil(wire).max(2);
+        let segments = pipe.min(pipe.saturating_add(room)).div_ceil(wire).max(2);
         Ok(segments * u64::from(size.payload))
     }
 }
 
-/// Splits a connection at these nodes; the leg that leaves `near` is the satellite leg, the others are unchanged.
-fn divide(tcp: &mut TcpFlow, at: &[NodeId], near: NodeId, sender: &str, window: u64) {
-    let starts_at_link = !at.contains(&near);
-    let plain = (tcp.sender, tcp.receiver);
-    if starts_at_link {
-        (tcp.sender, tcp.receiver) = satellite_leg(plain, sender, window);
-    }
-    for &node in at {
-        let over_satellite = node == near;
-        let ends = if over_satellite { satellite_leg(plain, sender, window) } else { plain };
-        let names = if over_satellite { (sender, PROFILE) } else { (&*tcp.variant_name, &*tcp.profile_name) };
-        tcp.splits.push(Split {
-            at: node,
-            stp: None,
-            sender: ends.0,
-            receiver: ends.1,
-            variant_name: names.0.to_owned(),
-            profile_name: names.1.to_owned(),
-            explicit: if over_satellite { TcpOverrides::default() } else { tcp.explicit.clone() },
-            route: None,
-            return_route: None,
-        });
-    }
-    if !starts_at_link {
-        // The gateway buffers enough for the satellite's window.
-        tcp.receiver.receive_buffer = tcp.receiver.receive_buffer.max(room_for(window));
-    }
+/// The MTU that a tunnel finds on a path of Ethernets.
+const MTU: u32 = 1500;
+
+/// What a box is told of a line: a little less than it has, so that no queue builds up in it.
+fn told(rate: Rate) -> Rate {
+    Rate::from_bits_per_second(rate.bits_per_second() / 1000 * 995).unwrap_or(rate)
 }
 
+/// The profile and the row of the box's sender: `uplink` with `variant = "sack"` and `tcp.fixed_window`.
 const PROFILE: &str = "rfc";
+const ROW: &str = "sack";
 
-/// Data waiting behind a hole needs room in addition to the window.
-fn room_for(window: u64) -> u32 {
-    u32::try_from(4 * window).unwrap_or(u32::MAX)
-}
-
-/// A sender with a constant window of this many bytes, with segments as long as those of `plain`.
-fn satellite_leg(plain: (TcpConfig, TcpConfig), variant: &str, window: u64) -> (TcpConfig, TcpConfig) {
-    let resolved = resolve_tcp(PROFILE, variant, &Variants::new(), &TcpOverrides::default());
-    let (mut sender, mut receiver) = resolved.expect("both are in the engine's tables");
-    (sender.mss, receiver.mss) = (plain.0.mss, plain.1.mss);
+/// Splits a connection at a box; the client behind it is not changed.
+fn divide(tcp: &mut TcpFlow, at: NodeId, window: u64) {
+    let resolved = resolve_tcp(PROFILE, ROW, &Variants::new(), &TcpOverrides::default());
+    let (mut sender, _): (TcpConfig, _) = resolved.expect("both are in the engine's tables");
+    sender.mss = tcp.sender.mss;
     sender.variant.startup = Startup::FixedWindow((window / u64::from(sender.mss)).max(2) as u32);
-    for end in [&mut sender, &mut receiver] {
-        end.receive_buffer = end.receive_buffer.max(room_for(window));
-    }
-    (sender, receiver)
+    // The box holds two windows for its client.
+    tcp.splits.push(Split {
+        at,
+        through: None,
+        stp: None,
+        sender,
+        receiver: tcp.receiver,
+        variant_name: ROW.to_owned(),
+        profile_name: PROFILE.to_owned(),
+        explicit: TcpOverrides::default(),
+        route: None,
+        return_route: None,
+    });
+    tcp.receiver.receive_buffer = tcp.receiver.receive_buffer.min(u32::try_from(2 * window).unwrap_or(u32::MAX));
 }

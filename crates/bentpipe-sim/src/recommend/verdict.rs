@@ -49,9 +49,14 @@ fn median(candidate: &Candidate) -> Option<f64> {
     Some(Sample::new(finished.into_iter().map(|time| time.min(top)).collect()).ok()?.median())
 }
 
-fn gain(choice: &Candidate, other: &Candidate) -> Option<Gain> {
+/// The gain of one over another; `exact` if one pair says all.
+fn gain(choice: &Candidate, other: &Candidate, exact: bool) -> Option<Gain> {
     let pairs = choice.times_s.iter().zip(&other.times_s).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
     let (ours, others): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    if let ([a], [b], true) = (&ours[..], &others[..], exact) {
+        let (factor, wins) = (b / a, usize::from(a < b));
+        return Some(Gain { over: other.system, factor, low: factor, high: factor, wins, pairs: 1 });
+    }
     let ratio = paired_ratio(&ours, &others, CONFIDENCE).ok()?;
     let wins = ours.iter().zip(&others).filter(|(a, b)| a < b).count();
     let (low, high) = (ratio.interval.low, ratio.interval.high);
@@ -59,8 +64,8 @@ fn gain(choice: &Candidate, other: &Candidate) -> Option<Gain> {
 }
 
 /// The simplest system that is as good as the fastest: not slower by more than `margin`, with confidence, and with as
-/// many finished transfers.
-pub(super) fn choose(candidates: &[Candidate], margin: f64) -> Option<Verdict> {
+/// many finished transfers. `exact`: nothing is drawn, and each was run once.
+pub(super) fn choose(candidates: &[Candidate], margin: f64, exact: bool) -> Option<Verdict> {
     let medians: Vec<_> = candidates.iter().map(median).collect();
     let known = || (0..candidates.len()).filter_map(|n| Some((n, medians[n]?)));
     let (fastest, _) = known().min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -68,7 +73,7 @@ pub(super) fn choose(candidates: &[Candidate], margin: f64) -> Option<Verdict> {
     let as_good = |n: usize| {
         n == fastest
             || ended(n) >= ended(fastest)
-                && gain(&candidates[fastest], &candidates[n]).is_some_and(|gain| gain.high <= 1.0 + margin)
+                && gain(&candidates[fastest], &candidates[n], exact).is_some_and(|gain| gain.high <= 1.0 + margin)
     };
     let (chosen, median_s) = known().find(|&(n, _)| as_good(n))?;
     let others = (0..candidates.len()).filter(|&n| n != chosen);
@@ -76,6 +81,6 @@ pub(super) fn choose(candidates: &[Candidate], margin: f64) -> Option<Verdict> {
         system: candidates[chosen].system,
         median_s,
         fastest: candidates[fastest].system,
-        gains: others.filter_map(|n| gain(&candidates[chosen], &candidates[n])).collect(),
+        gains: others.filter_map(|n| gain(&candidates[chosen], &candidates[n], exact)).collect(),
     })
 }

@@ -1,5 +1,6 @@
 //! Statistics of each logical channel of a link layer, in one direction.
 
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::Scenario;
@@ -8,7 +9,7 @@ use serde::Serialize;
 /// A channel in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChannelSummary {
-    /// Name of its layer.
+    /// Name of its layer, or of the gateway.
     pub layer: String,
     /// The link that it sends on.
     pub link: String,
@@ -50,13 +51,23 @@ fn mean(sum: Duration, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum.as_secs_f64() / count as f64 }
 }
 
-/// A summary per layer, direction and channel with packets; `layers` has the counters of their ends.
+/// Name, links and names of channels of each pair of S-LACP's ends: the layers, then the gateways.
+fn lines(scenario: &Scenario) -> impl Iterator<Item = (&str, [LinkId; 2], Vec<&str>)> {
+    let layers = scenario.layers.iter().map(|layer| {
+        let names = layer.channels.iter().map(|channel| channel.name.as_str()).collect();
+        (layer.name.as_str(), layer.over, names)
+    });
+    let pairs = scenario.gateways.pairs.iter();
+    layers.chain(pairs.map(|pair| (pair.name.as_str(), pair.over, pair.carries.channels().to_vec())))
+}
+
+/// A summary per layer or gateway, direction and channel with packets; `layers` has the counters of their ends.
 pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummary> {
     let mut all = Vec::new();
-    for (spec, ends) in scenario.layers.iter().zip(layers) {
+    for ((name, over, names), ends) in lines(scenario).zip(layers) {
         for side in 0..2 {
             let pairs = ends[side].channels.iter().zip(&ends[1 - side].channels);
-            for ((here, there), channel) in pairs.zip(&spec.channels).filter(|((here, _), _)| here.packets > 0) {
+            for ((here, there), channel) in pairs.zip(&names).filter(|((here, _), _)| here.packets > 0) {
                 let ChannelStats {
                     packets,
                     dropped_full,
@@ -69,9 +80,9 @@ pub fn channels(scenario: &Scenario, layers: &[[Stats; 2]]) -> Vec<ChannelSummar
                     ..
                 } = *here;
                 all.push(ChannelSummary {
-                    layer: spec.name.clone(),
-                    link: scenario[spec.over[side]].name.clone(),
-                    channel: channel.name.clone(),
+                    layer: name.to_owned(),
+                    link: scenario[over[side]].name.clone(),
+                    channel: (*channel).to_owned(),
                     packets,
                     dropped_full,
                     dropped_early,

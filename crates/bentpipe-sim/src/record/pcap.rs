@@ -1,39 +1,23 @@
 //! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with correct checksums.
 //!
-//! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
-//! sequence numbers are fixed by the connection's number; the legs of a split flow have its addresses and ports, and
-//! separate sequence numbers. Window scales are read from the SYNs; without a handshake there are none, and windows
-//! show as at most 65535. Of QUIC's datagrams only the headers are captured, with the length on the line; a trace has their
-//! packets.
-//!
 //! Lengths are those of the written headers. With ns-2's lengths (`ns2_lengths`), the links counted some bytes fewer;
-//! the capture's comment says so.
+//! the capture's comment says so. Of QUIC's datagrams only the headers are captured, with the length on the line; a trace has
+//! their packets.
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::path::Path;
 
-use bentpipe_engine::network::{EndId, LinkId};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
-use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::units::Time;
-use bentpipe_engine::wire::ip::{self, Addresses};
-use bentpipe_engine::wire::seq::Numbering;
-use bentpipe_engine::wire::stp;
-use bentpipe_engine::wire::tcp::Translation;
-use bentpipe_engine::wire::{EmitError, udp};
-use bentpipe_study::scenario::{ConnectionId, FlowKind, NodeId, Scenario};
+use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
 use bentpipe_study::topology::{self, Connection};
 use bentpipe_study::trace::PcapWriter;
 
 use super::Tap;
-use crate::ends;
+use crate::bytes::{Bytes, Lengths, address};
 use crate::observe::{Observer, Passage};
-use crate::packet::{self, Body, IPV4_HEADER, Packet};
-
-/// Max length of an IP packet.
-const LONGEST: usize = 65_535;
-static ZEROS: [u8; LONGEST] = [0; LONGEST];
+use crate::packet::{Body, Packet};
 
 /// The captured part of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,22 +43,7 @@ pub struct Pcap {
     links: Vec<(NodeId, NodeId)>,
     /// Ends of each connection, as nodes.
     connections: Vec<(NodeId, NodeId)>,
-    /// The translation state of each end of each connection; UDP uses only addresses and ports.
-    ends: Vec<Translation>,
-    /// STP connections, whose segments have another header.
-    is_stp: Vec<bool>,
-    buffer: Vec<u8>,
-}
-
-/// Address of a node.
-fn address(node: NodeId) -> Ipv4Addr {
-    let [.., high, low] = (node.0 + 1).to_be_bytes();
-    Ipv4Addr::new(10, high, low, 1)
-}
-
-/// Initial sequence number of an end: any number that is the same in each run.
-fn isn(end: EndId) -> u32 {
-    (end.0 + 1).wrapping_mul(0x9e37_79b9)
+    bytes: Bytes,
 }
 
 impl Pcap {
@@ -91,20 +60,6 @@ impl Pcap {
         let number = |tap: Tap| taps.iter().position(|t| *t == tap).map(|n| n as u32);
         let links = LinkId::first(scenario.links.len());
         let connections = topology::connections(scenario);
-        let mut ends = Vec::with_capacity(2 * connections.len());
-        for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
-            // A gateway that splits a flow keeps the addresses: each host sees the other's.
-            let flow = &scenario[connection.flow];
-            let (source, destination) = (address(flow.from), address(flow.to));
-            let addresses = Addresses::V4 { source, destination };
-            let ports = packet::ports(connection.flow);
-            let isns = [isn(ends::opener(id)), isn(ends::listener(id))];
-            let mut from = Translation::new(addresses, ports, isns[0]);
-            let mut to = Translation::new(addresses.reversed(), ports.reversed(), isns[1]);
-            from.irs = Some(Numbering::from_isn(isns[1]));
-            to.irs = Some(Numbering::from_isn(isns[0]));
-            ends.extend([from, to]);
-        }
         Ok(Pcap {
             writer,
             snap,
@@ -114,12 +69,7 @@ impl Pcap {
             exits: links.map(|link| number(Tap::Exit(link))).collect(),
             links: scenario.links.iter().map(|link| (link.from, link.to)).collect(),
             connections: connections.iter().map(|Connection { leg, .. }| (leg.from, leg.to)).collect(),
-            ends,
-            is_stp: connections
-                .iter()
-                .map(|&Connection { flow, number, .. }| scenario[flow].kind.stp_of_leg(number).is_some())
-                .collect(),
-            buffer: vec![0; LONGEST],
+            bytes: Bytes::new(scenario),
         })
     }
 
@@ -145,53 +95,14 @@ impl Pcap {
     }
 
     fn record(&mut self, now: Time, taps: [Option<u32>; 2], packet: &Packet) -> io::Result<()> {
-        let (headers, length) = self.emit(packet).map_err(io::Error::other)?;
+        let Lengths { headers, whole } = self.bytes.write(packet, 0).map_err(io::Error::other)?;
         // What QUIC says is not kept, so nothing is shown instead of it.
         let is_told = self.snap == Snap::Whole && !matches!(packet.body, Body::Quic(_));
-        let kept = if is_told { length } else { headers };
+        let kept = if is_told { whole } else { headers };
         for tap in taps.into_iter().flatten() {
-            self.writer.packet(tap, now, &self.buffer[..kept], length as u32)?;
+            self.writer.packet(tap, now, &self.bytes.written()[..kept], whole as u32)?;
         }
         Ok(())
-    }
-
-    /// Writes the packet into the buffer; returns the length of its headers and its total length.
-    fn emit(&mut self, packet: &Packet) -> Result<(usize, usize), EmitError> {
-        let is_stp = self.is_stp[packet.connection.index()];
-        let end = &mut self.ends[packet.from().index()];
-        let (ip_header, rest) = self.buffer.split_at_mut(IPV4_HEADER as usize);
-        let (protocol, length, payload) = match packet.body {
-            Body::Tcp(segment) if is_stp => {
-                // The wire format has no poll numbers.
-                let segment = Segment { timestamps: None, ..segment };
-                let payload = usize::from(segment.len);
-                let Translation { addresses, ports, iss, irs, .. } = *end;
-                let stp = stp::Translation { addresses, ports, iss, irs };
-                (stp::PROTOCOL, stp.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
-            }
-            Body::Tcp(segment) => {
-                let payload = usize::from(segment.len);
-                (ip::TCP, end.emit(&segment, &[&ZEROS[..payload]], rest)?, payload)
-            }
-            Body::Udp(_) | Body::Quic(_) => {
-                let headers = ip_header.len() + udp::HEADER;
-                let payload = (packet.wire_len as usize).saturating_sub(headers).min(LONGEST - headers);
-                (ip::UDP, udp::emit(&end.addresses, end.ports, &[&ZEROS[..payload]], rest)?, payload)
-            }
-        };
-        let ip = ip::emit(&end.addresses, protocol, length, ip_header)?;
-        if let Body::Tcp(segment) = packet.body {
-            segment.ecn.put(ip_header);
-        }
-        Ok((ip + length - payload, ip + length))
-    }
-
-    /// Stores the window scale of a SYN for both ends, whether or not a tap sees it.
-    fn learn(&mut self, packet: &Packet, segment: &Segment) {
-        let scale = segment.syn.window_scale;
-        let sender = packet.from();
-        self.ends[sender.index()].our_scale = scale;
-        self.ends[ends::peer(sender).index()].peer_scale = scale;
     }
 }
 
@@ -201,11 +112,8 @@ impl Probe for Pcap {
 
 impl Observer for Pcap {
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
-        if let Body::Tcp(segment) = &packet.body
-            && segment.flags.has(Flags::SYN)
-        {
-            self.learn(packet, segment);
-        }
+        // Whether or not a tap sees it.
+        self.bytes.learn(packet);
         let taps = self.taps(link, passage, packet);
         if self.error.is_none() && taps != [None, None] {
             self.error = self.record(now, taps, packet).err();

@@ -16,6 +16,7 @@ use bentpipe_study::topology;
 use super::agenda::Agenda;
 use super::wiring::{Counts, Ways};
 use super::{EndState, FlowState, Timers, World, lifetimes, spoofing};
+use crate::boxes::Boxes;
 use crate::endpoint::{Endpoint, TcpEnd};
 use crate::ends;
 use crate::gateway::Gateway;
@@ -67,6 +68,8 @@ impl World {
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
+            boxes: Boxes::new(scenario),
+            first_tunnel: EndId::from(counts.of_flows() + 2 * scenario.layers.len()),
             flows: Vec::with_capacity(scenario.flows.len()),
             agenda: Agenda::new(),
             timers,
@@ -146,11 +149,15 @@ impl World {
         }
         for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
             if let (FlowKind::Tcp(tcp), 1..) = (&scenario[connection.flow].kind, connection.number) {
-                world.split(connection.flow, id, connection.number, tcp);
+                match tcp.splits[connection.number - 1].through {
+                    Some(through) => world.cross(scenario, connection.flow, id, tcp, through),
+                    None => world.split(connection.flow, id, connection.number, tcp),
+                }
             }
         }
         world.ends.extend(sinks.into_ends(spoofers).map(EndState::new));
         world.add_layers(scenario);
+        world.add_boxes(scenario);
         for (end, hop) in world.ends.iter_mut().zip(first_hop) {
             end.first_hop = hop;
         }
@@ -203,6 +210,7 @@ impl World {
                 Endpoint::Port { leg: Leg::Far, .. }
                 | Endpoint::UdpSink(_)
                 | Endpoint::Layer(_)
+                | Endpoint::Socket(_)
                 | Endpoint::Ended { .. } => (false, Time::NEVER),
             };
             self.busy += counts as usize;

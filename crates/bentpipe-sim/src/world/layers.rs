@@ -11,6 +11,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario};
 use bentpipe_study::topology::{self, Connection};
 
 use super::{EndState, World};
+use crate::boxes::Above;
 use crate::endpoint::Endpoint;
 use crate::ends;
 use crate::layer::{LayerEnd, Taken};
@@ -28,7 +29,7 @@ impl World {
                 self.ends.push(EndState::new(Endpoint::Layer(Box::new(layer_end))));
             }
         }
-        if !scenario.layers.is_empty() {
+        if scenario.lines().next().is_some() {
             for Connection { flow: id, number, .. } in topology::connections(scenario) {
                 // The legs of a split flow have its ports.
                 let flow = &scenario[id];
@@ -63,7 +64,7 @@ impl World {
         self.network.layers().index(parcel.to).is_some()
     }
 
-    fn layer(&mut self, end: EndId) -> &mut LayerEnd {
+    pub(super) fn layer(&mut self, end: EndId) -> &mut LayerEnd {
         match &mut self.ends[end.index()].kind {
             Endpoint::Layer(layer) => layer,
             _ => unreachable!("the ends after those of flows are layers'"),
@@ -90,7 +91,7 @@ impl World {
         }
     }
 
-    fn bring<O: Observer>(&mut self, end: EndId, input: Input, observer: &mut O) {
+    pub(super) fn bring<O: Observer>(&mut self, end: EndId, input: Input, observer: &mut O) {
         let mut cx = Context { now: self.now, who: ends::who(end), probe: observer };
         match &mut self.ends[end.index()].kind {
             // There are no payload bytes here.
@@ -115,12 +116,23 @@ impl World {
             return self.drop_packet(sends_on, DropReason::TooLong, parcel, observer);
         }
         let channel = classify(&layer.rules, layer.default_channel, &headers, len);
-        let handle = layer.hold(parcel);
+        let above = layer.above;
         if O::WATCHES {
             observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
         }
         let flow = u64::from(parcel.to.0);
-        self.bring(end, Input::Packet { channel, handle, len, flow, host: 0, acknowledges }, observer);
+        let (len, host, base) = match above {
+            Above::Packets(side) => {
+                let (len, base) = self.compress(side, parcel);
+                (len, self.boxes.host(side, parcel.to), base.map(|base| (side, base)))
+            }
+            Above::Flows | Above::Streams(_) => (len, 0, None),
+        };
+        let handle = self.layer(end).hold(parcel, len);
+        self.bring(end, Input::Packet { channel, handle, len, flow, host, acknowledges }, observer);
+        if let Some((side, base)) = base {
+            self.announce(end, side, (flow, host), &base, observer);
+        }
         self.run_layer(end, observer);
     }
 
@@ -131,9 +143,17 @@ impl World {
         self.run_layer(end, observer);
     }
 
+    /// Polls an end of a layer until it waits, and the box above it.
+    pub(super) fn run_layer<O: Observer>(&mut self, end: EndId, observer: &mut O) {
+        self.run_line(end, observer);
+        if let Above::Streams(side) = self.layer(end).above {
+            self.settle(side, observer);
+        }
+    }
+
     /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns:
     /// the ACK is then served first, and the machine is polled again.
-    pub(super) fn run_layer<O: Observer>(&mut self, end: EndId, observer: &mut O) {
+    pub(super) fn run_line<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         let layers = self.network.layers();
         let (far, frames) = (layers.far(end), layers.frames(end));
         let (sends_on, hears) = (layers.sends_on(end), layers.hears(end));
@@ -153,26 +173,28 @@ impl World {
                     if let Some(handle) = handle {
                         layer.on_sent(&frame, handle);
                     }
-                    let weight = layer.end.weight(&frame);
+                    let weight = layer.end.weight(&frame) + layer.overhead;
                     let parcel = Parcel::new(self.frames.keep(frame), far, weight);
                     self.go(frames, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
                     let taken = self.layer(far).take(channel, seq, false).expect("a delivered packet was sent");
-                    self.done(hears, taken, observer);
+                    self.done(end, hears, taken, observer);
                 }
                 Output::Recover { channel, seq, .. } => {
-                    let (parcel, behind) =
+                    let (len, behind) =
                         self.layer(far).look_up(channel, seq).expect("a missing packet was not delivered");
-                    let len = bentpipe_engine::link::Wire::wire_len(&parcel);
                     self.bring(end, Input::Recovered { channel, seq, behind, len }, observer);
                 }
                 Output::Skip { channel, seq } => {
                     let taken = self.layer(far).take(channel, seq, true).expect("a skipped packet was sent");
-                    self.done(hears, taken, observer);
+                    self.done(end, hears, taken, observer);
                 }
                 Output::Release { handle, how } => {
-                    let parcel = layer.let_go(handle);
+                    let (parcel, above) = (layer.let_go(handle), layer.above);
+                    if let Above::Packets(side) = above {
+                        self.note_base(side, handle, how);
+                    }
                     self.note_released(parcel, observer);
                     let reason = match how {
                         Released::DroppedFull => DropReason::QueueFull,
@@ -187,15 +209,21 @@ impl World {
     }
 
     /// The far end of a layer is done with a frame of a packet.
-    fn done<O: Observer>(&mut self, link: LinkId, taken: Taken, observer: &mut O) {
+    fn done<O: Observer>(&mut self, end: EndId, link: LinkId, taken: Taken, observer: &mut O) {
         match taken {
             Taken::InPart => {}
+            Taken::Whole(parcel) if self.is_frame(parcel) => self.take_own(end, parcel, observer),
             Taken::Whole(parcel) => self.pass_on(link, parcel, observer),
             Taken::Broken(parcel) => self.drop_packet(link, DropReason::Channel, parcel, observer),
         }
     }
 
     fn drop_packet<O: Observer>(&mut self, link: LinkId, reason: DropReason, parcel: Parcel, observer: &mut O) {
+        if self.is_frame(parcel) {
+            // A packet of the boxes, which no observer knows.
+            self.boxes.take(parcel.slot());
+            return;
+        }
         if O::WATCHES {
             observer.packet(self.now, link, Passage::Dropped(reason), &self.packets.get(parcel));
         }

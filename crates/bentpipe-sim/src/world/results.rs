@@ -45,6 +45,11 @@ impl World {
     fn leg_stats(&self, flow: FlowId, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
         let mut legs = Vec::new();
         let (mut sender, mut end) = (first, ends::listener(ConnectionId(flow.0)));
+        if let Endpoint::Socket(near) = &self.ends[end.index()].kind
+            && let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind
+        {
+            return vec![[first, near.stats()], [far.stats(), last]];
+        }
         while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end.index()].kind {
             let gateway = &self.gateways[gateway as usize];
             legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);

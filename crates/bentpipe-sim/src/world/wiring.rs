@@ -19,7 +19,7 @@ pub(super) struct Counts {
     pub(super) connections: usize,
     /// One for each spoofed flow: its destination.
     pub(super) sinks: usize,
-    /// Two for each link layer.
+    /// Two for each link layer and for each pair of boxes.
     pub(super) layers: usize,
 }
 
@@ -28,7 +28,7 @@ impl Counts {
         Counts {
             connections: 2 * connections.len(),
             sinks: spoofing::count(scenario),
-            layers: 2 * scenario.layers.len(),
+            layers: 2 * scenario.lines().count(),
         }
     }
 
@@ -174,6 +174,6 @@ fn channels(scenario: &Scenario, connections: &[Connection<'_>]) -> Vec<u32> {
     }
     // Frames of a layer have a separate channel in each direction.
     let first = known.len() as u32;
-    channels.extend(first..first + 2 * scenario.layers.len() as u32);
+    channels.extend(first..first + 2 * scenario.lines().count() as u32);
     channels
 }

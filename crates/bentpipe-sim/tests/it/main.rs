@@ -6,6 +6,7 @@ mod chains;
 mod cross;
 mod determinism;
 mod ecn;
+mod gateways;
 mod golden;
 mod layers;
 mod mechanisms;

@@ -1,6 +1,7 @@
 //! Flows of QUIC: they complete whatever the links do, they are the same again for the same seed, and no limit is beaten.
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, QuicKind, QuicPacket, Who};
 use bentpipe_engine::tcp::Abort;
 use bentpipe_engine::units::{Duration, Time};
@@ -273,7 +274,7 @@ fn datagrams_have_the_size_they_are_given() {
         fn event(&mut self, _: Time, _: Who, _: &Event) {}
     }
     impl Observer for Longest {
-        fn packet(&mut self, _: Time, _: usize, passage: Passage, packet: &Packet) {
+        fn packet(&mut self, _: Time, _: LinkId, passage: Passage, packet: &Packet) {
             if passage == Passage::Offered && packet.forward {
                 (self.0, self.1) = (self.0.max(packet.wire_len), self.1 + u64::from(packet.wire_len == 1378));
             }
@@ -309,7 +310,7 @@ impl Probe for Told {
 }
 
 impl Observer for Told {
-    fn packet(&mut self, _: Time, _: usize, _: Passage, packet: &Packet) {
+    fn packet(&mut self, _: Time, _: LinkId, _: Passage, packet: &Packet) {
         assert!(matches!(packet.body, Body::Quic(_)));
     }
 }

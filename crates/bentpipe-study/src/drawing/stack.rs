@@ -76,7 +76,7 @@ fn columns(scenario: &Scenario, path: &[LinkId], kind: &FlowKind) -> Vec<Column>
         if left.is_none() || right.is_none() {
             common.push(("application".into(), Some(payload)));
             common.extend(upper());
-        } else if splits.iter().any(|split| split.at == node) {
+        } else if splits.iter().any(|split| split.at == node || split.leaves() == node) {
             common.push(("relay".into(), Some(payload)));
             for side in [&mut left, &mut right].into_iter().flatten() {
                 side.splice(0..0, upper());

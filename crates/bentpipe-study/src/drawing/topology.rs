@@ -69,6 +69,8 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
         (None, None) if config.rate.is_none() && ours.is_some() => vec!["in cells".into()],
         (None, None) => vec![words::room(config.queue.limit)],
     };
+    let pair = scenario.gateways.pairs.iter().find(|pair| number.is_some_and(|number| pair.over.contains(&number)));
+    below.extend(pair.map(|pair| format!("gateway `{}`: {}", pair.name, pair.carries.shape())));
     below.extend(words::losses(&config.good));
     if let Some(back) = words::partner(scenario, link).map(|link| &link.config) {
         if back.rate != ours {
@@ -85,9 +87,12 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
 fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(scenario.hosts[node.index()].processing.as_ref().map(words::processing).into_iter().flatten());
+    for pair in scenario.gateways.pairs.iter().filter(|pair| pair.nodes.contains(&node)) {
+        lines.push(format!("box of `{}`", pair.name));
+    }
     for flow in &scenario.flows {
         let FlowKind::Tcp(tcp) = &flow.kind else { continue };
-        if tcp.splits.iter().any(|split| split.at == node) {
+        if tcp.splits.iter().any(|split| split.through.is_none() && split.at == node) {
             lines.push("TCP is split here".into());
         }
         if let Some(spoof) = tcp.spoof.filter(|spoof| spoof.at == node) {

@@ -98,7 +98,7 @@ fn layer(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<
 }
 
 /// "sat" for both directions of a duplex link, or the names of two links.
-fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[LinkId; 2]> {
+pub(super) fn over(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<[LinkId; 2]> {
     let find = |name: &str| network.links.iter().position(|link| link.name == name).map(LinkId::from);
     if let Some(name) = item.as_text() {
         let found = [find(&format!("{name}/forward")), find(&format!("{name}/backward"))];

@@ -6,11 +6,13 @@
 //! part shared with gateway settings.
 
 mod beside;
+mod boxes;
 pub(crate) mod bursts;
 mod cells;
 mod chance;
 mod channels;
 mod flows;
+mod gateways;
 mod grammar;
 mod hosts;
 mod layers;
@@ -45,8 +47,9 @@ pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Va
 pub use beside::ReadFile;
 pub use bursts::mean_secs;
 pub use model::{
-    AckFrequency, BufferSharing, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, HostSpec, LayerSpec, LinkSpec, Mpeg, NodeId, QuicControl,
-    QuicFlow, Scenario, Split, Spoof, Spread, StpFlow, TcpFlow, UdpFlow, UdpPattern, Workload,
+    AckFrequency, BufferSharing, Carries, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, Gateways, HostSpec,
+    LayerSpec, LinkSpec, Mpeg, NodeId, PairSpec, QuicControl, QuicFlow, Scenario, Split, Spoof, Spread, StpFlow,
+    TcpFlow, Through, UdpFlow, UdpPattern, Workload,
 };
 pub use reference::reference;
 pub use schema::schema;
@@ -155,16 +158,17 @@ impl Scenario {
     }
 
     fn with_rows(&self, new_profile: Option<&str>, name: &str) -> Result<Scenario, UnknownName> {
-        let mut changed = self.clone();
+        let whole = boxes::uncrossed(self);
+        let mut changed = whole.clone();
         windows::change_tcp(&mut changed.flows, |before, tcp| {
             let change = |leg: usize, profile: &mut String, variant: &mut String, explicit: &mut TcpOverrides, ends| {
                 let known = TcpEnds { profile, variant, explicit, ends };
-                *explicit = windows::all_explicit(self, before, leg, &known)?;
+                *explicit = windows::all_explicit(&whole, before, leg, &known)?;
                 name.clone_into(variant);
                 if let Some(new) = new_profile {
                     new.clone_into(profile);
                 }
-                windows::resolve(self, before, leg, profile, name, explicit)
+                windows::resolve(&whole, before, leg, profile, name, explicit)
             };
             let ends = (tcp.sender, tcp.receiver);
             // An STP leg has no variant.
@@ -179,6 +183,7 @@ impl Scenario {
             }
             Ok(())
         })?;
+        boxes::cross(&mut changed);
         Ok(changed)
     }
 

@@ -1,5 +1,6 @@
 //! The values of a scenario.
 
+mod gateway;
 mod ids;
 mod layer;
 mod quic;
@@ -14,6 +15,7 @@ use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
+pub use gateway::{Carries, Gateways, PairSpec, Through};
 pub use ids::{ConnectionId, FlowId, NodeId};
 pub use layer::{ChannelSpec, LayerSpec};
 pub(crate) use layer::{PLAIN, PLAIN_FEC};
@@ -40,6 +42,8 @@ pub struct Scenario {
     pub links: Vec<LinkSpec>,
     /// Layers over some of them.
     pub layers: Vec<LayerSpec>,
+    /// Gateways.
+    pub gateways: Gateways,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// The scenario's own rows of the table of variants.
@@ -209,6 +213,8 @@ pub struct TcpFlow {
 pub struct Split {
     /// The node.
     pub at: NodeId,
+    /// Set if the node is a box of a gateway: the outgoing leg then starts at the other box.
+    pub through: Option<Through>,
     /// Set if the leg is STP, with these settings for both ends.
     pub stp: Option<StpConfig>,
     /// The end of the leg at this node, which opens it.
@@ -225,6 +231,13 @@ pub struct Split {
     pub route: Option<Vec<LinkId>>,
     /// Explicit links back.
     pub return_route: Option<Vec<LinkId>>,
+}
+
+impl Split {
+    /// The node at which the outgoing leg starts.
+    pub fn leaves(&self) -> NodeId {
+        self.through.map_or(self.at, |through| through.starts_at)
+    }
 }
 
 impl TcpFlow {
@@ -375,6 +388,21 @@ impl Scenario {
     pub fn layer_over(&self, link: LinkId) -> Option<(usize, usize)> {
         let side = |layer: &LayerSpec| layer.over.iter().position(|&over| over == link);
         self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
+    }
+
+    /// The links below each pair of S-LACP's ends, in both directions: those of the layers, then those of the gateways.
+    pub fn lines(&self) -> impl Iterator<Item = [LinkId; 2]> {
+        let pairs = self.gateways.pairs.iter().map(|pair| pair.over);
+        self.layers.iter().map(|layer| layer.over).chain(pairs)
+    }
+
+    /// The pair of ends that takes packets of flows over a link, as its position among [`Scenario::lines`], and the end: a
+    /// layer's, or those of a gateway of shape `link`.
+    pub fn line_over(&self, link: LinkId) -> Option<(usize, usize)> {
+        let side = |over: [LinkId; 2]| over.iter().position(|&over| over == link);
+        let (line, end) = self.lines().enumerate().find_map(|(n, over)| Some((n, side(over)?)))?;
+        let pair = line.checked_sub(self.layers.len()).map(|n| &self.gateways.pairs[n]);
+        pair.is_none_or(|pair| pair.carries == Carries::Packets).then_some((line, end))
     }
 
     /// The node with this name.

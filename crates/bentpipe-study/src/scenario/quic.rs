@@ -7,7 +7,7 @@ use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 use toml::{Table, Value};
 
-use super::grammar::{ACK_FREQUENCY, ACKED_TOGETHER, QUIC, STREAMS};
+use super::grammar::{ACK_FREQUENCY, ACKED_TOGETHER, QUIC, QUIC_STREAMS};
 use super::model::{AckFrequency, FlowKind, QuicControl, QuicFlow, Scenario, Workload};
 use super::workloads::workload;
 use crate::topology;
@@ -44,7 +44,7 @@ fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
         quic.zero_rtt = item.flag(problems)?;
     }
     if let Some(item) = view.get("streams") {
-        quic.streams = item.count(STREAMS, problems)? as u16;
+        quic.streams = item.count(QUIC_STREAMS, problems)? as u16;
     }
     let windows = [
         ("initial_window", &mut quic.initial_window, INITIAL_WINDOW),

@@ -9,12 +9,14 @@ use bentpipe_language::shape::{Counted, Shape};
 use bentpipe_language::tcp::{TcpTable, tcp_table, variants};
 
 use super::beside::{Beside, ReadFile};
+use super::boxes;
 use super::flows;
-use super::grammar::{LAYER, OVERRIDES, SCENARIO};
+use super::gateways;
+use super::grammar::{GATEWAY, LAYER, OVERRIDES, SCENARIO};
 use super::hosts;
 use super::layers;
 use super::links::Network;
-use super::model::{FlowKind, HostSpec, Scenario};
+use super::model::{FlowKind, Gateways, HostSpec, Scenario};
 use super::spoof;
 use super::tdma;
 use super::timers;
@@ -75,6 +77,15 @@ fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -
         }
         None => Vec::new(),
     };
+    let mut boxes_at = Vec::new();
+    let gateways = match view.get("gateways") {
+        Some(item) => {
+            let entries = item.list(&Shape::List(&Shape::Table(GATEWAY)), problems).unwrap_or_default();
+            boxes_at.extend(entries.iter().map(|item| (item.node.span, item.path.clone())));
+            gateways::read(&entries, &network, &layers, problems)
+        }
+        None => Gateways::default(),
+    };
     let world = World { network: &network, tcp: &tcp, variants: &variants, seed: seed.unwrap_or(DEFAULT_SEED) };
     let mut flows = Vec::new();
     let mut places = Vec::new();
@@ -116,6 +127,7 @@ fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -
         hosts,
         links: network.links.clone(),
         layers,
+        gateways,
         flows,
         variants,
     };
@@ -124,6 +136,12 @@ fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -
     tdma::check(&scenario, view.get("links").map(|item| item.node.span), problems);
     timers::fit_all(&mut scenario, &timers_given);
     windows::fit_all(&mut scenario);
+    if !scenario.gateways.is_empty() {
+        boxes::check(&scenario, &boxes_at, &places, problems);
+        if problems.count() == 0 {
+            boxes::cross(&mut scenario);
+        }
+    }
     Some(scenario)
 }
 

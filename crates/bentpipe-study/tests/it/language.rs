@@ -115,6 +115,31 @@ fn a_split_has_a_leg_of_its_own() {
     assert_eq!(tcp(&changed, "parted").splits[0].sender.window_clamp, Some(9));
 }
 
+/// A connection that crosses the boxes ends at the one that it meets first; another variant is for its hosts alone.
+#[test]
+fn a_gateway_ends_connections() {
+    let scenario = parse(EVERYTHING);
+    let flow = tcp(&scenario, "boxed");
+    let [leg] = flow.splits.as_slice() else { panic!("one split") };
+    assert_eq!([leg.at, leg.leaves()].map(|node| &scenario[node]), ["I", "H"]);
+    let pair = &scenario.gateways.pairs[0];
+    assert_eq!(pair.satellite.map(|box_| box_.rate.bits_per_second()), [9_000_000, 8_000_000]);
+    assert_eq!((pair.satellite[0].path_mtu, pair.satellite[1].shared), (1400, true));
+    let names = |links: Option<&Vec<LinkId>>| {
+        links.map(|links| links.iter().map(|&link| scenario[link].name.as_str()).collect::<Vec<_>>())
+    };
+    let spec = scenario.flows.iter().find(|flow| flow.name == "boxed").expect("there");
+    assert_eq!(names(spec.route.as_ref()), Some(vec!["port/backward"]));
+    assert_eq!(names(leg.route.as_ref()), Some(vec!["house/backward"]));
+    // The boxes are Linux hosts.
+    assert_eq!((leg.profile_name.as_str(), leg.variant_name.as_str()), ("linux", "linux-cubic"));
+    assert!(flow.receiver.timestamps && leg.sender.timestamps);
+    let changed = scenario.with_variant("tahoe").expect("a variant");
+    let after = tcp(&changed, "boxed");
+    assert_eq!((after.variant_name.as_str(), after.splits[0].variant_name.as_str()), ("tahoe", "linux-cubic"));
+    assert_eq!(after.splits[0].sender, leg.sender);
+}
+
 #[test]
 fn everything_reads_back() {
     let scenario = parse(EVERYTHING);

@@ -329,3 +329,55 @@ fn what_moves_is_set_once() {
     }
     insta::assert_snapshot!(all.join("\n"));
 }
+
+/// A gateway between hosts, with one thing wrong.
+#[test]
+fn gateways_refuse_what_they_cannot_carry() {
+    const WORLD: &str = "name = \"boxes\"\n\
+        [[links]]\nname = \"lan\"\nbetween = [\"client\", \"near\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+        [[links]]\nname = \"sat\"\nbetween = [\"near\", \"far\"]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\n\
+        [[links]]\nname = \"net\"\nbetween = [\"far\", \"server\"]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\n\
+        [[gateways]]\nname = \"box\"\nshape = \"split\"\nnear = \"near\"\nfar = \"far\"\n\
+        [[flows]]\nname = \"data\"\nfrom = \"client\"\nto = \"server\"\nbytes = \"1 MB\"\n";
+    Scenario::parse(WORLD, "boxes.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let layer = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n[[gateways]]";
+    let again = "[[gateways]]\nname = \"box\"\nshape = \"link\"\nnear = \"near\"\nfar = \"far\"\n[[flows]]";
+    let rows: &[(&str, &str)] = &[
+        ("shape = \"split\"", "shape = \"uplnk\""),
+        ("shape = \"split\"", "shape = \"link\"\nmemory = \"1 MiB\""),
+        ("near = \"near\"", "near = \"naer\""),
+        ("near = \"near\"", "near = \"far\""),
+        ("near = \"near\"", "near = \"client\""),
+        ("near = \"near\"\n", ""),
+        ("far = \"far\"\n", "far = \"far\"\nover = \"lan\"\n"),
+        ("far = \"far\"\n", "far = \"far\"\nover = [\"sat/forward\", \"lan/backward\"]\n"),
+        ("far = \"far\"\n", "far = \"far\"\nrate = \"fast\"\n"),
+        ("far = \"far\"\n", "far = \"far\"\nrate = [\"1 Mbit/s\"]\n"),
+        ("far = \"far\"\n", "far = \"far\"\nround_trip = \"0 s\"\n"),
+        ("far = \"far\"\n", "far = \"far\"\nmtu = \"1000 B\"\n"),
+        ("far = \"far\"\n", "far = \"far\"\ncapture = [\"lan0\"]\n"),
+        ("delay = \"300 ms\"", "delay = \"300 ms\"\nframing = \"aal5\""),
+        ("rate = \"10 Mbit/s\"", "rate = \"unlimited\""),
+        ("delay = \"300 ms\"", "delay = \"300 ms\"\nmtu = \"576 B\""),
+        ("[[gateways]]", layer),
+        ("[[flows]]", again),
+        ("to = \"server\"", "to = \"far\""),
+        ("to = \"server\"", "to = \"near\""),
+        ("bytes = \"1 MB\"", "bytes = \"1 MB\"\nsplit = [{ at = \"far\" }]"),
+        ("bytes = \"1 MB\"", "bytes = \"1 MB\"\nspoof = { at = \"far\", buffer = \"10 packets\" }"),
+        ("bytes = \"1 MB\"", "bytes = \"1 MB\"\ntcp.profile = \"ns2\""),
+    ];
+    let mut table = String::new();
+    for (from, to) in rows {
+        assert!(WORLD.contains(from), "{from}");
+        let text = WORLD.replacen(from, to, 1);
+        let Err(errors) = Scenario::parse(&text, "boxes.toml", &[]) else { panic!("accepted: {to}") };
+        table.push_str(&format!("{} -> {}\n", from.escape_debug(), to.escape_debug()));
+        for error in errors.0 {
+            let expected = error.expected.map(|expected| format!(" | expected {expected}")).unwrap_or_default();
+            table
+                .push_str(&format!("    {}:{} {}: {}{expected}\n", error.line, error.column, error.key, error.message));
+        }
+    }
+    insta::assert_snapshot!(table);
+}

@@ -46,8 +46,7 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "gateways",
         Shape::List(&Shape::Choice(GATEWAYS)),
-        "What is put on the path at each point, as in `bentpipe recommend`: nothing, S-LACP over the satellite link, connections split \
-         before and after it, or both. Each variant is run with each gateway. Default: the scenario's path.",
+        "What is put on the path at each point, as in `bentpipe recommend`: nothing, or a gateway of that shape. Each variant is run with each gateway. Default: the scenario's path.",
     ),
     field(
         "baseline",

@@ -21,7 +21,7 @@ pub(super) fn layer_text(scenario: &Scenario, layer: &LayerSpec) -> String {
     out
 }
 
-fn channel_text(config: &ChannelConfig) -> String {
+pub(super) fn channel_text(config: &ChannelConfig) -> String {
     let mut parts = vec![match config.arq {
         None => "no retransmission".to_owned(),
         Some(Arq { transmissions: None }) => "retransmits until delivered".to_owned(),

@@ -284,7 +284,7 @@ fn a_recommendation_can_be_run() {
     let json = json(&ok(folder.path(), &["recommend", "wide.toml", "--reps", "6", "--no-flips", "--json"]));
     let chosen = json["verdict"]["system"].as_str().expect("a system");
     assert_ne!(chosen, "plain", "2 % are lost");
-    assert_eq!(json["candidates"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["candidates"].as_array().map(Vec::len), Some(5));
     // What is written runs, and takes about what was promised.
     let run = self::json(&ok(folder.path(), &["run", "with.toml", "--json"]));
     assert_eq!(run["flows"][0]["bytes"], 500_000);

@@ -60,7 +60,7 @@ fn a_report_is_one_page_that_needs_nothing() {
     let folder = folder();
     ok(folder.path(), &["report", "small.toml", "--reps", "2", "--out", "page.html"]);
     let page = std::fs::read_to_string(folder.path().join("page.html")).expect("written");
-    for part in ["<svg", "x limit", "What would help", "split + S-LACP", "Over time", "rate = "] {
+    for part in ["<svg", "x limit", "What would help", "hosts as they are", "Over time", "rate = "] {
         assert!(page.contains(part), "{part} is missing");
     }
     for outside in ["<script", "src=", "href=", "@import"] {

@@ -27,6 +27,7 @@ fn each_message_byte_by_byte() {
     ];
     for (message, body, expected) in cases {
         assert_eq!(written(&message, body), expected);
+        assert_eq!(len(&message), Some(expected.len()), "{message:?}");
         assert_eq!(parse(expected), Ok((message, expected.len() - body.len()..expected.len())));
         for short in 0..expected.len() - body.len() {
             assert!(parse(&expected[..short]).is_err(), "{short} bytes of {message:?}");

@@ -4,6 +4,7 @@ use bentpipe_language::overrides::Rules;
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 mod flows;
+mod gateways;
 mod layers;
 mod links;
 mod moves;
@@ -13,6 +14,7 @@ pub(crate) use flows::{
     AMOUNT, BUFFER_SHARINGS, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERN, PATTERNS,
     QUIC_ONLY, REQUEST_RESPONSE, SPLIT, SPOOF, STP, STP_ONLY, TCP_ONLY, TIMERS, UDP_ONLY, VIDEO,
 };
+pub(crate) use gateways::{GATEWAY, OF_SPLIT, REORDERING, SHAPES, STREAMS};
 pub(crate) use layers::{
     CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, QUEUEINGS, REPAIRS, SEGMENT_COUNT,
 };
@@ -24,7 +26,7 @@ pub(crate) use links::{
 pub(crate) use moves::{
     DELAY_TRACE, JITTER, LOSS_TRACE, PHASES, RATE_SERIES, REORDER, SCHEDULE, TIMED_LOSS, TIMED_RATE,
 };
-pub(crate) use quic::{ACK_FREQUENCY, ACKED_TOGETHER, QUIC, STREAMS};
+pub(crate) use quic::{ACK_FREQUENCY, ACKED_TOGETHER, QUIC, QUIC_STREAMS};
 
 /// What `--set` needs to know of the keys.
 pub(crate) const OVERRIDES: Rules = Rules {
@@ -56,6 +58,11 @@ pub(crate) const SCENARIO: &[Field] = &[
     field("nodes", Shape::Named(&Shape::Table(HOST)), "Processing times of nodes, under the nodes' names."),
     field("links", Shape::List(&Shape::Table(LINK)), "The links. A node exists if a link names it. Required."),
     field("layers", Shape::List(&Shape::Table(LAYER)), "Link layers (S-LACP) between IP and a link."),
+    field(
+        "gateways",
+        Shape::List(&Shape::Table(GATEWAY)),
+        "Gateways at the ends of a satellite link. Settings have the names of the gateway's own file.",
+    ),
     field("flows", Shape::List(&Shape::Table(FLOW)), "The flows. Required, except for `emulate` and `shell`."),
 ];
 

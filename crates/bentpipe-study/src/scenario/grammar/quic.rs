@@ -5,7 +5,7 @@ use bentpipe_language::shape::{Counted, Field, Shape, field};
 use crate::scenario::model::QuicControl;
 
 /// Number of streams of a flow.
-pub(crate) const STREAMS: Counted = Counted::new("streams", 1, 1000);
+pub(crate) const QUIC_STREAMS: Counted = Counted::new("streams", 1, 1000);
 
 /// Packets that get one ACK.
 pub(crate) const ACKED_TOGETHER: Counted = Counted::new("packets", 1, 1_000_000);
@@ -24,7 +24,7 @@ pub(crate) const QUIC: &[Field] = &[
     ),
     field(
         "streams",
-        Shape::Count(STREAMS),
+        Shape::Count(QUIC_STREAMS),
         "Number of streams among which the data is divided evenly. With `request_response` each request has its own stream. Default: 1.",
     ),
     field(

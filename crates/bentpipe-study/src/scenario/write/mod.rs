@@ -2,9 +2,11 @@
 
 use toml::{Table, Value};
 
+use crate::scenario::boxes;
 use crate::scenario::model::{HostSpec, Scenario};
 
 mod flows;
+mod gateways;
 mod layers;
 mod links;
 mod moves;
@@ -18,6 +20,7 @@ use tcp::overrides;
 use values::{distribution, duration, integer, text};
 
 pub(crate) fn scenario(scenario: &Scenario) -> String {
+    let scenario = &boxes::uncrossed(scenario);
     let mut root = Table::new();
     root.insert("name".into(), text(&scenario.name));
     root.insert("description".into(), text(&scenario.description));
@@ -51,6 +54,11 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
     root.insert("links".into(), Value::Array(scenario.links.iter().map(|spec| link(spec, scenario)).collect()));
     if !scenario.layers.is_empty() {
         root.insert("layers".into(), Value::Array(scenario.layers.iter().map(|spec| layer(spec, scenario)).collect()));
+    }
+    let pairs = &scenario.gateways.pairs;
+    if !pairs.is_empty() {
+        let written = pairs.iter().map(|spec| gateways::pair(spec, scenario));
+        root.insert("gateways".into(), Value::Array(written.collect()));
     }
     if !scenario.flows.is_empty() {
         root.insert("flows".into(), Value::Array(scenario.flows.iter().map(|spec| flow(spec, scenario)).collect()));

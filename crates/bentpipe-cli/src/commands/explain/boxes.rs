@@ -1,0 +1,48 @@
+//! Gateways of two boxes in words.
+
+use std::fmt::Write;
+
+use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, line_overhead};
+use bentpipe_study::scenario::{Carries, PairSpec, Scenario};
+
+use super::layers::channel_text;
+use super::span;
+use crate::output;
+
+/// A gateway: its boxes, what they are told of the link, and a line for each channel of S-LACP.
+pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
+    let [near, far] = pair.nodes.map(|node| &scenario[node]);
+    let [there, back] = pair.over.map(|link| &scenario[link].name);
+    let [one, other] = pair.satellite;
+    let mut out = format!("Gateway {}: {} between {near} and {far}\n", pair.name, pair.carries.shape());
+    let rate = |rate: bentpipe_engine::units::Rate| output::rate(rate.bits_per_second() as f64);
+    let finds = if one.shared { ", at most; each box finds its share" } else { "" };
+    let mut line = |name: &str, text: String| {
+        let _ = writeln!(out, "  {name:<11} {text}");
+    };
+    line("tunnel", format!("over {there} and {back}, {} B of headers and tag around a frame", line_overhead(false)));
+    line("rate", format!("{} from {near}, {} from {far}{finds}", rate(one.rate), rate(other.rate)));
+    line("round trip", span(one.round_trip));
+    match pair.carries {
+        Carries::Streams { max_streams, memory } => {
+            line("TCP", format!("ends at both boxes, which are Linux hosts; at most {max_streams} connections"));
+            line("window", format!("{} a stream", output::bytes(one.window())));
+            let each = output::bytes((CONNECTION + MIN_UNSENT) as u64);
+            line("memory", format!("{} a box, {each} a connection at least", output::bytes(memory.get())));
+        }
+        Carries::Packets => {
+            line(
+                "packets",
+                format!("up to {} B, with compressed headers; TCP stays between the hosts", one.max_packet()),
+            );
+        }
+    }
+    let layer = match pair.carries {
+        Carries::Streams { .. } => one.for_streams(),
+        Carries::Packets => one.for_packets(),
+    };
+    for (name, channel) in pair.carries.channels().iter().zip(&layer.config.channels) {
+        line(name, channel_text(channel));
+    }
+    out
+}

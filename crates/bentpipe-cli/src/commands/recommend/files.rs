@@ -1,0 +1,143 @@
+//! The folder of `--write`: the scenario with the recommended system, and the files of the gateways that carry it out.
+
+use std::path::Path;
+
+use bentpipe_language::quantity::{SIZE, format_duration, format_rate};
+use bentpipe_study::report::write_whole;
+use bentpipe_study::scenario::{Carries, FlowKind, PairSpec, Scenario, Split};
+
+use crate::failure::Failure;
+
+/// True if `--write` names a file, not a folder.
+pub(super) fn is_file(path: &Path) -> bool {
+    path.as_os_str() == "-" || path.extension().is_some_and(|ending| ending == "toml") || path.is_file()
+}
+
+/// Writes the scenario, and a file for each box; `comment` comes first.
+pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &str) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    let mut all = vec![("scenario.toml", scenario.to_owned())];
+    if let Some(pair) = with.gateways.pairs.first() {
+        all.extend([("near.toml", pair_file(with, pair, 0)), ("far.toml", pair_file(with, pair, 1))]);
+    }
+    let splits = with.flows.iter().filter_map(|flow| match &flow.kind {
+        FlowKind::Tcp(tcp) => tcp.splits.iter().find(|split| split.through.is_none()),
+        _ => None,
+    });
+    all.extend(splits.take(1).map(|split| ("uplink.toml", uplink_file(with, split))));
+    for (name, text) in all {
+        let text = if name == "scenario.toml" { text } else { format!("{comment}{text}") };
+        write_whole(&folder.join(name), text.as_bytes()).map_err(Failure::broken)?;
+    }
+    Ok(())
+}
+
+/// The file of the near box (0) or the far one (1). What the scenario does not know is to be filled in.
+fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
+    let satellite = pair.satellite[side];
+    let name = ["near", "far"][side];
+    let node = &scenario[pair.nodes[side]];
+    let peer = match side {
+        0 => "peer = \"198.51.100.7:4500\"   # the other box: its address and port\n",
+        _ => "",
+    };
+    let (rate, round_trip) = (format_rate(satellite.rate), format_duration(satellite.round_trip));
+    let mtu = SIZE.format(u64::from(satellite.path_mtu));
+    let shape = match pair.carries {
+        Carries::Streams { max_streams, memory } => {
+            let capture = [
+                "# interfaces whose hosts' connections are intercepted",
+                "# as above, if hosts here open connections too",
+            ];
+            format!(
+                "[split]\ncapture = [\"lan0\"]   {}\nmax_streams = {max_streams}\nmemory = \"{}\"\n",
+                capture[side],
+                SIZE.format(memory.get())
+            )
+        }
+        Carries::Packets => {
+            format!(
+                "[link]\naddresses = [\"10.8.0.{}/24\"]   # of the TUN device; route into it what should go over the link\n",
+                side + 1
+            )
+        }
+    };
+    format!(
+        "name = \"{name}\"   # the box at `{node}`\n\n[tunnel]\nprivate_key = \"private.key\"   # written by `bentpipe gateway keygen`\n\
+         peer_key = \"THE OTHER BOX'S PUBLIC KEY\"   # printed by `bentpipe gateway keygen` there\n{peer}mtu = \"{mtu}\"\n\n\
+         [satellite]\nrate = \"{rate}\"\nround_trip = \"{round_trip}\"\nreordering = {}\nshared = {}\n\n{shape}",
+        satellite.reordering, satellite.shared
+    )
+}
+
+/// The file of the box at the uplink.
+fn uplink_file(scenario: &Scenario, split: &Split) -> String {
+    use bentpipe_engine::tcp::variant::Startup;
+    let node = &scenario[split.at];
+    let link = scenario.links.iter().filter(|link| link.from == split.at).max_by_key(|link| link.config.delay);
+    let back = link.and_then(|there| scenario.links.iter().find(|link| (link.from, link.to) == (there.to, there.from)));
+    let (rate, round_trip) = match link {
+        Some(link) => {
+            let delay = link.config.delay + back.map_or(link.config.delay, |back| back.config.delay);
+            (link.config.rate.map(format_rate).unwrap_or_default(), format_duration(delay))
+        }
+        None => (String::new(), String::new()),
+    };
+    let window = match split.sender.variant.startup {
+        Startup::FixedWindow(segments) => {
+            format!("tcp.fixed_window = {segments}   # one bandwidth-delay product, segments\n")
+        }
+        Startup::SlowStart => String::new(),
+    };
+    format!(
+        "name = \"uplink\"   # the box at `{node}`\n\n[satellite]\nrate = \"{rate}\"\nround_trip = \"{round_trip}\"\n\n\
+         [uplink]\nsatellite = [\"sat0\"]   # interfaces towards the clients\nvariant = \"{}\"\n{window}",
+        split.variant_name
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_gateway::settings::{GatewayFile, ShapeTable};
+    use bentpipe_sim::recommend::{System, equipped};
+
+    use super::*;
+
+    fn bare() -> Scenario {
+        let text = crate::shipped::text("geo").expect("it is shipped");
+        Scenario::parse(text, "geo.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn read(folder: &Path, name: &str) -> GatewayFile {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        GatewayFile::parse(&text, name).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    }
+
+    /// The gateway reads the files, and reads what was simulated.
+    #[test]
+    fn the_gateway_reads_them() {
+        for system in [System::Split, System::Link, System::Uplink] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let with = equipped(&bare(), system).expect("it fits");
+            write(folder.path(), &with.to_toml(), &with, "# why\n").expect("it can be written");
+            let text = std::fs::read_to_string(folder.path().join("scenario.toml")).expect("it is there");
+            Scenario::parse(&text, "scenario.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            if system == System::Uplink {
+                let file = read(folder.path(), "uplink.toml");
+                assert!(matches!(&file.shape, ShapeTable::Uplink(uplink) if uplink.variant == "sack"), "{file:?}");
+                assert_eq!(file.satellite.rate.bits_per_second(), 20_000_000);
+                continue;
+            }
+            let pair = &with.gateways.pairs[0];
+            for (side, name) in ["near.toml", "far.toml"].into_iter().enumerate() {
+                let file = read(folder.path(), name);
+                let (told, said) = (pair.satellite[side], file.satellite);
+                assert_eq!(
+                    (said.rate, said.round_trip, said.reordering, said.shared),
+                    (told.rate, told.round_trip, told.reordering, told.shared)
+                );
+                assert_eq!(matches!(file.shape, ShapeTable::Split(_)), system == System::Split);
+            }
+        }
+    }
+}

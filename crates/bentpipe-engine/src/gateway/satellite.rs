@@ -1,0 +1,151 @@
+//! What is known of the satellite link beforehand, and the layer that follows from it.
+
+use super::sizes::{line_overhead, max_packet};
+use crate::link::QueueLimit;
+use crate::slacp::classify::Rule;
+use crate::slacp::{
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+};
+use crate::units::{Bytes, Duration, Rate};
+
+/// The link, as this end sends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Satellite {
+    /// What this end may send, headers of IP and UDP included.
+    pub rate: Rate,
+    /// There and back.
+    pub round_trip: Duration,
+    /// The longest IP packet that passes without being fragmented.
+    pub path_mtu: u16,
+    /// Whether the tunnel's datagrams have headers of IPv6.
+    pub over_ipv6: bool,
+    /// Frames that may overtake one before it counts as lost.
+    pub reordering: u64,
+    /// Whether others use the link too.
+    pub shared: bool,
+}
+
+/// A layer over the link, with the rules that choose a packet's channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// The settings of its ends.
+    pub config: SlacpConfig,
+    /// Rules that assign packets to channels.
+    pub rules: Vec<(Rule, u8)>,
+    /// The channel of all other packets.
+    pub default_channel: u8,
+    /// True if headers of packets are compressed.
+    pub compresses: bool,
+}
+
+/// What a poll is late by at most, as a rule, on a machine that keeps up.
+const CATCH_UP: Duration = Duration::from_millis(5);
+/// An outage that is endured without taking what was sent before it for lost: as long as a blocked line of sight.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// A report takes some 60 bytes: at this pace a thousandth of 25 Mbit/s, and a thirtieth of a round trip over GEO.
+const REPORT_INTERVAL: Duration = Duration::from_millis(20);
+/// Blocks of 60 lose at most three frames in 99 of 100 cases at a loss of 1 %.
+const FEC: Fec = Fec {
+    block: 60,
+    interval: Duration::from_millis(100),
+    max_overhead: 0.5,
+    repairs: Repairs::Idle,
+    worth: Fec::WORTH,
+};
+/// Repair frames of `split` go into an idle line: what they save is worth them if one block in 10^5 needs the last one. A round trip of
+/// 250 Mbit/s and 650 ms has 240 blocks.
+const IDLE_WORTH: f64 = 1e-5;
+/// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
+const TRANSMISSIONS: u32 = 8;
+
+/// Of the line, in percent, while other packets wait: anyone may mark a packet as urgent.
+const URGENT_SHARE: u8 = 50;
+
+const CHANNEL: ChannelConfig =
+    ChannelConfig { fec: Some(FEC), resends_oldest_first: true, ..ChannelConfig::reliable() };
+
+impl Satellite {
+    /// The longest packet that the layer carries.
+    pub fn max_packet(&self) -> u16 {
+        max_packet(self.path_mtu, self.over_ipv6)
+    }
+
+    /// Bytes that a stream needs on its way and at its receiver to fill the link while a lost packet, and its lost
+    /// repetition, hold up those behind it: six bandwidth-delay products, and 1 MiB at least. A packet that is lost twice
+    /// arrives two and a half round trips late; credit takes half a one more, and is told in quarters of the window.
+    pub fn window(&self) -> u64 {
+        (6 * self.rate.bytes_in_floor(self.round_trip)).max(1 << 20)
+    }
+
+    /// Packets that a receiver keeps for repair frames: those of a round trip, since later it is known what was lost, and of the age of
+    /// a block and a report; of 1000 bytes, so that some may be shorter.
+    fn kept(&self) -> u32 {
+        let span = self.round_trip + FEC.interval.saturating_mul(2);
+        let packets = self.rate.bytes_in_floor(span) / 1000;
+        u32::try_from(packets).unwrap_or(u32::MAX).clamp(SlacpConfig::MIN_KEPT, SlacpConfig::MAX_WINDOW / 2)
+    }
+
+    fn layer(&self, channels: Vec<ChannelConfig>) -> SlacpConfig {
+        SlacpConfig {
+            rate_control: if self.shared { RateControl::Shared } else { RateControl::Provisioned },
+            report_interval: REPORT_INTERVAL,
+            reordering: self.reordering,
+            overhead: Overhead::Bytes(line_overhead(self.over_ipv6)),
+            catch_up: CATCH_UP,
+            kept: self.kept(),
+            patience: PATIENCE,
+            ..SlacpConfig::new(Some(self.rate), self.round_trip + REPORT_INTERVAL, channels)
+        }
+    }
+
+    /// The layer for messages of streams: all arrive, those of a stream in order. It keeps no queue: the multiplexer
+    /// does.
+    pub fn for_streams(&self) -> Layer {
+        // A retransmission that is lost costs another round trip, and no repair frame protects it.
+        let copies = Copies { interval: REPORT_INTERVAL, max: 2, only_resent: true };
+        let fec = Some(Fec { worth: IDLE_WORTH, ..FEC });
+        let layer = self.layer(vec![ChannelConfig { copies: Some(copies), fec, ..CHANNEL }]);
+        Layer { config: layer, rules: Vec::new(), default_channel: 0, compresses: false }
+    }
+
+    /// The layer for IP packets: what is small and urgent in a channel of its own, before the rest up to half of the line.
+    pub fn for_packets(&self) -> Layer {
+        //= RFC 3246: expedited forwarding, code point 101110
+        let expedited = Rule { dscp: Some(46), ..Rule::default() };
+        let echo = [1, 58].map(|protocol| Rule { protocol: Some(protocol), ..Rule::default() });
+        let names = Rule { port: Some(53), ..Rule::default() };
+        let bare = Rule { bare_ack: Some(true), ..Rule::default() };
+        let product = self.rate.bytes_in_floor(self.round_trip).max(64 << 10);
+        let room = QueueLimit::Bytes(Bytes::new(product));
+        let urgent = ChannelConfig { arq: None, order: Order::None, limit: room, queueing: Queueing::Hosts, ..CHANNEL };
+        let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
+        let acks = ChannelConfig { fec: None, filters_acks: true, ..urgent };
+        //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
+        // A standing queue of a round trip is what TCP needs to fill the line after it has halved its window, and to keep
+        // it busy while a repetition is on its way; half a one more leaves it room to grow into.
+        let target = self.round_trip.saturating_mul(3).div_floor(2);
+        let codel = Codel { target, interval: self.round_trip.saturating_mul(2) };
+        // TCP above times out, or takes the delay for congestion (HyStart), where a repair makes its round trip twice as
+        // long: early in its slow start, when the line is mostly idle.
+        let copies = Copies { interval: self.round_trip.div_floor(4), max: 1, only_resent: false };
+        let fec = Fec { block: 100, interval: self.round_trip.div_floor(4), repairs: Repairs::Short, ..FEC };
+        let bulk = ChannelConfig {
+            arq: Some(Arq { transmissions: Some(TRANSMISSIONS) }),
+            copies: Some(copies),
+            fec: Some(fec),
+            priority: 1,
+            limit: QueueLimit::Bytes(Bytes::new(3 * product)),
+            codel: Some(codel),
+            queueing: Queueing::Hosts,
+            ..CHANNEL
+        };
+        let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
+        // All at once, what waited for a repair is answered at once too, by few ACKs since the other box filters them.
+        let layer = SlacpConfig {
+            release: Release::Grouped,
+            urgent_share: Some(URGENT_SHARE),
+            ..self.layer(vec![urgent, acks, bulk])
+        };
+        Layer { config: layer, rules, default_channel: 2, compresses: true }
+    }
+}

@@ -1,0 +1,162 @@
+//! The boxes of gateways with two of them, and what they say to each other.
+
+use std::collections::BTreeMap;
+
+use bentpipe_engine::compression::Headers;
+use bentpipe_engine::mux::{Input, Message, Mux, MuxConfig, Output, Side, StreamId};
+use bentpipe_engine::network::EndId;
+use bentpipe_engine::units::Time;
+use bentpipe_engine::{Context, Machine, Step, gateway};
+use bentpipe_study::scenario::{Carries, NodeId, PairSpec, Scenario};
+
+use crate::bytes::Bytes;
+
+/// A packet that boxes exchange themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// A message of the multiplexer.
+    Message(Message),
+    /// A base of header compression.
+    Base,
+}
+
+/// One box of shape `split`.
+#[derive(Debug)]
+pub(crate) struct StreamBox {
+    pub(crate) mux: Mux,
+    /// The socket of each stream, as an end.
+    pub(crate) sockets: BTreeMap<StreamId, EndId>,
+    /// Sockets for which something has come.
+    pub(crate) dirty: Vec<EndId>,
+    /// Bytes that connections take.
+    pub(crate) memory: u64,
+    /// Bytes that they may take.
+    pub(crate) budget: u64,
+}
+
+impl StreamBox {
+    fn new(pair: &PairSpec, side: usize, max_streams: u32, budget: u64) -> Self {
+        let satellite = pair.satellite[side];
+        let config = MuxConfig {
+            // The near box opens the tunnel.
+            side: if side == 0 { Side::Initiator } else { Side::Responder },
+            window: satellite.window(),
+            max_payload: gateway::max_payload(satellite.max_packet()),
+            max_streams,
+            budget,
+        };
+        StreamBox { mux: Mux::new(config), sockets: BTreeMap::new(), dirty: Vec::new(), memory: 0, budget }
+    }
+
+    pub(crate) fn change_memory(&mut self, change: i64) {
+        self.memory = self.memory.saturating_add_signed(change);
+    }
+
+    /// True if there is memory for one connection more.
+    pub(crate) fn has_room(&self) -> bool {
+        self.memory < self.budget / 8 * 7
+    }
+
+    /// The first message of this end, which the other end hears when the tunnel comes up.
+    fn hello(&mut self) -> Option<Message> {
+        let mut cx = Context::silent(Time::ZERO);
+        self.mux.handle(&mut cx, Input::Room(1));
+        match self.mux.poll(&mut cx) {
+            Step::Do(Output::Send(message)) => Some(message),
+            _ => None,
+        }
+    }
+
+    fn hear(&mut self, message: Message) {
+        self.mux.handle(&mut Context::silent(Time::ZERO), Input::Message(message));
+    }
+}
+
+/// All boxes.
+#[derive(Debug, Default)]
+pub(crate) struct Boxes {
+    /// Two for each pair: of shape `split` only.
+    pub(crate) streams: Vec<Option<StreamBox>>,
+    /// The socket that goes on from a stream which a box has opened.
+    pub(crate) onward: BTreeMap<(usize, StreamId), EndId>,
+    own: Vec<Option<Own>>,
+    free: Vec<u32>,
+    /// Two for each pair: of shape `link` only.
+    pub(crate) headers: Vec<Option<Headers>>,
+    /// For header compression, if a pair has shape `link`.
+    pub(crate) bytes: Option<Bytes>,
+    /// By end of a flow: the nodes at which packets to it start and end, and its packets so far.
+    pub(crate) nodes: Vec<[NodeId; 2]>,
+    pub(crate) identifications: Vec<u16>,
+}
+
+impl Boxes {
+    /// The boxes of a scenario, with their tunnels up: they have greeted each other.
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let pairs = &scenario.gateways.pairs;
+        let mut streams = Vec::new();
+        for pair in pairs {
+            let mut both = [0, 1].map(|side| match pair.carries {
+                Carries::Streams { max_streams, memory } => Some(StreamBox::new(pair, side, max_streams, memory.get())),
+                Carries::Packets => None,
+            });
+            let hellos = both.each_mut().map(|one| one.as_mut().and_then(StreamBox::hello));
+            for (side, hello) in hellos.into_iter().enumerate() {
+                if let (Some(hello), Some(hearer)) = (hello, &mut both[1 - side]) {
+                    hearer.hear(hello);
+                }
+            }
+            streams.extend(both);
+        }
+        let of = |pair: &PairSpec| (pair.carries == Carries::Packets).then(Headers::default);
+        let headers: Vec<_> = pairs.iter().flat_map(|pair| [of(pair), of(pair)]).collect();
+        let compresses = headers.iter().any(Option::is_some);
+        Boxes { streams, headers, bytes: compresses.then(|| Bytes::new(scenario)), ..Boxes::default() }
+    }
+
+    /// True if a pair has shape `link`.
+    pub(crate) fn compresses(&self) -> bool {
+        self.bytes.is_some()
+    }
+
+    /// The host of a packet to this end, as a box counts hosts: the one on the near side.
+    pub(crate) fn host(&self, side: usize, to: EndId) -> u64 {
+        u64::from(self.nodes[to.index()][side % 2].0)
+    }
+
+    /// A box of shape `split`, by its number: twice its pair's, and one more for the far box.
+    pub(crate) fn side(&mut self, side: usize) -> &mut StreamBox {
+        self.streams[side].as_mut().expect("only boxes of shape `split` have sockets")
+    }
+
+    /// Stores a packet of the boxes; returns its slot.
+    pub(crate) fn keep(&mut self, own: Own) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.own[slot as usize] = Some(own);
+                slot
+            }
+            None => {
+                self.own.push(Some(own));
+                self.own.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Takes a packet of the boxes that has arrived or was dropped.
+    pub(crate) fn take(&mut self, slot: u32) -> Own {
+        self.free.push(slot);
+        self.own[slot as usize].take().expect("a packet is taken once")
+    }
+}
+
+/// Who is above an end of S-LACP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Above {
+    /// The scenario's layer: packets of flows.
+    Flows,
+    /// A box of shape `link`, with its number: packets of flows, whose headers are compressed.
+    Packets(usize),
+    /// A box of shape `split`, with its number.
+    Streams(usize),
+}

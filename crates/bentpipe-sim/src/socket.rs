@@ -1,0 +1,239 @@
+//! A TCP socket of a gateway's box: the kernel's connection, and the gateway's buffers in front of it.
+//!
+//! The gateway reads as much as may wait for the link, and writes as much as the kernel takes. The rest waits in the kernel,
+//! so its window slows the host.
+
+use std::sync::Arc;
+
+use bentpipe_engine::gateway::{CONNECTION, MAX_UNSENT, MIN_UNSENT};
+use bentpipe_engine::mux::{Route, StreamId};
+use bentpipe_engine::network::EndId;
+use bentpipe_engine::tcp::{Abort, Connection, Input, Output, Role, Segment, TcpConfig, TcpStats};
+use bentpipe_engine::units::Time;
+use bentpipe_engine::{Context, Machine, Probe, Step};
+
+use crate::ends;
+use crate::packet::{self, Parcel, Store};
+
+/// Bytes that the kernel keeps for its peer: tcp_wmem[2] of Linux.
+const SEND_BUFFER: u64 = 4 << 20;
+
+/// What a turn brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The connection was made.
+    pub(crate) connected: bool,
+    /// Bytes that the host has sent.
+    pub(crate) read: u64,
+    /// Bytes that the kernel has taken for the host.
+    pub(crate) taken: u64,
+    /// The host sends no more.
+    pub(crate) ended: bool,
+    /// The connection broke; true if it had been made.
+    pub(crate) failed: Option<bool>,
+    /// The connection was given something: it may have something to send.
+    pub(crate) touched: bool,
+}
+
+/// A socket.
+#[derive(Clone, Debug)]
+pub(crate) struct Socket {
+    connection: Connection,
+    /// Its own end.
+    end: EndId,
+    /// The box that it belongs to.
+    pub(crate) side: usize,
+    /// The socket of the other box for the same flow.
+    pub(crate) partner: EndId,
+    /// Whose connection it is.
+    pub(crate) route: Route,
+    /// Its stream, while it has one.
+    pub(crate) stream: Option<StreamId>,
+    is_connected: bool,
+    told_connected: bool,
+    over: Option<Result<(), Abort>>,
+    told_over: bool,
+    readable: u64,
+    read: u64,
+    acknowledged: u64,
+    peer_closed: bool,
+    host_ended: bool,
+    /// From the host to the link, and from the link to the host.
+    to_link: u64,
+    to_host: u64,
+    /// The far host sends no more, and the kernel knows.
+    far_ended: bool,
+    told_end: bool,
+    /// More was to be read than there was room for.
+    held_back: bool,
+    memory: u64,
+}
+
+impl Socket {
+    /// The socket at an end; `partner` is the end of the other box. One that does not open its connection listens.
+    pub(crate) fn new(config: TcpConfig, end: EndId, side: usize, partner: EndId, route: Route) -> Self {
+        let role = if ends::opens(end) { Role::Active } else { Role::Passive };
+        let mut connection = Connection::new(Arc::new(config), role);
+        // The gateway's sockets have TCP_NODELAY.
+        connection.set_nagle(false);
+        if role == Role::Passive {
+            connection.handle(&mut Context::silent(Time::ZERO), Input::Open);
+        }
+        Socket {
+            connection,
+            end,
+            side,
+            partner,
+            route,
+            stream: None,
+            is_connected: false,
+            told_connected: false,
+            over: None,
+            told_over: false,
+            readable: 0,
+            read: 0,
+            acknowledged: 0,
+            peer_closed: false,
+            host_ended: false,
+            to_link: 0,
+            to_host: 0,
+            far_ended: false,
+            told_end: false,
+            held_back: false,
+            memory: 0,
+        }
+    }
+
+    /// True if it opens its connection.
+    pub(crate) fn is_active(&self) -> bool {
+        ends::opens(self.end)
+    }
+
+    pub(crate) fn stats(&self) -> TcpStats {
+        self.connection.stats()
+    }
+
+    /// By how much the memory that it takes has changed since this was last asked.
+    pub(crate) fn memory_change(&mut self) -> i64 {
+        let now = CONNECTION as u64 + self.to_link.max(MIN_UNSENT as u64) + self.to_host;
+        now as i64 - std::mem::replace(&mut self.memory, now) as i64
+    }
+
+    /// Its stream is over: what it took is free again.
+    pub(crate) fn forget_memory(&mut self) -> u64 {
+        std::mem::take(&mut self.memory)
+    }
+
+    /// Begins to connect.
+    pub(crate) fn connect<P: Probe>(&mut self, cx: &mut Context<'_, P>, stream: StreamId) {
+        self.stream = Some(stream);
+        self.connection.handle(cx, Input::Open);
+    }
+
+    /// A segment has arrived.
+    pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
+        self.connection.handle(cx, Input::Segment(segment));
+    }
+
+    /// Bytes for the host.
+    pub(crate) fn bring(&mut self, bytes: u64) {
+        self.to_host += bytes;
+    }
+
+    /// None follow.
+    pub(crate) fn end(&mut self) {
+        self.far_ended = true;
+    }
+
+    /// The link has taken bytes; true if the host has more for which there is room now.
+    pub(crate) fn sent(&mut self, bytes: u64) -> bool {
+        self.to_link -= bytes;
+        self.held_back && self.to_link < MAX_UNSENT as u64 / 2
+    }
+
+    /// Ends the connection with a reset.
+    pub(crate) fn reset<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.stream = None;
+        self.told_over = true;
+        self.connection.handle(cx, Input::Abort);
+    }
+
+    /// Both directions have ended; the kernel sends what it still has.
+    pub(crate) fn close(&mut self) {
+        self.stream = None;
+    }
+
+    /// The next packet to send at `cx.now`, or when to poll again.
+    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        loop {
+            match self.connection.poll(cx) {
+                Step::Do(Output::Transmit(segment)) => {
+                    let length = packet::wire_len(&segment, false);
+                    return Step::Do(packets.put_segment(self.end, length, &segment));
+                }
+                Step::Do(Output::Connected) => self.is_connected = true,
+                Step::Do(Output::Readable(total)) => self.readable = total,
+                Step::Do(Output::Acknowledged(total)) => self.acknowledged = total,
+                Step::Do(Output::PeerClosed) => self.peer_closed = true,
+                Step::Do(Output::Closed(result)) => self.over = Some(result),
+                Step::Wait(until) => return Step::Wait(until),
+            }
+        }
+    }
+
+    /// Moves what can be moved; up to `limit` bytes may wait for the link.
+    pub(crate) fn serve<P: Probe>(&mut self, cx: &mut Context<'_, P>, limit: u64) -> Outcome {
+        let mut outcome = Outcome::default();
+        if !self.told_over
+            && let Some(Err(_)) = self.over
+        {
+            self.told_over = true;
+            outcome.failed = Some(self.is_connected);
+            return outcome;
+        }
+        if !self.is_connected || self.told_over {
+            return outcome;
+        }
+        outcome.connected = !std::mem::replace(&mut self.told_connected, true);
+        // A stream that is over may leave its end to be told.
+        self.write(cx, &mut outcome);
+        if self.stream.is_some() || outcome.connected {
+            self.read(cx, limit, &mut outcome);
+        }
+        outcome
+    }
+
+    fn write<P: Probe>(&mut self, cx: &mut Context<'_, P>, outcome: &mut Outcome) {
+        let queued = self.connection.written() - self.acknowledged.min(self.connection.written());
+        let count = self.to_host.min(SEND_BUFFER.saturating_sub(queued));
+        if count > 0 {
+            self.connection.handle(cx, Input::Write(count));
+            self.to_host -= count;
+            (outcome.taken, outcome.touched) = (count, true);
+        }
+        if self.far_ended && self.to_host == 0 && !self.told_end {
+            self.told_end = true;
+            outcome.touched = true;
+            self.connection.handle(cx, Input::Close);
+        }
+    }
+
+    fn read<P: Probe>(&mut self, cx: &mut Context<'_, P>, limit: u64, outcome: &mut Outcome) {
+        self.held_back = false;
+        if self.host_ended {
+            return;
+        }
+        let there = self.readable - self.read;
+        let count = there.min(limit.saturating_sub(self.to_link));
+        if count > 0 {
+            self.connection.handle(cx, Input::Read(count));
+            self.read += count;
+            self.to_link += count;
+            (outcome.read, outcome.touched) = (count, true);
+        }
+        self.held_back = count < there;
+        if self.peer_closed && !self.held_back {
+            (self.host_ended, outcome.ended) = (true, true);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Gateways of two boxes in virtual time: all data arrives, whatever the link does, and a run is its seed.
+
+use std::sync::Arc;
+
+use bentpipe_engine::NoProbe;
+use bentpipe_engine::units::{Bytes, Duration, Time};
+use bentpipe_sim::record::Summary;
+use bentpipe_sim::{Fingerprint, RunResult, Timers, replicate, run, run_with};
+use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+
+/// Hosts, a box at each end of the satellite link, hosts: an upload, a download, and requests with answers.
+const WORLD: &str = r#"
+name = "gateways"
+time_limit = "400 s"
+[tcp]
+profile = "linux"
+[[links]]
+name = "lan"
+between = ["client", "near"]
+rate = "1 Gbit/s"
+delay = "1 ms"
+[[links]]
+name = "sat"
+between = ["near", "far"]
+rate = "10 Mbit/s"
+delay = "300 ms"
+queue = "500 packets"
+LINK
+[[links]]
+name = "internet"
+between = ["far", "server"]
+rate = "1 Gbit/s"
+delay = "10 ms"
+[[gateways]]
+name = "box"
+shape = "SHAPE"
+near = "near"
+far = "far"
+[[flows]]
+name = "upload"
+from = "client"
+to = "server"
+bytes = "2 MB"
+[[flows]]
+name = "download"
+from = "server"
+to = "client"
+start = "1 s"
+bytes = "2 MB"
+[[flows]]
+name = "web"
+from = "client"
+to = "server"
+start = "500 ms"
+request_response = { request = "300 B", response = "40 kB", think = "1 s", count = 3 }
+[[flows]]
+name = "voice"
+from = "client"
+to = "server"
+type = "udp"
+dscp = 46
+rate = "80 kbit/s"
+packet = "200 B"
+stop = "5 s"
+"#;
+
+fn world(shape: &str, link: &str) -> Scenario {
+    let text = WORLD.replace("SHAPE", shape).replace("LINK", link);
+    Scenario::parse(&text, "gateways.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn one(scenario: &Scenario, seed: u64) -> RunResult {
+    run(scenario, seed, &mut NoProbe).expect("a path for each flow")
+}
+
+fn seconds(result: &RunResult, flow: usize) -> f64 {
+    let flow = &result.flows[flow];
+    flow.received_at.expect("all has arrived").saturating_since(flow.start).as_secs_f64()
+}
+
+const LINKS: [&str; 6] = [
+    "",
+    "loss = \"1 %\"",
+    "loss = \"5 %\"",
+    "bursts = { gap = { uniform = [\"1 s\", \"10 s\"] }, length = { uniform = [\"100 ms\", \"500 ms\"] } }",
+    "schedule = [{ at = \"2 s\", rate = \"5 Mbit/s\", delay = \"250 ms\" }, { at = \"4 s\", rate = \"10 Mbit/s\", delay = \"300 ms\" }]",
+    "jitter = { delay = \"5 ms\" }\nduplicate = \"1 %\"\ncorrupt = \"1 %\"",
+];
+
+#[test]
+fn all_data_arrives_in_each_shape() {
+    for shape in ["split", "link"] {
+        for link in LINKS {
+            let result = one(&world(shape, link), 1);
+            assert!(!result.timed_out, "{shape} {link}");
+            let delivered: Vec<_> = result.flows[..3].iter().map(|flow| (flow.delivered, flow.aborted)).collect();
+            // Requests are counted at the server.
+            assert_eq!(delivered, [(2_000_000, None), (2_000_000, None), (900, None)], "{shape} {link}");
+        }
+    }
+}
+
+/// A stream opens without a round trip: three bytes of a path of 311 ms one way take one way and the hosts' handshakes.
+#[test]
+fn split_opens_without_a_round_trip() {
+    let mut scenario = world("split", "");
+    scenario.flows.truncate(1);
+    if let FlowKind::Tcp(tcp) = &mut scenario.flows[0].kind {
+        Arc::make_mut(tcp).workload = Workload::Bulk(Bytes::new(3));
+    }
+    // SYN and data over the LAN, 3 ms; the satellite, 300 ms; SYN and data to the server, 30 ms; lines and layers, some
+    // 0.1 ms each.
+    let took = seconds(&one(&scenario, 1), 0);
+    assert!((0.333..0.334).contains(&took), "{took}");
+}
+
+/// 2 MB of 10 Mbit/s are 1.6 s of the line; a message of 1405 B has 6 B of its own headers and 73 B around it, and data is 311 ms on its
+/// way. A host with CUBIC and an
+/// initial window of 10 needs eight round trips of slow start for it.
+#[test]
+fn split_fills_the_line_from_the_first_round_trip() {
+    let mut scenario = world("split", "");
+    scenario.flows.truncate(1);
+    let took = seconds(&one(&scenario, 1), 0);
+    let line = 2e6 * 8.0 / 10e6 * (1405.0 + 6.0 + 73.0) / 1405.0;
+    let least = line + 0.311;
+    assert!(took >= least && took < least + 0.1, "{took} s, {least} s at least");
+    let boxes = "[[gateways]]\nname = \"box\"\nshape = \"SHAPE\"\nnear = \"near\"\nfar = \"far\"\n";
+    let text = WORLD.replace(boxes, "").replace("LINK", "");
+    let mut plain = Scenario::parse(&text, "plain", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    plain.flows.truncate(1);
+    assert!(seconds(&one(&plain, 1), 0) > 2.0 * took, "slow start over the satellite");
+}
+
+/// With one packet in twenty lost, `link` repairs on the link: the hosts hardly notice.
+#[test]
+fn link_repairs_what_the_hosts_would() {
+    let scenario = world("link", "loss = \"5 %\"");
+    let result = one(&scenario, 1);
+    let summary = Summary::new(&scenario, &result);
+    let upload = &result.flows[0].stats;
+    let bulk = summary.channels.iter().find(|channel| channel.channel == "bulk" && channel.link == "sat/forward");
+    let bulk = bulk.expect("the upload's channel");
+    assert!(bulk.lost_frames > 50 && bulk.skipped == 0, "{bulk:?}");
+    // The hosts repeat less than a tenth of what the link lost.
+    assert!(upload.retransmits < bulk.lost_frames / 10, "{upload:?} {bulk:?}");
+    let lost = |name: &str| result.flows.iter().zip(&scenario.flows).find(|(_, flow)| flow.name == name);
+    let (voice, _) = lost("voice").expect("the call");
+    // 250 datagrams, unordered, with repair frames: fewer are lost than on the bare link, where 12 would be.
+    assert!(voice.receiver_stats.data_segments >= 246, "{voice:?}");
+}
+
+/// Headers are compressed: of 52 bytes in a full segment with timestamps some 14 remain. While the line is full, which it is from
+/// 10 MB on, there are neither copies nor repair frames: what the second 10 MB take longer is their bytes.
+#[test]
+fn link_compresses_headers() {
+    let took = |bytes: u64| {
+        let mut scenario = world("link", "");
+        scenario.flows.truncate(1);
+        if let FlowKind::Tcp(tcp) = &mut scenario.flows[0].kind {
+            Arc::make_mut(tcp).workload = Workload::Bulk(Bytes::new(bytes));
+        }
+        seconds(&one(&scenario, 1), 0)
+    };
+    let on_line = (took(20_000_000) - took(10_000_000)) * 10e6 / 8.0;
+    let per_segment = on_line / (10e6 / 1370.0) - 1370.0 - 73.0;
+    // 14 of 52 bytes, and up to 1 % of the line, 15 bytes, for bases and for what CoDel drops and the hosts repeat.
+    assert!((10.0..29.0).contains(&per_segment), "{per_segment}");
+}
+
+#[test]
+fn a_run_is_its_seed() {
+    for shape in ["split", "link"] {
+        let scenario = world(shape, LINKS[3]);
+        let serial: Vec<_> = (1..4).map(|seed| one(&scenario, seed)).collect();
+        assert_eq!(replicate(&scenario, 1..4, 3, |_| ()).expect("threads"), serial, "{shape}");
+        let literal = run_with(&scenario, 1, &mut NoProbe, Timers::Literal, |_| true).expect("paths");
+        assert_eq!(literal.flows, serial[0].flows, "{shape}");
+        let prints = [1, 1, 2].map(|seed| {
+            let mut print = Fingerprint::default();
+            run(&scenario, seed, &mut print).expect("paths");
+            print.value()
+        });
+        assert!(prints[0] == prints[1] && prints[0] != prints[2], "{shape}");
+        // With an observer links in a row do not share their events: the same run.
+        let mut print = Fingerprint::default();
+        assert_eq!(run(&scenario, 1, &mut print).expect("paths").flows, serial[0].flows, "{shape}");
+    }
+}
+
+/// A destination that nobody can reach in time, and memory: what one box resets the other resets.
+#[test]
+fn memory_is_bounded() {
+    let text = WORLD.replace("SHAPE", "split\"\nmemory = \"16 kB").replace("LINK", "");
+    let scenario = Scenario::parse(&text, "small.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let result = one(&scenario, 1);
+    // Three connections of 5 kB each do not fit in seven eighths of 16 kB: some are refused, and their hosts know it.
+    assert!(result.flows[..3].iter().any(|flow| flow.aborted.is_some()), "{:?}", result.flows);
+    assert!(result.end.saturating_since(Time::ZERO) < Duration::from_secs(400));
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import json
 import os
@@ -27,10 +28,9 @@ class Sweep:
     Read as an Arrow table it is :attr:`runs`: ``polars.DataFrame(sweep)``.
     """
 
-    def __init__(self, raw: _bentpipe.Sweep, folder: str, keep: object) -> None:
+    def __init__(self, raw: _bentpipe.Sweep, folder: str | None) -> None:
         self._raw = raw
-        self._keep = keep
-        #: The folder of the results. The same call with the same folder goes on where this one ended.
+        #: The folder of the results, or None if none was given. The same call with the same folder goes on where this one ended.
         self.folder = folder
 
     @functools.cached_property
@@ -129,7 +129,7 @@ def sweep(
     executor.
 
     Each run is kept in ``folder`` as it ends: after Ctrl-C, ``kill -9`` or a full disk the same call goes on, loses none and repeats none.
-    Without ``folder`` it is a temporary one.
+    Without ``folder`` runs are in memory, and a temporary folder, until the call ends.
 
     ``executor`` is any of :mod:`concurrent.futures`; Dask's is ``Client.get_executor()``. Without it the runs are made on ``threads``
     threads of this process (0: one per core). A call of a worker does up to ``chunk`` runs, and ``ahead`` calls are handed out at a time.
@@ -153,20 +153,19 @@ def sweep(
     """
     read = load(scenario, set=set)
     text = _text(axes, variants, gateways, baseline, repetitions, seed, tolerance, min_repetitions)
-    keep = None
-    if folder is None:
-        keep = tempfile.TemporaryDirectory(prefix="bentpipe-sweep-")
-        folder = keep.name
-    raw = _bentpipe.Sweep(text, read, os.fspath(folder))
     show = sys.stderr.isatty() if progress is None else progress
-    try:
+    with contextlib.ExitStack() as after:
+        if folder is None:
+            kept = after.enter_context(tempfile.TemporaryDirectory(prefix="bentpipe-sweep-"))
+        else:
+            kept = os.fspath(folder)
+        raw = _bentpipe.Sweep(text, read, kept)
+        after.callback(raw.close)
         if executor is None:
             raw.run(threads)
         else:
             _drive(raw, executor, max(chunk, 1), max(ahead, 1), show)
-    finally:
-        raw.close()
-    return Sweep(raw, os.fspath(folder), keep)
+    return Sweep(raw, None if folder is None else kept)
 
 
 def _text(

@@ -1,6 +1,7 @@
 """Sweeps: the same numbers on threads, processes and Dask's workers, whatever dies."""
 
 import concurrent.futures
+import multiprocessing
 import os
 import signal
 import threading
@@ -21,6 +22,10 @@ def table(folder):
 def sweep(folder, **more):
     given = {"variants": ["sack", "newreno"], "set": SMALL, "repetitions": 60, **more}
     return bp.sweep("geo", AXES, folder=folder, **given)
+
+
+def processes():
+    return concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +57,14 @@ def test_threads_change_nothing(tmp_path, alone):
 
 
 def test_processes_change_nothing(tmp_path, alone):
-    with concurrent.futures.ProcessPoolExecutor(2) as executor:
+    with processes() as executor:
         sweep(tmp_path, executor=executor)
     assert table(tmp_path) == alone
 
 
 def test_a_dead_process_loses_no_run(tmp_path, alone):
     """A pool does not replace a process that dies, so the call fails; the next one goes on."""
-    with concurrent.futures.ProcessPoolExecutor(2) as executor:
+    with processes() as executor:
         executor.submit(os.getpid).result()
 
         def kill():
@@ -75,6 +80,7 @@ def test_a_dead_process_loses_no_run(tmp_path, alone):
     assert table(tmp_path) == alone
 
 
+@pytest.mark.filterwarnings("ignore")  # Dask's own.
 def test_dask_with_a_worker_killed_in_the_middle(tmp_path, alone):
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, memory_limit=0)

@@ -38,6 +38,16 @@ impl Sweep {
     }
 }
 
+fn close(state: &mut State, text: &str) -> PyResult<()> {
+    state.store.sync().map_err(kept)?;
+    if !state.plan.is_finished() {
+        return Ok(());
+    }
+    state.store.compact().map_err(kept)?;
+    let path = state.store.folder().join("table.parquet");
+    bentpipe_sweep::write_table(&path, &state.plan, &state.store, text).map_err(kept)
+}
+
 fn kept(error: impl std::fmt::Display) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
@@ -115,17 +125,14 @@ impl Sweep {
         (progress.done, progress.at_most, progress.points_done, progress.points)
     }
 
-    /// Puts all rows on the disk, as Parquet.
+    /// Puts all rows on the disk, those of a finished plan as Parquet, and lets other processes have the folder.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let mut state = self.state();
-            state.store.sync().map_err(kept)?;
-            if !state.plan.is_finished() {
-                return Ok(());
-            }
-            state.store.compact().map_err(kept)?;
-            let path = state.store.folder().join("table.parquet");
-            bentpipe_sweep::write_table(&path, &state.plan, &state.store, &self.text).map_err(kept)
+            let closed = close(&mut state, &self.text);
+            // Whatever happens: an exception's traceback may keep this object for long.
+            state.store.release();
+            closed
         })
     }
 

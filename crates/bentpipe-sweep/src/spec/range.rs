@@ -108,6 +108,8 @@ fn twelve_digits(value: f64) -> f64 {
 
 /// The number behind a value, and its unit; `None` for words and tables.
 pub(crate) fn number(value: &str) -> Option<(f64, &'static str)> {
+    // A number that a file has as text keeps its quotes.
+    let value = value.trim().trim_matches('"');
     let (_, unit) = quantity::split(value);
     if unit.is_empty() {
         return value.trim().parse().ok().filter(|number: &f64| number.is_finite()).map(|number| (number, "number"));
@@ -158,6 +160,7 @@ mod tests {
         assert_eq!(number("250 ms"), Some((0.25, "seconds")));
         assert_eq!(number("2 Mbit/s"), Some((2e6, "bits per second")));
         assert_eq!((number("1 %"), number("0.01")), (Some((0.01, "number")), Some((0.01, "number"))));
+        assert_eq!(number("\"1e-4\""), Some((1e-4, "number")));
         assert_eq!((number("cubic"), number("{ a = 1 }")), (None, None));
     }
 }

@@ -263,6 +263,12 @@ impl Store {
         file.sync_data().map_err(|error| StoreError::at(&path, error))
     }
 
+    /// Lets others write to the folder. The rows can still be read here; no more are kept.
+    pub fn release(&mut self) {
+        self.journal = None;
+        self._lock = None;
+    }
+
     /// Turns the journal into a part.
     ///
     /// # Errors

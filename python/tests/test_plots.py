@@ -119,6 +119,15 @@ def test_goodput_stays_below_the_limit():
     assert values.sum() * 0.1 == pytest.approx(10e6 * 8 / 1e6)
 
 
+def test_data_that_comes_twice_is_no_goodput(faded):
+    packets = faded.trace("packets")
+    arrived = (packets["event"] == "received") & (packets["at"] == "data/receiver")
+    assert np.nansum(packets["len"].astype(float)[arrived]) > faded.flow().bytes
+    (curve,) = bp.plots.throughput(faded, interval_s=1.0).patches
+    values = curve.get_data().values
+    assert values.sum() == pytest.approx(faded.flow().bytes * 8 / 1e6, rel=1e-9)
+
+
 def test_no_peak_is_lost():
     x = np.arange(100_000) / 1000.0
     y = np.ones_like(x)

@@ -62,7 +62,13 @@ fn every_key_arrives() {
             "beam/forward",
             "beam/backward",
             "cells/forward",
-            "cells/backward"
+            "cells/backward",
+            "house/forward",
+            "house/backward",
+            "orbit/forward",
+            "orbit/backward",
+            "port/forward",
+            "port/backward"
         ]
     );
     let down = &scenario.links[1].config;

@@ -130,3 +130,61 @@ fn a_scheduled_line_bounds_the_time() {
     let limit = bentpipe_study::limit::flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("TCP");
     assert_eq!(limit.time, Some(ms(5100)));
 }
+
+/// A direction's own `rate_trace` goes before a `rate` of both; its mean is what limits and queues count with.
+#[test]
+fn a_rate_from_a_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+    let scenario = |trace: &str| {
+        let text = format!(
+            "name = \"t\"\n[tcp]\nprofile = \"rfc\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 \
+             Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 ms\"\nforward.{trace}\n[[flows]]\nname = \"f\"\nfrom = \
+             \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+        );
+        file("t.toml", &text);
+        Scenario::load(folder.path().join("t.toml"), &[])
+    };
+    // 1500 bytes at 1, 1 and 4 ms: 9 Mbit/s; a file may end without a newline, and in another system's.
+    file("up.trace", "1\r\n1\n\n4");
+    let read = scenario("rate_trace = \"up.trace\"").unwrap_or_else(|errors| panic!("{errors}"));
+    let [forward, backward] = [0, 1].map(|index: usize| &read.links[index].config);
+    assert_eq!(forward.rate_trace.as_ref().map(|trace| trace.millis().to_vec()), Some(vec![1, 1, 4]));
+    assert_eq!(forward.rate.map(|rate| rate.bits_per_second()), Some(9_000_000));
+    assert_eq!(forward.queue.limit, QueueLimit::Bytes(Bytes::new(112_500)));
+    assert_eq!((&backward.rate_trace, backward.rate.map(|rate| rate.bits_per_second())), (&None, Some(1_000_000)));
+    // Written out it needs no file.
+    assert_eq!(parse(&read.to_toml()), read);
+    let limit = bentpipe_study::limit::flow_limit(&read, &read.flows[0]).expect("a path").expect("TCP");
+    // 9 Mbit/s, of each 1500 bytes 1460 (or 1448 with timestamps) of payload.
+    assert!(limit.goodput.is_some_and(|rate| rate > 8.6e6 && rate < 8.8e6), "{limit:?}");
+
+    let wrong = |text: &str| {
+        file("bad.trace", text);
+        let errors = scenario("rate_trace = \"bad.trace\"").expect_err("it is wrong").0;
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        let error = &errors[0];
+        assert!(error.source.ends_with("bad.trace") && error.key == "links.sat.forward.rate_trace", "{error:?}");
+        assert!(error.expected.is_some(), "{error:?}");
+        (error.line, error.message.clone())
+    };
+    assert_eq!(wrong("1\n5\n4\n"), (3, "a time is earlier than the previous one".into()));
+    assert_eq!(wrong("1\n2.5\n"), (2, "`2.5` is not a time in milliseconds".into()));
+    assert_eq!(wrong("+1\n"), (1, "`+1` is not a time in milliseconds".into()));
+    assert_eq!(wrong("0\n0\n"), (2, "the trace ends at 0 ms, so it has no length".into()));
+    assert_eq!(wrong("\n2000000000\n"), (2, "a time is later than 1 000 000 000 ms".into()));
+    assert_eq!(wrong(""), (1, "the trace has no times".into()));
+
+    let said = |trace: &str| {
+        let errors = scenario(trace).expect_err("it is wrong").0;
+        errors.iter().map(|error| format!("{}: {}", error.key, error.message)).collect::<Vec<_>>().join("; ")
+    };
+    assert!(said("rate_trace = \"none.trace\"").contains("none.trace` cannot be read"));
+    assert!(said("rate_trace = [3, 2]").contains("forward.rate_trace.1: a time is earlier"));
+    assert!(said("rate_trace = []").contains("the trace has no times"));
+    assert!(said("rate_trace = 5").contains("forward.rate_trace"));
+    let both = "rate = \"2 Mbit/s\"\nforward.rate_trace = [5]";
+    assert!(said(both).contains("`rate` and `rate_trace` exclude each other"));
+    let cells = "rate_trace = [5]\nforward.framing = \"aal5\"";
+    assert!(said(cells).contains("cells follow no trace"), "{}", said(cells));
+}

@@ -44,19 +44,19 @@ fn csv_has_a_line_per_event() {
     let path = folder.path().join("events.csv");
     write(&path);
     let text = std::fs::read_to_string(path).expect("readable");
-    let expected = r##"time_ns,who,event,seq,ack,len,flags,window,sack,retransmission,cwnd,ssthresh,flight,rtt_ns,rto_ns,backoffs,queue_packets,queue_bytes,average,reason,from,to
-0,link/up,state,,,,,,,,,,,,,,,,,,SYN-SENT,ESTABLISHED
-1,"a ""quoted"", name",sent,1,2925,1460,P.,73728,4385-5845 1465-2925,1,,,,,,,,,,,,
-2,#2,received,0,0,0,S,0,,,,,,,,,,,,,,
-3,link/up,window,,,,,,,,14600,,2920,,,,,,,,,
-4,"a ""quoted"", name",rtt,,,,,,,,,,,540000000,1000000000,,,,,,,
-5,#2,recovery,2925,20005,,,,,,,,,,,,,,,,,
-6,link/up,recovered,,,,,,,,,,,,,,,,,,,
-7,"a ""quoted"", name",timeout,7305,,,,,,,,,,,,2,,,,,,
-8,#2,spurious-timeout,,,,,,,,,,,,,,,,,,,
-9,link/up,queue,,,,,,,,,,,,,,3,4500,2.5,,,
-10,"a ""quoted"", name",queue,,,,,,,,,,,,,,0,0,,,,
-11,#2,dropped,,,,,,,,,,,,,,,,,early,,
+    let expected = r##"time_ns,who,event,seq,ack,len,flags,window,sack,retransmission,stream,offset,cwnd,ssthresh,flight,rtt_ns,rto_ns,backoffs,queue_packets,queue_bytes,average,reason,from,to
+0,link/up,state,,,,,,,,,,,,,,,,,,,,SYN-SENT,ESTABLISHED
+1,"a ""quoted"", name",sent,1,2925,1460,P.,73728,4385-5845 1465-2925,1,,,,,,,,,,,,,,
+2,#2,received,0,0,0,S,0,,,,,,,,,,,,,,,,
+3,link/up,window,,,,,,,,,,14600,,2920,,,,,,,,,
+4,"a ""quoted"", name",rtt,,,,,,,,,,,,,540000000,1000000000,,,,,,,
+5,#2,recovery,2925,20005,,,,,,,,,,,,,,,,,,,
+6,link/up,recovered,,,,,,,,,,,,,,,,,,,,,
+7,"a ""quoted"", name",timeout,7305,,,,,,,,,,,,,,2,,,,,,
+8,#2,spurious-timeout,,,,,,,,,,,,,,,,,,,,,
+9,link/up,queue,,,,,,,,,,,,,,,,3,4500,2.5,,,
+10,"a ""quoted"", name",queue,,,,,,,,,,,,,,,,0,0,,,,
+11,#2,dropped,,,,,,,,,,,,,,,,,,,early,,
 "##;
     assert_eq!(text, expected);
 }

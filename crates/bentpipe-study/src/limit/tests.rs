@@ -1,0 +1,137 @@
+//! Limits worked out by hand, and the closed form against a walk.
+
+use super::*;
+use bentpipe_engine::link::{Distribution, ExtraDelay};
+use bentpipe_engine::units::Probability;
+
+fn link(bits: u64, millis: u64) -> LinkConfig {
+    LinkConfig::clean(Rate::from_bits_per_second(bits), Duration::from_millis(millis))
+}
+
+const SIZE: SegmentSize = SegmentSize { payload: 960, headers: 40 };
+
+#[test]
+fn a_single_line_by_hand() {
+    // 1 kB at 1 Mbit/s is 8 ms: three of them and a last one of 140 B, 1.12 ms, after 100 ms of propagation.
+    let link = link(1_000_000, 100);
+    assert_eq!(transfer_time(&[&link], Bytes::new(3 * 960 + 100), SIZE), Duration::from_micros(125_120));
+    assert_eq!(transfer_time(&[&link], Bytes::new(100), SIZE), Duration::from_micros(101_120));
+}
+
+#[test]
+fn a_tandem_by_hand() {
+    let (fast, slow) = (link(10_000_000, 10), link(2_000_000, 255));
+    // Ten equal packets: 0.8 ms over the fast line, 10 * 4 ms over the slow one, 265 ms.
+    let ten = Bytes::new(9600);
+    assert_eq!(transfer_time(&[&fast, &slow], ten, SIZE), Duration::from_micros(265_000 + 800 + 40_000));
+    // The other way round: 10 * 4 ms, then the last 0.8 ms. The same by symmetry.
+    assert_eq!(transfer_time(&[&slow, &fast], ten, SIZE), Duration::from_micros(265_000 + 800 + 40_000));
+    // A short last packet (40 B of payload, 80 B: 0.32 ms and 0.064 ms) waits behind the ninth on the slow line:
+    // 0.8 + 9 * 4 + 0.32. Over slow then fast it arrives at 9 * 4 + 0.32, but the ninth holds the fast line until
+    // 9 * 4 + 0.8, so 36 + 0.8 + 0.064.
+    let short = Bytes::new(9 * 960 + 40);
+    assert_eq!(transfer_time(&[&fast, &slow], short, SIZE), Duration::from_micros(265_000 + 800 + 36_000 + 320));
+    assert_eq!(transfer_time(&[&slow, &fast], short, SIZE), Duration::from_micros(265_000 + 36_000 + 800 + 64));
+}
+
+/// The formula against packets that are walked one by one.
+#[test]
+fn the_closed_form_is_the_walk() {
+    let walk = |rates: &[u64], count: u64, last: f64| {
+        let mut free = vec![0.0f64; rates.len()];
+        let mut at = 0.0;
+        for packet in 0..count {
+            let bytes = if packet + 1 == count { last } else { 1000.0 };
+            at = 0.0;
+            for (line, rate) in free.iter_mut().zip(rates) {
+                at = f64::max(at, *line) + bytes * 8.0 / *rate as f64;
+                *line = at;
+            }
+        }
+        at
+    };
+    for rates in [[1, 2, 3], [3, 2, 1], [2, 1, 3], [2, 3, 1], [7, 7, 7]] {
+        let rates = rates.map(|rate| rate * 100_000);
+        let links = rates.map(|rate| link(rate, 0));
+        let links: Vec<_> = links.iter().collect();
+        for (count, last) in [(1, 50), (2, 50), (2, 1000), (7, 41), (20, 999)] {
+            let closed = pipe_time(&links, count, 1000, last).as_secs_f64();
+            assert!((closed - walk(&rates, count, last as f64)).abs() < 1e-8, "{rates:?} {count} {last}");
+        }
+    }
+}
+
+#[test]
+fn cells_take_what_aal5_adds() {
+    use bentpipe_engine::link::CellConfig;
+    let mut link = link(149_760_000, 0);
+    link.cells = Some(CellConfig::OPEN);
+    // 9180 bytes are 192 cells of 53 bytes.
+    let size = SegmentSize { payload: 9140, headers: 40 };
+    let expected = 149_760_000.0 * 9140.0 / (192.0 * 53.0);
+    assert!((goodput(&[&link], size).expect("a rate") - expected).abs() < 1e-3);
+    link.cells = Some(CellConfig { line: Rate::from_bits_per_second(74_880_000), ..CellConfig::OPEN });
+    assert!((goodput(&[&link], size).expect("a rate") - expected / 2.0).abs() < 1e-3);
+    link.good.bit = Probability::new(1e-6).expect("in range");
+    // A bit in 81408 wrong with 1e-6: 1-(1-1e-6)^81408.
+    assert!((mean_loss(&link, 9180) - 0.0781824).abs() < 1e-6);
+}
+
+#[test]
+fn goodput_by_hand() {
+    let (fast, mut slow) = (link(10_000_000, 10), link(2_000_000, 255));
+    // 2 Mbit/s * 960/1000.
+    assert!((goodput(&[&fast, &slow], SIZE).expect("a rate") - 1_920_000.0).abs() < 1e-6);
+    // 10 % lost behind the slow line; what is lost before it leaves the line no idler.
+    slow.good.packet = Probability::new(0.1).expect("in range");
+    assert!((goodput(&[&fast, &slow], SIZE).expect("a rate") - 1_728_000.0).abs() < 1e-6);
+    let mut lossy = link(10_000_000, 10);
+    lossy.good.packet = Probability::new(0.1).expect("in range");
+    slow.good.packet = Probability::ZERO;
+    assert!((goodput(&[&lossy, &slow], SIZE).expect("a rate") - 1_920_000.0).abs() < 1e-6);
+    assert_eq!(goodput(&[&LinkConfig::clean(None, Duration::ZERO)], SIZE), None);
+}
+
+/// The far leg opens when the SYN comes by, so its handshake is over when the near one's is, or later.
+#[test]
+fn legs_open_at_once() {
+    let (short, long) =
+        (LinkConfig::clean(None, Duration::from_millis(20)), LinkConfig::clean(None, Duration::from_millis(250)));
+    let one = |link| (vec![link], vec![link]);
+    let ms = |handshake: Duration| handshake.as_nanos() / 1_000_000;
+    assert_eq!(ms(handshake_time(&[(vec![&short, &long], vec![&long, &short])], HEADERS)), 540);
+    // Data is at the gateway after 60 ms, the far leg opens at 20 + 500.
+    assert_eq!(ms(handshake_time(&[one(&short), one(&long)], HEADERS)), 520 - 20);
+    // The other way round data is there after 750 ms, and the far leg has been open since 290.
+    assert_eq!(ms(handshake_time(&[one(&long), one(&short)], HEADERS)), 500);
+}
+
+#[test]
+fn mean_loss_by_hand() {
+    let s = Duration::from_secs;
+    let mut link = link(2_000_000, 255);
+    // Gaps of 5.5 s and bursts of 0.5 s on average: bad for 1/12 of the time.
+    link.channel = ChannelConfig::OnOff {
+        gap: Distribution::Uniform(s(1), s(10)),
+        burst: Distribution::Fixed(Duration::from_millis(500)),
+    };
+    link.bad.packet = Probability::new(0.6).expect("in range");
+    link.extra_delay = ExtraDelay(s(1));
+    assert!((mean_loss(&link, 1000) - 0.05).abs() < 1e-12);
+    // One bit in 8000 wrong with 1e-6: 1-(1-1e-6)^8000 = 0.0079680891...
+    link.channel = ChannelConfig::Clear;
+    link.good.bit = Probability::new(1e-6).expect("in range");
+    assert!((mean_loss(&link, 1000) - 0.0079680891).abs() < 1e-8);
+    // After an arrival a loss with 0.01, after a loss with 0.3: p/(p+1-b).
+    let probability = |value| Probability::new(value).expect("in range");
+    link.good.bit = Probability::ZERO;
+    let start = probability(0.01);
+    link.packet_bursts = Some(PacketBursts::Conditional { start, again: probability(0.3) });
+    assert!((mean_loss(&link, 1000) - 0.01 / 0.71).abs() < 1e-12);
+    link.packet_bursts = Some(PacketBursts::Conditional { start, again: Probability::ZERO });
+    assert!((mean_loss(&link, 1000) - 0.01).abs() < 1e-12);
+    // Five lost for every 99 that arrive; beside 10 % of the rest.
+    link.packet_bursts = Some(PacketBursts::Runs { start, length: 5 });
+    link.good.packet = probability(0.1);
+    assert!((mean_loss(&link, 1000) - (1.0 - 0.9 * 99.0 / 104.0)).abs() < 1e-12);
+}

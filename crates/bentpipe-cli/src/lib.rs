@@ -3,8 +3,8 @@
 //! It is a library so that the Python package can bring the command, too: [`main_with`]. [`library`] is what the package shares with it:
 //! the same scenarios, checks and messages.
 //!
-//! Reading order: [`args`] the arguments; [`commands`] one file each; [`source`] and [`shipped`] load scenarios;
-//! [`output`] prints results with how to reproduce them; [`fail_if`] judges them; [`failure`] exit codes; [`interrupt`] Ctrl-C.
+//! Reading order: `args` the arguments; `commands` one file each; `source` and `shipped` load scenarios;
+//! `output` prints results with how to reproduce them; `fail_if` judges them; `failure` exit codes; `interrupt` Ctrl-C.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -11,7 +11,7 @@ pub const ENGINE: &str = env!("BENTPIPE_ENGINE");
 /// The name of a run of [`ENGINE`]. Equal keys have equal results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Fingerprint of the resolved scenario, see [`fingerprint`].
+    /// Fingerprint of the resolved scenario, see `fingerprint`.
     pub scenario: u128,
     /// The seed of all draws.
     pub seed: u64,

@@ -82,7 +82,7 @@ fn points(given: Given<'_>, swept: Option<(&str, &str)>) -> Result<Vec<Point>, F
     sweep(key, values)?.into_iter().map(point).collect()
 }
 
-/// The points of [`points`] as JSON. Of `given`, `rate`, `packet` and `segments` have the defaults of the command.
+/// The points of `points` as JSON. Of `given`, `rate`, `packet` and `segments` have the defaults of the command.
 ///
 /// # Errors
 /// Wrong usage for a parameter that is missing, unknown or impossible.

@@ -82,7 +82,7 @@ impl Bins {
         let (ticks, width) = (rtt.as_ticks(), self.width.as_ticks());
         let last = self.full - 1;
         let back = ticks / width;
-        let Some(before) = last.checked_sub(back).filter(|before| *before >= WINDOW && back <= EXTRA - 1) else {
+        let Some(before) = last.checked_sub(back).filter(|before| *before >= WINDOW && back < EXTRA) else {
             return false;
         };
         let current = self.sum(last - WINDOW, last, 0.0);

@@ -123,7 +123,8 @@ impl Kind {
 
     fn show(self, value: f64) -> String {
         match self {
-            Kind::Number => format!("{value}"),
+            // Whole numbers stay whole.
+            Kind::Number => format!("{}", (value * 1e4).round() / 1e4),
             Kind::Time => format!("{value:.3} s"),
             Kind::Rate => crate::output::rate(value),
             Kind::Size => format!("{value} B"),

@@ -10,10 +10,14 @@ CONFORMANCE = validation/conformance
 
 .PHONY: site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
-# TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo. Built as the tests are, which then have less to build.
+# Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
+BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
+
+# TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo.
 demo:
 	@scripts/setup rust
-	$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- demo --out $(OUT)/demo
+	$(CARGO) build --quiet --workspace --bin bentpipe
+	@$(BUILT_BY_TESTS)/bentpipe demo --out $(OUT)/demo
 
 # All tests. Those over real Linux sockets make their own network namespaces and need root.
 test:
@@ -100,11 +104,12 @@ test-lab: lab
 	@cd lab && BENTPIPE=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/bentpipe BENTPIPE_WASM=$(WASM) OUT=$(abspath $(OUT)) npm run --silent test
 
 # Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others
-# drawn at random. Built as the tests are, so that CI compiles once less.
+# drawn at random.
 validate:
 	@scripts/setup rust ns
-	$(CARGO) run --quiet -p bentpipe-validate -- ns2 validation/ns2/reference.csv --rerun 8
-	$(CARGO) run --quiet -p bentpipe-validate -- ns2-explore --count 100
+	$(CARGO) build --quiet --workspace --bin bentpipe-validate
+	$(BUILT_BY_TESTS)/bentpipe-validate ns2 validation/ns2/reference.csv --rerun 8
+	$(BUILT_BY_TESTS)/bentpipe-validate ns2-explore --count 100
 
 # The same for any table of that form: make validate-ns2 CSV=path
 validate-ns2:

@@ -13,11 +13,12 @@ CONFORMANCE = validation/conformance
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
 
-# TCP's collapse over a GEO link and what mends it; pictures in $(OUT)/demo.
+# TCP's collapse over a GEO link and what mends it; a picture and a report in $(OUT)/demo.
 demo:
 	@scripts/setup rust
 	$(CARGO) build --quiet --workspace --bin bentpipe
 	@$(BUILT_BY_TESTS)/bentpipe demo --out $(OUT)/demo
+	@$(BUILT_BY_TESTS)/bentpipe report geo --out $(OUT)/demo/geo.html
 
 # All tests. Those over real Linux sockets make their own network namespaces and need root.
 test:

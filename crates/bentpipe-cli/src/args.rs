@@ -1,5 +1,6 @@
 //! The command line's arguments.
 
+mod fit;
 mod lab;
 mod manual;
 mod model;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use crate::commands::plots::Kind;
 use crate::fail_if::{self, Bound};
+pub(crate) use fit::Fit;
 pub(crate) use lab::Lab;
 pub(crate) use manual::{Completions, Man};
 pub(crate) use model::{Hybrid, Model, Rates, hybrid};
@@ -39,6 +41,7 @@ Examples:
   bentpipe sweep loss.toml                             many values, every run kept
   bentpipe recommend geo --size '5 MB'                 what to use on that path
   bentpipe reproduce transat --table 1                 a paper's table next to ours
+  bentpipe fit transfer.pcap                           a path from a capture
   bentpipe shell geo -- curl -O http://server/file     a program behind the link
   bentpipe emulate geo                                 its hosts as network namespaces
   bentpipe verify geo                                  compare virtual and real time
@@ -78,6 +81,8 @@ pub(crate) enum Command {
     Sweep(Sweep),
     /// Recommend other hosts, or a gateway of one or two boxes, for a path
     Recommend(Recommend),
+    /// Estimate a path from a packet capture of a transfer, or from pings
+    Fit(Fit),
     /// Reproduce a paper's tables, figures and claims
     Reproduce(Reproduce),
     /// Show a scenario's paths, settings and limits

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod emulate;
 pub(crate) mod explain;
+pub(crate) mod fit;
 pub(crate) mod gateway;
 mod junit;
 pub(crate) mod lab;

@@ -1,0 +1,30 @@
+//! `bentpipe fit`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const MORE: &str = "\
+Examples:
+  tcpdump -i eth0 -s 128 -w transfer.pcap tcp     then: bentpipe fit transfer.pcap
+  ping -D -i 0.2 192.0.2.1 > pings.txt            then: bentpipe fit pings.txt
+  bentpipe fit transfer.pcap --write path.toml    then: bentpipe run path.toml
+  bentpipe fit transfer.pcap --json | jq .rate
+
+Of a capture the largest transfer is used, captured near its sender or near its receiver. Each
+figure has a 95 % interval, or the reason why it cannot be told from this file.
+How it is done, and what limits it: docs/howto/fit.md.";
+
+#[derive(Debug, Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Fit {
+    /// A capture (pcap, pcapng) of a TCP transfer, or the output of `ping -D`
+    #[arg(value_name = "CAPTURE")]
+    pub(crate) capture: PathBuf,
+    /// Write a scenario that behaves as the path, .toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
+    /// Print JSON instead of a table, with the round trips over time
+    #[arg(long)]
+    pub(crate) json: bool,
+}

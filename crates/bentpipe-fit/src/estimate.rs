@@ -1,0 +1,78 @@
+//! An estimate, or why there is none.
+
+use serde::Serialize;
+
+/// Confidence of all intervals.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// What a capture says of one quantity.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Estimate {
+    /// A value, with the ends of its interval at [`CONFIDENCE`].
+    Measured {
+        /// The value.
+        value: f64,
+        /// Lower end of the interval.
+        low: f64,
+        /// Upper end of the interval.
+        high: f64,
+    },
+    /// A lower bound.
+    AtLeast {
+        /// The bound.
+        value: f64,
+        /// Why it is not more.
+        why: String,
+    },
+    /// An upper bound.
+    AtMost {
+        /// The bound.
+        value: f64,
+        /// Why it is not more.
+        why: String,
+    },
+    /// It cannot be told from this.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Estimate {
+    pub(crate) fn measured(value: f64, low: f64, high: f64) -> Self {
+        Estimate::Measured { value, low, high }
+    }
+
+    pub(crate) fn at_least(value: f64, why: impl Into<String>) -> Self {
+        Estimate::AtLeast { value, why: why.into() }
+    }
+
+    pub(crate) fn at_most(value: f64, why: impl Into<String>) -> Self {
+        Estimate::AtMost { value, why: why.into() }
+    }
+
+    pub(crate) fn unknown(why: impl Into<String>) -> Self {
+        Estimate::Unknown { why: why.into() }
+    }
+
+    /// The value or bound, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        match *self {
+            Estimate::Measured { value, .. } | Estimate::AtLeast { value, .. } | Estimate::AtMost { value, .. } => {
+                Some(value)
+            }
+            Estimate::Unknown { .. } => None,
+        }
+    }
+
+    /// True if `truth` is not excluded: in the interval, or on the right side of the bound.
+    pub fn allows(&self, truth: f64) -> bool {
+        match *self {
+            Estimate::Measured { low, high, .. } => low <= truth && truth <= high,
+            Estimate::AtLeast { value, .. } => truth >= value,
+            Estimate::AtMost { value, .. } => truth <= value,
+            Estimate::Unknown { .. } => true,
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! What became of each transmission of one direction: delivered, lost, or not needed.
+//!
+//! The capture sees a segment when it passes, and what the receiver says of it when the acknowledgement passes. A range of bytes is open
+//! until it is acknowledged or SACKed. If it was sent more than once, the transmission that arrived is the latest that is a round trip
+//! old by then; those before it were lost, those after it were not needed. Timestamps decide where they can (RFC 3522): an
+//! acknowledgement that echoes a time before a retransmission is not of that.
+
+mod holes;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
+
+use crate::header::Header;
+use holes::Holes;
+
+/// Transmissions that are kept; some 3 GB of data in segments of 1460 bytes.
+const MAX_TRANSMISSIONS: usize = 2_000_000;
+/// Values of the receiver's timestamps that wait for their echo.
+const MAX_ECHOES: usize = 1 << 14;
+/// Headers that a copy of a packet is searched among, and nanoseconds that it may come later: an interface that joins several passes
+/// a packet on at once.
+const COPIES: usize = 16;
+const COPY_NS: i64 = 5_000_000;
+
+/// What became of a transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Not known: the capture or the connection ended.
+    Open,
+    /// Acknowledged or SACKed.
+    Delivered,
+    /// Sent again, and a later one arrived.
+    Lost,
+    /// Sent again although an earlier one arrived.
+    NotNeeded,
+}
+
+/// A segment as it passed. Segments merged by an offload are several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transmission {
+    pub(crate) at: i64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Bytes of the IP packet.
+    pub(crate) wire: u32,
+    pub(crate) fate: Fate,
+    /// The sender's timestamp.
+    stamp: Option<u32>,
+}
+
+/// An acknowledgement that delivered something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) at: i64,
+    /// The last sent of the transmissions that it delivers.
+    pub(crate) of: u32,
+    /// Segments that it delivers.
+    pub(crate) segments: u32,
+    /// True if the receiver may have waited before it: one segment in order.
+    pub(crate) may_wait: bool,
+    /// True if the time is that of the arrival of `of`: not if a repaired gap delivers what came long before.
+    pub(crate) timely: bool,
+}
+
+/// A time from one end of the path to the tap and back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trip {
+    /// Nanoseconds.
+    pub(crate) took: i64,
+    /// The transmission that ended it, if it ended with data.
+    pub(crate) of: Option<u32>,
+}
+
+/// Bytes not acknowledged, with the transmissions that hold them.
+#[derive(Debug)]
+struct Range {
+    end: u64,
+    first: u32,
+    again: Vec<u32>,
+}
+
+/// What is counted for the notes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Packets captured twice.
+    pub(crate) copies: u64,
+    /// Packets longer than the maximum segment.
+    pub(crate) merged: u64,
+    /// Transmissions beyond the limit.
+    pub(crate) beyond: u64,
+    /// Data packets while the receiver's window was full.
+    pub(crate) window_full: u64,
+    /// Data packets.
+    pub(crate) data: u64,
+    /// Bytes that were acknowledged, and not captured.
+    pub(crate) unseen: u64,
+}
+
+/// The direction's transmissions, and what the acknowledgements say.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) transmissions: Vec<Transmission>,
+    pub(crate) arrivals: Vec<Arrival>,
+    /// From the tap to the sender and back: an acknowledgement and the data that echoes it, or the handshake.
+    pub(crate) sender_trips: Vec<Trip>,
+    /// From the tap to the receiver and back in the handshake.
+    pub(crate) handshake: Option<i64>,
+    pub(crate) holes: Holes,
+    pub(crate) counts: Counts,
+    /// Both SYNs were captured.
+    pub(crate) whole_handshake: bool,
+    pub(crate) sack: bool,
+    pub(crate) mss: u32,
+    numbering: Option<Numbering>,
+    max_end: u64,
+    acked: u64,
+    open: BTreeMap<u64, Range>,
+    /// Shortest unambiguous time from data to acknowledgement.
+    min_trip: i64,
+    scale: Option<u8>,
+    window: u64,
+    echoes: VecDeque<(u32, i64)>,
+    recent: VecDeque<(i64, bool, Header)>,
+    /// Times of the first SYN of this direction, and of the other.
+    syns: [Option<i64>; 2],
+    syns_again: bool,
+}
+
+impl Ledger {
+    /// A ledger; `mss` is the maximum segment size, unless a SYN says another.
+    pub(crate) fn new(mss: u32) -> Self {
+        Ledger {
+            transmissions: Vec::new(),
+            arrivals: Vec::new(),
+            sender_trips: Vec::new(),
+            handshake: None,
+            holes: Holes::default(),
+            counts: Counts::default(),
+            whole_handshake: false,
+            sack: false,
+            mss,
+            numbering: None,
+            max_end: 0,
+            acked: 0,
+            open: BTreeMap::new(),
+            min_trip: i64::MAX,
+            scale: None,
+            window: u64::MAX,
+            echoes: VecDeque::new(),
+            recent: VecDeque::new(),
+            syns: [None; 2],
+            syns_again: false,
+        }
+    }
+
+    /// Takes a packet of the connection: `along` is true in the direction of the data.
+    pub(crate) fn take(&mut self, at: i64, along: bool, header: &Header) {
+        if self.is_copy(at, along, header) {
+            self.counts.copies += 1;
+            return;
+        }
+        if header.has(Header::SYN) {
+            self.syn(at, along, header);
+        }
+        if along {
+            self.shake_hands(at, header);
+            self.data(at, header);
+        } else if header.has(Header::ACK) {
+            self.ack(at, header);
+        }
+    }
+
+    fn is_copy(&mut self, at: i64, along: bool, header: &Header) -> bool {
+        // Without an identification (RFC 6864: 0 is as good as any) a copy looks like a retransmission.
+        let same = |(before, way, other): &(i64, bool, Header)| {
+            header.id != 0 && *way == along && other == header && (0..COPY_NS).contains(&at.saturating_sub(*before))
+        };
+        let copy = self.recent.iter().any(same);
+        if !copy {
+            if self.recent.len() == COPIES {
+                self.recent.pop_front();
+            }
+            self.recent.push_back((at, along, *header));
+        }
+        copy
+    }
+
+    fn syn(&mut self, at: i64, along: bool, header: &Header) {
+        let side = usize::from(!along);
+        self.syns_again |= self.syns[side].is_some();
+        self.syns[side].get_or_insert(at);
+        if !along {
+            self.scale = header.options.scale;
+            if let Some(mss) = header.options.mss {
+                self.mss = u32::from(mss);
+            }
+        }
+        // The second SYN: the time since the first is a trip to its end.
+        if let [Some(ours), Some(theirs)] = self.syns
+            && header.has(Header::ACK)
+            && !self.syns_again
+        {
+            self.whole_handshake = true;
+            if along {
+                self.sender_trips.push(Trip { took: ours - theirs, of: None });
+            } else {
+                self.handshake = Some(theirs - ours);
+                self.min_trip = theirs - ours;
+            }
+        }
+    }
+
+    /// The third packet of the handshake, if it is the sender's.
+    fn shake_hands(&mut self, at: i64, header: &Header) {
+        if let [Some(ours), Some(theirs)] = self.syns
+            && ours < theirs
+            && !header.has(Header::SYN)
+            && !self.syns_again
+            && self.sender_trips.is_empty()
+        {
+            self.sender_trips.push(Trip { took: at - theirs, of: None });
+        }
+    }
+
+    fn data(&mut self, at: i64, header: &Header) {
+        let seq = header.seq.wrapping_add(u32::from(header.has(Header::SYN)));
+        let first = self.numbering.is_none();
+        let numbering = *self.numbering.get_or_insert(Numbering::from_isn(seq));
+        let start = numbering.unwrap(SeqNumber(seq), self.max_end);
+        // Outside of every window: of another connection, or damaged.
+        if header.payload == 0 || start > self.max_end + (1 << 30) {
+            return;
+        }
+        let end = start + u64::from(header.payload);
+        self.counts.data += 1;
+        if !first && start > self.max_end {
+            self.holes.open(self.max_end, start, at);
+        }
+        self.window_use(end);
+        let from = self.transmissions.len();
+        let largest = u64::from(self.mss.saturating_sub(header.options_len()).max(1));
+        self.counts.merged += u64::from(u64::from(header.payload) > largest);
+        let mut piece = start;
+        while piece < end {
+            // What was sent before and what is new are two pieces.
+            let border = if piece < self.max_end { self.max_end } else { u64::MAX };
+            let stop = end.min(piece + largest).min(border);
+            self.transmit(at, piece, stop, header);
+            piece = stop;
+        }
+        if let Some((_, echo)) = header.options.timestamps
+            && header.has(Header::ACK)
+            && self.transmissions.len() > from
+        {
+            self.echoed(at, echo, from as u32);
+        }
+    }
+
+    fn window_use(&mut self, end: u64) {
+        let limit = self.acked.saturating_add(self.window);
+        self.counts.window_full += u64::from(end.saturating_add(u64::from(self.mss)) > limit);
+    }
+
+    fn echoed(&mut self, at: i64, echo: u32, of: u32) {
+        // Only the first data that echoes a value is known to be its answer.
+        while let Some(&(value, since)) = self.echoes.front() {
+            let behind = echo.wrapping_sub(value) as i32;
+            if behind < 0 {
+                return;
+            }
+            self.echoes.pop_front();
+            if behind == 0 {
+                self.sender_trips.push(Trip { took: at - since, of: Some(of) });
+                return;
+            }
+        }
+    }
+
+    fn transmit(&mut self, at: i64, start: u64, end: u64, header: &Header) {
+        if self.transmissions.len() >= MAX_TRANSMISSIONS {
+            self.counts.beyond += 1;
+            return;
+        }
+        let index = self.transmissions.len() as u32;
+        let wire = header.headers + (end - start) as u32;
+        let stamp = header.options.timestamps.map(|(value, _)| value);
+        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, stamp });
+        let fills = self.holes.fill(start, end, at);
+        if start >= self.max_end || (fills && start >= self.acked) {
+            self.max_end = self.max_end.max(end);
+            self.open.insert(start, Range { end, first: index, again: Vec::new() });
+            return;
+        }
+        let before = self.open.range(..start).next_back().filter(|(_, range)| range.end > start).map(|(&key, _)| key);
+        let mut known = false;
+        for (_, range) in self.open.range_mut(before.unwrap_or(start)..end) {
+            range.again.push(index);
+            known = true;
+        }
+        if !known {
+            self.transmissions[index as usize].fate = Fate::NotNeeded;
+        }
+    }
+
+    fn ack(&mut self, at: i64, header: &Header) {
+        let Some(numbering) = self.numbering else { return };
+        let offset = |number: u32| numbering.unwrap(SeqNumber(number), self.max_end);
+        let ack = offset(header.ack);
+        let scale = if header.has(Header::SYN) { 0 } else { self.scale.unwrap_or(0) };
+        let blocks: Vec<(u64, u64)> = header.options.sack().iter().map(|&(l, r)| (offset(l), offset(r))).collect();
+        if self.whole_handshake {
+            self.window = u64::from(header.window) << scale;
+        }
+        if let Some((value, _)) = header.options.timestamps
+            && self.echoes.back().is_none_or(|&(last, _)| value.wrapping_sub(last) as i32 > 0)
+        {
+            if self.echoes.len() == MAX_ECHOES {
+                self.echoes.pop_front();
+            }
+            self.echoes.push_back((value, at));
+        }
+        // A FIN takes a number after the last byte.
+        if ack > self.max_end + 1 {
+            self.counts.unseen += ack - self.max_end;
+            return;
+        }
+        let was_sack = !blocks.is_empty();
+        self.sack |= was_sack;
+        let mut delivered = Delivery::default();
+        let echo = header.options.timestamps.map(|(_, echo)| echo);
+        while let Some(entry) = self.open.first_entry().filter(|entry| entry.get().end <= ack) {
+            let range = entry.remove();
+            // The echo is of the segment at the left edge, the first that is taken here.
+            let echo = echo.filter(|_| delivered.segments == 0);
+            self.resolve(&range, at, echo, &mut delivered);
+        }
+        self.acked = self.acked.max(ack.min(self.max_end));
+        self.counts.unseen += self.holes.acknowledged(self.acked);
+        for (left, right) in blocks.into_iter().filter(|&(left, right)| left >= ack && left < right) {
+            let inside: Vec<u64> =
+                self.open.range(left..right).filter(|(_, range)| range.end <= right).map(|(&start, _)| start).collect();
+            for start in inside {
+                let range = self.open.remove(&start).expect("just found");
+                self.resolve(&range, at, None, &mut delivered);
+            }
+        }
+        let Delivery { segments, last: Some(of), again } = delivered else { return };
+        let timely = was_sack || !again || segments == 1;
+        self.arrivals.push(Arrival { at, of, segments, may_wait: segments == 1 && !was_sack, timely });
+    }
+
+    /// Decides the fates of the transmissions of a range that has arrived.
+    fn resolve(&mut self, range: &Range, at: i64, echo: Option<u32>, delivered: &mut Delivery) {
+        let all = || std::iter::once(range.first).chain(range.again.iter().copied());
+        let sent = |index: u32| &self.transmissions[index as usize];
+        // A tenth less: the shortest trip that was seen may have had the wait of a delayed acknowledgement in it.
+        let is_old = |index: u32| at - sent(index).at >= self.min_trip / 10 * 9;
+        let echoes =
+            |index: u32| echo.zip(sent(index).stamp).is_none_or(|(echo, stamp)| echo.wrapping_sub(stamp) as i32 >= 0);
+        let arrived = all().filter(|&index| is_old(index) && echoes(index)).last().unwrap_or(range.first);
+        if range.again.is_empty() {
+            self.min_trip = self.min_trip.min(at - sent(arrived).at);
+        }
+        for index in all() {
+            let fate = match index.cmp(&arrived) {
+                std::cmp::Ordering::Less => Fate::Lost,
+                std::cmp::Ordering::Equal => Fate::Delivered,
+                std::cmp::Ordering::Greater => Fate::NotNeeded,
+            };
+            // A long transmission has several ranges: delivered if one of them says so.
+            let transmission = &mut self.transmissions[index as usize];
+            if transmission.fate != Fate::Delivered {
+                transmission.fate = fate;
+            }
+        }
+        delivered.segments += 1;
+        delivered.again |= !range.again.is_empty();
+        delivered.last = delivered.last.max(Some(arrived));
+    }
+}
+
+/// What an acknowledgement delivers.
+#[derive(Default)]
+struct Delivery {
+    segments: u32,
+    last: Option<u32>,
+    /// Something of it had been sent more than once.
+    again: bool,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+use std::net::Ipv4Addr;
+
+use bentpipe_engine::wire::ip::{Addresses, Ports};
+
+use super::*;
+
+const MS: i64 = 1_000_000;
+
+fn header(seq: u32, ack: u32, payload: u32) -> Header {
+    Header {
+        addresses: Addresses::V4 { source: Ipv4Addr::LOCALHOST, destination: Ipv4Addr::LOCALHOST },
+        ports: Ports { source: 1, destination: 2 },
+        seq,
+        ack,
+        flags: Header::ACK,
+        window: 1000,
+        payload,
+        headers: 40,
+        id: 0,
+        options: Default::default(),
+    }
+}
+
+/// Segments of 100 bytes are numbered; `sent` has time (ms) and number, `acks` time and the next number expected.
+fn play(sent: &[(i64, u32)], acks: &[(i64, u32)]) -> Ledger {
+    let mut ledger = Ledger::new(100);
+    let data = sent.iter().map(|&(at, number)| (at, true, header(5000 + number * 100, 0, 100)));
+    let acks = acks.iter().map(|&(at, number)| (at, false, header(0, 5000 + number * 100, 0)));
+    let mut all: Vec<_> = data.chain(acks).collect();
+    all.sort_by_key(|(at, _, _)| *at);
+    all.iter().for_each(|(at, along, header)| ledger.take(at * MS, *along, header));
+    ledger
+}
+
+fn fates(ledger: &Ledger) -> Vec<Fate> {
+    ledger.transmissions.iter().map(|sent| sent.fate).collect()
+}
+
+#[test]
+fn what_was_sent_again_and_came_a_round_trip_later_was_lost() {
+    // Segment 1 is lost; its second transmission at 30 ms is acknowledged a round trip of 10 ms later.
+    let ledger = play(&[(0, 0), (1, 1), (2, 2), (30, 1)], &[(10, 1), (40, 3)]);
+    assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Lost, Fate::Delivered, Fate::Delivered]);
+    // The acknowledgement at 40 ms tells nothing of when segment 2 arrived.
+    assert_eq!(ledger.arrivals.iter().map(|a| (a.of, a.timely)).collect::<Vec<_>>(), [(0, true), (3, false)]);
+}
+
+#[test]
+fn what_was_sent_again_too_early_was_not_lost() {
+    // The acknowledgement comes 4 ms after the second transmission: the round trip is 10 ms.
+    let ledger = play(&[(0, 0), (1, 1), (30, 1)], &[(10, 1), (34, 2)]);
+    assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Delivered, Fate::NotNeeded]);
+}
+
+#[test]
+fn a_transmission_may_be_lost_twice() {
+    let ledger = play(&[(0, 0), (1, 1), (30, 1), (60, 1)], &[(10, 1), (70, 2)]);
+    assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Lost, Fate::Lost, Fate::Delivered]);
+}
+
+#[test]
+fn merged_segments_are_several() {
+    let mut ledger = Ledger::new(100);
+    ledger.take(0, true, &header(5000, 0, 250));
+    let lengths: Vec<u32> = ledger.transmissions.iter().map(|sent| sent.wire).collect();
+    assert_eq!((lengths, ledger.counts.merged), (vec![140, 140, 90], 1));
+}
+
+#[test]
+fn a_packet_captured_twice_is_one() {
+    let mut ledger = Ledger::new(100);
+    let packet = Header { id: 7, ..header(5000, 0, 100) };
+    ledger.take(0, true, &packet);
+    ledger.take(MS, true, &packet);
+    ledger.take(20 * MS, true, &packet);
+    assert_eq!((ledger.transmissions.len(), ledger.counts.copies), (2, 1));
+}
+
+#[test]
+fn numbers_wrap() {
+    let mut ledger = Ledger::new(100);
+    ledger.take(0, true, &header(u32::MAX - 49, 0, 100));
+    ledger.take(MS, true, &header(50, 0, 100));
+    ledger.take(10 * MS, false, &header(0, 150, 0));
+    assert_eq!(fates(&ledger), [Fate::Delivered; 2]);
+    assert_eq!(ledger.arrivals[0].segments, 2);
+}

@@ -1,0 +1,94 @@
+//! A path from what was measured on it: a capture of a TCP transfer, or a log of pings.
+//!
+//! Each figure comes with an interval, as a bound, or with the reason why it cannot be told. The crate knows no simulator: it is checked on
+//! captures of ours, whose truth is known, and nothing of that truth may reach it.
+//!
+//! Reading order: [`fit`] is all there is to call; `capture`, `link_layer`, `header` read packets; `choice` finds the transfer; `ledger`
+//! follows its segments; `view` turns it into times in the queue; `rate`, `round_trip`, `queue`, `trials` and [`losses`] estimate; `ping`
+//! reads logs of pings; `scenario` writes a path that behaves so.
+#![forbid(unsafe_code)]
+
+mod capture;
+mod choice;
+mod error;
+mod estimate;
+mod header;
+mod ledger;
+mod link_layer;
+pub mod losses;
+mod ping;
+mod queue;
+mod rate;
+mod round_trip;
+mod scenario;
+mod transfer;
+mod trials;
+mod view;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::Serialize;
+
+pub use error::FitError;
+pub use estimate::{CONFIDENCE, Estimate};
+pub use ping::{Pings, Steps};
+pub use scenario::scenario;
+pub use transfer::Transfer;
+
+/// First bytes of pcapng, and of pcap in either byte order with microseconds or nanoseconds.
+const CAPTURES: [[u8; 4]; 6] = [
+    [0x0a, 0x0d, 0x0d, 0x0a],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0x34, 0xcd, 0xb2, 0xa1],
+];
+
+/// What a file says of a path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "source", rename_all = "kebab-case")]
+pub enum Fit {
+    /// A capture of a transfer.
+    Transfer(Transfer),
+    /// A log of pings.
+    Pings(Pings),
+}
+
+/// Estimates the path behind a capture (pcap, pcapng) or a log of pings (`ping -D`). The file is read as often as needed, and never held
+/// as a whole.
+///
+/// # Errors
+/// Fails if the file cannot be read, is damaged, or has nothing that can be used. The message has the file, the position and what was
+/// expected.
+pub fn fit(path: &Path) -> Result<Fit, FitError> {
+    let io = |error| FitError::Io { path: path.to_owned(), error };
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        let message = "expected a regular file, which can be read twice".to_owned();
+        return Err(FitError::Nothing { path: path.to_owned(), message });
+    }
+    fit_with(path, &|| Ok(Box::new(File::open(path)?)))
+}
+
+/// The bytes of a source, from its start.
+pub type Bytes = Box<dyn Read + Send>;
+
+/// As [`fit`], for what is no file: `open` gives all its bytes each time. `path` is its name in messages.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_with(path: &Path, open: &dyn Fn() -> io::Result<Bytes>) -> Result<Fit, FitError> {
+    let open = || open().map_err(|error| FitError::Io { path: path.to_owned(), error });
+    let mut first = Vec::new();
+    let read = open()?.take(4).read_to_end(&mut first);
+    read.map_err(|error| FitError::Io { path: path.to_owned(), error })?;
+    if CAPTURES.iter().any(|magic| first == magic) {
+        return transfer::fit(path, &open).map(Fit::Transfer);
+    }
+    ping::fit(path, open()?).map(Fit::Pings)
+}
+
+/// What opens the source again.
+type Open<'a> = &'a dyn Fn() -> Result<Bytes, FitError>;

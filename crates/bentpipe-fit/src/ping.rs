@@ -1,0 +1,133 @@
+//! A path from a log of pings: round trips, their distribution over time, losses.
+//!
+//! Lines are those of `ping -D` (with or without `-O`), or three columns: seconds, number, round trip in milliseconds. Pings do not fill
+//! the link, so they say nothing of its rate or of the length of its queue.
+
+mod lines;
+mod steps;
+
+use std::io::BufReader;
+use std::path::Path;
+
+use bentpipe_study::stats::{Sample, mean_interval};
+use serde::Serialize;
+
+use crate::Bytes;
+use crate::error::FitError;
+use crate::estimate::{CONFIDENCE, Estimate};
+use crate::losses::{Losses, losses};
+use crate::round_trip::lower_end;
+use lines::{Answer, Lines};
+
+pub use steps::Steps;
+
+/// Parts of the log whose quantiles give the intervals.
+const BATCHES: usize = 20;
+
+/// Seconds between pings: `ping -f` sends a hundred or more a second; less often than once an hour is no measurement.
+const MIN_SPACING: f64 = 1e-5;
+const MAX_SPACING: f64 = 3600.0;
+
+/// What a log of pings says of a path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pings {
+    /// Seconds from the first answer to the last.
+    pub seconds: f64,
+    /// Median time between pings, seconds.
+    pub spacing: f64,
+    /// Size of a ping on the line, bytes, if the log says so.
+    pub packet: Option<u32>,
+    /// Round trip of the empty path, seconds.
+    pub base_round_trip: Estimate,
+    /// Median of the round trips, seconds.
+    pub median: Estimate,
+    /// Their 95 % quantile, seconds.
+    pub p95: Estimate,
+    /// Their 99 % quantile, seconds.
+    pub p99: Estimate,
+    /// Losses of pings or their answers.
+    pub losses: Losses,
+    /// Steps of the delay at a fixed period, if there are any.
+    pub steps: Option<Steps>,
+    /// Rate of the bottleneck: not known.
+    pub rate: Estimate,
+    /// Its queue: not known.
+    pub queue_time: Estimate,
+    /// Seconds since the start, and round trip, seconds.
+    pub round_trips: Vec<(f64, f64)>,
+    /// What limits these figures.
+    pub notes: Vec<String>,
+}
+
+/// Estimates the path from a log.
+pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
+    let Lines { answers, packet, copies } = lines::read(BufReader::new(source), path)?;
+    let short = |message: &str| FitError::Nothing { path: path.to_owned(), message: message.to_owned() };
+    let [first, .., last] = answers[..] else {
+        return Err(short("expected a capture (pcap, pcapng), or two answers or more of `ping -D`"));
+    };
+    let start = first.at;
+    let round_trips: Vec<(f64, f64)> = answers.iter().map(|answer| (answer.at - start, answer.took)).collect();
+    let times: Vec<f64> = answers.iter().map(|answer| answer.took).collect();
+    let gaps: Vec<f64> =
+        answers.windows(2).map(|pair| (pair[1].at - pair[0].at) / (pair[1].number - pair[0].number) as f64).collect();
+    let grows = || short("expected times that grow from answer to answer");
+    let spacing = Sample::new(gaps).map_err(|_| grows())?.median();
+    if !(MIN_SPACING..=MAX_SPACING).contains(&spacing) {
+        return Err(grows());
+    }
+    let mut sorted = times.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let quantile = |p| quantile(&times, p);
+    let mut notes = vec![
+        "how the round trip divides between the two ways cannot be told".to_owned(),
+        "a lost ping and a lost answer look the same".to_owned(),
+    ];
+    if copies > 0 {
+        notes.push(format!("{copies} answers came twice"));
+    }
+    let unknown = || Estimate::unknown("pings do not fill the link");
+    Ok(Pings {
+        seconds: last.at - start,
+        spacing,
+        packet,
+        base_round_trip: Estimate::measured(sorted[0], lower_end(sorted[0], sorted[1]), sorted[0]),
+        median: quantile(0.5),
+        p95: quantile(0.95),
+        p99: quantile(0.99),
+        losses: losses(fates(&answers)),
+        steps: steps::find(&answers.iter().map(|answer| (answer.at, answer.took)).collect::<Vec<_>>()),
+        rate: unknown(),
+        queue_time: unknown(),
+        round_trips,
+        notes,
+    })
+}
+
+/// The fates of the numbers from the first answer to the last.
+fn fates(answers: &[Answer]) -> impl Iterator<Item = bool> {
+    let missing = answers.windows(2).map(|pair| pair[1].number - pair[0].number - 1);
+    std::iter::once(0).chain(missing).flat_map(|missing| std::iter::repeat_n(true, missing as usize).chain([false]))
+}
+
+/// A quantile. Neighbouring round trips are alike, so the interval is Student's over the quantiles of parts of the log.
+fn quantile(times: &[f64], p: f64) -> Estimate {
+    let of = |times: &[f64]| Sample::new(times.to_vec()).map(|sample| sample.quantile(p));
+    let Ok(value) = of(times) else { return Estimate::unknown("no round trip was measured") };
+    let size = times.len() / BATCHES;
+    // A part must have values on both sides of the quantile.
+    if (size as f64) * (1.0 - p) < 1.0 {
+        return Estimate::unknown(format!("{} answers are too few for this quantile", times.len()));
+    }
+    let parts: Vec<f64> = times.chunks_exact(size).filter_map(|part| of(part).ok()).collect();
+    match mean_interval(&parts, CONFIDENCE) {
+        Ok(interval) => {
+            let half = (interval.high - interval.low) / 2.0;
+            Estimate::measured(value, value - half, value + half)
+        }
+        Err(_) => Estimate::unknown("too few answers"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The lines of a log of pings.
+
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use crate::error::FitError;
+
+/// Longest line: `ping` prints below 200 bytes.
+const MAX_LINE: u64 = 4096;
+/// Answers that are kept; ten pings a second for four days.
+const MAX_ANSWERS: usize = 4_000_000;
+/// Numbers are 16 bits in ICMP and wrap.
+const NUMBERS: i64 = 1 << 16;
+/// Missing numbers in a row that are taken for losses; a day of pings each second.
+const MAX_MISSING: i64 = 100_000;
+
+/// An answer to a ping.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Answer {
+    /// Seconds of the log's clock.
+    pub(super) at: f64,
+    /// Number of the ping, which does not wrap.
+    pub(super) number: i64,
+    /// Round trip, seconds.
+    pub(super) took: f64,
+}
+
+/// What a log has.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Lines {
+    /// In order of their numbers.
+    pub(super) answers: Vec<Answer>,
+    /// Bytes of a ping on the line.
+    pub(super) packet: Option<u32>,
+    /// Answers that came twice.
+    pub(super) copies: u64,
+}
+
+/// A line that counts.
+enum Line {
+    Answer { at: f64, number: i64, took: f64, wraps: bool },
+    Size(u32),
+    Other,
+}
+
+/// Reads a log.
+///
+/// # Errors
+/// Fails with file and line if an answer is not understood.
+pub(super) fn read(mut source: impl BufRead, path: &Path) -> Result<Lines, FitError> {
+    let mut lines = Lines::default();
+    let mut bytes = Vec::new();
+    for count in 1.. {
+        bytes.clear();
+        let wrong = |message: &str| FitError::Line { path: path.to_owned(), line: count, message: message.to_owned() };
+        let read = source.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes);
+        if read.map_err(|error| FitError::Io { path: path.to_owned(), error })? == 0 {
+            break;
+        }
+        let text = std::str::from_utf8(&bytes);
+        let text = text
+            .ok()
+            .filter(|_| (bytes.len() as u64) < MAX_LINE)
+            .ok_or_else(|| wrong("expected a capture (pcap, pcapng), or lines of `ping -D`"))?;
+        match line(text.trim()).map_err(&wrong)? {
+            Line::Answer { at, number, took, wraps } => {
+                if lines.answers.len() == MAX_ANSWERS {
+                    return Err(wrong("too many answers: expected at most 4 000 000"));
+                }
+                lines.add(at, number, took, wraps).map_err(&wrong)?;
+            }
+            Line::Size(packet) => lines.packet = Some(packet),
+            Line::Other => {}
+        }
+    }
+    lines.answers.sort_by_key(|answer| answer.number);
+    let all = lines.answers.len();
+    lines.answers.dedup_by_key(|answer| answer.number);
+    lines.copies += (all - lines.answers.len()) as u64;
+    Ok(lines)
+}
+
+impl Lines {
+    fn add(&mut self, at: f64, number: i64, took: f64, wraps: bool) -> Result<(), &'static str> {
+        let number = match self.answers.last() {
+            // The same number, or the next that has these 16 bits.
+            Some(last) if wraps => {
+                let ahead = (number - last.number).rem_euclid(NUMBERS);
+                last.number + if ahead > NUMBERS / 2 { ahead - NUMBERS } else { ahead }
+            }
+            _ => number,
+        };
+        if self.answers.last().is_some_and(|last| (number - last.number).abs() > MAX_MISSING) {
+            return Err("more than 100000 pings are missing: expected one log");
+        }
+        self.answers.push(Answer { at, number, took });
+        Ok(())
+    }
+}
+
+fn line(text: &str) -> Result<Line, &'static str> {
+    if let Some((at, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let at = seconds(at).ok_or("expected a time in brackets, in seconds, as of `ping -D`")?;
+        return answer(at, rest);
+    }
+    if let Some(rest) = text.strip_prefix("PING ") {
+        // PING host (address) 56(84) bytes of data.
+        let size = rest.split_whitespace().find_map(|word| word.split_once('(')?.1.strip_suffix(')')?.parse().ok());
+        return Ok(size.map_or(Line::Other, Line::Size));
+    }
+    if text.contains("icmp_seq=") && text.contains("time=") {
+        return Err("expected the time of each answer in brackets: use `ping -D`");
+    }
+    let mut words = text.split_whitespace();
+    let [Some(at), Some(number), Some(took), None] = std::array::from_fn(|_| words.next()) else {
+        return Ok(Line::Other);
+    };
+    let (Some(at), Ok(number), Some(took)) = (seconds(at), number.parse::<u32>(), seconds(took)) else {
+        return Ok(Line::Other);
+    };
+    // In such tables a ping without an answer has no round trip.
+    let answered = Line::Answer { at, number: i64::from(number), took: took / 1e3, wraps: false };
+    Ok(if took > 0.0 { answered } else { Line::Other })
+}
+
+/// The rest of a line of `ping -D`.
+fn answer(at: f64, rest: &str) -> Result<Line, &'static str> {
+    let after = |key: &str| rest.split_once(key).and_then(|(_, value)| value.split_whitespace().next());
+    let (Some(number), Some(took)) = (after("icmp_seq="), after("time=")) else {
+        // "no answer yet", or an error of the network: the number is missing among the answers.
+        return Ok(Line::Other);
+    };
+    let number = number.parse::<u32>().map_err(|_| "expected a number after icmp_seq=")?;
+    let took = seconds(took).filter(|took| *took >= 0.0).ok_or("expected a time in milliseconds after time=")?;
+    Ok(Line::Answer { at, number: i64::from(number), took: took / 1e3, wraps: true })
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|value: &f64| value.is_finite() && value.abs() < 1e12)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Result<Lines, String> {
+        read(text.as_bytes(), Path::new("log")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_output_of_ping() {
+        let text = "PING host (192.0.2.1) 56(84) bytes of data.\n\
+                    [100.5] 64 bytes from 192.0.2.1: icmp_seq=65535 ttl=50 time=44.5 ms\n\
+                    [101.4] no answer yet for icmp_seq=0\n\
+                    [102.5] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=40 ms\n\
+                    [102.6] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=41 ms (DUP!)\n\
+                    --- host ping statistics ---\n";
+        let found = lines(text).expect("a log");
+        let numbers: Vec<_> = found.answers.iter().map(|answer| (answer.number, answer.took)).collect();
+        assert_eq!(numbers, [(65_535, 0.0445), (65_537, 0.04)]);
+        assert_eq!((found.packet, found.copies), (Some(84), 1));
+    }
+
+    #[test]
+    fn three_columns() {
+        let found = lines("1694477135.68\t1\t44.5\n1694477135.82\t3\t40.9\n1694477136.1 4 0\n").expect("a table");
+        assert_eq!(found.answers.iter().map(|answer| answer.number).collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        assert_eq!(
+            lines("\n[x] icmp_seq=1 time=3\n").unwrap_err(),
+            "log:2: expected a time in brackets, in seconds, as of `ping -D`"
+        );
+        let plain = "64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=44.5 ms\n";
+        assert_eq!(lines(plain).unwrap_err(), "log:1: expected the time of each answer in brackets: use `ping -D`");
+        assert!(lines(&"x".repeat(5000)).is_err());
+        assert!(read(&b"\xff\xfe"[..], Path::new("log")).is_err());
+        assert!(lines("1 1 5\n2 900000 5\n").is_err());
+    }
+}

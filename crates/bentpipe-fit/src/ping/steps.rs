@@ -1,0 +1,82 @@
+//! Steps of the delay at fixed instants, as of a network that assigns its satellites anew every 15 s.
+//!
+//! At each candidate instant the median of the seconds after is compared with the median of the seconds before. For a period and a phase
+//! the score is the mean size of that difference. If the delay moves at fixed instants only, the score stands out at their phase; it is
+//! compared with the scores of all phases of the same period.
+
+use bentpipe_study::stats::Sample;
+use serde::Serialize;
+
+/// Seconds on each side of an instant.
+const SIDE: f64 = 2.0;
+/// Candidate periods, seconds: shorter ones have too few phases to compare with, longer ones few instants.
+const PERIODS: std::ops::RangeInclusive<usize> = 10..=60;
+/// Phases are tried in steps of this, seconds.
+const PHASE: f64 = 0.5;
+/// Instants with both sides that a phase needs.
+const MIN_INSTANTS: usize = 20;
+/// Standard deviations by which the best score must stand out of a period's, and how many times their mean it must be. Of the 3570 phases
+/// of all periods, independent normal scores reach 5 with probability 0.001; neighbouring phases are alike, so the second bound is needed.
+const DEVIATIONS: f64 = 5.0;
+const TIMES: f64 = 2.0;
+
+/// Steps of the delay with a fixed period.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Steps {
+    /// Seconds between steps.
+    pub period: f64,
+    /// Seconds of the clock's minute, modulo the period.
+    pub phase: f64,
+    /// Mean size of a step, seconds.
+    pub size: f64,
+    /// Mean difference at other instants, seconds: what noise alone makes.
+    pub elsewhere: f64,
+}
+
+/// Finds the period whose best phase stands out most; samples have seconds and round trip.
+pub(super) fn find(samples: &[(f64, f64)]) -> Option<Steps> {
+    let (start, end) = (samples.first()?.0, samples.last()?.0);
+    // The difference at each instant of the grid, computed once for all periods.
+    let origin = (start / 60.0).floor() * 60.0;
+    let count = ((end - origin) / PHASE) as usize;
+    if end - start < *PERIODS.start() as f64 * MIN_INSTANTS as f64 || count > 10_000_000 {
+        return None;
+    }
+    let differences: Vec<Option<f64>> = (0..count).map(|n| difference(samples, origin + n as f64 * PHASE)).collect();
+    let mut best: Option<(f64, Steps)> = None;
+    for period in PERIODS {
+        let per = (period as f64 / PHASE) as usize;
+        let scores: Vec<f64> = (0..per).map_while(|phase| score(&differences, phase, per)).collect();
+        if scores.len() < per {
+            continue;
+        }
+        let (top, size) = scores.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        // Instants within a side's length of the steps see them in part.
+        let far = |phase: &usize| phase.abs_diff(top).min(per - phase.abs_diff(top)) as f64 * PHASE >= SIDE;
+        let others: Vec<f64> = (0..per).filter(far).map(|phase| scores[phase]).collect();
+        let (mean, deviation) =
+            (bentpipe_study::stats::mean(&others), bentpipe_study::stats::standard_deviation(&others));
+        let stands_out = (size - mean) / deviation;
+        if stands_out > DEVIATIONS && size > TIMES * mean && best.as_ref().is_none_or(|(other, _)| stands_out > *other)
+        {
+            let steps = Steps { period: period as f64, phase: top as f64 * PHASE, size, elsewhere: mean };
+            best = Some((stands_out, steps));
+        }
+    }
+    best.map(|(_, steps)| steps)
+}
+
+fn score(differences: &[Option<f64>], phase: usize, per: usize) -> Option<f64> {
+    let all: Vec<f64> = differences.iter().skip(phase).step_by(per).flatten().copied().collect();
+    (all.len() >= MIN_INSTANTS).then(|| bentpipe_study::stats::mean(&all))
+}
+
+/// Size of the change of the median at an instant.
+fn difference(samples: &[(f64, f64)], at: f64) -> Option<f64> {
+    let place = |time: f64| samples.partition_point(|sample| sample.0 < time);
+    let median = |from: f64, to: f64| {
+        let part = samples[place(from)..place(to)].iter().map(|sample| sample.1).collect::<Vec<_>>();
+        (part.len() >= 5).then(|| Sample::new(part).ok()).flatten().map(|sample| sample.median())
+    };
+    Some((median(at, at + SIDE)? - median(at - SIDE, at)?).abs())
+}

@@ -1,0 +1,42 @@
+use bentpipe_engine::stream::Stream;
+
+use super::*;
+
+/// A log of pings each 0.1 s for 20 min: 30 ms, exponential jitter of 3 ms, a level drawn anew every `period` seconds from second 12.
+fn log(seed: u64, period: Option<f64>, loss: f64) -> Pings {
+    let mut stream = Stream::named(seed, "test/pings");
+    let levels: Vec<f64> = (0..500).map(|_| stream.uniform() * 10.0).collect();
+    let mut text = String::new();
+    for n in 1..12_000_u32 {
+        let at = 1_000_020.0 + f64::from(n) / 10.0;
+        let level = period.map_or(0.0, |period| levels[((at - 1_000_020.0 + period - 12.0) / period) as usize]);
+        if stream.uniform() >= loss {
+            text.push_str(&format!("{at:.3} {n} {:.2}\n", 30.0 + level + stream.exponential(3.0)));
+        }
+    }
+    fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log")
+}
+
+#[test]
+fn steps_are_found_where_they_are() {
+    let found = log(1, Some(15.0), 0.0).steps.expect("steps");
+    // 1_000_020 is a whole minute, so the steps are at 12, 27, 42 and 57.
+    assert_eq!((found.period, found.phase % 15.0), (15.0, 12.0), "{found:?}");
+    assert!(found.size > 2.0 * found.elsewhere, "{found:?}");
+}
+
+#[test]
+fn noise_has_no_steps() {
+    assert_eq!((0..10).filter(|&seed| log(seed, None, 0.0).steps.is_some()).count(), 0);
+}
+
+#[test]
+fn a_log_is_measured() {
+    let pings = log(3, None, 0.01);
+    assert!(pings.base_round_trip.allows(0.030), "{:?}", pings.base_round_trip);
+    // The median of an exponential jitter is ln 2 of its mean.
+    assert!(pings.median.allows(0.030 + 0.003 * 2.0_f64.ln()), "{:?}", pings.median);
+    assert!(pings.losses.probability.allows(0.01), "{:?}", pings.losses);
+    assert!((pings.spacing - 0.1).abs() < 1e-6);
+    assert!(matches!(pings.rate, Estimate::Unknown { .. }));
+}

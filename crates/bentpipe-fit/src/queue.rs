@@ -1,0 +1,83 @@
+//! The queue of the bottleneck: the longest time in it, and whether it overflowed.
+//!
+//! A queue is known to have been full only if segments were lost there: if more losses fell on the times when it was almost the longest
+//! than chance would bring.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use crate::estimate::Estimate;
+use crate::rate::RateFit;
+use crate::trials::Trial;
+use crate::view::{Side, View};
+
+/// Segments below the longest queue that still count as almost full: two that an acknowledgement may hide, and one in transmission.
+const NEAR_SEGMENTS: f64 = 3.0;
+/// Jitters below the longest time in the queue that count as almost full.
+const NEAR_JITTERS: f64 = 5.0;
+/// Probability of chance below which the losses are the queue's.
+const LEVEL: f64 = 1e-3;
+
+/// The queue, and which losses are its own.
+#[derive(Debug)]
+pub(crate) struct QueueFit {
+    /// Seconds.
+    pub(crate) time: Estimate,
+    /// Bytes that wait while one segment is on the line.
+    pub(crate) bytes: Estimate,
+    /// Time in the queue from which it counts as full, seconds, if it overflowed.
+    pub(crate) full_from: Option<f64>,
+}
+
+/// Estimates the queue.
+pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial]) -> QueueFit {
+    let longest = view.events.iter().filter_map(|event| event.delay).fold(0.0, f64::max);
+    if view.events.iter().all(|event| event.delay.is_none()) {
+        let why = match view.side {
+            Side::Receiver => "the capture is at the receiver, and without timestamps times in the queue are not seen",
+            Side::Sender => "no acknowledgement says how long a segment waited",
+        };
+        return QueueFit { time: Estimate::unknown(why), bytes: Estimate::unknown(why), full_from: None };
+    }
+    let near = NEAR_SEGMENTS * rate.segment_time + NEAR_JITTERS * view.jitter;
+    let full_from = longest - near;
+    let overflowed = full_from > 0.0 && rate.segment_time > 0.0 && is_overflow(trials, full_from);
+    if !overflowed {
+        let why = if trials.iter().all(|trial| !trial.lost) {
+            "it never overflowed"
+        } else {
+            "no more was lost when it was longest than at other times"
+        };
+        let bytes = match rate.rate.value() {
+            Some(rate) => Estimate::at_least(longest * rate / 8.0, why),
+            None => Estimate::unknown("the rate is not known"),
+        };
+        return QueueFit { time: Estimate::at_least(longest, why), bytes, full_from: None };
+    }
+    // A segment that finds room for itself waits for those before it and for what is left of the one on the line: the queue with it is
+    // up to one segment longer than its wait. Of two segments that share an acknowledgement, the first may have waited longer by one.
+    let (low, high) = (longest, longest + 2.0 * rate.segment_time);
+    let time = Estimate::measured(longest + rate.segment_time / 2.0, low, high);
+    let bytes = match &rate.rate {
+        Estimate::Measured { value, low: slow, high: fast } => {
+            Estimate::measured((longest + rate.segment_time / 2.0) * value / 8.0, low * slow / 8.0, high * fast / 8.0)
+        }
+        other => match other.value() {
+            Some(rate) => Estimate::at_least(longest * rate / 8.0, "of the rate only a lower bound is known"),
+            None => Estimate::unknown("the rate is not known"),
+        },
+    };
+    QueueFit { time, bytes, full_from: Some(full_from) }
+}
+
+/// True if losses while the queue was almost full are more than their share of the segments explains.
+fn is_overflow(trials: &[Trial], full_from: f64) -> bool {
+    let known = || trials.iter().filter_map(|trial| Some((trial.lost, trial.delay? >= full_from)));
+    let count = |want: fn(&(bool, bool)) -> bool| known().filter(want).count() as u64;
+    let (all, losses) = (count(|_| true), count(|&(lost, _)| lost));
+    let (near, both) = (count(|&(_, near)| near), count(|&(lost, near)| lost && near));
+    if both == 0 || near == all {
+        return both > 0;
+    }
+    let chance = Binomial::new(near as f64 / all as f64, losses).expect("a share of something");
+    chance.sf(both - 1) < LEVEL
+}

@@ -1,0 +1,189 @@
+//! The rate of the bottleneck: bytes per time while its queue is not empty.
+//!
+//! If a segment waited in the queue, the line was busy from the departure of the one before to its own. So the time between their arrivals
+//! is its bytes over the rate, whatever the sender did. Only stretches without a loss count: a segment lost after the line has taken its
+//! time there, one that found the queue full has not.
+
+use bentpipe_study::stats::{mean_interval, standard_deviation};
+
+use crate::estimate::{CONFIDENCE, Estimate};
+use crate::ledger::{Fate, Ledger};
+use crate::view::{Side, View};
+
+/// Segments in the queue from which the line is surely busy: two that an acknowledgement may delay, and one in transmission.
+const BUSY_SEGMENTS: f64 = 3.0;
+/// Jitters above which a time in the queue is taken for a queue.
+const BUSY_JITTERS: f64 = 5.0;
+/// Fewest segments of busy stretches from which a rate is given: with fewer, half a segment at both ends is more than 3 %.
+const MIN_SEGMENTS: u64 = 30;
+/// Parts of the busy time whose rates give the interval, at most and at least.
+const BATCHES: u64 = 30;
+const MIN_BATCHES: usize = 5;
+
+/// The rate, and what else the busy stretches say.
+#[derive(Debug)]
+pub(crate) struct RateFit {
+    /// bit/s.
+    pub(crate) rate: Estimate,
+    /// Standard deviation of the rate between parts of the busy time, as a share of the rate.
+    pub(crate) spread: f64,
+    /// Seconds that a full segment takes on the line; 0 if not known.
+    pub(crate) segment_time: f64,
+}
+
+/// A stretch between two arrivals.
+#[derive(Clone, Copy)]
+struct Stretch {
+    seconds: f64,
+    bytes: u64,
+    segments: u64,
+    /// Least time in the queue at its ends, if both are known.
+    delay: Option<f64>,
+    /// Time in the queue of its last segment, seconds: so long before its end the line was surely busy.
+    wait: f64,
+    /// It follows the one before without a gap.
+    joined: bool,
+}
+
+/// Stretches between neighbouring arrivals without a loss between them.
+fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
+    let sent = &ledger.transmissions;
+    // Sums over the transmissions before each: bytes, and those that are not known to have arrived.
+    let mut sums = Vec::with_capacity(sent.len() + 1);
+    sums.push((0_u64, 0_u64));
+    for transmission in sent {
+        let (bytes, bad) = sums[sums.len() - 1];
+        // At the receiver everything that is seen has arrived.
+        let arrived = transmission.fate == Fate::Delivered || view.side == Side::Receiver;
+        sums.push((bytes + u64::from(transmission.wire), bad + u64::from(!arrived)));
+    }
+    let mut last_joined = false;
+    let mut result = Vec::with_capacity(view.events.len());
+    for pair in view.events.windows(2) {
+        let (from, to) = (pair[0].of as usize, pair[1].of as usize);
+        let in_order = view.side == Side::Sender || (to == from + 1 && sent[to].start == sent[from].end);
+        let clean = to > from && in_order && sums[to + 1].1 == sums[from + 1].1 && pair[1].at > pair[0].at;
+        if !clean {
+            last_joined = false;
+            continue;
+        }
+        let between = |delays: (Option<f64>, Option<f64>)| delays.0.zip(delays.1).map(|(a, b)| a.min(b));
+        let delay = match view.side {
+            Side::Sender => between((pair[0].delay, pair[1].delay)),
+            Side::Receiver => between((view.delays[from], view.delays[to])),
+        };
+        let wait = match view.side {
+            Side::Sender => pair[1].delay,
+            Side::Receiver => view.delays[to],
+        };
+        result.push(Stretch {
+            wait: wait.unwrap_or(0.0),
+            seconds: (pair[1].at - pair[0].at) as f64 / 1e9,
+            bytes: sums[to + 1].0 - sums[from + 1].0,
+            segments: (to - from) as u64,
+            delay,
+            joined: last_joined,
+        });
+        last_joined = true;
+    }
+    result
+}
+
+/// The highest rate over ten arrivals in a row, bit/s: for what "a few segments" of time is.
+fn highest(stretches: &[Stretch]) -> f64 {
+    let mut best = 0.0_f64;
+    for window in stretches.windows(10) {
+        if window[1..].iter().all(|stretch| stretch.joined) {
+            let seconds: f64 = window.iter().map(|stretch| stretch.seconds).sum();
+            let bytes: u64 = window.iter().map(|stretch| stretch.bytes).sum();
+            best = best.max(bytes as f64 * 8.0 / seconds);
+        }
+    }
+    best
+}
+
+/// The most that was delivered within one round trip, bit/s: what the link can do at least.
+fn carried(ledger: &Ledger, view: &View) -> f64 {
+    let window = view.to_receiver.unwrap_or(0).max(view.to_sender.unwrap_or(0)).max(10_000_000);
+    let (mut from, mut bytes, mut best) = (0, 0_u64, 0_u64);
+    let wire = |index: usize| {
+        let event = view.events[index];
+        u64::from(ledger.transmissions[event.of as usize].wire) * u64::from(event.segments)
+    };
+    for to in 0..view.events.len() {
+        bytes += wire(to);
+        while view.events[to].at - view.events[from].at > window {
+            bytes -= wire(from);
+            from += 1;
+        }
+        best = best.max(bytes);
+    }
+    best as f64 * 8.0 / (window as f64 / 1e9)
+}
+
+/// Estimates the rate. `shared` is the share of other connections' data.
+pub(crate) fn rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
+    let stretches = stretches(ledger, view);
+    let full = f64::from(ledger.transmissions.iter().map(|sent| sent.wire).max().unwrap_or(0)) * 8.0;
+    let guess = highest(&stretches);
+    let threshold = (BUSY_SEGMENTS * full / guess).max(BUSY_JITTERS * view.jitter);
+    let busy: Vec<Stretch> = stretches
+        .iter()
+        .filter(|stretch| stretch.delay.is_some_and(|delay| delay > threshold) && stretch.seconds <= stretch.wait)
+        .copied()
+        .collect();
+    let segments: u64 = busy.iter().map(|stretch| stretch.segments).sum();
+    let nothing = |rate| RateFit { rate, spread: 0.0, segment_time: 0.0 };
+    if segments < MIN_SEGMENTS || guess <= 0.0 {
+        return nothing(bound(ledger, view));
+    }
+    let seconds: f64 = busy.iter().map(|stretch| stretch.seconds).sum();
+    let bytes: u64 = busy.iter().map(|stretch| stretch.bytes).sum();
+    let value = bytes as f64 * 8.0 / seconds;
+    let parts = batches(&busy, segments);
+    let chance = mean_interval(&parts, CONFIDENCE).map_or(value, |interval| (interval.high - interval.low) / 2.0);
+    let spread = standard_deviation(&parts) / value;
+    // Each stretch begins and ends with an arrival; a whole busy time is known to a segment.
+    let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + full / seconds;
+    let rate = if shared > 0.02 {
+        let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
+        Estimate::at_least(value, why)
+    } else {
+        Estimate::measured(value, value - half, value + half)
+    };
+    RateFit { rate, spread, segment_time: full / value }
+}
+
+/// Rates of parts with equal numbers of segments.
+fn batches(busy: &[Stretch], segments: u64) -> Vec<f64> {
+    let size = (segments / BATCHES).max(MIN_SEGMENTS / MIN_BATCHES as u64);
+    let (mut count, mut bytes, mut seconds) = (0, 0_u64, 0.0);
+    let mut parts = Vec::new();
+    for stretch in busy {
+        count += stretch.segments;
+        bytes += stretch.bytes;
+        seconds += stretch.seconds;
+        if count >= size {
+            parts.push(bytes as f64 * 8.0 / seconds);
+            (count, bytes, seconds) = (0, 0, 0.0);
+        }
+    }
+    parts
+}
+
+fn bound(ledger: &Ledger, view: &View) -> Estimate {
+    let carried = carried(ledger, view);
+    if carried <= 0.0 {
+        return Estimate::unknown("nothing is known to have arrived");
+    }
+    let known = view.events.iter().any(|event| event.delay.is_some());
+    let counts = ledger.counts;
+    let why = if !known {
+        "the capture is at the receiver, and without timestamps it does not show when the link was full"
+    } else if counts.window_full * 10 > counts.data {
+        "the link was never full for long: the receiver's window was"
+    } else {
+        "the link was never full for long: the sender did not send enough"
+    };
+    Estimate::at_least(carried, why)
+}

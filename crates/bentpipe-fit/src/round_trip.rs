@@ -1,0 +1,58 @@
+//! The round trip of the empty path.
+//!
+//! Queues and jitter only add, so the shortest round trip is an upper bound. How far below it the true one may lie follows from the two
+//! shortest: of independent values near a lower end, the end is above `x1 - (x2 - x1) (1 - a) / a` with probability 1 - a (Robson and
+//! Whitlock, Biometrika 51, 1964).
+
+use crate::estimate::{CONFIDENCE, Estimate};
+use crate::ledger::Ledger;
+use crate::view::{Side, View};
+
+/// Longest SYN with its options, bytes on the line.
+const SYN_BYTES: f64 = 80.0;
+
+/// The lower end for the shortest of some values.
+pub(crate) fn lower_end(shortest: f64, second: f64) -> f64 {
+    let tail = 1.0 - CONFIDENCE;
+    (shortest - (second - shortest) * (1.0 - tail) / tail).max(shortest / 2.0)
+}
+
+/// Seconds of the path's round trip for the shortest packets. `rate` is that of the bottleneck if known, bit/s: segments are longer than
+/// the handshake's packets by the time that their bytes take there.
+pub(crate) fn base(ledger: &Ledger, view: &View, rate: Option<f64>) -> Estimate {
+    let (Some(down), up) = (view.to_receiver, view.to_sender) else {
+        return Estimate::unknown("no acknowledgement of the data was captured");
+    };
+    let Some(up) = up else {
+        let why = "no handshake and no timestamps: the time between the sender and the capture is not seen";
+        return Estimate::at_least(down as f64 / 1e9, why);
+    };
+    let secs = |nanos: i64| nanos as f64 / 1e9;
+    let wire = f64::from(ledger.mss) * 8.0;
+    let on_line = rate.map_or(0.0, |rate| wire / rate);
+    let handshake = ledger.handshake.zip(ledger.sender_trips.iter().find(|trip| trip.of.is_none()));
+    let whole = handshake.map(|(down, up)| secs(down + up.took));
+    // The two shortest of the data, on the side where the path is.
+    let data: Vec<i64> = match view.side {
+        Side::Sender => {
+            let kept = ledger.arrivals.iter().filter(|arrival| arrival.timely);
+            kept.map(|arrival| arrival.at - ledger.transmissions[arrival.of as usize].at + up).collect()
+        }
+        Side::Receiver => {
+            ledger.sender_trips.iter().filter(|trip| trip.of.is_some()).map(|trip| trip.took + down).collect()
+        }
+    };
+    let mut shortest: Vec<f64> = whole.into_iter().collect();
+    let mut data: Vec<f64> = data.into_iter().map(|nanos| secs(nanos) - on_line).collect();
+    data.sort_unstable_by(f64::total_cmp);
+    shortest.extend(data.iter().take(2).filter(|&&value| value > 0.0));
+    shortest.sort_unstable_by(f64::total_cmp);
+    let [first, second, ..] = shortest[..] else {
+        let upper = secs(down + up);
+        return Estimate::at_most(upper, "a single round trip was captured");
+    };
+    // Both packets of the handshake have bytes of their own on the line.
+    let own = rate.map_or(0.0, |rate| 2.0 * SYN_BYTES * 8.0 / rate);
+    let value = whole.map_or(first, |whole| whole.min(first));
+    Estimate::measured(value, lower_end(first, second) - own, whole.unwrap_or(secs(down + up)).max(value))
+}

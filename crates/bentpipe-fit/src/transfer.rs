@@ -1,0 +1,243 @@
+//! The path of a TCP transfer, from its capture.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::capture::{Ending, frames};
+use crate::choice::{Choice, Chosen, Flow};
+use crate::error::{FitError, Problem};
+use crate::estimate::Estimate;
+use crate::header::{self, Header, Skip};
+use crate::ledger::Ledger;
+use crate::link_layer::{self, Content};
+use crate::losses::{Losses, losses};
+use crate::queue::queue;
+use crate::rate::rate;
+use crate::round_trip::base;
+use crate::trials::trials;
+use crate::view::{Side, View};
+use crate::{Bytes, Open};
+
+/// Payload above which a packet is several segments: jumbo frames have 9000 bytes.
+const MAX_MTU: u32 = 9000;
+/// Maximum segment size for Ethernet's 1500 bytes (RFC 9293 §3.7.1).
+const ETHERNET_MSS: u32 = 1460;
+/// Bins of the delays over time.
+const BIN_NS: i64 = 10_000_000;
+/// Share of the rate by which it varies from which a note says so.
+const VARIES: f64 = 0.1;
+
+/// What a capture of a transfer says of the path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Transfer {
+    /// Sender of the data: address and port.
+    pub from: String,
+    /// Its receiver.
+    pub to: String,
+    /// The end that the capture is nearer to: `sender` or `receiver`.
+    pub near: &'static str,
+    /// Seconds from the first packet of the data's direction to the last.
+    pub seconds: f64,
+    /// Bytes of data, each counted once.
+    pub bytes: u64,
+    /// Maximum segment size, bytes.
+    pub mss: u32,
+    /// Rate of the bottleneck, bit/s of IP packets.
+    pub rate: Estimate,
+    /// Standard deviation of the rate between parts of the busy time, as a share of it.
+    pub rate_spread: f64,
+    /// Round trip of the shortest packets on the empty path, seconds.
+    pub base_round_trip: Estimate,
+    /// Longest time in the queue, seconds.
+    pub queue_time: Estimate,
+    /// Its length then, bytes.
+    pub queue_bytes: Estimate,
+    /// Losses by the queue.
+    pub queue_losses: u64,
+    /// Losses on the link: all that were not by the queue, among the segments that found it with room.
+    pub losses: Losses,
+    /// Round trips of the data: seconds since the start, and the shortest in each 10 ms, seconds.
+    pub round_trips: Vec<(f64, f64)>,
+    /// What limits these figures.
+    pub notes: Vec<String>,
+}
+
+/// Packets that were not used.
+#[derive(Default)]
+struct Skipped {
+    short: u64,
+    damaged: u64,
+    fragments: u64,
+    /// Frames of link types that are not supported, and one of those.
+    unknown: Option<i32>,
+}
+
+/// Reads the file and passes each TCP segment.
+fn segments(path: &Path, source: Bytes, mut each: impl FnMut(i64, u32, Header)) -> Result<(Skipped, Ending), FitError> {
+    let mut skipped = Skipped::default();
+    let ending = frames(source, |frame| match link_layer::content(frame.link_type, frame.bytes) {
+        Content::Ip(at) => {
+            let line = (frame.length as usize).saturating_sub(at);
+            match header::parse(frame.bytes.get(at..).unwrap_or_default(), line) {
+                Ok(header) => each(frame.at, frame.interface, header),
+                Err(Skip::Short) => skipped.short += 1,
+                Err(Skip::Damaged) => skipped.damaged += 1,
+                Err(Skip::Fragment) => skipped.fragments += 1,
+                Err(Skip::NotTcp) => {}
+            }
+        }
+        Content::Other => {}
+        Content::UnknownLinkType => skipped.unknown = Some(frame.link_type),
+    });
+    match ending {
+        Ok(ending) => Ok((skipped, ending)),
+        Err(Problem { offset, message }) => Err(FitError::Capture { path: path.to_owned(), offset, message }),
+    }
+}
+
+/// Estimates the path of the largest transfer in a capture.
+pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
+    let mut choice = Choice::default();
+    let mut interfaces = 0;
+    let (skipped, ending) = segments(path, open()?, |at, interface, header| {
+        interfaces = interfaces.max(interface + 1);
+        choice.count(at, Flow::of(interface, &header), &header);
+    })?;
+    let chosen = choice.chosen().ok_or_else(|| nothing(path, &skipped))?;
+    // Without a SYN: no link has a longer MTU but by offloads, which join segments as long as Ethernet's.
+    let mss = if chosen.longest > MAX_MTU { ETHERNET_MSS } else { chosen.longest };
+    let mut ledger = Ledger::new(mss);
+    let mut ends = (i64::MAX, i64::MIN);
+    segments(path, open()?, |at, interface, header| {
+        let flow = Flow::of(interface, &header);
+        if !flow.same_connection(&chosen.flow) {
+            return;
+        }
+        let along = flow == chosen.flow;
+        if along {
+            ends = (ends.0.min(at), ends.1.max(at));
+        }
+        ledger.take(at, along, &header);
+    })?;
+    Ok(estimate(&ledger, &chosen, ends, &mut notes(&skipped, ending, interfaces)))
+}
+
+fn nothing(path: &Path, skipped: &Skipped) -> FitError {
+    let message = match skipped {
+        Skipped { unknown: Some(kind), .. } => {
+            format!("link type {kind} is not supported: expected {}", link_layer::SUPPORTED)
+        }
+        Skipped { short: 1.., .. } => {
+            "every TCP packet is cut off within its headers: capture 128 bytes or more of each".to_owned()
+        }
+        _ => "expected TCP packets with data".to_owned(),
+    };
+    FitError::Nothing { path: path.to_owned(), message }
+}
+
+fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
+    let mut notes = Vec::new();
+    let counted = [
+        (skipped.short, "packets are cut off within their headers and were left out"),
+        (skipped.damaged, "packets have impossible lengths and were left out"),
+        (skipped.fragments, "IP fragments were left out"),
+    ];
+    notes.extend(counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    if let Ending::Cut(at) = ending {
+        notes.push(format!("from byte {at} on the file has no whole packet; what is before it was used"));
+    }
+    if interfaces > 1 {
+        notes.push(format!("of {interfaces} interfaces the one with the most data was used"));
+    }
+    notes
+}
+
+fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<String>) -> Transfer {
+    let view = View::new(ledger);
+    let fates = trials(ledger, &view);
+    let rate = rate(ledger, &view, chosen.others_share);
+    let queue = queue(&view, &rate, &fates);
+    let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
+    let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
+    let losses = losses(with_room);
+    let queue_losses = fates.iter().filter(|trial| trial.lost && is_full(trial.delay)).count() as u64;
+    remarks(ledger, &view, chosen, notes);
+    if rate.spread > VARIES {
+        notes.push(format!("the rate varies by {:.0} % between parts of the busy time", rate.spread * 100.0));
+    }
+    let distinct = ledger.transmissions.iter().map(|sent| sent.end).max().unwrap_or(0);
+    let first = ledger.transmissions.iter().map(|sent| sent.start).min().unwrap_or(0);
+    let address = |address: std::net::IpAddr, port: u16| std::net::SocketAddr::new(address, port).to_string();
+    let Flow { addresses, ports, .. } = chosen.flow;
+    Transfer {
+        from: address(addresses.source(), ports.source),
+        to: address(addresses.destination(), ports.destination),
+        near: if view.side == Side::Sender { "sender" } else { "receiver" },
+        seconds: (ends.1 - ends.0).max(0) as f64 / 1e9,
+        bytes: distinct - first,
+        mss: ledger.mss,
+        base_round_trip: base(ledger, &view, rate.rate.value().filter(|_| rate.segment_time > 0.0)),
+        rate: rate.rate,
+        rate_spread: rate.spread,
+        queue_time: queue.time,
+        queue_bytes: queue.bytes,
+        queue_losses,
+        losses,
+        round_trips: binned(&view.trips),
+        notes: std::mem::take(notes),
+    }
+}
+
+/// What limits the figures of this capture.
+fn remarks(ledger: &Ledger, view: &View, chosen: &Chosen, notes: &mut Vec<String>) {
+    let counts = ledger.counts;
+    if !ledger.whole_handshake {
+        notes.push(
+            "the handshake was not captured: window scales, and so the receiver's window, are not known".to_owned(),
+        );
+    }
+    if counts.copies > 0 {
+        notes.push(format!("{} packets were captured twice; the copies were left out", counts.copies));
+    }
+    if counts.merged > 0 {
+        let merged = counts.merged;
+        notes.push(format!(
+            "{merged} packets are longer than a segment (offloads join them); each counts as several sent at once"
+        ));
+    }
+    if counts.unseen > 0 {
+        notes.push(format!("{} bytes were acknowledged that the capture does not have", counts.unseen));
+    }
+    if counts.beyond > 0 {
+        notes.push(format!("the last {} segments were left out: there are more than fit", counts.beyond));
+    }
+    if !ledger.sack {
+        notes.push(
+            "without SACK, losses are seen only as far as data was sent again, and arrivals behind a gap not at all"
+                .to_owned(),
+        );
+    }
+    match view.side {
+        Side::Receiver => notes.push(
+            "captured near the receiver: repeated segments that were lost again are not seen; nor is what the sender's side lost of \
+             acknowledgements"
+                .to_owned(),
+        ),
+        Side::Sender => notes.push("captured near the sender: losses of acknowledgements are not seen".to_owned()),
+    }
+    if chosen.others > 0 {
+        notes.push(format!("{} other connections in the capture were not looked at", chosen.others));
+    }
+}
+
+/// The shortest round trip in each bin.
+fn binned(trips: &[(i64, i64)]) -> Vec<(f64, f64)> {
+    let Some(start) = trips.iter().map(|trip| trip.0).min() else { return Vec::new() };
+    let mut bins = std::collections::BTreeMap::new();
+    for &(at, took) in trips {
+        let least = bins.entry((at - start) / BIN_NS).or_insert(took);
+        *least = took.min(*least);
+    }
+    bins.into_iter().map(|(bin, took): (i64, i64)| ((bin * BIN_NS) as f64 / 1e9, took as f64 / 1e9)).collect()
+}

@@ -1,0 +1,65 @@
+//! Which segments were lost, in the order in which the link saw them.
+//!
+//! Near the sender that is the order of transmissions, with the repeated ones. Near the receiver it is the order of the data: a gap that
+//! was filled a round trip to the sender later was a loss. Repeated transmissions that are lost again leave no trace there.
+
+use crate::ledger::{Fate, Ledger};
+use crate::view::{Side, View};
+
+/// Nanoseconds after which late data was sent again, if the time to the sender is not known: networks that reorder packets do so by less.
+const LATE_NS: i64 = 10_000_000;
+
+/// A segment that was lost or arrived.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Trial {
+    pub(crate) lost: bool,
+    /// Seconds in the queue of its neighbours.
+    pub(crate) delay: Option<f64>,
+}
+
+/// All segments whose fate is known.
+pub(crate) fn trials(ledger: &Ledger, view: &View) -> Vec<Trial> {
+    match view.side {
+        Side::Sender => {
+            let fates = ledger.transmissions.iter().zip(&view.delays);
+            let trial = |(sent, &delay): (&crate::ledger::Transmission, &Option<f64>)| match sent.fate {
+                Fate::Delivered => Some(Trial { lost: false, delay }),
+                Fate::Lost => Some(Trial { lost: true, delay }),
+                Fate::Open | Fate::NotNeeded => None,
+            };
+            fates.filter_map(trial).collect()
+        }
+        Side::Receiver => by_number(ledger, view),
+    }
+}
+
+fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
+    let late = view.to_sender.map_or(LATE_NS, |took| took / 10 * 9);
+    let mss = u64::from(ledger.mss.max(1));
+    // Start of the data, and the fate of what was sent there first.
+    let mut all: Vec<(u64, Trial)> = Vec::with_capacity(ledger.transmissions.len());
+    let mut end = 0;
+    let mut fills: Vec<_> = ledger.holes.fills.iter().filter(|fill| fill.after >= late).collect();
+    fills.sort_unstable_by_key(|fill| fill.start);
+    for (sent, &delay) in ledger.transmissions.iter().zip(&view.delays) {
+        let is_first = sent.start >= end;
+        let early = || ledger.holes.fills.binary_search_by_key(&sent.start, |fill| fill.start).is_ok();
+        if is_first {
+            all.push((sent.start, Trial { lost: false, delay }));
+            end = sent.end;
+        } else if fills.binary_search_by_key(&sent.start, |fill| fill.start).is_err() && early() {
+            all.push((sent.start, Trial { lost: false, delay }));
+        }
+    }
+    let arrived: Vec<(u64, Trial)> = all.clone();
+    for fill in fills {
+        // The state of the queue is that of the data behind the gap, which was sent just after.
+        let behind = arrived.partition_point(|(start, _)| *start < fill.end);
+        let delay = arrived.get(behind).and_then(|(_, trial)| trial.delay);
+        for segment in 0..(fill.end - fill.start).div_ceil(mss) {
+            all.push((fill.start + segment * mss, Trial { lost: true, delay }));
+        }
+    }
+    all.sort_by_key(|(start, _)| *start);
+    all.into_iter().map(|(_, trial)| trial).collect()
+}

@@ -1,0 +1,130 @@
+//! The ledger as times in the queue: from which side the capture was made, and how long each segment waited.
+//!
+//! A capture near the sender sees the queue in the time from data to acknowledgement. One near the receiver sees it in the time from an
+//! acknowledgement to the data that echoes its timestamp.
+
+use bentpipe_study::stats::Sample;
+
+use crate::ledger::{Fate, Ledger};
+
+/// A segment's arrival, by which the bottleneck is timed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    /// Nanoseconds.
+    pub(crate) at: i64,
+    /// The transmission.
+    pub(crate) of: u32,
+    /// Segments that arrived with it.
+    pub(crate) segments: u32,
+    /// Seconds in the queue; `None` if this arrival does not say.
+    pub(crate) delay: Option<f64>,
+}
+
+/// Where the capture was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+}
+
+/// Arrivals in order, and the time that each transmission spent in the queue.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) side: Side,
+    /// Least nanoseconds to the receiver and back, of data.
+    pub(crate) to_receiver: Option<i64>,
+    /// Least nanoseconds to the sender and back.
+    pub(crate) to_sender: Option<i64>,
+    pub(crate) events: Vec<Event>,
+    /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
+    pub(crate) delays: Vec<Option<f64>>,
+    /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
+    pub(crate) jitter: f64,
+    /// Round trips of data, in order of time: nanoseconds.
+    pub(crate) trips: Vec<(i64, i64)>,
+}
+
+impl View {
+    pub(crate) fn new(ledger: &Ledger) -> Self {
+        let sent = |index: u32| ledger.transmissions[index as usize].at;
+        let to_receiver = ledger.arrivals.iter().filter(|a| a.timely).map(|a| a.at - sent(a.of)).min();
+        let to_sender = ledger.sender_trips.iter().map(|trip| trip.took).min();
+        let side = match (to_receiver, to_sender) {
+            (Some(down), Some(up)) if down < up => Side::Receiver,
+            // Acknowledgements within a millisecond: there is no path behind the capture.
+            (Some(down), None) if down < 1_000_000 => Side::Receiver,
+            _ => Side::Sender,
+        };
+        let events = match side {
+            Side::Sender => at_sender(ledger, to_receiver.unwrap_or(0)),
+            Side::Receiver => at_receiver(ledger),
+        };
+        let known: Vec<f64> = events.iter().filter_map(|event| event.delay).collect();
+        let changes: Vec<f64> = known.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+        let jitter = Sample::new(changes).map_or(0.0, |changes| changes.median());
+        let beyond = match side {
+            Side::Sender => to_sender,
+            Side::Receiver => to_receiver,
+        };
+        let least = match side {
+            Side::Sender => to_receiver,
+            Side::Receiver => data_to_sender(ledger),
+        };
+        let whole = beyond.unwrap_or(0) + least.unwrap_or(0);
+        let trips = events.iter().filter_map(|e| Some((e.at, whole + (e.delay? * 1e9) as i64))).collect();
+        let delays = spread(&events, ledger.transmissions.len());
+        View { side, to_receiver, to_sender, events, delays, jitter, trips }
+    }
+}
+
+fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
+    // A receiver that acknowledges every second segment waits before it acknowledges one. One that acknowledges each is seen to
+    // acknowledge two where an acknowledgement was lost, which is less than one in ten. (Behind a gap every receiver acknowledges each.)
+    let timely = || ledger.arrivals.iter().filter(|arrival| arrival.timely);
+    let pairs = timely().filter(|arrival| arrival.segments == 2).count();
+    let waits = 10 * pairs > timely().filter(|arrival| arrival.may_wait).count();
+    let kept = timely().filter(|arrival| !(waits && arrival.may_wait));
+    let event = |arrival: &crate::ledger::Arrival| {
+        let took = arrival.at - ledger.transmissions[arrival.of as usize].at;
+        Event { at: arrival.at, of: arrival.of, segments: arrival.segments, delay: Some((took - least) as f64 / 1e9) }
+    };
+    kept.map(event).collect()
+}
+
+/// Least nanoseconds from an acknowledgement to data that answers it.
+fn data_to_sender(ledger: &Ledger) -> Option<i64> {
+    ledger.sender_trips.iter().filter(|trip| trip.of.is_some()).map(|trip| trip.took).min()
+}
+
+fn at_receiver(ledger: &Ledger) -> Vec<Event> {
+    let least = data_to_sender(ledger).unwrap_or(0);
+    let mut trips = ledger.sender_trips.iter().filter_map(|trip| Some((trip.of?, trip.took))).peekable();
+    let arrived = ledger.transmissions.iter().enumerate().filter(|(_, sent)| sent.fate != Fate::NotNeeded);
+    let event = |(index, sent): (usize, &crate::ledger::Transmission)| {
+        let of = index as u32;
+        while trips.next_if(|&(other, _)| other < of).is_some() {}
+        let took = trips.next_if(|&(other, _)| other == of).map(|(_, took)| took);
+        Event { at: sent.at, of, segments: 1, delay: took.map(|took| (took - least) as f64 / 1e9) }
+    };
+    arrived.map(event).collect()
+}
+
+/// For each of `count` transmissions the larger of the known delays before and after it.
+fn spread(events: &[Event], count: usize) -> Vec<Option<f64>> {
+    let mut own = vec![None; count];
+    for event in events {
+        own[event.of as usize] = event.delay;
+    }
+    let carry = |last: &mut Option<f64>, value: &Option<f64>| {
+        *last = value.or(*last);
+        Some(*last)
+    };
+    let before: Vec<_> = own.iter().scan(None, carry).collect();
+    let mut after: Vec<_> = own.iter().rev().scan(None, carry).collect();
+    after.reverse();
+    let larger = |(a, b): (Option<f64>, Option<f64>)| match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    };
+    before.into_iter().zip(after).map(larger).collect()
+}

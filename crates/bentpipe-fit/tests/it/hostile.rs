@@ -1,0 +1,83 @@
+//! Captures that are damaged: each gives an error with its place, or figures with a note.
+
+use std::path::Path;
+
+use bentpipe_fit::{Fit, fit};
+
+use crate::captures::{capture, satellite};
+
+/// The bytes of a small capture.
+fn good() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("good.pcapng");
+    capture(&satellite("", "100 kB"), 1, "server", &path);
+    std::fs::read(&path).expect("readable")
+}
+
+fn of(bytes: &[u8]) -> Result<Fit, String> {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), bytes).expect("writable");
+    fit(file.path()).map_err(|error| error.to_string().replace(&file.path().display().to_string(), "FILE"))
+}
+
+/// A pcap with one frame of this link type that claims `captured` bytes.
+fn pcap(link_type: u8, captured: u32, frame: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, link_type, 0, 0, 0];
+    bytes.extend([0; 8]);
+    bytes.extend(captured.to_le_bytes());
+    bytes.extend(captured.to_le_bytes());
+    bytes.extend(frame);
+    bytes
+}
+
+#[test]
+fn a_file_that_ends_early_is_used_up_to_there() {
+    let bytes = good();
+    let Ok(Fit::Transfer(transfer)) = of(&bytes[..bytes.len() - 7]) else { panic!("figures") };
+    assert!(
+        transfer.notes.iter().any(|note| note.ends_with("on the file has no whole packet; what is before it was used")),
+        "{:?}",
+        transfer.notes
+    );
+}
+
+#[test]
+fn lengths_that_lie_are_named_with_their_place() {
+    let bytes = good();
+    // Each block ends with its length, 4 bytes after its start stands the same. The one before the last is changed.
+    let length = |end: usize| u32::from_le_bytes(bytes[end - 4..end].try_into().expect("4 bytes")) as usize;
+    let last = bytes.len() - length(bytes.len());
+    let block = last - length(last);
+    let mut lying = bytes.clone();
+    lying[block + 4] = lying[block + 4].wrapping_sub(4);
+    let Ok(Fit::Transfer(transfer)) = of(&lying) else { panic!("figures") };
+    // Reading stops where the false length leads.
+    let stopped = format!("from byte {block} on the file has no whole packet;");
+    assert!(transfer.notes.iter().any(|note| note.starts_with(&stopped)), "{:?}", transfer.notes);
+    // A packet of four gigabytes.
+    let message = of(&pcap(101, u32::MAX - 3, &[0x45; 60])).expect_err("a lie");
+    assert!(message.starts_with("FILE: byte 24: "), "{message}");
+}
+
+#[test]
+fn what_cannot_be_used_says_what_was_expected() {
+    assert_eq!(
+        of(&pcap(127, 4, &[0; 4])).expect_err("radiotap").split(": expected").next(),
+        Some("FILE: link type 127 is not supported")
+    );
+    assert_eq!(of(&pcap(1, 14, &[0; 14])).expect_err("no IP"), "FILE: expected TCP packets with data");
+    assert_eq!(
+        of(&pcap(101, 0, &[])).expect_err("nothing"),
+        "FILE: every TCP packet is cut off within its headers: capture 128 bytes or more of each"
+    );
+    assert_eq!(
+        of(b"hello\n").expect_err("text"),
+        "FILE: expected a capture (pcap, pcapng), or two answers or more of `ping -D`"
+    );
+    assert_eq!(
+        of(b"").expect_err("empty"),
+        "FILE: expected a capture (pcap, pcapng), or two answers or more of `ping -D`"
+    );
+    assert!(of(&[0x1f, 0x8b, 8, 0]).expect_err("gzip").starts_with("FILE:1: expected a capture"));
+    assert!(fit(Path::new("/dev/null")).is_err());
+}

@@ -1,0 +1,6 @@
+//! Tests of the estimates on captures whose truth is known.
+
+mod captures;
+mod hostile;
+mod seeds;
+mod truth;

@@ -1,0 +1,89 @@
+//! The intervals hold the truth as often as they say, on captures of the simulator.
+//!
+//! Of 40 seeds, intervals of 95 % miss 2 in the mean. More than 7 misses have a probability of 0.001 (binomial with 40 and 5 %), so a
+//! test allows 7. Intervals that are exact or wider than 95 % miss less.
+
+use bentpipe_fit::losses::Prefers;
+use bentpipe_fit::{Estimate, Transfer};
+
+use crate::captures::{estimates, satellite};
+
+const SEEDS: u64 = 40;
+const MISSES: usize = 7;
+
+/// Two ways of 10 ms and 240 ms, and of some 60 bytes on lines of 20 Mbit/s: 0.5 s and 24 us each.
+const BASE: f64 = 0.5 + 48e-6;
+const RATE: f64 = 20e6;
+
+fn missed(all: &[Transfer], of: impl Fn(&Transfer) -> &Estimate, truth: f64) -> usize {
+    all.iter().filter(|fit| !of(fit).allows(truth)).count()
+}
+
+fn measured(estimate: &Estimate) -> bool {
+    matches!(estimate, Estimate::Measured { .. })
+}
+
+/// Width of the interval as a share of the value.
+fn width(estimate: &Estimate) -> f64 {
+    match estimate {
+        Estimate::Measured { value, low, high } => (high - low) / value,
+        _ => f64::INFINITY,
+    }
+}
+
+#[test]
+fn independent_losses() {
+    for host in ["server", "client"] {
+        let text = satellite("forward.loss = \"1 %\"\nforward.queue = \"400 packets\"", "4 MB");
+        let all: Vec<_> = (1..=SEEDS).map(|seed| estimates(&text, seed, host)).collect();
+        assert!(missed(&all, |fit| &fit.losses.probability, 0.01) <= MISSES, "loss at the {host}");
+        assert!(missed(&all, |fit| &fit.base_round_trip, BASE) <= MISSES, "round trip at the {host}");
+        let rates: Vec<_> = all.iter().filter(|fit| !fit.rate.allows(RATE)).map(|fit| &fit.rate).collect();
+        assert!(rates.len() <= MISSES, "rate at the {host}: {rates:?}");
+        // At a level of 1 %, 0.4 of 40 are wrong; more than 3 have a probability of 0.001.
+        let bursts = all.iter().filter(|fit| fit.losses.prefers == Prefers::Bursts).count();
+        assert!(bursts <= 3, "{bursts} of {SEEDS} called bursts at the {host}");
+    }
+}
+
+#[test]
+fn bursts_of_losses() {
+    // Mean length 1 / (1 - 0.75) = 4; probability 0.002 / (0.002 + 0.25).
+    let text = satellite(
+        "forward.packet_bursts = { start = 0.002, burstiness = 0.75 }\nforward.queue = \"400 packets\"",
+        "8 MB",
+    );
+    let all: Vec<_> = (1..=SEEDS).map(|seed| estimates(&text, seed, "server")).collect();
+    assert!(missed(&all, |fit| &fit.losses.burst_segments, 4.0) <= MISSES, "length of bursts");
+    assert!(missed(&all, |fit| &fit.losses.start, 0.002) <= MISSES, "start of bursts");
+    assert!(missed(&all, |fit| &fit.losses.probability, 0.002 / 0.252) <= MISSES, "probability of loss");
+    let bursts = all.iter().filter(|fit| fit.losses.prefers == Prefers::Bursts).count();
+    // Eleven bursts of mean length 4 are told from single losses almost always.
+    assert!(bursts >= SEEDS as usize - MISSES, "{bursts} of {SEEDS}");
+}
+
+#[test]
+fn a_queue_that_overflows() {
+    for (host, packets) in [("server", 60_u32), ("client", 60), ("server", 300)] {
+        let text = satellite(&format!("forward.queue = \"{packets} packets\""), "10 MB");
+        let fit = estimates(&text, 1, host);
+        assert!(measured(&fit.rate) && fit.rate.allows(RATE) && width(&fit.rate) < 0.05, "{host}: {:?}", fit.rate);
+        let bytes = f64::from(packets) * 1500.0;
+        assert!(measured(&fit.queue_bytes) && fit.queue_bytes.allows(bytes), "{host}: {:?}", fit.queue_bytes);
+        assert!(fit.queue_losses > 0 && fit.losses.lost == 0, "{host}: {} {:?}", fit.queue_losses, fit.losses);
+        assert!(matches!(fit.losses.probability, Estimate::AtMost { .. }), "{host}");
+    }
+}
+
+#[test]
+fn what_a_capture_does_not_show() {
+    // 200 kB end in slow start: the queue never overflows, and little is lost of so few packets.
+    let fit = estimates(&satellite("", "200 kB"), 1, "server");
+    assert!(matches!(fit.queue_bytes, Estimate::AtLeast { .. } | Estimate::Unknown { .. }), "{:?}", fit.queue_bytes);
+    assert!(matches!(fit.losses.probability, Estimate::AtMost { value, .. } if value > 0.01), "{:?}", fit.losses);
+    assert_eq!(fit.losses.prefers, Prefers::Neither);
+    // Too few segments wait: of the rate only what was carried is known.
+    let fit = estimates(&satellite("", "20 kB"), 1, "server");
+    assert!(matches!(fit.rate, Estimate::AtLeast { value, .. } if value <= RATE), "{:?}", fit.rate);
+    assert!(fit.base_round_trip.allows(BASE), "{:?}", fit.base_round_trip);
+}

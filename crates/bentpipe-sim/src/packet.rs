@@ -61,14 +61,15 @@ impl Packet {
     }
 }
 
-/// The bit of [`Parcel`]'s place for packets that understand marks.
-const ECT: u32 = 1 << 31;
+/// Where the ECN field is in [`Parcel`]'s place, above the slot.
+const FIELD_AT: u32 = 30;
+const SLOT: u32 = (1 << FIELD_AT) - 1;
 
 /// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
 /// its first and its last hop, so only this is moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
-    /// The slot, and [`ECT`] if the packet may be marked.
+    /// The slot, and the ECN field.
     place: u32,
     pub(crate) to: EndId,
     wire_len: u32,
@@ -82,7 +83,7 @@ impl Parcel {
     /// The slot of its content.
     #[inline(always)]
     pub(crate) fn slot(&self) -> u32 {
-        self.place & !ECT
+        self.place & SLOT
     }
 
     /// The same content, to another end, with another length.
@@ -107,8 +108,8 @@ impl Wire for Parcel {
         u64::from(self.to.0)
     }
 
-    fn is_ect(&self) -> bool {
-        self.place & ECT != 0
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits((self.place >> FIELD_AT) as u8)
     }
 }
 
@@ -239,7 +240,7 @@ impl Store {
         };
         let EndId(opener) = ends::opener(head.connection);
         let to = EndId(opener + u32::from(head.marks & FORWARD));
-        let place = if head.marks & ECN != 0 { slot | ECT } else { slot };
+        let place = slot | u32::from((head.marks & ECN) >> ECN_AT) << FIELD_AT;
         Parcel { place, to, wire_len: head.wire_len }
     }
 
@@ -315,9 +316,10 @@ impl Store {
         copy.redirected(parcel.to, copy.wire_len)
     }
 
-    /// A queue has marked the packet (RFC 3168 §5).
-    pub(crate) fn mark(&mut self, parcel: Parcel) {
-        self.heads[parcel.slot() as usize].marks |= Ecn::Ce.bits() << ECN_AT;
+    /// A queue has marked the packet (RFC 3168 §5). Returns it with its mark, for the queues behind.
+    pub(crate) fn mark(&mut self, parcel: Parcel) -> Parcel {
+        self.heads[parcel.slot() as usize].marks |= ECN;
+        Parcel { place: parcel.place | !SLOT, ..parcel }
     }
 
     /// A bit of the packet is flipped.
@@ -388,7 +390,8 @@ mod tests {
             assert_eq!(parcels.map(|parcel| parcel.from()), packets.each_ref().map(Packet::from));
             assert_eq!(parcels.map(|parcel| parcel.is_ect()), [false, false, false, false, true]);
             assert_eq!((store.plain_segment(parcels[0]), store.plain_segment(parcels[4])), (Some(plain), None));
-            store.mark(parcels[4]);
+            let marked = store.mark(parcels[4]);
+            assert_eq!((marked.ecn(), marked.slot()), (Ecn::Ce, parcels[4].slot()));
             assert_eq!(store.segment(parcels[4]), Segment { ecn: Ecn::Ce, ..plain });
             // Given back in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {

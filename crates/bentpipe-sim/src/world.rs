@@ -201,9 +201,9 @@ impl World {
     /// Moves a packet that a link has altered: twice, marked, or with a wrong bit, which the checksum of its destination finds. A frame
     /// of a link layer with a wrong bit is lost at the end of its link. Frames are not marked.
     #[cold]
-    fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, parcel: Parcel, observer: &mut O) {
+    fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, mut parcel: Parcel, observer: &mut O) {
         if altered.marked {
-            self.packets.mark(parcel);
+            parcel = self.packets.mark(parcel);
         }
         let copy = altered.twice.then(|| self.copy(parcel));
         for parcel in std::iter::once(parcel).chain(copy) {

@@ -31,7 +31,7 @@ pub(super) struct Admission {
 impl Admission {
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let red = match config.queue.discipline {
-            Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) => None,
+            Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) | Discipline::DualPi2(_) => None,
             Discipline::Red(red) => {
                 Some(Box::new(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))))
             }

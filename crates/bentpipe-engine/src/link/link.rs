@@ -13,6 +13,7 @@ use super::sky::{Meeting, Sky};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Time};
+use crate::wire::ecn::Ecn;
 
 /// Anything with a length on the line.
 pub trait Wire {
@@ -24,9 +25,14 @@ pub trait Wire {
         0
     }
 
-    /// True if the packet's transport understands marks (RFC 3168 §5).
+    /// Its ECN field (RFC 3168 §5).
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+
+    /// True if the packet's transport understands marks.
     fn is_ect(&self) -> bool {
-        false
+        self.ecn().is_capable()
     }
 
     /// True if the packet counts for the drop list.

@@ -113,7 +113,8 @@ impl Host {
                 (self.now.saturating_since(last).as_nanos() / 1_000_000) as f64
             }
             "tcpi_options" => {
-                let bits = [(conn.watch.options.0, 1), (conn.watch.options.1, 2), (conn.watch.options.2, 4)];
+                let (timestamps, sack, scale) = conn.watch.options;
+                let bits = [(timestamps, 1), (sack, 2), (scale, 4), (connection.ecn() != EcnMode::Off, 8)];
                 f64::from(bits.iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum::<i32>())
             }
             _ => return None,

@@ -9,6 +9,7 @@
 use super::{Duplex, Pending, State, Verdict};
 use crate::machine::Context;
 use crate::probe::Probe;
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::receiver::Fresh;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::Sender;
@@ -83,6 +84,8 @@ impl Duplex<Sender> {
         if P::WATCHES
             || segment.flags != Flags::ACK
             || segment.ecn == Ecn::Ce
+            // The count of marks may be zero.
+            || self.ecn.mode == EcnMode::Accurate
             || !segment.sack.is_empty()
             || (self.timestamps && !self.is_recent(cx.now, segment))
             || !matches!(self.state, State::Established | State::FinWait1)

@@ -145,6 +145,16 @@ fn queue(limit: Value, config: &QueueConfig) -> Value {
             ("target", duration(codel.target)),
             ("interval", duration(codel.interval)),
         ]),
+        Discipline::DualPi2(dual) => table([
+            ("limit", limit),
+            ("discipline", text("dualpi2")),
+            ("target", duration(dual.target)),
+            ("max_rtt", duration(dual.max_rtt)),
+            ("coupling", Value::Integer(dual.coupling as i64)),
+            ("l4s_threshold", duration(dual.l4s_threshold)),
+            ("l4s_range", duration(dual.l4s_range)),
+            ("classic_share", probability(dual.classic_share)),
+        ]),
         Discipline::Red(red) => table([
             ("limit", limit),
             ("discipline", text("red")),
@@ -158,6 +168,7 @@ fn queue(limit: Value, config: &QueueConfig) -> Value {
         ]),
     };
     if config.marking
+        && !matches!(discipline, Discipline::DualPi2(_))
         && let Value::Table(queue) = &mut queue
     {
         queue.insert("marking".into(), Value::Boolean(true));

@@ -28,6 +28,7 @@ shipped!(
     "hybrid-sack",
     "hybrid-shared",
     "hybrid-split",
+    "l4s",
     "leo",
     "maritime-vsat",
     "meo",

@@ -127,7 +127,6 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
                 }
             },
             Action::Inbound(packet) | Action::Outbound(packet) => {
-                let is_outbound = matches!(event.action, Action::Outbound(_));
                 if let Body::Tcp(tcp) = &packet.body {
                     if tcp.flags & flag::URG != 0 || tcp.urgent.is_some() {
                         needs("urgent data");

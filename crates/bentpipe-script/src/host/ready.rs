@@ -1,6 +1,6 @@
 //! Readiness of sockets for poll() and epoll, and the values of TCP_INFO.
 
-use bentpipe_engine::tcp::{Abort, State};
+use bentpipe_engine::tcp::{Abort, EcnMode, State};
 use bentpipe_engine::units::Duration;
 
 use super::socket::{Role, SocketId};

@@ -10,9 +10,8 @@ fn play(flows: &[&str]) -> RunResult {
                     delay = \"20 ms\"\nforward.queue = { limit = \"250 ms\", discipline = \"dualpi2\" }\n"
         .to_owned();
     for (n, tcp) in flows.iter().enumerate() {
-        text += &format!(
-            "[[flows]]\nname = \"data{n}\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"10 MB\"\ntcp = {{ {tcp} }}\n"
-        );
+        text +=
+            &format!("[[flows]]\nname = \"data{n}\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"10 MB\"\ntcp = {{ {tcp} }}\n");
     }
     let scenario =
         Scenario::parse(&text, "l4s.toml", &[]).unwrap_or_else(|errors| panic!("{}\n{text}", errors.render(false)));
@@ -44,7 +43,11 @@ fn prague_falls_back() {
     for (receiver, marks) in [("true", true), ("\"accept\"", true), ("false", false)] {
         let result = play(&[&format!("{PRAGUE}, receiver = {{ ecn = {receiver} }}")]);
         let (flow, link) = (&result.flows[0], &result.links[0]);
-        assert_eq!((flow.delivered, link.marked > 0, link.dropped_early > 0), (10_000_000, marks, !marks), "{receiver}");
+        assert_eq!(
+            (flow.delivered, link.marked > 0, link.dropped_early > 0),
+            (10_000_000, marks, !marks),
+            "{receiver}"
+        );
     }
 }
 

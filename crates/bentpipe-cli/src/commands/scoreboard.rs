@@ -127,7 +127,7 @@ fn grid(table: &Table<'_>) -> String {
         .chain(["1.00".to_owned(), String::new()])
         .collect();
     let rows = table.rows.iter().map(|row| {
-        let mut line = vec![row.entry.transport.to_owned(), row.entry.shape.to_owned()];
+        let mut line = vec![carriers(&row.transports), row.shape.to_owned()];
         line.extend(row.cells.iter().map(|cell| seconds(*cell)));
         line.push(output::number(row.x_limit, 2));
         line.push(output::number(row.ping_p99_s, 2));
@@ -166,6 +166,14 @@ fn conduct_grid(all: &[Conduct]) -> String {
         ]
     });
     output::table(&["RFC 9743", "left to CUBIC", "Jain of two", "ping", "1 % over 0 %", "short, x limit"], 1, rows)
+}
+
+/// The transports of a row: no more than fit a terminal.
+fn carriers(transports: &[&str]) -> String {
+    match transports {
+        [first, _, _, ..] => format!("{first} and {} more", transports.len() - 1),
+        _ => transports.join(", "),
+    }
 }
 
 /// A line for each cell.

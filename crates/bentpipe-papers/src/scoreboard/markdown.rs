@@ -19,8 +19,12 @@ Downloads over satellite links: every transport that people run, from end to end
   table's transfers. Rows are sorted by it. Below 1 is possible: 0-RTT and `split` open without a round trip.
 - `ping` is the 99th percentile of a ping beside the transfer, its way there plus its way back, the worst of the table's transfers.
 - Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. QUIC cannot be ended at a box.
+- Transports whose results are all equal share a row, as where a box takes over.
 
 ";
+
+/// The word for every transport of TCP.
+const ALL_TCP: &str = "all TCP";
 
 /// The board as Markdown; `remake` is the command that makes it.
 pub fn to_markdown(board: &Board, remake: &str) -> String {
@@ -84,24 +88,25 @@ fn link(out: &mut String, table: &Table<'_>) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} |",
-            row.entry.transport,
-            row.entry.shape,
+            carriers(&row.transports),
+            row.shape,
             cells.join(" | "),
             number(row.x_limit, 2),
             number(row.ping_p99_s, 2)
         );
     }
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (entry, reason) in &table.unfit {
-        match reasons.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, shapes)) if shapes.contains(&entry.shape) => {}
-            Some((_, shapes)) => shapes.push(entry.shape),
-            None => reasons.push((reason, vec![entry.shape])),
-        }
+    for (shape, reason) in &table.unfit {
+        let _ = writeln!(out, "\nNot there: {shape} ({reason}).");
     }
-    for (reason, shapes) in reasons {
-        let _ = writeln!(out, "\nNot there: {} ({reason}).", shapes.join(", "));
+}
+
+/// The transports of a row, with a short word for all that a box can take over.
+fn carriers(transports: &[&str]) -> String {
+    let all = TRANSPORTS.iter().filter(|transport| !transport.is_quic());
+    if all.map(|transport| transport.name).eq(transports.iter().copied()) {
+        return ALL_TCP.to_owned();
     }
+    transports.join(", ")
 }
 
 /// The head of a transfer's column.

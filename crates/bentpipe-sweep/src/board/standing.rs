@@ -16,15 +16,17 @@ pub struct Table<'a> {
     pub fields: Vec<(Field, Option<f64>)>,
     /// Its rows, best first.
     pub rows: Vec<Row<'a>>,
-    /// Combinations that there are not, each with the reason; those of QUIC with boxes that end connections are left out.
-    pub unfit: Vec<(Entry, &'a str)>,
+    /// Shapes that there are not, each with the reason; QUIC with boxes that end connections is left out.
+    pub unfit: Vec<(&'static str, &'a str)>,
 }
 
 /// What carried the transfers of a link.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
-    /// What.
-    pub entry: Entry,
+    /// The transports: several if all their results are equal, as where a box takes over.
+    pub transports: Vec<&'static str>,
+    /// `plain`, or the gateway's shape.
+    pub shape: &'static str,
     /// Its cells, in the order of the fields.
     pub cells: Vec<Option<&'a Cell>>,
     /// Geometric mean of its ratios to the limit; `None` if a transfer did not finish.
@@ -67,23 +69,27 @@ impl Board {
                 entries.push(cell.entry);
             }
         }
-        let (mut rows, mut unfit) = (Vec::new(), Vec::new());
+        let (mut rows, mut unfit): (Vec<Row<'_>>, Vec<_>) = (Vec::new(), Vec::new());
         for entry in entries {
             let own = || cells.iter().copied().filter(|cell| cell.entry == entry);
             match own().find_map(|cell| cell.unfit.as_deref()) {
                 Some(super::cell::NOT_ENDED) => {}
-                Some(reason) => unfit.push((entry, reason)),
+                Some(reason) if unfit.contains(&(entry.shape, reason)) => {}
+                Some(reason) => unfit.push((entry.shape, reason)),
                 None => {
                     let of = |field: Field| own().find(|cell| cell.field == field);
-                    rows.push(row(entry, fields.iter().map(|(field, _)| of(*field)).collect()));
+                    let new = row(entry, fields.iter().map(|(field, _)| of(*field)).collect());
+                    match rows.iter_mut().find(|row| row.is_equal(&new)) {
+                        Some(row) => row.transports.extend(new.transports),
+                        None => rows.push(new),
+                    }
                 }
             }
         }
         // Those with unfinished transfers last; the order of equal ones is the board's.
-        let rank = |row: &Row<'_>| (missing(row), row.x_limit.unwrap_or(f64::INFINITY));
         rows.sort_by(|a, b| {
-            let ((a_missing, a_x), (b_missing, b_x)) = (rank(a), rank(b));
-            a_missing.cmp(&b_missing).then(a_x.total_cmp(&b_x))
+            let x = |row: &Row<'_>| row.x_limit.unwrap_or(f64::INFINITY);
+            a.missing().cmp(&b.missing()).then(x(a).total_cmp(&x(b)))
         });
         Table { place, fields, rows, unfit }
     }
@@ -111,8 +117,20 @@ impl Board {
     }
 }
 
-fn missing(row: &Row<'_>) -> usize {
-    row.cells.iter().filter(|cell| cell.is_none_or(|cell| cell.x_limit.is_none())).count()
+impl Row<'_> {
+    /// Transfers without a time.
+    fn missing(&self) -> usize {
+        self.cells.iter().filter(|cell| cell.is_none_or(|cell| cell.x_limit.is_none())).count()
+    }
+
+    /// True if both have the same shape and the same results.
+    fn is_equal(&self, other: &Row<'_>) -> bool {
+        let results = |row: &Row<'_>| -> Vec<_> {
+            let of = |cell: &Cell| (cell.time_s, cell.unfinished, cell.ping_p99_s);
+            row.cells.iter().map(|cell| cell.map(of)).collect()
+        };
+        self.shape == other.shape && results(self) == results(other)
+    }
 }
 
 fn row(entry: Entry, cells: Vec<Option<&Cell>>) -> Row<'_> {
@@ -124,7 +142,8 @@ fn row(entry: Entry, cells: Vec<Option<&Cell>>) -> Row<'_> {
     };
     let pings = cells.iter().flatten().filter_map(|cell| cell.ping_p99_s);
     Row {
-        entry,
+        transports: vec![entry.transport],
+        shape: entry.shape,
         x_limit: ratios.filter(|ratios| !ratios.is_empty()).map(mean),
         ping_p99_s: pings.max_by(f64::total_cmp),
         cells,
@@ -156,12 +175,14 @@ mod tests {
             cell("vegas", "10 MB", Some(8.0)),
             cell("bbr3", "2 MB", Some(1.0)),
             cell("bbr3", "10 MB", Some(9.0)),
+            cell("cubic", "2 MB", Some(1.0)),
+            cell("cubic", "10 MB", Some(9.0)),
         ];
         let board = Board { seed: 1, limits: limits.to_vec(), cells, sharing: Vec::new(), interrupted: false };
         let tables = board.tables();
-        let rows: Vec<_> = tables[0].rows.iter().map(|row| (row.entry.transport, row.x_limit)).collect();
-        let names: Vec<_> = rows.iter().map(|row| row.0).collect();
-        assert_eq!(names, ["bbr3", "vegas", "hybla"]);
+        let rows: Vec<_> = tables[0].rows.iter().map(|row| (row.transports.join("+"), row.x_limit)).collect();
+        let names: Vec<_> = rows.iter().map(|row| row.0.as_str()).collect();
+        assert_eq!(names, ["bbr3+cubic", "vegas", "hybla"], "equal ones are one row");
         // The roots of 1 x 9 and 2 x 8.
         assert!((rows[0].1.expect("a mean") - 3.0).abs() < 1e-9 && (rows[1].1.expect("a mean") - 4.0).abs() < 1e-9);
         assert_eq!((rows[2].1, tables[0].rows[1].ping_p99_s), (None, Some(8.0)));

@@ -147,8 +147,8 @@ fn others_grid(all: &[Beside]) -> String {
             result.field.join(", "),
             result.who.to_owned(),
             output::number(Some(result.time_s), 2),
-            output::number(best.map(|(_, time)| *time), 2),
-            best.map_or(String::new(), |(name, _)| name.clone()),
+            output::number(best.map(|best| best.time_s.median), 2),
+            best.map_or(String::new(), |best| best.name.clone()),
         ]
     });
     output::table(&["transfer", "result of others", "theirs", "ours, end to end", "by"], 2, rows)

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use bentpipe_sweep::Median;
 use bentpipe_sweep::board::{Board, Cell, Field, OWN_LOSS, TRANSPORTS, Table};
 
-use super::{Beside, beside};
+use super::{Beside, Best, beside};
 
 const HEAD: &str = "# Scoreboard
 
@@ -50,17 +51,18 @@ fn others(out: &mut String, all: &[Beside]) {
     if all.is_empty() {
         return;
     }
-    out.push_str("\n## Results of others\n\n`theirs / ours` above 1: ours is faster.\n\n");
+    out.push_str("\n## Results of others\n\n`theirs / ours` above 1: our median is faster. Ours is the best of several medians of few runs, which is likely too low: see the \
+         interval, and [what more runs give](howto/scoreboard.md#faster-from-end-to-end).\n\n");
     out.push_str(
         "| link | loss | size | who | theirs (s) | best end to end (s) | theirs / ours | best with boxes (s) |\n",
     );
     out.push_str("|---|---|---|---|---:|---:|---:|---:|\n");
     for result in all {
         let [place, loss, size] = result.field;
-        let shown = |best: &Option<(String, f64)>| {
-            best.as_ref().map_or("–".to_owned(), |(name, time)| format!("{time:.2} ({name})"))
+        let shown = |best: &Option<Best>| {
+            best.as_ref().map_or("–".to_owned(), |best| format!("{}, {}", with_interval(best.time_s), best.name))
         };
-        let ratio = result.end_to_end.as_ref().map(|(_, time)| result.time_s / time);
+        let ratio = result.end_to_end.as_ref().map(|best| result.time_s / best.time_s.median);
         let _ = writeln!(
             out,
             "| {place} | {loss} | {size} | {} | {:.2} | {} | {} | {} |",
@@ -110,13 +112,16 @@ fn carriers(transports: &[&str]) -> String {
 }
 
 /// The head of a transfer's column.
-pub(super) fn column(field: &Field) -> String {
+fn column(field: &Field) -> String {
     if field.loss == OWN_LOSS { field.size.to_owned() } else { format!("{}, {}", field.size, field.loss) }
 }
 
 /// A cell: the median with its interval.
-pub(super) fn time(cell: Option<&Cell>) -> String {
-    let Some(time) = cell.and_then(|cell| cell.time_s) else { return "–".to_owned() };
+fn time(cell: Option<&Cell>) -> String {
+    cell.and_then(|cell| cell.time_s).map_or("–".to_owned(), with_interval)
+}
+
+fn with_interval(time: Median) -> String {
     let shown = |seconds: f64| if seconds < 99.95 { format!("{seconds:.2}") } else { format!("{seconds:.0}") };
     match (time.low, time.high) {
         (Some(low), Some(high)) => format!("{} ({}–{})", shown(time.median), shown(low), shown(high)),

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use bentpipe_sweep::Median;
 use bentpipe_sweep::board::{Board, Cell};
 
 pub use markdown::to_markdown;
@@ -55,10 +56,19 @@ pub struct Beside {
     pub field: [&'static str; 3],
     /// Their time, seconds; from their rate if they print a rate.
     pub time_s: f64,
-    /// The best of ours from end to end: name, and seconds.
-    pub end_to_end: Option<(String, f64)>,
+    /// The best of ours from end to end.
+    pub end_to_end: Option<Best>,
     /// The best of ours with boxes.
-    pub with_boxes: Option<(String, f64)>,
+    pub with_boxes: Option<Best>,
+}
+
+/// The cell of ours with the least median.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Best {
+    /// Its transport, and the box if there is one.
+    pub name: String,
+    /// Its time, seconds, with the interval: the least of several medians of few runs is likely too low.
+    pub time_s: Median,
 }
 
 /// All results of others whose field is on this board.
@@ -77,8 +87,8 @@ pub fn beside(board: &Board) -> Vec<Beside> {
             }
             let best = |plain: bool| {
                 let those = cells.iter().filter(|cell| (cell.entry.shape == "plain") == plain);
-                let timed = those.filter_map(|cell| Some((cell, cell.time_s?.median)));
-                timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(cell, time)| (name(cell), time))
+                let timed = those.filter_map(|cell| Some(Best { name: name(cell), time_s: cell.time_s? }));
+                timed.min_by(|a, b| a.time_s.median.total_cmp(&b.time_s.median))
             };
             all.push(Beside {
                 who: &printed.who,

@@ -17,6 +17,7 @@ shipped!(
     "acts-beams",
     "d2d",
     "geo",
+    "geo-board",
     "geo-bursts",
     "geo-gateway",
     "geo-gateway-link",

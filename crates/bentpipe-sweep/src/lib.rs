@@ -8,6 +8,7 @@
 //! and gives; `store` how it is kept; `work` the threads; `summary` and `table` the results.
 #![forbid(unsafe_code)]
 
+pub mod board;
 mod candidate;
 mod design;
 mod estimate;

@@ -196,13 +196,18 @@ pub(super) const SPLIT: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory for data that hosts have not accepted yet. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+        "Maximum memory for connections, their data, and their packets on the link. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
     ),
 ];
 
 pub(super) const LINK: &[Field] = &[
     field("device", Shape::Text, "Name of the TUN device. Default: bentpipe0."),
     field("addresses", Shape::List(&Shape::Text), "Addresses of the TUN device, such as \"10.8.0.1/24\". Required."),
+    field(
+        "memory",
+        Shape::SIZE,
+        "Maximum memory for packets that wait for the link, are on their way to the peer, or wait for others from it. What does not fit is dropped. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+    ),
 ];
 
 pub(super) const SENDER: &[&str] = &["engine", "kernel"];

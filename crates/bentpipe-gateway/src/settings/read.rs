@@ -15,7 +15,7 @@ use super::grammar::{
     ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, REORDERING, SATELLITE, SENDER, SPLIT, UPLINK, WITHOUT_PEER,
 };
 use super::peers::{peers, tunnel};
-use super::taken::{interfaces, taken};
+use super::taken::{interfaces, memory, taken};
 use super::values::{MAX_NAME, mtu, parsed, plain_name, positive};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
@@ -291,7 +291,8 @@ fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
     let device = device(&view, problems)?;
     let addresses = view.require("addresses", problems)?.list(&INTERFACES, problems)?;
     let addresses: Option<Vec<_>> = addresses.iter().map(|item| network(item, problems)).collect();
-    Some(LinkTable { device, addresses: addresses? })
+    let memory = memory(&view, problems)?;
+    Some(LinkTable { device, addresses: addresses?, memory })
 }
 
 fn network(item: &Item<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {

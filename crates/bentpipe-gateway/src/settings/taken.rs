@@ -54,7 +54,8 @@ fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
     ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
 }
 
-fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
+/// The memory that a shape may take.
+pub(super) fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
     let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
     let memory = item.size(problems)?;
     if memory.get() < MIN_MEMORY {

@@ -4,6 +4,7 @@ use bentpipe_engine::link::RateTrace;
 use bentpipe_language::quantity::{CELLS, DECIBELS};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
+use super::common::{DISTRIBUTION_SHAPE, NODE, QUEUE_LIMIT};
 use super::moves::{DELAY_TRACE, JITTER, LOSS_TRACE, PHASES, RATE_SERIES, REORDER, SCHEDULE};
 
 /// A link.
@@ -189,9 +190,6 @@ pub(crate) const MILLIS: Counted = Counted::new("", 0, RateTrace::MAX_MILLIS);
 pub(crate) const RATE_TRACE: Shape =
     Shape::Any(&[Shape::Text, Shape::List(&Shape::Count(MILLIS)), Shape::Table(RATE_SERIES)]);
 
-pub(super) const QUEUE_LIMIT: Shape =
-    Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
-
 /// The disciplines of a queue.
 pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red", "codel", "fq-codel", "dualpi2"];
 
@@ -322,31 +320,3 @@ pub(crate) const PACKET_BURSTS: &[Field] = &[
     field("max", Shape::Probability, "Maximum value of `burstiness`. Default: 100 %.").renamed_from("most"),
     field("length", Shape::PACKETS, "Instead of `burstiness`: each loss takes exactly this many packets in a row."),
 ];
-
-/// A distribution: a duration, or one of these with its parameters.
-pub(crate) const DISTRIBUTION_SHAPE: Shape = Shape::Any(&[Shape::DURATION, Shape::Table(DISTRIBUTION)]);
-
-/// A distribution of durations.
-pub(crate) const DISTRIBUTION: &[Field] = &[
-    field("fixed", Shape::DURATION, "A constant."),
-    field("uniform", Shape::Pair(&Shape::DURATION), "Uniformly distributed between these two."),
-    field("exponential", Shape::DURATION, "Exponentially distributed with this mean."),
-    field(
-        "clip",
-        Shape::Pair(&Shape::DURATION),
-        "With `exponential`: draws outside these bounds are set to the nearer bound.",
-    ),
-    field("truncate", Shape::Pair(&Shape::DURATION), "With `exponential`: draws outside these bounds are drawn again."),
-    field(
-        "normal",
-        Shape::Pair(&Shape::DURATION),
-        "Normally distributed with this mean and standard deviation; negative values become 0.",
-    ),
-    field(
-        "pareto",
-        Shape::Pair(&Shape::DURATION),
-        "Pareto distributed with this minimum and mean: few values, but long ones, are above the mean.",
-    ),
-];
-
-pub(super) const NODE: Shape = Shape::Text;

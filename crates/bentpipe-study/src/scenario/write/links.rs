@@ -1,15 +1,14 @@
 //! `[[links]]`.
 
 use bentpipe_engine::link::{
-    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit, Reorder,
-    Sharing, Ties,
+    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueConfig, Reorder, Sharing, Ties,
 };
 use bentpipe_engine::units::{Duration, Probability};
 use bentpipe_language::quantity::{CELLS, RATE, SIZE, format_probability, format_rate};
 use toml::{Table, Value};
 
 use super::moves;
-use super::values::{distribution, duration, integer, probability, table, text};
+use super::values::{distribution, duration, integer, limit, probability, table, text};
 use crate::scenario::model::{LinkSpec, Scenario};
 
 pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
@@ -109,14 +108,6 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         }
     }
     Value::Table(link)
-}
-
-pub(super) fn limit(limit: &QueueLimit) -> Value {
-    match limit {
-        QueueLimit::Unlimited => text("unlimited"),
-        QueueLimit::Packets(count) => text(format!("{count} packets")),
-        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
-    }
 }
 
 fn atm(cells: &CellConfig) -> Value {

@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -164,6 +164,11 @@ api:
 proof:
 	@scripts/setup rust
 	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- reproduce all --markdown docs/REPRODUCTION.md
+
+# Every transport over every link, into docs/SCOREBOARD.md; a test holds a part of it to what comes out.
+scoreboard:
+	@scripts/setup rust
+	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- scoreboard --markdown docs/SCOREBOARD.md
 
 # The generated pages of docs/reference; a test fails if they differ.
 reference:

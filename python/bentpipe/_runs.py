@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from . import _bentpipe
 from ._bentpipe import Scenario
 from ._scenarios import ScenarioLike, load
-from ._tables import Table
+from ._tables import Table, Tabular
 
 if TYPE_CHECKING:
     import numpy
     import pandas
-    import polars
 
 #: The traces that are recorded together: small beside the packets.
 _SMALL = ("windows", "rtt", "queue", "drops", "recovery", "bursts")
@@ -74,7 +73,7 @@ def _flow_result(summary: dict[str, Any]) -> FlowResult:
     return FlowResult(source=summary["from"], **fields)
 
 
-class Result:
+class Result(Tabular):
     """One run of a scenario: summaries, tables, and traces on demand.
 
     Read as an Arrow table it is :attr:`flows`: ``polars.DataFrame(result)``.
@@ -177,16 +176,8 @@ class Result:
         """What :func:`explain` says about the scenario's flows."""
         return json.loads(self.scenario.outlook())["flows"]
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.flows.__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The flows as a DataFrame of pandas."""
-        return self.flows.to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The flows as a DataFrame of polars."""
-        return self.flows.to_polars()
+    def _rows(self) -> Table:
+        return self.flows
 
     def __repr__(self) -> str:
         flows = ", ".join(
@@ -197,7 +188,7 @@ class Result:
         return f"<Result of {self.scenario.name}, seed {self.seed}: {flows}{more}>"
 
 
-class Runs:
+class Runs(Tabular):
     """Runs of one or several cases under the same seeds.
 
     Read as an Arrow table it is :attr:`flows`, a row per case, seed and flow. With the same seed all cases meet the same fades, so
@@ -279,16 +270,8 @@ class Runs:
         by pair, with its 95 % interval, and the median ``x_limit``."""
         return self._comparison[1]
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.flows.__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The flows of all runs as a DataFrame of pandas."""
-        return self.flows.to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The flows of all runs as a DataFrame of polars."""
-        return self.flows.to_polars()
+    def _rows(self) -> Table:
+        return self.flows
 
     def __len__(self) -> int:
         return len(self.cases) * len(self.seeds)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import _bentpipe
 from ._scenarios import ScenarioLike, _literal, load
-from ._tables import Table
+from ._tables import Table, Tabular
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
 
-class Sweep:
+class Sweep(Tabular):
     """The results of a sweep: a table of runs, medians, and paired differences to the baseline.
 
     Read as an Arrow table it is :attr:`runs`: ``polars.DataFrame(sweep)``.
@@ -79,16 +78,8 @@ class Sweep:
                 )
         return pandas.DataFrame(rows)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.runs.__arrow_c_stream__(requested_schema)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The runs as a DataFrame of pandas."""
-        return self.runs.to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The runs as a DataFrame of polars."""
-        return self.runs.to_polars()
+    def _rows(self) -> Table:
+        return self.runs
 
     def __len__(self) -> int:
         return self._raw.progress[0]

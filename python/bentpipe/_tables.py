@@ -93,3 +93,22 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
+
+
+class Tabular:
+    """An object that is read as one of its tables."""
+
+    def _rows(self) -> Table:
+        """The table."""
+        raise NotImplementedError
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table's rows as a DataFrame of pandas."""
+        return self._rows().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table's rows as a DataFrame of polars."""
+        return self._rows().to_polars()

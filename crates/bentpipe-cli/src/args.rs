@@ -6,6 +6,7 @@ mod manual;
 mod model;
 mod realtime;
 mod recommend;
+mod scoreboard;
 mod script;
 mod sweep;
 
@@ -23,6 +24,7 @@ pub(crate) use manual::{Completions, Man};
 pub(crate) use model::{Hybrid, Model, Rates, hybrid};
 pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts};
 pub(crate) use recommend::Recommend;
+pub(crate) use scoreboard::Scoreboard;
 pub(crate) use script::{Host, Script};
 pub(crate) use sweep::Sweep;
 
@@ -40,6 +42,7 @@ Examples:
   bentpipe compare geo-bursts --variants sack,newreno  two variants, the same fades
   bentpipe sweep loss.toml                             many values, every run kept
   bentpipe recommend geo --size '5 MB'                 what to use on that path
+  bentpipe scoreboard --only 250/3,'1 %'               every transport over one link
   bentpipe reproduce transat --table 1                 a paper's table next to ours
   bentpipe fit transfer.pcap                           a path from a capture
   bentpipe shell geo -- curl -O http://server/file     a program behind the link
@@ -83,6 +86,8 @@ pub(crate) enum Command {
     Recommend(Recommend),
     /// Estimate a path from a packet capture of a transfer, or from pings
     Fit(Fit),
+    /// Compare every transport over every link, with and without gateways
+    Scoreboard(Scoreboard),
     /// Reproduce a paper's tables, figures and claims
     Reproduce(Reproduce),
     /// Show a scenario's paths, settings and limits

@@ -61,6 +61,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Sweep(sweep) => commands::sweep::sweep(&sweep),
         Command::Recommend(recommend) => commands::recommend::run(&recommend),
         Command::Fit(fit) => commands::fit::fit(&fit),
+        Command::Scoreboard(scoreboard) => commands::scoreboard::scoreboard(&scoreboard),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
         Command::Link(Link::Set(set)) => commands::control::set(&set),
         Command::Verify(verify) => commands::verify::verify(&verify),

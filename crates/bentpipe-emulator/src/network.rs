@@ -37,8 +37,8 @@ impl Wire for Parcel {
         classify::read(&self.packet.to_bytes()).1
     }
 
-    fn is_ect(&self) -> bool {
-        Ecn::of(&self.packet.to_bytes()).is_capable()
+    fn ecn(&self) -> Ecn {
+        Ecn::of(&self.packet.to_bytes())
     }
 }
 

@@ -219,19 +219,17 @@ impl RttEstimator {
     }
 
     /// The current timeout.
+    #[inline(always)]
     pub fn rto(&self) -> Duration {
         self.base.max(self.config.min).saturating_mul(self.backoff).min(self.config.max)
     }
 
     /// When a timer that is started now expires.
+    #[inline(always)]
     pub fn deadline(&self, now: Time) -> Time {
         let exact = now + self.rto();
         match self.config.clock {
-            RttClock::Ticks { tick, phase, fire_on_tick: true, .. } => {
-                let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
-                let into_tick = (exact.as_ticks() + phase) % tick;
-                if into_tick == 0 { exact } else { exact + Duration::from_ticks(tick - into_tick) }
-            }
+            RttClock::Ticks { tick, phase, fire_on_tick: true, .. } => on_tick(exact, tick, phase),
             _ => exact,
         }
     }
@@ -259,6 +257,14 @@ impl RttEstimator {
             self.variance = other.variance;
         }
     }
+}
+
+/// The first tick from `exact` on.
+#[inline(never)]
+fn on_tick(exact: Time, tick: Duration, phase: Duration) -> Time {
+    let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
+    let into_tick = (exact.as_ticks() + phase) % tick;
+    if into_tick == 0 { exact } else { exact + Duration::from_ticks(tick - into_tick) }
 }
 
 #[cfg(test)]

@@ -61,6 +61,8 @@ pub struct CarrierStats {
     pub no_link: u64,
     /// Frames refused on arrival.
     pub refused: u64,
+    /// Frames not accepted for want of memory.
+    pub no_room: u64,
     /// Bytes of packets from the far end.
     pub received_bytes: u64,
     /// Bytes of headers that were not sent, of packets each counted once.
@@ -79,6 +81,8 @@ pub struct Carrier {
     tunnel: Tunnel,
     config: LinkPortConfig,
     port: Option<LinkPort>,
+    /// Memory that the link may take.
+    room: u64,
     events: VecDeque<Event>,
     past: CarrierStats,
     path: PathMtu,
@@ -105,6 +109,7 @@ impl Carrier {
             },
             config: link,
             port: None,
+            room: u64::MAX,
             events: VecDeque::new(),
             path: PathMtu::new(max_datagram, now),
             path_to: None,
@@ -162,6 +167,24 @@ impl Carrier {
     /// Packets of which it is not known that they have arrived.
     pub fn unconfirmed(&self) -> usize {
         self.port.as_ref().map_or(0, LinkPort::unconfirmed)
+    }
+
+    /// Memory of packets that wait, are on their way, or wait for others, bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.port.as_ref().map_or(0, LinkPort::held_bytes)
+    }
+
+    /// Memory of packets for the far end, bytes.
+    pub fn given_bytes(&self) -> u64 {
+        self.port.as_ref().map_or(0, LinkPort::given_bytes)
+    }
+
+    /// Limits the memory of packets: [`LinkPort::set_room`].
+    pub fn set_room(&mut self, bytes: u64) {
+        self.room = bytes;
+        if let Some(port) = &mut self.port {
+            port.set_room(bytes);
+        }
     }
 
     /// The configured rate of this end.
@@ -259,6 +282,7 @@ impl Carrier {
                 self.past.srtt = None;
             }
             self.port = matches!(event, Event::Up { .. }).then(|| LinkPort::new(&self.config));
+            self.set_room(self.room);
         }
         self.events.push_back(event);
     }
@@ -372,6 +396,7 @@ fn add(sum: &mut CarrierStats, port: &LinkPort) {
     sum.srtt = stats.srtt;
     let port = port.stats();
     sum.refused += port.refused;
+    sum.no_room += port.no_room;
     sum.headers_saved += port.headers_saved;
     sum.unexpanded += port.unexpanded;
 }

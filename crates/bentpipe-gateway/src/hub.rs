@@ -192,6 +192,18 @@ impl Hub {
         self.terminals.get_mut(&slot).map(|terminal| &mut terminal.carrier)
     }
 
+    /// Limits the memory of a terminal's packets: [`Carrier::set_room`].
+    pub fn set_room(&mut self, slot: Slot, bytes: u64) {
+        if let Some(terminal) = self.terminals.get_mut(&slot) {
+            terminal.carrier.set_room(bytes);
+        }
+    }
+
+    /// Terminals from which something came that has not been looked at yet.
+    pub fn heard(&self) -> impl Iterator<Item = Slot> {
+        self.heard.iter().copied()
+    }
+
     /// Datagrams that belonged to no terminal.
     pub fn garbage(&self) -> u64 {
         self.garbage

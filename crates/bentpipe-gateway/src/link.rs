@@ -2,6 +2,9 @@
 //!
 //! A packet goes to the peer whose prefixes contain its destination. A packet from a peer is dropped unless the peer's
 //! prefixes contain its source.
+//!
+//! Memory is bounded: packets that wait for the link, are on their way, or wait for others count against `memory`, which the peers
+//! share by a [`Pool`]. What does not fit is dropped, from the host that holds most.
 
 mod readings;
 
@@ -16,9 +19,10 @@ use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
 use super::carrier::Carrier;
-use super::hub::Slot;
+use super::hub::{Hub, Slot};
 use super::peers::{Reach, Routes};
 use super::policy::Sources;
+use super::pool::Pool;
 use super::readings::Readings;
 use super::run::DEVICE;
 use super::shape::{Shape, Turn};
@@ -46,6 +50,10 @@ pub struct LinkShape {
     mtu: Option<u16>,
     routes: Routes,
     peers: BTreeMap<Slot, Peer>,
+    /// Bytes of memory.
+    memory: Pool,
+    /// Peers that were given packets in this turn.
+    given: Vec<Slot>,
     /// Packets of the host without a peer for their destination.
     unrouted: u64,
 }
@@ -61,8 +69,8 @@ struct Peer {
 }
 
 impl LinkShape {
-    /// The shape over a device whose MTU is at most [`super::max_packet`] of the path.
-    pub fn new(tun: TrainTun) -> Self {
+    /// The shape over a device whose MTU is at most [`super::max_packet`] of the path. Packets of all peers take at most `memory` bytes.
+    pub fn new(tun: TrainTun, memory: u64) -> Self {
         LinkShape {
             tun,
             is_readable: true,
@@ -73,6 +81,8 @@ impl LinkShape {
             mtu: None,
             routes: Routes::default(),
             peers: BTreeMap::new(),
+            memory: Pool::new(memory),
+            given: Vec::new(),
             unrouted: 0,
         }
     }
@@ -80,6 +90,14 @@ impl LinkShape {
     /// Packets from the other box for which the host had no room.
     pub fn refused_by_host(&self) -> u64 {
         self.tun.refused()
+    }
+
+    /// Notes what a peer's packets take now, and limits what they may.
+    fn settle(&mut self, hub: &mut Hub, slot: Slot) {
+        if self.peers.contains_key(&slot) {
+            self.memory.set(slot, hub.carrier(slot).map_or(0, Carrier::held_bytes));
+            hub.set_room(slot, self.memory.limit(slot));
+        }
     }
 
     /// Packets and trains of the host that the kernel dropped because the device's queue was full.
@@ -107,14 +125,14 @@ impl Shape for LinkShape {
 
     fn read(&self, slot: Slot, readings: &mut Readings) {
         if let Some(Peer { too_long, forbidden, .. }) = self.peers.get(&slot) {
-            readings.add_link_peer(*too_long);
+            readings.add_link_peer(*too_long, self.memory.limit(slot));
             readings.add_forbidden("link", *forbidden);
         }
     }
 
     fn read_common(&self, readings: &mut Readings) {
         // A device that is gone ends the loop; what it counted is not known any more.
-        readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.unrouted);
+        readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.unrouted, self.memory.in_use());
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
@@ -125,11 +143,13 @@ impl Shape for LinkShape {
     fn join(&mut self, slot: Slot, reach: Reach) {
         self.routes.set(slot, reach.to.as_deref());
         self.peers.entry(slot).or_default().from = reach.from;
+        self.memory.join(slot);
     }
 
     fn leave(&mut self, slot: Slot) {
         self.routes.remove(slot);
         self.peers.remove(&slot);
+        self.memory.leave(slot);
     }
 
     fn ready(&mut self, _: &mut Turn<'_>, _: Token, ready: &Ready) -> io::Result<()> {
@@ -139,6 +159,7 @@ impl Shape for LinkShape {
     }
 
     fn on_event(&mut self, turn: &mut Turn<'_>, slot: Slot, _: Event) -> io::Result<()> {
+        self.settle(turn.hub, slot);
         self.on_path_mtu(turn, slot)
     }
 
@@ -169,13 +190,17 @@ impl Shape for LinkShape {
         self.tun.hand_over()
     }
 
-    fn fill(&mut self, turn: &mut Turn<'_>, _: Option<Slot>) -> io::Result<bool> {
+    fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool> {
+        if sent.is_none() {
+            let heard: Vec<_> = turn.hub.heard().collect();
+            heard.into_iter().for_each(|slot| self.settle(turn.hub, slot));
+        }
         if self.filled_at != turn.now {
             (self.filled_at, self.left) = (turn.now, BATCH);
         }
         while self.is_readable && self.left > 0 {
             self.left -= 1;
-            let LinkShape { tun, buffers, packet, routes, peers, unrouted, .. } = self;
+            let LinkShape { tun, buffers, packet, routes, peers, given, unrouted, .. } = self;
             let (hub, now) = (&mut *turn.hub, turn.now);
             let read = tun.read(buffers, |buffers, train| {
                 train.each(packet, |packet| {
@@ -183,6 +208,9 @@ impl Shape for LinkShape {
                         *unrouted += 1;
                         return;
                     };
+                    if given.last() != Some(&slot) {
+                        given.push(slot);
+                    }
                     let sent = hub.carrier_mut(slot).map(|carrier| carrier.send(now, packet));
                     if let (Some(Err(_)), Some(peer)) = (sent, peers.get_mut(&slot)) {
                         peer.too_long += 1;
@@ -191,6 +219,9 @@ impl Shape for LinkShape {
                 buffers.give_read(train);
             });
             self.is_readable = read.map_err(device_error)?;
+        }
+        for slot in std::mem::take(&mut self.given) {
+            self.settle(turn.hub, slot);
         }
         Ok(self.is_readable)
     }

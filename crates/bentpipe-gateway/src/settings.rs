@@ -145,6 +145,8 @@ pub struct LinkTable {
     pub device: String,
     /// Its addresses, each with the length of its prefix.
     pub addresses: Vec<(IpAddr, u8)>,
+    /// Bytes that the packets of all peers may take.
+    pub memory: Bytes,
 }
 
 /// `[uplink]` with `sender = "kernel"`.

@@ -10,7 +10,7 @@
 //!
 //! Memory is bounded. Data that a client sends ahead of the link is limited by `bentpipe_engine::gateway::MAX_UNSENT` per connection, and to less
 //! when many do. Data that a user does not take is limited by the multiplexer's window and budget. Buffers and connections count
-//! against the same budget; while seven eighths of it are taken, new connections are refused. Peers share it by a
+//! against the same budget, and so do their packets in the link, which may take half of it on their way to the peer; while seven eighths of it are taken, new connections are refused. Peers share it by a
 //! [`Pool`](super::pool::Pool).
 
 mod common;
@@ -237,7 +237,12 @@ impl Shape for SplitShape {
             self.sweep_at = turn.now + SWEEP;
             self.sweep(turn);
         }
+        // Frames that bring no packet change what the link holds.
+        self.busy.extend(turn.hub.heard().filter(|slot| self.peers.contains_key(slot)));
         for slot in std::mem::take(&mut self.busy) {
+            if let (Some(streams), Some(carrier)) = (self.peers.get_mut(&slot), turn.hub.carrier_mut(slot)) {
+                streams.settle(&mut self.common, carrier);
+            }
             self.fill_one(turn, slot);
         }
         Ok(self.listeners.may_accept())

@@ -7,6 +7,7 @@
 mod erasure;
 mod incoming;
 mod outgoing;
+mod variation;
 
 use std::sync::Arc;
 
@@ -20,8 +21,18 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 
 use incoming::Incoming;
 use outgoing::{Given, Outgoing};
+use variation::{Variation, microseconds};
 
 type Bytes = Arc<[u8]>;
+
+/// Memory of a packet or symbol besides its bytes: 32 bytes of its allocation, and its places in our tables and the machine's (a handle, a
+/// queue entry, a slot and a transmission), some 150 bytes in tables that may be half empty.
+const OVERHEAD: u64 = 256;
+
+/// Memory of a packet or symbol of `len` bytes.
+fn cost(len: usize) -> u64 {
+    len as u64 + OVERHEAD
+}
 
 /// A packet, and the distance back to the flow's previous packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +82,8 @@ pub struct LinkPortStats {
     pub unexpanded: u64,
     /// Header bytes saved by compression; each packet is counted once.
     pub headers_saved: u64,
+    /// Frames not accepted because there was no memory to keep them. Their sender repeats them.
+    pub no_room: u64,
 }
 
 /// One end of a link.
@@ -86,6 +99,10 @@ pub struct LinkPort {
     given: Given,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+    /// Memory of packets from here.
+    given_bytes: u64,
+    /// Memory that all may take.
+    room: u64,
     variation: Variation,
     stats: LinkPortStats,
 }
@@ -107,6 +124,9 @@ impl LinkPort {
         assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes do not fit a symbol");
         let repeats = layer.channels.get(usize::from(*default_channel)).is_some_and(|channel| channel.arq.is_some());
         assert!(!compresses || repeats, "compressed headers need a channel that retransmits");
+        if layer.channels.iter().any(|channel| channel.fec.is_some()) {
+            erasure::prepare();
+        }
         LinkPort {
             end: End::new(layer),
             rules: rules.clone(),
@@ -118,6 +138,8 @@ impl LinkPort {
             given: Given::default(),
             outgoing: layer.channels.iter().map(|channel| Outgoing::new(channel.fec)).collect(),
             incoming: layer.channels.iter().map(|channel| Incoming::new(channel.fec.is_some())).collect(),
+            given_bytes: 0,
+            room: u64::MAX,
             variation: Variation::default(),
             stats: LinkPortStats::default(),
         }
@@ -140,7 +162,7 @@ impl LinkPort {
 
     /// Smoothed variation of the one-way delay of received frames, as in RFC 3550 §6.4.1.
     pub fn delay_variation(&self) -> Duration {
-        Duration::from_micros(self.variation.scaled / 16)
+        self.variation.get()
     }
 
     /// The path has changed: what the reports said of the rate no longer holds.
@@ -164,6 +186,29 @@ impl LinkPort {
         self.given.len() + outgoing + self.incoming.iter().map(Incoming::len).sum::<usize>()
     }
 
+    /// Memory of all stored packets and symbols, bytes.
+    pub fn held_bytes(&self) -> u64 {
+        let symbols: u64 = self.outgoing.iter().map(Outgoing::symbol_bytes).sum();
+        self.given_bytes + symbols + self.incoming.iter().map(Incoming::bytes).sum::<u64>()
+    }
+
+    /// Memory of the packets for the far end that it has not confirmed, bytes.
+    pub fn given_bytes(&self) -> u64 {
+        self.given_bytes
+    }
+
+    /// Limits the memory of packets and symbols to `bytes`, from the next packet on. Without room:
+    ///
+    /// - Packets that are kept for repair frames go first, and such frames are not accepted any more.
+    /// - A packet of [`LinkPort::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
+    ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
+    ///   one.
+    /// - A frame from the far end is not accepted and comes again, but for the packet that all others wait for. So the far end should
+    ///   repeat the oldest first (`ChannelConfig::resends_oldest_first`): a frame that is not accepted brings no report.
+    pub fn set_room(&mut self, bytes: u64) {
+        self.room = bytes;
+    }
+
     /// Queues a packet for the far end. The layer's counters show whether the queue had room.
     ///
     /// # Errors
@@ -175,6 +220,7 @@ impl LinkPort {
         let (seen, flow) = classify::read_with(packet, self.flows.as_ref());
         let channel = classify::classify(&self.rules, self.default_channel, &seen, packet.len() as u32);
         let acknowledges = seen.acknowledges;
+        self.limit_queue(channel);
         let Some(headers) = &mut self.headers else {
             self.give(cx, channel, flow, acknowledges, packet.into());
             return Ok(());
@@ -218,9 +264,33 @@ impl LinkPort {
         bytes: Bytes,
     ) -> u32 {
         let len = bytes.len() as u32;
+        self.given_bytes += cost(bytes.len());
         let handle = self.given.keep(bytes);
         self.end.handle(cx, Input::Packet { channel, handle, len, flow, host, acknowledges });
         handle
+    }
+
+    /// Leaves a queue as much room for the next packet as the limit of memory does.
+    fn limit_queue(&mut self, channel: u8) {
+        let eighths = if channel == self.default_channel { 4 } else { 5 };
+        let free = (self.room / 8 * eighths).saturating_sub(self.given_bytes + OVERHEAD);
+        let is_plenty = free >= self.max_packet as u64;
+        let bytes = if is_plenty { u64::MAX } else { self.end.waiting_bytes(channel) + free };
+        self.end.set_room(channel, bytes);
+    }
+
+    /// True if a frame of `len` bytes may be kept.
+    fn has_room(&mut self, frame: &Frame, len: usize) -> bool {
+        if self.held_bytes() + cost(len) <= self.room {
+            return true;
+        }
+        self.incoming.iter_mut().for_each(Incoming::spare);
+        match *frame {
+            _ if self.held_bytes() + cost(len) <= self.room => true,
+            Frame::Data { channel, seq, .. } => (self.end.near().packet)(channel) == Some(seq),
+            Frame::Repair { .. } => false,
+            Frame::Sync { .. } | Frame::Report(_) => true,
+        }
     }
 
     /// Handles a frame from the far end.
@@ -230,6 +300,10 @@ impl LinkPort {
     pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: &[u8]) -> Result<(), SlacpError> {
         let parsed = slacp::parse(bytes, &self.end.near(), self.integrity).and_then(|parsed| self.judge(parsed));
         let slacp::Parsed { frame, time, body } = parsed.inspect_err(|_| self.stats.refused += 1)?;
+        if !self.has_room(&frame, body.len()) {
+            self.stats.no_room += 1;
+            return Ok(());
+        }
         let verdict = match frame {
             Frame::Data { channel, seq, behind, .. } => {
                 let verdict = self.end.handle(cx, Input::Frame(frame));
@@ -239,6 +313,10 @@ impl LinkPort {
                     self.incoming[usize::from(channel)].keep(seq, held);
                 }
                 verdict
+            }
+            // What it protects is not kept any more: it counts as lost.
+            Frame::Repair { channel, first, .. } if !self.incoming[usize::from(channel)].protects(first) => {
+                Verdict::Refused
             }
             Frame::Repair { channel, first, count, index, .. } => {
                 let verdict = self.end.handle(cx, Input::Frame(frame));
@@ -305,7 +383,7 @@ impl LinkPort {
                 }
                 Step::Do(Output::Skip { .. }) => {}
                 Step::Do(Output::Release { handle, how }) => {
-                    self.given.release(handle);
+                    self.given_bytes -= self.given.release(handle);
                     if let Some(headers) = &mut self.headers {
                         headers.released(handle, how);
                     }
@@ -360,32 +438,8 @@ impl LinkPort {
     fn tidy(&mut self) {
         let end = &self.end;
         for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {
-            outgoing.forget(end.protects_from(channel).expect("one of ours"));
+            self.given_bytes -= outgoing.forget(end.protects_from(channel).expect("one of ours"));
             incoming.tidy(|seq| end.needs(channel, seq), |first| end.awaits(channel, first));
-        }
-    }
-}
-
-/// The time as in frames.
-fn microseconds(now: Time) -> u32 {
-    (now.as_nanos() / 1000) as u32
-}
-
-//= RFC 3550 §6.4.1: J(i) = J(i-1) + (|D(i-1,i)| - J(i-1))/16
-#[derive(Clone, Copy, Debug, Default)]
-struct Variation {
-    /// Our clock minus the far end's at the last frame, in microseconds modulo 2^32.
-    transit: Option<u32>,
-    /// In units of 1/16 µs.
-    scaled: u64,
-}
-
-impl Variation {
-    fn note(&mut self, now: Time, sent: u32) {
-        let transit = microseconds(now).wrapping_sub(sent);
-        if let Some(before) = self.transit.replace(transit) {
-            let difference = (transit.wrapping_sub(before) as i32).unsigned_abs();
-            self.scaled = self.scaled + u64::from(difference) - (self.scaled + 8) / 16;
         }
     }
 }

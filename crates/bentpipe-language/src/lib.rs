@@ -2,16 +2,18 @@
 //! settings.
 //!
 //! A mistake is reported with file, line, key, what was expected and a suggestion. Reading continues after it, so that
-//! one pass finds all mistakes. No keys are defined here: each file format has its own tables of [`shape::Field`].
+//! one pass finds all mistakes. Each file format has its own tables of [`shape::Field`]; only keys that
+//! several formats have are here.
 //!
 //! Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key and value,
 //! [`error`] reports mistakes at positions; [`shape`] is the grammar and [`reader`] reads values by it; [`schema()`]
 //! writes the same tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds the
-//! position of a key. [`tcp`] reads the settings of connections.
+//! position of a key. [`tcp`] reads the settings of connections, [`gateway`] those of gateways.
 #![forbid(unsafe_code)]
 
 pub mod document;
 pub mod error;
+pub mod gateway;
 pub mod overrides;
 pub mod place;
 pub mod quantity;

@@ -2,7 +2,7 @@
 //!
 //! [`published`] has the printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They
 //! share `lab`, which makes runs, `drawing`, which draws topologies, and `inventory`, references for each item.
-//! [`reproduce`] is the entry point: it runs a `request` and returns rows.
+//! [`reproduce`] is the entry point: it runs a `request` and returns rows. [`scoreboard`] has results of others beside the scoreboard's.
 #![forbid(unsafe_code)]
 
 mod acts;
@@ -15,6 +15,7 @@ mod minei;
 pub mod published;
 pub mod reproduce;
 mod request;
+pub mod scoreboard;
 mod stp;
 pub mod transat;
 

@@ -67,12 +67,11 @@ const OPTIONS: [&str; 21] = [
 ];
 
 /// Kernel settings that have no effect on a host here.
-const NEUTRAL: [&str; 27] = [
+const NEUTRAL: [&str; 26] = [
     "tcp.hostcache.purgenow",
     "tcp.blackhole",
     "tcp.syncookies",
     "kern.ipc.maxsockbuf",
-    "tcp.ecn.maxretries",
     "tcp.path_mtu_discovery",
     "tcp.udp_tunneling_port",
     "tcp.udp_tunneling_overhead",
@@ -128,11 +127,7 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
                 }
             },
             Action::Inbound(packet) | Action::Outbound(packet) => {
-                let is_outbound = matches!(event.action, Action::Outbound(_));
                 if let Body::Tcp(tcp) = &packet.body {
-                    if is_outbound && packet.ecn == Some(1) {
-                        needs("accurate ECN");
-                    }
                     if tcp.flags & flag::URG != 0 || tcp.urgent.is_some() {
                         needs("urgent data");
                     }
@@ -155,7 +150,7 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
         Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
             // Only where it makes a difference, see below.
             ("tcp.insecure_rst" | "tcp.insecure_syn", _) => {}
-            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2") => {}
+            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2" | "3") => {}
             ("tcp.ecn.enable" | "tcp_ecn", _) => needs("accurate ECN"),
             ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
             ("tcp.syncookies_only", _) => needs("SYN cookies"),

@@ -5,22 +5,7 @@ use std::fmt;
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 
 use crate::lang::ast::TcpOption;
-
-/// Bits of a TCP header's flags.
-pub mod flag {
-    /// No more data.
-    pub const FIN: u8 = 0x01;
-    /// Synchronize.
-    pub const SYN: u8 = 0x02;
-    /// Reset.
-    pub const RST: u8 = 0x04;
-    /// Push.
-    pub const PSH: u8 = 0x08;
-    /// The acknowledgement number is valid.
-    pub const ACK: u8 = 0x10;
-    /// The urgent pointer is valid.
-    pub const URG: u8 = 0x20;
-}
+pub use crate::lang::ast::flag;
 
 const HEADER: usize = 20;
 
@@ -35,8 +20,8 @@ pub struct Seen {
     pub tos: u8,
     /// Time to live or hop limit.
     pub ttl: u8,
-    /// Control bits.
-    pub flags: u8,
+    /// Control bits, nine of them.
+    pub flags: u16,
     /// Sequence number.
     pub seq: u32,
     /// Acknowledgement number.
@@ -55,7 +40,7 @@ pub struct Seen {
 
 impl Seen {
     /// True if all these control bits are set.
-    pub fn has(&self, flags: u8) -> bool {
+    pub fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
 
@@ -85,8 +70,8 @@ impl Seen {
         out[2..4].copy_from_slice(&self.ports.destination.to_be_bytes());
         out[4..8].copy_from_slice(&self.seq.to_be_bytes());
         out[8..12].copy_from_slice(&self.ack.to_be_bytes());
-        out[12] = (header as u8 / 4) << 4;
-        out[13] = self.flags;
+        out[12] = (header as u8 / 4) << 4 | (self.flags >> 8) as u8 & 1;
+        out[13] = self.flags as u8;
         out[14..16].copy_from_slice(&self.window.to_be_bytes());
         out[18..20].copy_from_slice(&self.urgent.to_be_bytes());
         out[HEADER..header].copy_from_slice(&options);
@@ -116,7 +101,7 @@ impl Seen {
             ports: Ports::peek(bytes).ok()?,
             tos,
             ttl,
-            flags: fixed[13],
+            flags: u16::from(fixed[12] & 1) << 8 | u16::from(fixed[13]),
             seq: word(4),
             ack: word(8),
             window: half(14),
@@ -202,9 +187,10 @@ fn read_options(mut bytes: &[u8]) -> Option<Vec<TcpOption>> {
 }
 
 /// Flags in a script's syntax.
-pub fn show_flags(flags: u8) -> String {
+pub fn show_flags(flags: u16) -> String {
+    use flag::{ACK, AE, CWR, ECE, FIN, PSH, RST, SYN, URG};
     let names =
-        [(0x02, 'S'), (0x01, 'F'), (0x04, 'R'), (0x08, 'P'), (0x20, 'U'), (0x40, 'E'), (0x80, 'W'), (0x10, '.')];
+        [(SYN, 'S'), (FIN, 'F'), (RST, 'R'), (PSH, 'P'), (URG, 'U'), (ECE, 'E'), (CWR, 'W'), (AE, 'A'), (ACK, '.')];
     let shown: String = names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect();
     if shown.is_empty() { "-".into() } else { shown }
 }

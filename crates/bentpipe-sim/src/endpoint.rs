@@ -394,16 +394,23 @@ impl TcpEnd {
         matches!(self.connection, Transport::Tcp(_))
     }
 
-    /// The next packet of a TCP end to send at `cx.now`, or when to poll again.
+    /// The next packet of a TCP end to send at `cx.now`, or when to poll again. `is_ordinary` is false at the first poll after an
+    /// event, and is kept until the end waits: what it says need not be found out for each packet.
     #[inline(always)]
-    pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
-        if self.next_action > cx.now
-            && let Transport::Tcp(connection) = &mut self.connection
+    pub(crate) fn poll<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        packets: &mut Store,
+        is_ordinary: &mut bool,
+    ) -> Step<Parcel> {
+        if let Transport::Tcp(connection) = &mut self.connection
+            && (*is_ordinary || self.next_action > cx.now && connection.is_ordinary::<P>(cx.now))
         {
-            match connection.poll_ordinary(cx) {
+            *is_ordinary = true;
+            match connection.poll_ordinary(cx.now) {
                 Ordinary::Transmit(segment) => return Step::Do(self.pack(&segment, packets)),
                 Ordinary::Wait(timer) => return self.wait((timer != Time::NEVER).then_some(timer)),
-                Ordinary::Other => {}
+                Ordinary::Other => *is_ordinary = false,
             }
         }
         self.poll_tcp(cx, packets)

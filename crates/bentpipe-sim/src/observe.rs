@@ -67,7 +67,7 @@ impl<O: Observer> Probe for Watching<'_, O> {
 impl<O: Observer> Watch<Parcel> for Watching<'_, O> {
     #[inline(always)]
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Parcel) {
-        if O::WATCHES && packet.to < self.first_layer_end {
+        if O::WATCHES && packet.to() < self.first_layer_end {
             self.observer.packet(now, link, passage, &self.packets.get(*packet));
         }
     }

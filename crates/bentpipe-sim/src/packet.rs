@@ -61,39 +61,50 @@ impl Packet {
     }
 }
 
-/// The bit of [`Parcel`]'s place for packets that understand marks.
-const ECT: u32 = 1 << 31;
+/// Where the ECN field is in [`Parcel`]'s place, above the slot.
+const FIELD_AT: u32 = 30;
+const SLOT: u32 = (1 << FIELD_AT) - 1;
 
 /// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
 /// its first and its last hop, so only this is moved.
+///
+/// It is written as it is copied, in eight bytes and four: a processor cannot forward two small writes to a larger read that comes soon
+/// after, and waits.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
 pub(crate) struct Parcel {
-    /// The slot, and [`ECT`] if the packet may be marked.
-    place: u32,
-    pub(crate) to: EndId,
+    /// The destination in the upper half; below it the ECN field and the slot.
+    way: u64,
     wire_len: u32,
 }
 
 impl Parcel {
-    pub(crate) fn new(slot: u32, to: EndId, wire_len: u32) -> Self {
-        Parcel { place: slot, to, wire_len }
+    #[inline(always)]
+    pub(crate) fn new(place: u32, to: EndId, wire_len: u32) -> Self {
+        Parcel { way: u64::from(to.0) << 32 | u64::from(place), wire_len }
     }
 
     /// The slot of its content.
     #[inline(always)]
     pub(crate) fn slot(&self) -> u32 {
-        self.place & !ECT
+        self.way as u32 & SLOT
+    }
+
+    /// Its destination.
+    #[inline(always)]
+    pub(crate) fn to(&self) -> EndId {
+        EndId((self.way >> 32) as u32)
     }
 
     /// The same content, to another end, with another length.
     pub(crate) fn redirected(self, to: EndId, wire_len: u32) -> Self {
-        Parcel { to, wire_len, ..self }
+        Parcel::new(self.way as u32, to, wire_len)
     }
 
     /// The source: the other end of the connection.
     #[inline(always)]
     pub(crate) fn from(&self) -> EndId {
-        ends::peer(self.to)
+        ends::peer(self.to())
     }
 }
 
@@ -104,18 +115,18 @@ impl Wire for Parcel {
     }
 
     fn flow(&self) -> u64 {
-        u64::from(self.to.0)
+        self.way >> 32
     }
 
-    fn is_ect(&self) -> bool {
-        self.place & ECT != 0
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits((self.way as u32 >> FIELD_AT) as u8)
     }
 }
 
 impl Bound for Parcel {
     #[inline(always)]
     fn to(&self) -> EndId {
-        self.to
+        Parcel::to(self)
     }
 }
 
@@ -239,8 +250,8 @@ impl Store {
         };
         let EndId(opener) = ends::opener(head.connection);
         let to = EndId(opener + u32::from(head.marks & FORWARD));
-        let place = if head.marks & ECN != 0 { slot | ECT } else { slot };
-        Parcel { place, to, wire_len: head.wire_len }
+        let place = slot | u32::from((head.marks & ECN) >> ECN_AT) << FIELD_AT;
+        Parcel::new(place, to, head.wire_len)
     }
 
     fn keep_options(&mut self, slot: usize, options: Options) {
@@ -312,12 +323,13 @@ impl Store {
         if self.heads[slot].marks & QUIC != 0 {
             self.keep_content(copy.slot() as usize, self.contents[slot].clone());
         }
-        copy.redirected(parcel.to, copy.wire_len)
+        copy.redirected(parcel.to(), copy.wire_len)
     }
 
-    /// A queue has marked the packet (RFC 3168 §5).
-    pub(crate) fn mark(&mut self, parcel: Parcel) {
-        self.heads[parcel.slot() as usize].marks |= Ecn::Ce.bits() << ECN_AT;
+    /// A queue has marked the packet (RFC 3168 §5). Returns it with its mark, for the queues behind.
+    pub(crate) fn mark(&mut self, parcel: Parcel) -> Parcel {
+        self.heads[parcel.slot() as usize].marks |= ECN;
+        Parcel { way: parcel.way | u64::from(!SLOT), ..parcel }
     }
 
     /// A bit of the packet is flipped.
@@ -334,7 +346,7 @@ impl Store {
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
         // Forward packets go to listeners, whose numbers are odd. For a sink's the direction does not matter.
-        self.free[usize::from(!ends::opens(parcel.to))].push_back(parcel.slot());
+        self.free[usize::from(!ends::opens(parcel.to()))].push_back(parcel.slot());
     }
 }
 
@@ -388,7 +400,8 @@ mod tests {
             assert_eq!(parcels.map(|parcel| parcel.from()), packets.each_ref().map(Packet::from));
             assert_eq!(parcels.map(|parcel| parcel.is_ect()), [false, false, false, false, true]);
             assert_eq!((store.plain_segment(parcels[0]), store.plain_segment(parcels[4])), (Some(plain), None));
-            store.mark(parcels[4]);
+            let marked = store.mark(parcels[4]);
+            assert_eq!((marked.ecn(), marked.slot()), (Ecn::Ce, parcels[4].slot()));
             assert_eq!(store.segment(parcels[4]), Segment { ecn: Ecn::Ce, ..plain });
             // Given back in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {

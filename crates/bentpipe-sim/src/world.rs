@@ -175,8 +175,17 @@ impl World {
     }
 
     /// A packet has passed a component of the network.
-    #[inline]
+    #[inline(always)]
     fn arrive<O: Observer>(&mut self, component: usize, observer: &mut O) {
+        match self.network.take_arrived::<O>(self.now, component) {
+            Some(parcel) => self.deliver(parcel.to(), parcel, observer),
+            None => self.arrive_elsewhere(component, observer),
+        }
+    }
+
+    /// The same where the packet goes on, or something has happened to it.
+    #[inline(never)]
+    fn arrive_elsewhere<O: Observer>(&mut self, component: usize, observer: &mut O) {
         loop {
             let mut watch = Watching::new(observer, &self.packets, self.first_layer_end);
             let Some((parcel, fate)) = self.network.take(self.now, &mut watch, component) else { return };
@@ -188,7 +197,7 @@ impl World {
                 return;
             }
             match fate {
-                Ok(Hop::Arrived) => self.deliver(parcel.to, parcel, observer),
+                Ok(Hop::Arrived) => self.deliver(parcel.to(), parcel, observer),
                 Ok(hop) => self.go(hop, parcel, observer),
                 Err(_) => self.lose(parcel, observer),
             }
@@ -201,9 +210,9 @@ impl World {
     /// Moves a packet that a link has altered: twice, marked, or with a wrong bit, which the checksum of its destination finds. A frame
     /// of a link layer with a wrong bit is lost at the end of its link. Frames are not marked.
     #[cold]
-    fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, parcel: Parcel, observer: &mut O) {
+    fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, mut parcel: Parcel, observer: &mut O) {
         if altered.marked {
-            self.packets.mark(parcel);
+            parcel = self.packets.mark(parcel);
         }
         let copy = altered.twice.then(|| self.copy(parcel));
         for parcel in std::iter::once(parcel).chain(copy) {
@@ -231,7 +240,7 @@ impl World {
             }
             Hop::Station(station) => self.network.enter(self.now, &mut watch, station, parcel),
             Hop::Layer { end, .. } => self.enter_layer(end, parcel, observer),
-            Hop::Arrived => self.deliver(parcel.to, parcel, observer),
+            Hop::Arrived => self.deliver(parcel.to(), parcel, observer),
         }
     }
 
@@ -310,9 +319,9 @@ impl World {
             && tcp.is_tcp()
         {
             let mut cx = Context { now: self.now, who: ends::who(n), probe: &mut *observer };
-            let (now, age, hop) = (self.now, self.age, *first_hop);
+            let (now, age, hop, mut is_ordinary) = (self.now, self.age, *first_hop, false);
             let elsewhere = loop {
-                match (tcp.poll(&mut cx, &mut self.packets), hop) {
+                match (tcp.poll(&mut cx, &mut self.packets, &mut is_ordinary), hop) {
                     (Step::Do(parcel), Hop::Link(link)) => {
                         let mut watch = Watching::new(&mut *cx.probe, &self.packets, self.first_layer_end);
                         if self.network.offer(now, || age.begun(now), &mut watch, link, parcel).is_err() {

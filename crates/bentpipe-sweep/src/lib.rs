@@ -4,12 +4,12 @@
 //! a pure function of the [`Job`]; [`Store`] keeps its [`Row`] on disk. [`sweep()`] joins the three on the threads of this
 //! machine. Another executor, on other machines, joins them itself: see [`Portable`].
 //!
-//! Reading order: `spec` the file, `design` its points; `plan` the runs and `stop` their number; `key` and `row` what a run is
+//! Reading order: `spec` the file and its points; `plan` the runs and `stop` their number; `key` and `row` what a run is
 //! and gives; `store` how it is kept; `work` the threads; `summary` and `table` the results.
 #![forbid(unsafe_code)]
 
+pub mod board;
 mod candidate;
-mod design;
 mod estimate;
 mod key;
 mod plan;

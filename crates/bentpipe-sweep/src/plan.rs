@@ -9,11 +9,9 @@ use std::sync::Arc;
 use bentpipe_sim::RunError;
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 
-use crate::design;
-use crate::key::{ENGINE, Key, canonical, fingerprint};
+use crate::key::{Key, canonical, fingerprint};
 use crate::row::Row;
-use crate::run::Portable;
-use crate::spec::Spec;
+use crate::spec::{Spec, design};
 
 /// Why a sweep cannot be planned or done.
 #[derive(Debug, thiserror::Error)]
@@ -68,13 +66,6 @@ impl Job {
     /// The point in words, for errors.
     pub(crate) fn place(&self) -> String {
         self.at.place.clone()
-    }
-
-    /// Jobs of one point and candidate, as those of [`Plan::next_batch`] are, as data for another machine; `None` without jobs.
-    pub fn portable(jobs: &[Job]) -> Option<Portable> {
-        let scenario = jobs.first()?.scenario().to_toml();
-        let seeds = jobs.iter().map(|job| job.key.seed).collect();
-        Some(Portable { engine: ENGINE.to_owned(), scenario, seeds })
     }
 }
 

@@ -37,6 +37,15 @@ pub struct Portable {
     pub seeds: Vec<u64>,
 }
 
+impl Job {
+    /// Jobs of one point and candidate, as those of [`Plan::next_batch`] are, as data for another machine; `None` without jobs.
+    pub fn portable(jobs: &[Job]) -> Option<Portable> {
+        let scenario = jobs.first()?.scenario().to_toml();
+        let seeds = jobs.iter().map(|job| job.key.seed).collect();
+        Some(Portable { engine: ENGINE.to_owned(), scenario, seeds })
+    }
+}
+
 /// Why runs from elsewhere cannot be done here.
 #[derive(Debug, thiserror::Error)]
 pub enum PortableError {

@@ -113,7 +113,8 @@ fn candidates(plan: &Plan, store: &Store, point: usize) -> Vec<CandidateSummary>
     columns.iter().enumerate().map(summary).collect()
 }
 
-fn median(values: Vec<f64>) -> Option<Median> {
+/// The median of these values and its interval; `None` without values.
+pub(crate) fn median(values: Vec<f64>) -> Option<Median> {
     let (median, interval) = interval(values)?;
     let end = |end: f64| end.is_finite().then_some(end);
     Some(Median { median, low: end(interval.low), high: end(interval.high) })

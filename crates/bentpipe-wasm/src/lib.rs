@@ -16,9 +16,10 @@
 //! Only on wasm32 have they these names: elsewhere `free` would replace the C library's.
 //!
 //! Reading order: [`request`] what can be asked; [`knobs`] changes of a scenario; [`run`] runs; [`plot`] reduces a run to the
-//! width of a plot; [`answer`] the block.
+//! width of a plot; [`arrays`] the numbers of an answer and [`answer`] the block.
 
 pub mod answer;
+pub mod arrays;
 pub mod knobs;
 pub mod plot;
 pub mod request;
@@ -27,7 +28,7 @@ pub mod run;
 use std::panic;
 use std::sync::{Mutex, Once};
 
-pub use answer::Numbers;
+pub use arrays::Numbers;
 
 static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 static HOOK: Once = Once::new();

@@ -13,7 +13,7 @@ use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, Scenario, Workloa
 use bentpipe_study::topology::{self, bandwidth_delay_product, facts};
 use serde::Serialize;
 
-use crate::answer::Arrays;
+use crate::arrays::Arrays;
 use crate::knobs::{Settings, data_path};
 use crate::plot::{Drawn, Plot, Subject};
 use crate::request::{Fingerprint, Read, Run, World};

@@ -233,6 +233,7 @@ pub(super) fn growth(congestion: CongestionControl, growth: Growth) -> String {
         (CongestionControl::Vegas, _) => "Vegas".to_owned(),
         (CongestionControl::Westwood, _) => "Westwood+".to_owned(),
         (CongestionControl::Hybla, _) => "Hybla".to_owned(),
+        (CongestionControl::Prague, _) => "Prague".to_owned(),
         (CongestionControl::CubicLinux, _) => "CUBIC (Linux)".to_owned(),
         (CongestionControl::Cubic, Growth::All) => "CUBIC (RFC 9438), per byte".to_owned(),
         (CongestionControl::Cubic, Growth::PerAck) => "CUBIC (RFC 9438)".to_owned(),

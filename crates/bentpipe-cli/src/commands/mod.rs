@@ -20,6 +20,7 @@ pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod scoreboard;
 pub(crate) mod script;
 pub(crate) mod shell;
 pub(crate) mod sweep;

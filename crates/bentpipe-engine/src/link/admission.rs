@@ -31,7 +31,7 @@ pub(super) struct Admission {
 impl Admission {
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Self {
         let red = match config.queue.discipline {
-            Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) => None,
+            Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) | Discipline::DualPi2(_) => None,
             Discipline::Red(red) => {
                 Some(Box::new(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))))
             }
@@ -109,17 +109,17 @@ impl Admission {
         }
     }
 
-    /// As [`Admission::admit`], for a drop-tail queue without an observer.
+    /// As [`Admission::admit`], for a drop-tail queue without an observer. True if the packet is admitted.
     #[inline(always)]
-    pub(super) fn admit_by_limit(
+    pub(super) fn admits_by_limit(
         &mut self,
         now: Time,
         length: u32,
         busy_until: Time,
         begun: impl Fn() -> Time,
-    ) -> Result<(), DropReason> {
+    ) -> bool {
         self.depart(now, &begun);
-        if self.has_room(length) || self.is_idle(now, busy_until, begun) { Ok(()) } else { Err(DropReason::QueueFull) }
+        self.has_room(length) || self.is_idle(now, busy_until, begun)
     }
 
     /// Removes the packets that have departed by `now`. Returns the number of waiting packets, and their bytes.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::course::{Course, Phases};
+use super::dualpi2::DualPi2;
 use super::moving::MovingLine;
 use super::opportunities::RateTrace;
 use super::slots::BurstSchedule;
@@ -64,6 +65,8 @@ pub enum Discipline {
     Codel(Codel),
     /// All; flows take turns, each with a CoDel (RFC 8290). The link is a managed one, too.
     FqCodel(Codel),
+    /// All; a queue for L4S and one for all else, coupled (RFC 9332). The link is a managed one, too.
+    DualPi2(DualPi2),
 }
 
 /// A queue.
@@ -74,7 +77,7 @@ pub struct QueueConfig {
     /// Admission.
     pub discipline: Discipline,
     /// Packets that understand ECN are marked where the discipline would drop them early (RFC 3168 §7). Packets are still
-    /// dropped if there is no room, or if RED would drop all.
+    /// dropped if there is no room, or if RED would drop all. DualPI2 always marks.
     pub marking: bool,
 }
 
@@ -309,9 +312,9 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// True if the queue decides when packets leave it: CoDel and FQ-CoDel.
+    /// True if the queue decides when packets leave it: CoDel, FQ-CoDel and DualPI2.
     pub fn has_managed_queue(&self) -> bool {
-        matches!(self.queue.discipline, Discipline::Codel(_) | Discipline::FqCodel(_))
+        !matches!(self.queue.discipline, Discipline::DropTail | Discipline::Red(_))
     }
 
     /// The link at its best, for lower bounds: its highest rate, or the mean one if the rate repeats, and its lowest delay.

@@ -13,6 +13,7 @@ use super::sky::{Meeting, Sky};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Time};
+use crate::wire::ecn::Ecn;
 
 /// Anything with a length on the line.
 pub trait Wire {
@@ -24,9 +25,14 @@ pub trait Wire {
         0
     }
 
-    /// True if the packet's transport understands marks (RFC 3168 §5).
+    /// Its ECN field (RFC 3168 §5).
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+
+    /// True if the packet's transport understands marks.
     fn is_ect(&self) -> bool {
-        false
+        self.ecn().is_capable()
     }
 
     /// True if the packet counts for the drop list.
@@ -246,15 +252,7 @@ impl<P: Wire> Link<P> {
         if let Some((begun, arrives)) = self.pass_plainly::<Pr>(cx.now, packet.wire_len()) {
             return Ok(Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting: 0 });
         }
-        if let Line::Queued(clock) = &mut self.line
-            && !Pr::WATCHES
-        {
-            let length = packet.wire_len();
-            self.admission.admit_by_limit(cx.now, length, self.busy_until, begun)?;
-            let begun = self.busy_until.max(cx.now);
-            self.busy_until = begun + clock.transmit(length + self.header);
-            let waiting = self.admission.enter::<Pr>(cx.now, begun, length);
-            let arrives = self.busy_until + self.delay;
+        if let Some((begun, arrives, waiting)) = self.pass_queue::<Pr>(cx.now, packet.wire_len(), &begun) {
             return Ok(Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting });
         }
         self.full_transit(cx, packet, begun)
@@ -271,6 +269,28 @@ impl<P: Wire> Link<P> {
         let begun = self.busy_until.max(now);
         self.busy_until = begun + clock.transmit(length + self.header);
         Some((begun, self.busy_until + self.delay))
+    }
+
+    /// The same if the link has a queue with a limit besides, and the queue admits the packet. Returns also the number of
+    /// waiting packets. `None` without any effect in all other cases.
+    #[inline(always)]
+    pub(crate) fn pass_queue<Pr: Probe>(
+        &mut self,
+        now: Time,
+        length: u32,
+        begun: impl Fn() -> Time,
+    ) -> Option<(Time, Time, u32)> {
+        if Pr::WATCHES {
+            return None;
+        }
+        let Line::Queued(clock) = &mut self.line else { return None };
+        if !self.admission.admits_by_limit(now, length, self.busy_until, begun) {
+            return None;
+        }
+        let begun = self.busy_until.max(now);
+        self.busy_until = begun + clock.transmit(length + self.header);
+        let waiting = self.admission.enter::<Pr>(now, begun, length);
+        Some((begun, self.busy_until + self.delay, waiting))
     }
 
     /// As [`Link::transit`], for any link.
@@ -344,6 +364,18 @@ impl<P: Wire> Link<P> {
             self.counters.delivered_bytes += u64::from(on_line);
         }
         on_line
+    }
+
+    /// The next packet that has arrived by `now`, if nothing has happened to it; [`Link::take`] takes the others.
+    #[inline(always)]
+    pub(crate) fn take_intact(&mut self, now: Time) -> Option<P> {
+        let InFlight { arrives, lost, altered, .. } = self.in_flight.front()?;
+        if *arrives > now || *lost || *altered != Altered::NOT {
+            return None;
+        }
+        let InFlight { packet, .. } = self.in_flight.pop_front()?;
+        self.note_arrival(packet.wire_len(), false);
+        Some(packet)
     }
 
     /// The next packet that has arrived by `cx.now`.

@@ -13,6 +13,7 @@ mod channel;
 mod config;
 mod counters;
 mod course;
+mod dualpi2;
 mod jitter;
 mod line;
 #[allow(clippy::module_inception)]
@@ -37,6 +38,8 @@ pub use config::{
     PacketBursts, QueueConfig, QueueLimit, RedConfig, Reorder, Sharing, Ties,
 };
 pub use course::Phases;
+pub use dualpi2::DualPi2;
+pub(crate) use dualpi2::{Coupled, Judgement};
 pub use link::{Altered, Arrival, Link, LinkCounters, Outcome, Transit, Wire};
 pub use opportunities::{BadTrace, RateTrace};
 pub use queue::Red;

@@ -15,7 +15,8 @@ pub struct MuxConfig {
     /// Which end.
     pub side: Side,
     /// Window of a stream: bytes that the peer has sent and the user here has not taken. Should be the link's rate times
-    /// several round trips, so that the line stays busy while lost packets are retransmitted.
+    /// several round trips, so that the line stays busy while lost packets are retransmitted. A peer that announces a larger one gets as
+    /// much, up to half of the budget: it sends faster than this end.
     pub window: u64,
     /// Maximum payload of a message, bytes.
     pub max_payload: u32,

@@ -212,6 +212,7 @@ impl Mux {
     fn on_message(&mut self, message: Message) {
         match message {
             Message::Hello { credit, streams } => {
+                self.widen(credit);
                 // Limits only grow: a stream that was opened before is not cut short.
                 for stream in self.streams.values_mut().filter(|stream| !stream.foreign) {
                     stream.limit = stream.limit.max(credit);
@@ -239,6 +240,20 @@ impl Mux {
                 self.unrefuse(stream);
                 self.stats.stray += 1;
             }
+        }
+    }
+
+    /// The window follows from the rate of the end that has it: a peer with a larger one sends faster, and needs as much of ours. It gets
+    /// at most half of the budget.
+    fn widen(&mut self, peer: u64) {
+        let window = peer.min(self.config.budget / 2);
+        if window <= self.config.window {
+            return;
+        }
+        self.config.window = window;
+        self.hello = Some(Message::Hello { credit: window, streams: self.config.max_streams });
+        for stream in self.streams.values_mut().filter(|stream| stream.foreign) {
+            stream.granted = stream.granted.max(window);
         }
     }
 
@@ -427,3 +442,7 @@ mod tests;
 #[cfg(test)]
 #[path = "host_tests.rs"]
 mod host_tests;
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod window_tests;

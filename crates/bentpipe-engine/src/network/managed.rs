@@ -1,4 +1,4 @@
-//! A link whose queue decides when a packet leaves it: CoDel (RFC 8289) or FQ-CoDel (RFC 8290).
+//! A link whose queue decides when a packet leaves it: CoDel (RFC 8289), FQ-CoDel (RFC 8290) or DualPI2 (RFC 9332).
 //!
 //! A plain link computes a packet's passage when it is offered. Here the queue holds the packets, and the link behind it,
 //! which has no queue, gets the next one when its line is free. The queue is that of S-LACP's channels. With FQ-CoDel each
@@ -7,17 +7,83 @@
 
 use std::collections::VecDeque;
 
+use super::dual::DualQueue;
 use crate::link::{Altered, Discipline, Link, LinkConfig, LinkCounters, Outcome, QueueConfig, QueueLimit, Wire};
 use crate::machine::Context;
 use crate::probe::{DropReason, Event, NoProbe, Probe};
 use crate::slacp::{Backlog, ChannelConfig, Pushed, Queueing, Waiting};
 use crate::units::{Duration, Time};
+use crate::wire::ecn::Ecn;
+
+/// The queue.
+#[derive(Debug)]
+enum Queue {
+    /// With CoDel, one for all flows or one for each.
+    Codel(Backlog),
+    Dual(DualQueue),
+}
+
+impl Queue {
+    fn len(&self) -> usize {
+        match self {
+            Queue::Codel(backlog) => backlog.len(),
+            Queue::Dual(dual) => dual.len(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How long the first one has waited.
+    fn wait(&self, now: Time) -> Duration {
+        match self {
+            Queue::Codel(backlog) => backlog.wait(now),
+            Queue::Dual(dual) => dual.wait(now),
+        }
+    }
+
+    /// Queues a packet with this ECN field.
+    fn push(&mut self, packet: Waiting, ecn: Ecn) -> Pushed {
+        match self {
+            Queue::Codel(backlog) => backlog.push(packet, (0, 0)),
+            Queue::Dual(dual) => {
+                if dual.push(packet, ecn) {
+                    Pushed::Waits
+                } else {
+                    Pushed::Refused
+                }
+            }
+        }
+    }
+
+    /// The next packet, and whether it is marked. `may_mark` says of a packet whether CoDel may mark it; `dropped` are those that are
+    /// dropped before it.
+    fn pop(&mut self, at: Time, may_mark: impl Fn(u32) -> bool, dropped: &mut Vec<u32>) -> Option<(Waiting, bool)> {
+        match self {
+            Queue::Dual(dual) => dual.pop(at, |handle| dropped.push(handle)),
+            Queue::Codel(backlog) => {
+                let mut marked = None;
+                let next = backlog.pop(at, |handle| {
+                    let marks = may_mark(handle);
+                    if marks {
+                        marked = Some(handle);
+                    } else {
+                        dropped.push(handle);
+                    }
+                    marks
+                })?;
+                Some((next, marked == Some(next.handle)))
+            }
+        }
+    }
+}
 
 /// The link with its queue.
 #[derive(Debug)]
 pub struct ManagedLink<P> {
     link: Link<P>,
-    backlog: Backlog,
+    queue: Queue,
     /// Waiting packets by handle.
     held: Vec<Option<P>>,
     free: Vec<u32>,
@@ -36,17 +102,25 @@ pub struct ManagedLink<P> {
 impl<P: Wire> ManagedLink<P> {
     /// The link of the component `name` under `seed`; `None` if its queue is of another kind.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Option<Self> {
-        let (codel, queueing) = match config.queue.discipline {
-            Discipline::Codel(codel) => (codel, Queueing::Fifo),
-            Discipline::FqCodel(codel) => (codel, Queueing::Hosts),
+        let limit = config.queue.limit;
+        let with_codel = |codel, queueing| {
+            Queue::Codel(Backlog::new(&ChannelConfig {
+                limit,
+                codel: Some(codel),
+                queueing,
+                ..ChannelConfig::unreliable()
+            }))
+        };
+        let queue = match config.queue.discipline {
+            Discipline::Codel(codel) => with_codel(codel, Queueing::Fifo),
+            Discipline::FqCodel(codel) => with_codel(codel, Queueing::Hosts),
+            Discipline::DualPi2(dual) => Queue::Dual(DualQueue::new(dual, limit)),
             Discipline::DropTail | Discipline::Red(_) => return None,
         };
-        let limit = config.queue.limit;
-        let channel = ChannelConfig { limit, codel: Some(codel), queueing, ..ChannelConfig::unreliable() };
-        let queue = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false };
+        let plain = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false };
         Some(ManagedLink {
-            link: Link::new(&LinkConfig { queue, ..config.clone() }, seed, name),
-            backlog: Backlog::new(&channel),
+            link: Link::new(&LinkConfig { queue: plain, ..config.clone() }, seed, name),
+            queue,
             held: Vec::new(),
             free: Vec::new(),
             bytes: 0,
@@ -63,18 +137,18 @@ impl<P: Wire> ManagedLink<P> {
         let now = cx.now;
         self.run(now);
         self.counters.offered += 1;
-        let (packets, bytes) = (self.backlog.len() as u32, self.bytes);
+        let (packets, bytes) = (self.queue.len() as u32, self.bytes);
         cx.emit(|| Event::Queue { packets, bytes, average: None });
-        let (len, flow) = (packet.wire_len(), packet.flow());
+        let (len, flow, ecn) = (packet.wire_len(), packet.flow(), packet.ecn());
         let handle = self.hold(packet);
         let waiting = Waiting { handle, len, flow, host: 0, since: now, acknowledges: None };
-        match self.backlog.push(waiting, (0, 0)) {
+        match self.queue.push(waiting, ecn) {
             Pushed::Waits => {}
             Pushed::Refused => self.refuse(now, handle, DropReason::QueueFull),
             Pushed::Evicts(other) | Pushed::Replaces(other) => self.refuse(now, other, DropReason::QueueFull),
         }
         self.run(now);
-        self.counters.max_waiting = self.counters.max_waiting.max(self.backlog.len() as u32);
+        self.counters.max_waiting = self.counters.max_waiting.max(self.queue.len() as u32);
     }
 
     fn hold(&mut self, packet: P) -> u32 {
@@ -107,24 +181,16 @@ impl<P: Wire> ManagedLink<P> {
 
     /// Gives the line what its turn is until `now`.
     fn run(&mut self, now: Time) {
-        while self.line_free <= now && !self.backlog.is_empty() {
+        while self.line_free <= now && !self.queue.is_empty() {
             // A packet that came while the line was idle goes at once, one that waited when the line became free.
-            let at = self.line_free.max(now.saturating_sub(self.backlog.wait(now)));
-            let (mut dropped, mut marked) = (Vec::new(), None);
+            let at = self.line_free.max(now.saturating_sub(self.queue.wait(now)));
+            let mut dropped = Vec::new();
             let (marking, held) = (self.marking, &self.held);
-            let next = self.backlog.pop(at, |handle| {
-                let is_ect = marking && held[handle as usize].as_ref().is_some_and(Wire::is_ect);
-                if is_ect {
-                    marked = Some(handle);
-                } else {
-                    dropped.push(handle);
-                }
-                is_ect
-            });
+            let may_mark = |handle: u32| marking && held[handle as usize].as_ref().is_some_and(Wire::is_ect);
+            let next = self.queue.pop(at, may_mark, &mut dropped);
             dropped.into_iter().for_each(|handle| self.refuse(at, handle, DropReason::Early));
-            let Some(next) = next else { continue };
+            let Some((next, marked)) = next else { continue };
             let Some(packet) = self.let_go(next.handle) else { continue };
-            let marked = marked == Some(next.handle);
             self.counters.marked += u64::from(marked);
             let mut probe = NoProbe;
             let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
@@ -140,7 +206,7 @@ impl<P: Wire> ManagedLink<P> {
     /// When to call [`ManagedLink::take`], and when that was decided.
     pub fn head(&self) -> Option<(Time, Time)> {
         let refused = self.refused.front().map(|(at, ..)| (*at, *at));
-        let next = (!self.backlog.is_empty()).then_some((self.line_free, self.begun));
+        let next = (!self.queue.is_empty()).then_some((self.line_free, self.begun));
         [refused, next, self.link.head()].into_iter().flatten().min()
     }
 
@@ -167,7 +233,7 @@ impl<P: Wire> ManagedLink<P> {
 
     /// Packets inside.
     pub fn in_flight(&self) -> usize {
-        self.backlog.len() + self.refused.len() + self.link.in_flight()
+        self.queue.len() + self.refused.len() + self.link.in_flight()
     }
 
     /// The counters. A packet that was dropped counts at once.

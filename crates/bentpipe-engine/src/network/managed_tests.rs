@@ -20,8 +20,8 @@ impl Wire for Packet {
     }
 
     /// Flow 9 understands marks.
-    fn is_ect(&self) -> bool {
-        self.flow == 9
+    fn ecn(&self) -> Ecn {
+        if self.flow == 9 { Ecn::Ect0 } else { Ecn::NotEct }
     }
 }
 

@@ -7,6 +7,7 @@
 //! Without an observer, links in a row can cost one event per packet instead of one each: a chain.
 
 mod chain;
+mod dual;
 mod due;
 mod id;
 mod layers;

@@ -30,6 +30,8 @@ pub(crate) struct Backlog {
     taken: u64,
     bytes: u64,
     limit: QueueLimit,
+    /// Bytes that may wait besides that limit.
+    room: u64,
     /// Frames of a packet.
     segments: u32,
     /// The packets by flow, if flows take turns; `packets` is empty then.
@@ -49,6 +51,7 @@ impl Backlog {
             taken: 0,
             bytes: 0,
             limit: config.limit,
+            room: u64::MAX,
             segments: u32::from(config.segments.clamp(1, ChannelConfig::MAX_SEGMENTS)),
             fair: (config.queueing == Queueing::Fair).then(Fair::default),
             hosts: by_host.then(|| FqCodel::new(config.codel, config.filters_acks)),
@@ -90,19 +93,37 @@ impl Backlog {
         self.front().map(|packet| packet.len)
     }
 
+    /// From now on at most so many bytes wait, however many the channel's limit allows.
+    pub(super) fn set_room(&mut self, bytes: u64) {
+        self.room = bytes;
+    }
+
+    /// Bytes that wait.
+    pub(super) fn bytes(&self) -> u64 {
+        self.hosts.as_ref().map_or(self.bytes, FqCodel::bytes)
+    }
+
+    /// True if there is room for `len` bytes besides the packets `held` elsewhere.
+    fn has_room(&self, len: u32, held: (usize, u64)) -> bool {
+        let bytes = self.bytes() + u64::from(len);
+        let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len);
+        let is_within = match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => packets() + held.0 < limit as usize,
+            QueueLimit::Bytes(limit) => bytes + held.1 <= limit.get(),
+        };
+        is_within && bytes <= self.room
+    }
+
     /// Queues a packet if there is room besides the packets `held` elsewhere.
     pub(crate) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
+        let has_room = self.has_room(packet.len, held);
         if let Some(hosts) = &mut self.hosts {
-            return hosts.push(packet, self.limit, held);
+            return hosts.push(packet, has_room);
         }
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
         }
-        let has_room = match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => self.whole_packets() + held.0 < limit as usize,
-            QueueLimit::Bytes(limit) => self.bytes + held.1 + packet.len as u64 <= limit.get(),
-        };
         if let Some(fair) = &mut self.fair {
             let room = if has_room { Room::Free } else { Room::Taken };
             return match fair.push(packet, self.segments, room) {
@@ -205,6 +226,24 @@ mod tests {
         let mut bytes = backlog(QueueLimit::Bytes(Bytes::new(2000)), None);
         assert_eq!(bytes.push(packet(0, at(0)), (1, 1001)), Pushed::Refused);
         assert_eq!(bytes.push(packet(0, at(0)), (1, 1000)), Pushed::Waits);
+        let mut short = backlog(QueueLimit::Unlimited, None);
+        short.set_room(1000);
+        let pushed = [0, 1].map(|handle| short.push(packet(handle, at(0)), (0, 0)));
+        assert_eq!((pushed, short.bytes()), ([Pushed::Waits, Pushed::Refused], 1000));
+        short.set_room(2000);
+        assert_eq!(short.push(packet(2, at(0)), (0, 0)), Pushed::Waits);
+    }
+
+    /// Short of room, the one who takes most gives way.
+    #[test]
+    fn without_room_the_host_with_most_loses() {
+        let mut queue = Backlog::new(&ChannelConfig { queueing: Queueing::Hosts, ..ChannelConfig::unreliable() });
+        let of = |host, handle| Waiting { host, flow: host, ..packet(handle, at(0)) };
+        (0..3).for_each(|handle| assert_eq!(queue.push(of(1, handle), (0, 0)), Pushed::Waits));
+        queue.set_room(3000);
+        assert_eq!(queue.push(of(1, 3), (0, 0)), Pushed::Refused);
+        assert_eq!(queue.push(of(2, 4), (0, 0)), Pushed::Evicts(2));
+        assert_eq!(queue.bytes(), 3000);
     }
 
     #[test]

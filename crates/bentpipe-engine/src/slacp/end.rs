@@ -176,6 +176,19 @@ impl End {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.len())
     }
 
+    /// Bytes that wait in a channel's queue.
+    pub fn waiting_bytes(&self, channel: u8) -> u64 {
+        self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.bytes())
+    }
+
+    /// From now on at most so many bytes wait in a channel's queue, however many its limit allows. Packets that wait already stay, and
+    /// the next ones are refused or take the place of others as when the queue is full.
+    pub fn set_room(&mut self, channel: u8, bytes: u64) {
+        if let Some(outgoing) = self.outgoing.get_mut(channel as usize) {
+            outgoing.backlog.set_room(bytes);
+        }
+    }
+
     /// The path has changed. Forgets what was learnt about its rate, and if the peer was silent sends the next frame at once.
     pub fn on_path_change(&mut self) {
         self.rate_control.restart(self.initial_rtt);

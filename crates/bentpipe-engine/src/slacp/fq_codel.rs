@@ -10,7 +10,6 @@ use super::backlog::Pushed;
 use super::codel::Control;
 use super::config::Codel;
 use super::waiting::Waiting;
-use crate::link::QueueLimit;
 use crate::turns::{Turn, Turns};
 use crate::units::Time;
 
@@ -76,16 +75,16 @@ impl FqCodel {
         self.flows.get(&host.turns.head()?)?.packets.front()
     }
 
-    /// Queues a packet if there is room besides the packets `held` elsewhere.
-    pub(super) fn push(&mut self, packet: Waiting, limit: QueueLimit, held: (usize, u64)) -> Pushed {
+    /// Bytes that wait.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Queues a packet. Without `has_room` another one has to go for it.
+    pub(super) fn push(&mut self, packet: Waiting, has_room: bool) -> Pushed {
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
         }
-        let has_room = match limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => self.len + held.0 < limit as usize,
-            QueueLimit::Bytes(limit) => self.bytes + held.1 + u64::from(packet.len) <= limit.get(),
-        };
         let mut evicted = None;
         if !has_room {
             let Some(handle) = self.evict(packet) else { return Pushed::Refused };
@@ -246,7 +245,7 @@ impl FqCodel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Bytes, Duration};
+    use crate::units::Duration;
 
     fn packet(handle: u32, host: u64, flow: u64, len: u32) -> Waiting {
         Waiting { handle, len, flow, host, since: Time::ZERO, acknowledges: None }
@@ -257,7 +256,8 @@ mod tests {
     }
 
     fn push(queue: &mut FqCodel, packet: Waiting) -> Pushed {
-        queue.push(packet, QueueLimit::Bytes(Bytes::new(100_000)), (0, 0))
+        let has_room = queue.bytes() + u64::from(packet.len) <= 100_000;
+        queue.push(packet, has_room)
     }
 
     fn jain(sent: &BTreeMap<u64, u64>, count: f64) -> f64 {

@@ -154,8 +154,10 @@ pub struct TcpConfig {
     pub window_clamp: Option<u32>,
     /// Initial slow start threshold in segments; `None` for no bound (RFC 5681 §3.1).
     pub initial_ssthresh: Option<u32>,
-    /// Explicit congestion notification (RFC 3168).
+    /// Explicit congestion notification (RFC 3168, RFC 9768).
     pub ecn: EcnUse,
+    /// How often a SYN that asks for ECN is sent again. Later ones do not ask (RFC 3168 §6.1.1.1).
+    pub ecn_retries: u32,
     /// Reduce the window less at a mark than at a loss (RFC 8511).
     pub abe: bool,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
@@ -189,6 +191,7 @@ impl Default for TcpConfig {
             window_clamp: None,
             initial_ssthresh: None,
             ecn: EcnUse::Off,
+            ecn_retries: 1,
             abe: false,
             nagle: false,
             restart_after_idle: true,

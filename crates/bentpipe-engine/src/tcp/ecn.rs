@@ -3,7 +3,13 @@
 //!
 //! Data that is sent for the first time is ECT(0). SYNs, bare ACKs, retransmissions and probes of a closed window are not
 //! (§6.1.1, §6.1.4 to §6.1.6).
+//!
+//! Accurate ECN (RFC 9768) replaces the echo by a count of the marked packets: `accurate.rs`. It is negotiated here, and falls
+//! back to RFC 3168.
 
+mod accurate;
+
+use self::accurate::{Counted, Heard};
 use super::segment::{Flags, Segment};
 use crate::wire::ecn::Ecn;
 
@@ -16,22 +22,44 @@ pub enum EcnUse {
     Accept,
     /// It asks for it, and accepts it.
     On,
+    /// It asks for accurate ECN (RFC 9768), accepts it, and falls back to RFC 3168 with a peer that knows only that.
+    Accurate,
+}
+
+/// The ECN that both ends have agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    /// None.
+    #[default]
+    Off,
+    /// RFC 3168.
+    Classic,
+    /// RFC 9768.
+    Accurate,
 }
 
 impl EcnUse {
     /// The flags of a first SYN.
     pub(super) fn flags_of_syn(self) -> Flags {
-        if self == EcnUse::On { Flags::ECE | Flags::CWR } else { Flags::NONE }
+        match self {
+            EcnUse::Off | EcnUse::Accept => Flags::NONE,
+            EcnUse::On => Flags::ECE | Flags::CWR,
+            EcnUse::Accurate => Flags::AE | Flags::ECE | Flags::CWR,
+        }
     }
 
-    /// True if ECN is used after this SYN or SYN-ACK of the peer.
-    pub(super) fn agrees(self, syn: &Segment) -> bool {
+    /// What is used after this SYN or SYN-ACK of the peer.
+    pub(super) fn agrees(self, syn: &Segment) -> EcnMode {
+        let classic = |agreed| if agreed { EcnMode::Classic } else { EcnMode::Off };
+        if self == EcnUse::Accurate {
+            return accurate::agreed(syn);
+        }
         let (echo, reduced) = (syn.flags.has(Flags::ECE), syn.flags.has(Flags::CWR));
         if syn.flags.has(Flags::ACK) {
             // A peer that sends the flags of our SYN back has not understood them (§6.1.1).
-            self == EcnUse::On && echo && !reduced
+            classic(self == EcnUse::On && echo && !reduced)
         } else {
-            self != EcnUse::Off && echo && reduced
+            classic(self != EcnUse::Off && echo && reduced)
         }
     }
 }
@@ -39,20 +67,31 @@ impl EcnUse {
 /// The receiver's part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnEcho {
-    /// Both ends use ECN.
-    pub(super) is_on: bool,
-    /// A mark has come, and the sender has not said that it knows.
+    /// What both ends use.
+    pub(super) mode: EcnMode,
+    /// RFC 3168: a mark has come, and the sender has not said that it knows.
     echoes: bool,
-    /// Segments with data that were marked.
+    /// RFC 9768: what is counted instead.
+    counted: Counted,
+    /// Segments that were marked: with data, or with accurate ECN all.
     pub(super) marks: u64,
 }
 
 impl EcnEcho {
-    /// Takes an acceptable segment.
+    /// The peer's SYN or SYN-ACK has come, after which `mode` is used.
+    pub(super) fn negotiated(mode: EcnMode, syn: &Segment) -> Self {
+        EcnEcho { mode, counted: Counted::since(syn), ..EcnEcho::default() }
+    }
+
+    /// Takes an acceptable segment. Returns true if it is to be acknowledged at once.
     //= RFC 3168 §6.1.3: ECN-Echo is set in every ACK from a mark on, until a segment with CWR comes
-    pub(super) fn take(&mut self, segment: &Segment) {
+    pub(super) fn take(&mut self, segment: &Segment) -> bool {
+        if self.mode == EcnMode::Accurate {
+            self.marks += u64::from(segment.ecn == Ecn::Ce);
+            return self.counted.take(segment);
+        }
         if segment.len == 0 {
-            return;
+            return false;
         }
         if segment.flags.has(Flags::CWR) {
             self.echoes = false;
@@ -61,10 +100,23 @@ impl EcnEcho {
             self.echoes = true;
             self.marks += 1;
         }
+        false
     }
 
-    /// The flags of ECN in an ACK.
-    pub(super) fn flags(&self) -> Flags {
+    /// The flags of ECN in a SYN-ACK.
+    pub(super) fn flags_of_syn_ack(&self) -> Flags {
+        match self.mode {
+            EcnMode::Off => Flags::NONE,
+            EcnMode::Classic => Flags::ECE,
+            EcnMode::Accurate => self.counted.flags_of_syn_ack(),
+        }
+    }
+
+    /// The flags of ECN in a segment that is sent now. `bare`: it has neither data nor SACK blocks.
+    pub(super) fn flags(&mut self, bare: bool) -> Flags {
+        if self.mode == EcnMode::Accurate {
+            return self.counted.flags(bare);
+        }
         if self.echoes { Flags::ECE } else { Flags::NONE }
     }
 }
@@ -72,28 +124,61 @@ impl EcnEcho {
 /// The sender's part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnResponse {
-    pub(super) is_on: bool,
+    /// An ACK with one of these flags says something about marks.
+    heard_by: Flags,
+    /// The field of new data.
+    pub(super) ect: Ecn,
     /// Echoes count again beyond this number: what was outstanding at the last reduction is acknowledged.
     until: u64,
-    /// The next new segment says that the window was reduced.
+    /// RFC 3168: new data says that the window was reduced.
+    announces_reductions: bool,
+    /// The next new segment says so.
     announces: bool,
+    /// RFC 9768: the marks heard of so far.
+    heard: Option<Heard>,
 }
 
 impl EcnResponse {
-    pub(super) fn new(is_on: bool) -> Self {
-        EcnResponse { is_on, ..EcnResponse::default() }
+    /// `scalable`: congestion control reacts to the number of marks, as packets that are ECT(1) demand (RFC 9331 §4.3).
+    /// `handshake`: the next ACK ends a passive opening.
+    pub(super) fn new(mode: EcnMode, scalable: bool, handshake: bool) -> Self {
+        let (heard_by, ect, heard) = match mode {
+            EcnMode::Off => (Flags::NONE, Ecn::NotEct, None),
+            EcnMode::Classic => (Flags::ECE, Ecn::Ect0, None),
+            // Every acceptable segment has ACK, and with it the count.
+            EcnMode::Accurate if scalable => (Flags::ACK, Ecn::Ect1, Some(Heard::new(handshake))),
+            EcnMode::Accurate => (Flags::ACK, Ecn::Ect0, Some(Heard::new(handshake))),
+        };
+        let announces_reductions = mode == EcnMode::Classic;
+        EcnResponse { heard_by, ect, heard, announces_reductions, ..EcnResponse::default() }
+    }
+
+    /// True if an ACK with these flags says something about marks.
+    #[inline(always)]
+    pub(super) fn hears(&self, flags: Flags) -> bool {
+        flags.any_of(self.heard_by)
+    }
+
+    /// RFC 9768: the marks that an ACK tells of besides those known, which acknowledges `packets` more. `None` with RFC 3168.
+    pub(super) fn count(&mut self, segment: &Segment, packets: u64) -> Option<u64> {
+        let marks = self.heard.as_mut()?.count(segment, packets);
+        if marks.is_none() {
+            // The field is zeroed on the way: no marks can be heard of, so none may be asked for.
+            *self = EcnResponse::default();
+        }
+        Some(marks.unwrap_or(0))
     }
 
     /// True if an echo that acknowledges everything before `ack` asks for a reduction.
     //= RFC 3168 §6.1.2: at most once per window of data, and not for what a loss has reduced already
     pub(super) fn counts(&self, ack: u64) -> bool {
-        self.is_on && ack > self.until
+        self.ect.is_capable() && ack > self.until
     }
 
     /// The window was reduced, for a mark or a loss, with everything before `snd_max` sent.
     pub(super) fn on_reduction(&mut self, snd_max: u64) {
-        if self.is_on {
-            (self.until, self.announces) = (snd_max, true);
+        if self.ect.is_capable() {
+            (self.until, self.announces) = (snd_max, self.announces_reductions);
         }
     }
 
@@ -116,22 +201,25 @@ mod tests {
     fn both_ends_must_ask() {
         let syn = |flags| segment(Flags::SYN | flags, 0, Ecn::NotEct);
         let both = Flags::ECE | Flags::CWR;
+        let agrees = |ours: EcnUse, syn: &Segment| ours.agrees(syn) == EcnMode::Classic;
         let asks = [Flags::NONE, Flags::ECE, Flags::CWR, both].map(syn);
-        assert_eq!(asks.map(|syn| EcnUse::On.agrees(&syn)), [false, false, false, true]);
-        assert_eq!(asks.map(|syn| EcnUse::Accept.agrees(&syn)), [false, false, false, true]);
-        assert_eq!(asks.map(|syn| EcnUse::Off.agrees(&syn)), [false; 4]);
+        assert_eq!(asks.map(|syn| agrees(EcnUse::On, &syn)), [false, false, false, true]);
+        assert_eq!(asks.map(|syn| agrees(EcnUse::Accept, &syn)), [false, false, false, true]);
+        assert_eq!(asks.map(|syn| EcnUse::Off.agrees(&syn)), [EcnMode::Off; 4]);
         let answers = [Flags::NONE, Flags::ECE, Flags::CWR, both].map(|flags| syn(flags | Flags::ACK));
-        assert_eq!(answers.map(|syn| EcnUse::On.agrees(&syn)), [false, true, false, false]);
-        assert_eq!(answers.map(|syn| EcnUse::Accept.agrees(&syn)), [false; 4]);
+        assert_eq!(answers.map(|syn| agrees(EcnUse::On, &syn)), [false, true, false, false]);
+        assert_eq!(answers.map(|syn| EcnUse::Accept.agrees(&syn)), [EcnMode::Off; 4]);
+        // A SYN that asks for accurate ECN asks an end that does not know it for this.
+        assert!(agrees(EcnUse::On, &syn(both | Flags::AE)));
     }
 
     /// A mark is echoed until CWR, and a segment with CWR may itself be marked.
     #[test]
     fn a_mark_is_echoed_until_the_sender_knows() {
-        let mut echo = EcnEcho { is_on: true, ..EcnEcho::default() };
+        let mut echo = EcnEcho { mode: EcnMode::Classic, ..EcnEcho::default() };
         let mut take = |flags, len, ecn| {
             echo.take(&segment(flags, len, ecn));
-            echo.flags() == Flags::ECE
+            echo.flags(len == 0) == Flags::ECE
         };
         assert!(!take(Flags::ACK, 1000, Ecn::Ect0));
         assert!(take(Flags::ACK, 1000, Ecn::Ce));
@@ -145,7 +233,7 @@ mod tests {
     /// A reduction with 5000 sent: echoes up to there are of the same window. CWR goes out once.
     #[test]
     fn a_window_is_reduced_once() {
-        let mut response = EcnResponse::new(true);
+        let mut response = EcnResponse::new(EcnMode::Classic, false, false);
         assert!(response.counts(1));
         response.on_reduction(5000);
         assert_eq!([1000, 5000, 5001].map(|ack| response.counts(ack)), [false, false, true]);

@@ -6,6 +6,7 @@
 
 use super::abort::Abort;
 use super::connection::{Duplex, Verdict};
+use super::ecn::EcnMode;
 use super::segment::{FIRST_BYTE, Flags, Segment};
 use super::span::Span;
 use crate::machine::Context;
@@ -115,8 +116,8 @@ pub trait SendingHalf: sealed::Sequenced {
     fn close(&mut self);
     /// The handshake is done: data may be sent.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool);
-    /// Both ends use ECN, or not.
-    fn use_ecn(&mut self, _on: bool) {}
+    /// The ECN that both ends use. `handshake`: the next ACK ends a passive opening.
+    fn use_ecn(&mut self, _mode: EcnMode, _handshake: bool) {}
     /// The ECN field and the flag of ECN of a segment with data, while both ends use ECN.
     fn marks_of(&mut self, _span: &Span) -> (Ecn, Flags) {
         (Ecn::NotEct, Flags::NONE)

@@ -36,6 +36,8 @@ macro_rules! congestion_controls {
             Vegas(vegas::Vegas) = "vegas",
             /// Westwood+: after a loss the measured rate times the least round trip (Grieco and Mascolo 2004).
             Westwood(westwood::Westwood) = "westwood",
+            /// Prague: reduces in proportion to the share of marked packets, for L4S (draft-briscoe-iccrg-prague-congestion-control-04).
+            Prague(prague::Prague) = "prague",
             /// Hybla: grows as with a round trip of 25 ms (Caini and Firrincieli 2004).
             Hybla(hybla::Hybla) = "hybla",
         }

@@ -144,7 +144,7 @@ impl Translation {
         out[2..4].copy_from_slice(&self.ports.destination.to_be_bytes());
         out[4..8].copy_from_slice(&self.iss.wrap(segment.seq).0.to_be_bytes());
         out[8..12].copy_from_slice(&ack.to_be_bytes());
-        out[12] = (length as u8 / 4) << 4;
+        out[12] = (length as u8 / 4) << 4 | u8::from(segment.flags.has(Flags::AE));
         out[13] = segment.flags.bits();
         out[14..16].copy_from_slice(&window.to_be_bytes());
         // Checksum to come, urgent pointer unused.
@@ -212,7 +212,8 @@ impl Translation {
         if self.addresses.reversed().pseudo_header(TCP, bytes.len()).bytes(bytes).finish() != 0 {
             return Err(WireError::Checksum);
         }
-        let flags = Flags::from_bits_truncate(fixed[13]);
+        let accurate = if fixed[12] & 1 != 0 { Flags::AE } else { Flags::NONE };
+        let flags = Flags::from_bits_truncate(fixed[13]) | accurate;
         let (is_syn, is_ack) = (flags.has(Flags::SYN), flags.has(Flags::ACK));
         let seq = SeqNumber(u32_at(&fixed, 4)?);
         let ack = SeqNumber(u32_at(&fixed, 8)?);

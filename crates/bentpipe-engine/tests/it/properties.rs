@@ -255,6 +255,7 @@ for_each_variant! {
     vegas_delivers: "vegas",
     westwood_delivers: "westwood",
     hybla_delivers: "hybla",
+    prague_delivers: "prague",
 }
 
 proptest! {

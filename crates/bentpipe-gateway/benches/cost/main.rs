@@ -151,6 +151,7 @@ impl Row {
                 let address: (IpAddr, u8) = ([10, 8, 0, n].into(), 24);
                 LinkShape::new(
                     TrainTun::with_addresses("bentpipe0", &[address], satellite().max_packet()).expect("root"),
+                    256 << 20,
                 )
             };
             self.gateway(side, false, shape, Rules::Link { device: "bentpipe0".into() })

@@ -5,6 +5,8 @@
 #![cfg(target_os = "linux")]
 #![allow(dead_code)] // What the tests use and this does not.
 
+#[path = "../../tests/it/command/memory.rs"]
+mod flooded;
 #[path = "../../tests/it/command/hub.rs"]
 mod hub;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]

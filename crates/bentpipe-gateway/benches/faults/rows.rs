@@ -97,6 +97,12 @@ pub(crate) const ROWS: &[Row] = &[
         measure: memory::keys,
     },
     Row {
+        name: "memory",
+        demand: "100 Mbit/s of hosts, 2 s, the other box stopped, `memory` 8 MB",
+        bar: "base + 1.2 x `memory`",
+        measure: memory::flood,
+    },
+    Row {
         name: "soak",
         demand: "`split`, 200 connections, a fault every minute, one hour",
         bar: "0 wrong bytes, no stall over 60 s",

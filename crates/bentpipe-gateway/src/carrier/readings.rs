@@ -84,6 +84,9 @@ impl Readings {
         let waiting = (0..layer.channels.len()).map(|channel| Level(carrier.waiting(channel as u8) as u64));
         let help = "Packets waiting for their first transmission.";
         all.add_by_channel("waiting", "bentpipe_gateway_packets_waiting", help, waiting);
+        let help = "Memory of packets that wait, are on their way to the peer, or wait for others from it.";
+        let held = Level(carrier.held_bytes());
+        all.add("satellite", "held_bytes", "bentpipe_gateway_packets_held_bytes", help, held);
         let (told, used) = (carrier.rate_told(), carrier.rate_used());
         let [told, used] = [told, used].map(|rate| Level(rate.map_or(0, |rate| rate.bits_per_second() / 8)));
         let help = "Configured rate of the sender.";
@@ -102,6 +105,7 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         srtt,
         no_link,
         refused,
+        no_room,
         received_bytes,
         headers_saved,
         unexpanded,
@@ -131,6 +135,12 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
             no_link,
         ),
         ("refused", "bentpipe_gateway_frames_refused_total", "Malformed frames received.", refused),
+        (
+            "no_room",
+            "bentpipe_gateway_frames_without_room_total",
+            "Frames of the peer not accepted because `memory` was full. The peer repeats them.",
+            no_room,
+        ),
         (
             "headers_saved_bytes",
             "bentpipe_gateway_header_saved_bytes_total",

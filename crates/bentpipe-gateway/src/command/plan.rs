@@ -234,5 +234,6 @@ pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> St
 pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, Failure> {
     let mtu = max_packet(self::table(file).mtu, self::table(file).listen.is_ipv6());
     let tun = TrainTun::with_addresses(&table.device, &table.addresses, mtu);
-    Ok(LinkShape::new(tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?))
+    let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
+    Ok(LinkShape::new(tun, table.memory.get()))
 }

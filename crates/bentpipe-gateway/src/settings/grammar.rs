@@ -1,5 +1,6 @@
 //! Which keys there are.
 
+use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 /// The file.
@@ -131,8 +132,6 @@ pub(super) const PEER: &[Field] = &[
     ),
 ];
 
-pub(super) const REORDERING: Counted = Counted::new("frames", 0, 1000);
-
 pub(super) const SATELLITE: &[Field] = &[
     field(
         "rate",
@@ -140,24 +139,32 @@ pub(super) const SATELLITE: &[Field] = &[
         "Rate at which this end may send, headers included; with `peers`, to all of them together. For `uplink`: rate towards the clients, IP headers included. Required.",
     ),
     field("round_trip", Shape::DURATION, "Round-trip time of the empty link. Required."),
-    field(
-        "reordering",
-        Shape::Count(REORDERING),
-        "Number of later frames that may arrive before a frame counts as lost. Default: 3.",
-    ),
-    field(
-        "shared",
-        Shape::Flag,
-        "True if others use the link too: the sender then finds its own share, and `rate` is the upper bound. Default: false.",
-    ),
+    REORDERING,
+    SHARED,
 ];
 
 pub(super) const PORT: Counted = Counted::new("", 1, 65_535);
-pub(super) const STREAMS: Counted = Counted::new("connections", 1, 1_000_000);
 pub(super) const ADDRESS: &[&str] = &["keep", "replace"];
 pub(super) const WITHOUT_PEER: &[&str] = &["direct", "refuse"];
 pub(super) const INTERFACES: Shape = Shape::List(&Shape::Text);
 pub(super) const PORTS: Shape = Shape::List(&Shape::Count(PORT));
+
+/// Of `split` and `uplink`.
+const PORTS_FIELD: Field = field("ports", PORTS, "Destination ports to intercept. Default: all.");
+/// Of `split` and `uplink`.
+const ALLOW: Field = field(
+    "allow",
+    Shape::List(&Shape::Text),
+    "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
+);
+/// Of `split` and `uplink`.
+const DENY: Field = field(
+    "deny",
+    Shape::List(&Shape::Text),
+    "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
+);
+/// Of `link` and `uplink`.
+const DEVICE: Field = field("device", Shape::Text, "Name of the TUN device. Default: bentpipe0.");
 
 pub(super) const SPLIT: &[Field] = &[
     field(
@@ -165,17 +172,9 @@ pub(super) const SPLIT: &[Field] = &[
         INTERFACES,
         "Interfaces whose hosts' TCP connections are intercepted. Default: none; this box then only serves connections from the peer.",
     ),
-    field("ports", PORTS, "Destination ports to intercept. Default: all."),
-    field(
-        "allow",
-        Shape::List(&Shape::Text),
-        "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
-    ),
-    field(
-        "deny",
-        Shape::List(&Shape::Text),
-        "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
-    ),
+    PORTS_FIELD,
+    ALLOW,
+    DENY,
     field(
         "port",
         Shape::Count(PORT),
@@ -191,18 +190,22 @@ pub(super) const SPLIT: &[Field] = &[
         Shape::Choice(WITHOUT_PEER),
         "New connections while the peer is down. \"direct\": they pass without the gateway. \"refuse\": they are reset. Default: \"direct\"; with `peers` always \"refuse\".",
     ),
-    field("max_streams", Shape::Count(STREAMS), "Maximum number of open connections of a peer. Default: 16384.")
-        .renamed_from("most_streams"),
+    max_streams_field("Maximum number of open connections of a peer. Default: 16384.").renamed_from("most_streams"),
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory for data that hosts have not accepted yet. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+        "Maximum memory for connections, their data, and their packets on the link. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
     ),
 ];
 
 pub(super) const LINK: &[Field] = &[
-    field("device", Shape::Text, "Name of the TUN device. Default: bentpipe0."),
+    DEVICE,
     field("addresses", Shape::List(&Shape::Text), "Addresses of the TUN device, such as \"10.8.0.1/24\". Required."),
+    field(
+        "memory",
+        Shape::SIZE,
+        "Maximum memory for packets that wait for the link, are on their way to the peer, or wait for others from it. What does not fit is dropped. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+    ),
 ];
 
 pub(super) const SENDER: &[&str] = &["engine", "kernel"];
@@ -212,17 +215,9 @@ pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 
 pub(super) const UPLINK: &[Field] = &[
     field("satellite", INTERFACES, "Interfaces towards the clients, whose connections are intercepted. Required."),
-    field("ports", PORTS, "Destination ports to intercept. Default: all."),
-    field(
-        "allow",
-        Shape::List(&Shape::Text),
-        "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
-    ),
-    field(
-        "deny",
-        Shape::List(&Shape::Text),
-        "Destinations that may not be reached, written as in `allow`. An entry here wins over `allow`. Default: none.",
-    ),
+    PORTS_FIELD,
+    ALLOW,
+    DENY,
     field(
         "sender",
         Shape::Choice(SENDER),
@@ -244,7 +239,7 @@ pub(super) const UPLINK: &[Field] = &[
         Shape::SIZE,
         "`sender = \"engine\"`: maximum window of a connection. Default: one bandwidth-delay product for variants with a fixed window, unlimited for the others.",
     ),
-    field("device", Shape::Text, "Name of the TUN device. Default: bentpipe0."),
+    DEVICE,
     field(
         "mtu",
         Shape::SIZE,
@@ -260,8 +255,7 @@ pub(super) const UPLINK: &[Field] = &[
         Shape::Choice(ADDRESS),
         "Source address that servers see. \"keep\": the client's. \"replace\": the gateway's. Default: \"keep\".",
     ),
-    field("max_streams", Shape::Count(STREAMS), "Maximum number of open connections. Default: 16384.")
-        .renamed_from("most_streams"),
+    max_streams_field("Maximum number of open connections. Default: 16384.").renamed_from("most_streams"),
     field("memory", Shape::SIZE, "Maximum memory for the buffers of all connections. Default: 256 MiB."),
     field(
         "tcp",

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_language::error::Problems;
+use bentpipe_language::gateway::{mtu, positive};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
 use super::grammar::{CARRIES, INTERFACES, OF_ONE_PEER, PEER, TUNNEL, WEIGHT};
-use super::values::{mtu, parsed, plain_name, positive, written};
+use super::values::{parsed, plain_name, written};
 use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable};
 use crate::policy::Prefix;
 use crate::tunnel::PublicKey;

@@ -8,18 +8,16 @@ use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::{Bytes, Rate};
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
+use bentpipe_language::gateway::{self, mtu, positive};
 use bentpipe_language::reader::{Item, View, entry_name};
 use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
-use super::grammar::{
-    ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, REORDERING, SATELLITE, SENDER, SPLIT, UPLINK, WITHOUT_PEER,
-};
+use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SENDER, SPLIT, UPLINK, WITHOUT_PEER};
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
-use super::values::{MAX_NAME, mtu, parsed, plain_name, positive};
+use super::values::{MAX_NAME, parsed, plain_name};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
-const REORDERING_DEFAULT: u64 = 3;
 const PORT_DEFAULT: u16 = 4000;
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
@@ -102,11 +100,7 @@ fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable>
     let view = item.table(SATELLITE, problems)?;
     let rate: Option<Rate> = view.require("rate", problems).and_then(|item| item.rate(problems));
     let round_trip = view.require("round_trip", problems).and_then(|item| positive(&item, problems));
-    let reordering = match view.get("reordering") {
-        Some(item) => item.count(REORDERING, problems),
-        None => Some(REORDERING_DEFAULT),
-    };
-    let shared = view.get("shared").map_or(Some(false), |item| item.flag(problems));
+    let (reordering, shared) = (gateway::reordering(&view, problems), gateway::shared(&view, problems));
     Some(SatelliteTable { rate: rate?, round_trip: round_trip?, reordering: reordering?, shared: shared? })
 }
 
@@ -291,7 +285,8 @@ fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
     let device = device(&view, problems)?;
     let addresses = view.require("addresses", problems)?.list(&INTERFACES, problems)?;
     let addresses: Option<Vec<_>> = addresses.iter().map(|item| network(item, problems)).collect();
-    Some(LinkTable { device, addresses: addresses? })
+    let memory = gateway::memory(&view, problems)?;
+    Some(LinkTable { device, addresses: addresses?, memory })
 }
 
 fn network(item: &Item<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {

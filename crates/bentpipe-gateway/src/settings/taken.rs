@@ -1,17 +1,12 @@
 //! What all shapes say of the connections that end at them: `TakenTable`.
 
-use bentpipe_engine::units::Bytes;
 use bentpipe_language::error::Problems;
+use bentpipe_language::gateway;
 use bentpipe_language::reader::View;
 
 use super::TakenTable;
-use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS, STREAMS};
+use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS};
 use super::values::{MAX_NAME, plain_name, written};
-
-const STREAMS_DEFAULT: u32 = 16_384;
-const MEMORY_DEFAULT: Bytes = Bytes::new(256 << 20);
-/// The minimum for one stream's window, with room for a few.
-const MIN_MEMORY: u64 = 4 << 20;
 
 pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let Some(item) = view.get(key) else { return Some(Vec::new()) };
@@ -32,11 +27,7 @@ pub(super) fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: 
         Some(item) => item.choice(ADDRESS, problems).map(|word| word == ADDRESS[0]),
         None => Some(true),
     };
-    let max_streams = match view.get("max_streams") {
-        Some(item) => item.count(STREAMS, problems).map(|count| count as u32),
-        None => Some(STREAMS_DEFAULT),
-    };
-    let memory = memory(view, problems);
+    let (max_streams, memory) = (gateway::max_streams(view, problems), gateway::memory(view, problems));
     Some(TakenTable {
         interfaces: interfaces?,
         ports: ports?,
@@ -52,13 +43,4 @@ fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
     let Some(item) = view.get("ports") else { return Some(Vec::new()) };
     let ports = item.list(&PORTS, problems)?;
     ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
-}
-
-fn memory(view: &View<'_>, problems: &mut Problems) -> Option<Bytes> {
-    let Some(item) = view.get("memory") else { return Some(MEMORY_DEFAULT) };
-    let memory = item.size(problems)?;
-    if memory.get() < MIN_MEMORY {
-        item.refuse(problems, "this is less than one connection needs", Some("4 MiB or more".to_owned()));
-    }
-    Some(memory)
 }

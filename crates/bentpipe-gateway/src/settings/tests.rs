@@ -85,7 +85,7 @@ fn mistakes_of_each_kind() {
         ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),
         ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is no port"),
         ("ports = ", "deny = [\"example.org\"]\nports = ", "`example.org` is no IP address"),
-        ("peer = ", "mtu = \"900 B\"\npeer = ", "an MTU cannot be 900 B"),
+        ("peer = ", "mtu = \"900 B\"\npeer = ", "`tunnel.mtu` must be from 1280 B to 65535 B"),
         ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
         ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
         ("[tunnel]", "metrics = \"localhost\"\n[tunnel]", "`metrics` cannot be \"localhost\""),

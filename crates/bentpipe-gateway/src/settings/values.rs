@@ -1,16 +1,12 @@
-//! Values that several tables have: names, spans, MTUs, lists.
+//! Values that several tables have: names, lists.
 
-use bentpipe_engine::units::Duration;
 use bentpipe_language::error::Problems;
-use bentpipe_language::reader::{Item, View};
-use bentpipe_language::shape::Shape;
+use bentpipe_language::reader::Item;
 
 use super::grammar::INTERFACES;
 
 /// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
 pub(super) const MAX_NAME: usize = 15;
-/// IPv6's least MTU, and the most that an IP packet can have.
-const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
 
 /// What entries of `allow`, `deny` and `peer_prefixes` look like.
 const PREFIXES: &str =
@@ -35,25 +31,6 @@ pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, prob
         item.refuse(problems, format!("`{}` cannot be \"{text}\"", item.path), Some(expected.to_owned()));
     }
     value
-}
-
-pub(super) fn positive(item: &Item<'_>, problems: &mut Problems) -> Option<Duration> {
-    let span = item.duration(problems)?;
-    if span == Duration::ZERO {
-        item.refuse(problems, format!("`{}` cannot be zero", item.path), Some(Shape::DURATION.expected()));
-        return None;
-    }
-    Some(span)
-}
-
-pub(super) fn mtu(view: &View<'_>, problems: &mut Problems) -> Option<u16> {
-    let Some(item) = view.get("mtu") else { return Some(1500) };
-    let mtu = item.size(problems)?.get();
-    if !MTU.contains(&mtu) {
-        let expected = format!("{} B to {} B", MTU.start(), MTU.end());
-        item.refuse(problems, format!("an MTU cannot be {mtu} B"), Some(expected));
-    }
-    u16::try_from(mtu).ok()
 }
 
 /// A list of texts whose parsers report their own mistakes.

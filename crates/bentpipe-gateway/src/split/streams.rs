@@ -47,6 +47,8 @@ pub(super) struct Streams {
     unsent: u64,
     /// Bytes of memory that connections take.
     memory: u64,
+    /// Bytes of memory that the link takes.
+    link: u64,
     /// When the last connection was over, while draining.
     done_at: Option<Time>,
     stats: SplitStats,
@@ -66,6 +68,7 @@ impl Streams {
             half_open: HalfOpen::new(config.max_streams as usize / 2),
             unsent: 0,
             memory: 0,
+            link: 0,
             done_at: None,
             stats: SplitStats::default(),
             past: MuxStats::default(),
@@ -119,12 +122,17 @@ impl Streams {
     /// Whether there are descriptors and memory for one connection more.
     fn has_room(&self, common: &Common) -> bool {
         (self.conns.len() as u64) < common.descriptors.limit(self.slot)
-            && self.memory < common.memory.limit(self.slot) / 8 * 7
+            && self.taken() < common.memory.limit(self.slot) / 8 * 7
+    }
+
+    /// Bytes of memory that all takes.
+    fn taken(&self) -> u64 {
+        self.memory + self.link
     }
 
     /// What it takes of what all peers share.
     fn tell_use(&self, common: &mut Common) {
-        common.memory.set(self.slot, self.memory);
+        common.memory.set(self.slot, self.taken());
         common.descriptors.set(self.slot, self.conns.len() as u64);
     }
 
@@ -230,8 +238,9 @@ impl Streams {
 
     /// Moves data between a connection and its stream.
     fn serve(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
+        let taken = self.taken();
         let Some((_, conn)) = self.conns.get_mut(&stream) else { return };
-        let limit = max_unsent(self.memory, cx.common.memory.limit(self.slot));
+        let limit = max_unsent(taken, cx.common.memory.limit(self.slot));
         let before = conn.unsent();
         let was_connecting = conn.is_connecting();
         let Outcome { read, taken, ended, failed } = conn.serve(&mut cx.common.scratch, limit);
@@ -335,7 +344,7 @@ impl Streams {
             self.half_open.end(stream);
             conn.reset();
         }
-        (self.unsent, self.memory) = (0, 0);
+        (self.unsent, self.memory, self.link) = (0, 0, 0);
         if let Some(mux) = self.mux.take() {
             self.past += mux.stats();
         }
@@ -360,16 +369,23 @@ impl Streams {
         }
     }
 
+    /// Notes what the link takes, and limits what it may.
+    pub(super) fn settle(&mut self, common: &mut Common, carrier: &mut Carrier) {
+        self.link = carrier.held_bytes();
+        self.tell_use(common);
+        carrier.set_room(common.memory.limit(self.slot).saturating_sub(self.memory));
+    }
+
     /// Gives the carrier as much as it has room for.
     pub(super) fn fill(&mut self, cx: &mut Cx<'_>, carrier: &mut Carrier) {
-        // What streams may hold is what connections do not take otherwise.
-        let elsewhere = self.memory.saturating_sub(self.held());
+        // What streams may hold is what connections and the link do not take otherwise.
+        let elsewhere = self.taken().saturating_sub(self.held());
         let limit = cx.common.memory.limit(self.slot);
         self.give(cx.now, Input::Budget(limit.saturating_sub(elsewhere)));
         self.serve_brought(cx);
         self.follow_all(cx, &[]);
         let room = ROOM.saturating_sub(carrier.waiting(0));
-        if room > 0 && carrier.is_up() {
+        if room > 0 && carrier.is_up() && carrier.given_bytes() < limit / 2 {
             self.give(cx.now, Input::Room(room as u32));
             while let Some(output) = self.poll_mux(cx.now) {
                 let Output::Send(message) = output else {

@@ -208,7 +208,7 @@ impl World {
                 let mtu = max_packet(1500, false);
                 let addresses: [(IpAddr, u8); 2] =
                     [([10, 8, 0, n].into(), 24), ([0xfd08, 0, 0, 0, 0, 0, 0, u16::from(n)].into(), 64)];
-                LinkShape::new(TrainTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"))
+                LinkShape::new(TrainTun::with_addresses("bentpipe0", &addresses, mtu).expect("root may"), 256 << 20)
             };
             let mut running = self.gateway(side, false, shape, move |gateway| {
                 if gateway.hub().carriers().all(|(_, carrier)| carrier.is_up()) {

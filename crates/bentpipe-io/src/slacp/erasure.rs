@@ -2,7 +2,7 @@
 //!
 //! The low-rate form of the code is always used: there symbol i does not depend on the number of symbols.
 
-use reed_solomon_simd::engine::DefaultEngine;
+use reed_solomon_simd::engine::{DefaultEngine, tables};
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
 
 use bentpipe_engine::slacp::PROTECTED_HEADER;
@@ -10,6 +10,14 @@ use bentpipe_engine::slacp::PROTECTED_HEADER;
 use super::Held;
 
 const HEADER: usize = PROTECTED_HEADER as usize;
+
+/// Builds the code's tables: 8.5 MiB, once for a process. The first repair frame and the first recovery do not wait for them, and the
+/// memory of a process does not grow at the first loss.
+pub(super) fn prepare() {
+    // What encoding needs, and what decoding needs besides.
+    let _ = DefaultEngine::new();
+    let _ = tables::get_log_walsh();
+}
 
 /// A packet as a symbol of `len` bytes.
 fn symbol(packet: &Held, len: usize) -> Vec<u8> {

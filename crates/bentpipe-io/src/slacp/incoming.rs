@@ -1,8 +1,9 @@
 //! The bytes that an end receives.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use super::{Held, erasure};
+use super::{Held, cost, erasure};
 
 /// A receiving channel's packets, and the repair symbols of its unfinished blocks.
 #[derive(Debug)]
@@ -12,16 +13,22 @@ pub(super) struct Incoming {
     arrived: BTreeMap<u64, Held>,
     /// Delivered, but possibly needed for a block.
     kept: BTreeMap<u64, Held>,
+    /// Blocks that begin below this may lack packets, which had to go.
+    spared: u64,
     /// `kept` is pruned when it reaches this length.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
     /// Recovered, and not requested yet.
     computed: BTreeMap<u64, Held>,
+    /// What packets that arrived or are kept cost, and symbols.
+    bytes: u64,
 }
 
 /// The repair symbols of a block.
 #[derive(Debug)]
 struct Symbols {
+    /// Packets of the block.
+    count: u8,
     len: u32,
     by_index: BTreeMap<u8, Vec<u8>>,
 }
@@ -34,15 +41,19 @@ impl Incoming {
             has_fec,
             arrived: BTreeMap::new(),
             kept: BTreeMap::new(),
+            spared: 0,
             sweep_at: MIN_SWEEP,
             blocks: BTreeMap::new(),
             computed: BTreeMap::new(),
+            bytes: 0,
         }
     }
 
     /// Stores a packet that the machine has accepted.
     pub(super) fn keep(&mut self, seq: u64, packet: Held) {
-        self.arrived.insert(seq, packet);
+        self.bytes += cost(packet.bytes.len());
+        let before = self.arrived.insert(seq, packet);
+        debug_assert!(before.is_none(), "the machine accepts a packet once");
     }
 
     /// Takes a packet for delivery.
@@ -50,6 +61,8 @@ impl Incoming {
         let packet = self.arrived.remove(&seq).expect("a delivered packet was stored");
         if self.has_fec {
             self.kept.insert(seq, packet.clone());
+        } else {
+            self.bytes -= cost(packet.bytes.len());
         }
         packet
     }
@@ -59,13 +72,34 @@ impl Incoming {
         len.is_multiple_of(2) && len > 0 && self.blocks.get(&first).is_none_or(|block| block.len == len)
     }
 
+    /// True if the packets of the block that begins there are kept as long as the machine needs them.
+    pub(super) fn protects(&self, first: u64) -> bool {
+        first >= self.spared || self.blocks.contains_key(&first)
+    }
+
+    /// Drops delivered packets but for those of blocks that have repair symbols. Blocks before them get no more symbols.
+    pub(super) fn spare(&mut self) {
+        let Incoming { kept, blocks, bytes, spared, .. } = self;
+        let Some((last, _)) = kept.last_key_value() else { return };
+        *spared = (last + 1).max(*spared);
+        kept.retain(|&seq, packet| {
+            let block = blocks.range(..=seq).next_back();
+            let stays = block.is_some_and(|(first, block)| seq - first < u64::from(block.count));
+            *bytes -= if stays { 0 } else { cost(packet.bytes.len()) };
+            stays
+        });
+    }
+
     /// Stores a repair symbol.
     pub(super) fn keep_symbol(&mut self, first: u64, count: u8, index: u8, symbol: &[u8]) {
         let len = symbol.len() as u32;
-        let block = self.blocks.entry(first).or_insert_with(|| Symbols { len, by_index: BTreeMap::new() });
+        let block = self.blocks.entry(first).or_insert_with(|| Symbols { count, len, by_index: BTreeMap::new() });
         // More symbols than packets are never needed.
-        if block.by_index.len() < usize::from(count) {
-            block.by_index.entry(index).or_insert_with(|| symbol.to_vec());
+        if block.by_index.len() < usize::from(count)
+            && let Entry::Vacant(place) = block.by_index.entry(index)
+        {
+            place.insert(symbol.to_vec());
+            self.bytes += cost(symbol.len());
         }
     }
 
@@ -88,9 +122,18 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        self.blocks.retain(|&first, _| awaits(first));
+        let bytes = &mut self.bytes;
+        self.blocks.retain(|&first, block| {
+            let stays = awaits(first);
+            *bytes -= if stays { 0 } else { block.by_index.len() as u64 * cost(block.len as usize) };
+            stays
+        });
         if self.kept.len() >= self.sweep_at {
-            self.kept.retain(|&seq, _| needs(seq));
+            self.kept.retain(|&seq, packet| {
+                let stays = needs(seq);
+                *bytes -= if stays { 0 } else { cost(packet.bytes.len()) };
+                stays
+            });
             self.sweep_at = (2 * self.kept.len()).max(MIN_SWEEP);
         }
     }
@@ -99,5 +142,10 @@ impl Incoming {
     pub(super) fn len(&self) -> usize {
         let symbols: usize = self.blocks.values().map(|block| block.by_index.len()).sum();
         self.arrived.len() + self.kept.len() + symbols + self.computed.len()
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

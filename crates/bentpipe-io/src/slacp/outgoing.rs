@@ -1,10 +1,11 @@
 //! The bytes that an end sends.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bentpipe_engine::slacp::Fec;
 
-use super::{Bytes, Held, erasure};
+use super::{Bytes, Held, cost, erasure};
 
 /// Packets by handle, from [`Given::keep`] until the machine releases them.
 #[derive(Debug, Default)]
@@ -31,15 +32,22 @@ impl Given {
         self.slots[handle as usize].as_ref().expect("the machine names only unreleased handles")
     }
 
-    pub(super) fn release(&mut self, handle: u32) {
+    /// Drops a packet. Returns the memory that this frees: none while repair frames may protect it.
+    pub(super) fn release(&mut self, handle: u32) -> u64 {
         let packet = self.slots[handle as usize].take();
         debug_assert!(packet.is_some(), "released once");
         self.free.push(handle);
+        packet.map_or(0, |packet| freed(&packet))
     }
 
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
+}
+
+/// The memory that is free once this reference to a packet is gone.
+fn freed(packet: &Bytes) -> u64 {
+    if Arc::strong_count(packet) == 1 { cost(packet.len()) } else { 0 }
 }
 
 /// A channel's packets that repair frames may still protect; none without an erasure code.
@@ -82,18 +90,29 @@ impl Outgoing {
         self.symbols.1.get(index)
     }
 
-    /// Packets below this are no longer protected.
-    pub(super) fn forget(&mut self, below: u64) {
-        while self.first < below && self.packets.pop_front().is_some() {
+    /// Packets below this are no longer protected. Returns the memory that this frees.
+    pub(super) fn forget(&mut self, below: u64) -> u64 {
+        let mut bytes = 0;
+        while self.first < below
+            && let Some(packet) = self.packets.pop_front()
+        {
             self.first += 1;
+            bytes += freed(&packet.bytes);
         }
         if self.symbols.0 < below {
             self.symbols.1.clear();
         }
+        bytes
     }
 
     /// Number of stored packets and symbols.
     pub(super) fn len(&self) -> usize {
         self.packets.len() + self.symbols.1.len()
+    }
+
+    /// Memory of the symbols, bytes.
+    pub(super) fn symbol_bytes(&self) -> u64 {
+        // All of one length.
+        self.symbols.1.first().map_or(0, |symbol| self.symbols.1.len() as u64 * cost(symbol.len()))
     }
 }

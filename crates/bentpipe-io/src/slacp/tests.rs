@@ -10,6 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 
+mod room;
+
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 const CHANNEL: ChannelConfig = ChannelConfig { arq: None, ..ChannelConfig::reliable() };
@@ -66,6 +68,8 @@ struct Pair {
     noise: TimeNoise,
     delivered: Vec<(Time, Vec<u8>)>,
     max_held: usize,
+    /// Bytes of memory, at the receiver.
+    max_bytes: u64,
 }
 
 impl Pair {
@@ -79,6 +83,7 @@ impl Pair {
             noise: TimeNoise::named(1, "line"),
             delivered: Vec::new(),
             max_held: 0,
+            max_bytes: 0,
         }
     }
 
@@ -89,6 +94,7 @@ impl Pair {
             let step = self.ports[side].poll(&mut cx, &mut out).expect("room for any frame");
             match step {
                 Step::Wait(until) => {
+                    self.max_bytes = self.max_bytes.max(self.ports[1].held_bytes());
                     self.max_held = self.max_held.max(self.ports[side].held());
                     return until;
                 }

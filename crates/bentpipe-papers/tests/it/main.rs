@@ -2,5 +2,6 @@
 
 mod all;
 mod minei;
+mod scoreboard;
 mod stp;
 mod transat;

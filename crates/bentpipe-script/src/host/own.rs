@@ -121,6 +121,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "ecn" => {
             config.ecn = match value {
                 "accept" => EcnUse::Accept,
+                "accurate" => EcnUse::Accurate,
                 value if switch(value)? => EcnUse::On,
                 _ => EcnUse::Off,
             }

@@ -1,6 +1,6 @@
 //! Readiness of sockets for poll() and epoll, and the values of TCP_INFO.
 
-use bentpipe_engine::tcp::{Abort, State};
+use bentpipe_engine::tcp::{Abort, EcnMode, State};
 use bentpipe_engine::units::Duration;
 
 use super::socket::{Role, SocketId};
@@ -113,7 +113,8 @@ impl Host {
                 (self.now.saturating_since(last).as_nanos() / 1_000_000) as f64
             }
             "tcpi_options" => {
-                let bits = [(conn.watch.options.0, 1), (conn.watch.options.1, 2), (conn.watch.options.2, 4)];
+                let (timestamps, sack, scale) = conn.watch.options;
+                let bits = [(timestamps, 1), (sack, 2), (scale, 4), (connection.ecn() != EcnMode::Off, 8)];
                 f64::from(bits.iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum::<i32>())
             }
             _ => return None,

@@ -162,15 +162,16 @@ impl Settings {
             "tcp.rfc1323" => (config.timestamps, config.window_scaling) = (is_on, is_on),
             "tcp_window_scaling" => config.window_scaling = is_on,
             "tcp_sack" | "tcp.sack.enable" => config.variant.sack = is_on,
-            // Linux from 3 on: accurate ECN.
             "tcp_ecn" | "tcp.ecn.enable" => {
                 config.ecn = match number {
                     0 => EcnUse::Off,
                     1 => EcnUse::On,
                     2 => EcnUse::Accept,
+                    3 => EcnUse::Accurate,
                     _ => return false,
                 }
             }
+            "tcp.ecn.maxretries" => config.ecn_retries = number as u32,
             "tcp_dsack" => config.dsack = is_on,
             "tcp_frto" => config.variant.frto = is_on,
             "tcp_slow_start_after_idle" => config.restart_after_idle = is_on,

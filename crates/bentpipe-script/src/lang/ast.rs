@@ -85,11 +85,33 @@ pub enum Body {
     Icmp(Icmp),
 }
 
+/// Bits of a TCP header's flags.
+pub mod flag {
+    /// No more data.
+    pub const FIN: u16 = 0x01;
+    /// Synchronize.
+    pub const SYN: u16 = 0x02;
+    /// Reset.
+    pub const RST: u16 = 0x04;
+    /// Push.
+    pub const PSH: u16 = 0x08;
+    /// The acknowledgement number is valid.
+    pub const ACK: u16 = 0x10;
+    /// The urgent pointer is valid.
+    pub const URG: u16 = 0x20;
+    /// A mark has come (RFC 3168).
+    pub const ECE: u16 = 0x40;
+    /// The window was reduced (RFC 3168).
+    pub const CWR: u16 = 0x80;
+    /// Accurate ECN (RFC 9768).
+    pub const AE: u16 = 0x100;
+}
+
 /// A TCP segment as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
-    /// Bits of the header: CWR 0x80, ECE 0x40, URG 0x20, ACK, PSH, RST, SYN, FIN.
-    pub flags: u8,
+    /// Bits of the header ([`flag`]).
+    pub flags: u16,
     /// Sequence number; `None` for `...`.
     pub seq: Option<u32>,
     /// The sequence number is absolute, not relative to the initial one.

@@ -19,7 +19,7 @@ pub(super) fn difference(
     pace: &Pace,
 ) -> Option<&'static str> {
     //= RFC 9293 §3.9.1.2: "The PSH bit is not a record marker and is independent of segment boundaries."
-    let compared = if strict { 0xff } else { !flag::PSH };
+    let compared = if strict { u16::MAX } else { !flag::PSH };
     if (tcp.flags ^ seen.flags) & compared != 0 {
         return Some("the set of flags");
     }

@@ -8,7 +8,6 @@ mod channels;
 #[cfg(feature = "files")]
 mod columns;
 mod comparison;
-mod hints;
 mod names;
 mod outlook;
 #[cfg(feature = "files")]

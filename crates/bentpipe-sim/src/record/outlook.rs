@@ -1,5 +1,7 @@
 //! A flow's prospects before a run: path, round trip, bandwidth-delay product, queue, limit.
 
+mod hints;
+
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Duration;
@@ -9,7 +11,6 @@ use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
 use bentpipe_study::topology::{self, Unreachable};
 use serde::Serialize;
 
-use super::hints;
 use crate::packet::IPV4_HEADER;
 
 /// A scenario's flows.

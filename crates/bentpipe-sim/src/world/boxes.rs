@@ -322,7 +322,7 @@ impl World {
         let packet = self.packets.get(parcel);
         let Boxes { bytes, identifications, headers, .. } = &mut self.boxes;
         let (Some(bytes), Some(headers)) = (bytes, &mut headers[side]) else { return (packet.wire_len, None) };
-        let to = parcel.to;
+        let to = parcel.to();
         // As a host counts its packets of a connection.
         let identification = &mut identifications[to.index()];
         *identification = identification.wrapping_add(1);

@@ -61,7 +61,7 @@ impl World {
     /// True if it is a frame of a layer, not a packet of a flow.
     #[inline(always)]
     pub(super) fn is_frame(&self, parcel: Parcel) -> bool {
-        self.network.layers().index(parcel.to).is_some()
+        self.network.layers().index(parcel.to()).is_some()
     }
 
     pub(super) fn layer(&mut self, end: EndId) -> &mut LayerEnd {
@@ -76,7 +76,7 @@ impl World {
         if !self.is_frame(parcel) {
             return self.packets.copy(parcel);
         }
-        Parcel::new(self.frames.copy(parcel.slot()), parcel.to, bentpipe_engine::link::Wire::wire_len(&parcel))
+        Parcel::new(self.frames.copy(parcel.slot()), parcel.to(), bentpipe_engine::link::Wire::wire_len(&parcel))
     }
 
     /// A packet or a frame does not reach the end of its link.
@@ -86,8 +86,8 @@ impl World {
             return;
         }
         if let Some(number) = self.frames.take(parcel.slot()).number() {
-            self.bring(parcel.to, Input::Damaged { number }, observer);
-            self.run_layer(parcel.to, observer);
+            self.bring(parcel.to(), Input::Damaged { number }, observer);
+            self.run_layer(parcel.to(), observer);
         }
     }
 
@@ -103,7 +103,7 @@ impl World {
     /// A packet arrives from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
-        let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to.index()] };
+        let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to().index()] };
         let now = self.now;
         let len = bentpipe_engine::link::Wire::wire_len(&parcel);
         let sends_on = self.network.layers().sends_on(end);
@@ -120,11 +120,11 @@ impl World {
         if O::WATCHES {
             observer.packet(now, sends_on, Passage::Offered, &self.packets.get(parcel));
         }
-        let flow = u64::from(parcel.to.0);
+        let flow = u64::from(parcel.to().0);
         let (len, host, base) = match above {
             Above::Packets(side) => {
                 let (len, base) = self.compress(side, parcel);
-                (len, self.boxes.host(side, parcel.to), base.map(|base| (side, base)))
+                (len, self.boxes.host(side, parcel.to()), base.map(|base| (side, base)))
             }
             Above::Flows | Above::Streams(_) => (len, 0, None),
         };
@@ -235,7 +235,7 @@ impl World {
         if O::WATCHES {
             observer.packet(self.now, link, Passage::Delivered, &self.packets.get(parcel));
         }
-        let hop = self.network.behind(link, parcel.to);
+        let hop = self.network.behind(link, parcel.to());
         self.go(hop, parcel, observer);
     }
 

@@ -78,7 +78,7 @@ impl World {
     /// The end whose first hop a packet uses: its source, or a gateway's for forwarded data.
     #[inline(always)]
     pub(super) fn leaves_by(&self, parcel: Parcel) -> EndId {
-        if parcel.to >= self.first_sink { parcel.to } else { parcel.from() }
+        if parcel.to() >= self.first_sink { parcel.to() } else { parcel.from() }
     }
 
     /// A segment of the source reaches its gateway.
@@ -97,7 +97,7 @@ impl World {
 
     /// A layer has released a packet: if a gateway forwarded it, its buffer has space again, for all that share it.
     pub(super) fn note_released<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
-        let Endpoint::Sink(sink) = &self.ends[parcel.to.index()].kind else { return };
+        let Endpoint::Sink(sink) = &self.ends[parcel.to().index()].kind else { return };
         let (end, payload) = (sink.spoofer, sink.payload(parcel.wire_len()));
         self.bring_spoofer(end, Input::Released(payload), observer);
         self.run_end(end, observer);

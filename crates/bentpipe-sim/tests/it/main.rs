@@ -8,6 +8,7 @@ mod determinism;
 mod ecn;
 mod gateways;
 mod golden;
+mod l4s;
 mod layers;
 mod mechanisms;
 mod moving;

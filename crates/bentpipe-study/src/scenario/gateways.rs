@@ -5,19 +5,15 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
+use bentpipe_language::gateway;
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
-use super::grammar::{GATEWAY, OF_SPLIT, REORDERING, SHAPES, STREAMS};
+use super::grammar::{GATEWAY, OF_SPLIT, SHAPES};
 use super::layers;
 use super::links::Network;
 use super::model::{Carries, Gateways, LayerSpec, NodeId, PairSpec};
 use super::world::node;
-
-/// The gateway's default of `tunnel.mtu`.
-const MTU_DEFAULT: u16 = 1500;
-/// The least MTU of IPv6 (RFC 8200 §5), and the most that an IP packet can have.
-const MTU: std::ops::RangeInclusive<u64> = 1280..=65_535;
 
 /// Reads the entries of `[[gateways]]`.
 pub(crate) fn read(entries: &[Item<'_>], network: &Network, layers: &[LayerSpec], problems: &mut Problems) -> Gateways {
@@ -63,15 +59,13 @@ fn pair(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<P
     }
     let over = over(item, &view, network, [near, far], problems)?;
     let satellite = satellite(item, &view, network, over, problems)?;
-    let mut carries = if shape == "split" { Carries::STREAMS } else { Carries::Packets };
-    if let Carries::Streams { max_streams, memory } = &mut carries {
-        if let Some(item) = view.get("max_streams") {
-            *max_streams = item.count(STREAMS, problems)? as u32;
+    let carries = match shape {
+        "split" => {
+            let (max_streams, memory) = (gateway::max_streams(&view, problems), gateway::memory(&view, problems));
+            Carries::Streams { max_streams: max_streams?, memory: memory? }
         }
-        if let Some(item) = view.get("memory") {
-            *memory = item.size(problems)?;
-        }
-    }
+        _ => Carries::Packets,
+    };
     Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite })
 }
 
@@ -143,14 +137,7 @@ fn satellite(
         }
     }
     let round_trip = match view.get("round_trip") {
-        Some(item) => {
-            let round_trip = item.duration(problems)?;
-            if round_trip == Duration::ZERO {
-                item.refuse(problems, format!("`{}` cannot be 0 s", item.path), Some(Shape::DURATION.expected()));
-                return None;
-            }
-            round_trip
-        }
+        Some(item) => gateway::positive(&item, problems)?,
         None => links[0].config.delay + links[1].config.delay,
     };
     if round_trip == Duration::ZERO {
@@ -158,31 +145,17 @@ fn satellite(
         item.refuse(problems, message, Some(Shape::DURATION.expected()));
         return None;
     }
-    let reordering = match view.get("reordering") {
-        Some(item) => item.count(REORDERING, problems)?,
-        None => PairSpec::REORDERING,
-    };
-    let shared = view.get("shared").map_or(Some(false), |item| item.flag(problems))?;
-    let mtu = match view.get("mtu") {
-        None => u64::from(MTU_DEFAULT),
-        Some(item) => {
-            let mtu = item.size(problems)?.get();
-            if !MTU.contains(&mtu) {
-                let message = format!("`{}` must be from {} B to {} B", item.path, MTU.start(), MTU.end());
-                item.refuse(problems, message, Some("a length such as \"1500 B\"".to_owned()));
-                return None;
-            }
-            mtu
-        }
-    };
+    let reordering = gateway::reordering(view, problems)?;
+    let shared = gateway::shared(view, problems)?;
+    let mtu = gateway::mtu(view, problems)?;
     let of_links = links.iter().filter_map(|link| link.config.mtu).min().map_or(u64::MAX, u64::from);
-    if of_links < *MTU.start() {
-        let message =
-            format!("the links between the boxes take packets of {of_links} B, a tunnel needs {} B", MTU.start());
+    let needed = *gateway::MTU.start();
+    if of_links < needed {
+        let message = format!("the links between the boxes take packets of {of_links} B, a tunnel needs {needed} B");
         item.refuse(problems, message, None);
         return None;
     }
-    let path_mtu = mtu.min(of_links) as u16;
+    let path_mtu = u64::from(mtu).min(of_links) as u16;
     Some(rates.map(|rate| Satellite {
         rate: rate.expect("checked above"),
         round_trip,

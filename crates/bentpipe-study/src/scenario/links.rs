@@ -11,12 +11,13 @@ use bentpipe_engine::units::{Decibels, Duration, Probability, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::quantity::{self, DECIBELS};
-use bentpipe_language::reader::{Item, View};
+use bentpipe_language::reader::Item;
 use bentpipe_language::shape::{Counted, Shape};
 
 use super::beside::Beside;
 use super::bursts;
 use super::cells::cells;
+use super::directions::Direction;
 use super::grammar::{BIT_ERRORS, BURSTS, DIRECTION, FRAMINGS, GILBERT_ELLIOTT, LINK, PACKET_BURSTS, TIES};
 use super::model::{LinkSpec, NodeId};
 use super::moves;
@@ -33,26 +34,6 @@ pub(crate) struct Network {
     names: Vec<String>,
     /// True if every entry has valid nodes.
     pub(crate) is_whole: bool,
-}
-
-/// The settings of a direction: its own, and the link's for both.
-pub(super) struct Layers<'v, 'a> {
-    own: Option<&'v View<'a>>,
-    common: &'v View<'a>,
-}
-
-impl<'a> Layers<'_, 'a> {
-    pub(super) fn get(&self, key: &str) -> Option<Item<'a>> {
-        self.own.and_then(|own| own.get(key)).or_else(|| self.common.get(key))
-    }
-
-    fn require(&self, key: &str, problems: &mut Problems) -> Option<Item<'a>> {
-        let item = self.get(key);
-        if item.is_none() {
-            self.common.missing(key, problems);
-        }
-        item
-    }
 }
 
 impl Network {
@@ -104,7 +85,7 @@ impl Network {
                     Some(direction) => Some(direction.table(DIRECTION, problems)?),
                     None => None,
                 };
-                let config = config(&Layers { own: own.as_ref(), common: &view }, beside, problems);
+                let config = config(&Direction::new(own.as_ref(), &view), beside, problems);
                 let (from, to, way) = if index == 0 { (first, second, "forward") } else { (second, first, "backward") };
                 self.add(format!("{name}/{way}"), from, to, config, &between, problems);
             }
@@ -118,7 +99,7 @@ impl Network {
         }
         let (from, to) = (view.require("from", problems), view.require("to", problems));
         let (from, to) = (from?, to?);
-        let config = config(&Layers { own: None, common: &view }, beside, problems);
+        let config = config(&Direction::new(None, &view), beside, problems);
         let ends = (self.node(&from, problems), self.node(&to, problems));
         self.add(name, ends.0, ends.1, config, &to, problems);
         (ends.0? != ends.1?).then_some(())
@@ -148,10 +129,10 @@ impl Network {
     }
 }
 
-fn config(layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<LinkConfig> {
-    let trace = rate_trace(layers, problems);
-    let rate = if trace.is_some() { None } else { layers.require("rate", problems) };
-    let delay = layers.require("delay", problems);
+fn config(direction: &Direction<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<LinkConfig> {
+    let trace = rate_trace(direction, problems);
+    let rate = if trace.is_some() { None } else { direction.require("rate", problems) };
+    let delay = direction.require("delay", problems);
     let has_trace = trace.is_some();
     let (mut rates, mut opportunities) = (None, None);
     match &trace {
@@ -168,53 +149,53 @@ fn config(layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) 
         (None, item) => item?.rate(problems).map(Some),
     };
     let delay = delay.and_then(|item| item.duration(problems));
-    let tdma = match layers.get("tdma") {
+    let tdma = match direction.get("tdma") {
         Some(item) => Some(tdma::schedule(&item, rate.filter(|_| !has_trace).flatten(), problems)?),
         None => None,
     };
     let rate = tdma.as_ref().map_or(rate, |schedule| Some(Some(schedule.mean())));
-    let queue = match (layers.get("queue"), rate) {
+    let queue = match (direction.get("queue"), rate) {
         (Some(item), Some(rate)) => queue(&item, rate, problems),
         (Some(_), None) => None,
         (None, _) => {
             Some(QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false })
         }
     };
-    let in_cells = layers.get("framing").map_or(Some("packets"), |item| item.choice(FRAMINGS, problems))? == "aal5";
+    let in_cells = direction.get("framing").map_or(Some("packets"), |item| item.choice(FRAMINGS, problems))? == "aal5";
     let mut config = LinkConfig::clean(rate?, delay?);
     config.queue = queue?;
     config.rate_trace = trace.map(Arc::new);
     config.tdma = tdma.map(Arc::new);
-    losses(&mut config, layers, beside, problems)?;
-    moves::read(&mut config, rates, layers, beside, problems)?;
-    if let Some(item) = layers.get("packet_bursts") {
+    losses(&mut config, direction, beside, problems)?;
+    moves::read(&mut config, rates, direction, beside, problems)?;
+    if let Some(item) = direction.get("packet_bursts") {
         config.packet_bursts = Some(packet_bursts(&item, problems)?);
     }
-    if let Some(item) = layers.get("header") {
+    if let Some(item) = direction.get("header") {
         config.header = header(&item, problems)?;
     }
-    if let Some(item) = layers.get("mtu") {
+    if let Some(item) = direction.get("mtu") {
         config.mtu = Some(mtu(&item, problems)?);
     }
     if in_cells {
-        config.cells = Some(cells(layers.get("atm"), problems)?);
-        refuse_with_cells(&config, layers, problems)?;
-    } else if let Some(item) = layers.get("atm") {
+        config.cells = Some(cells(direction.get("atm"), problems)?);
+        refuse_with_cells(&config, direction, problems)?;
+    } else if let Some(item) = direction.get("atm") {
         let expected = "framing = \"aal5\" beside it".to_owned();
         item.refuse(problems, format!("`{}` applies only to cells", item.path), Some(expected));
     }
-    if let Some(item) = layers.get("ties") {
+    if let Some(item) = direction.get("ties") {
         config.ties = if item.choice(TIES, problems)? == "begun" { Ties::Begun } else { Ties::Departure };
     }
-    if let Some(item) = layers.get("drop_list") {
+    if let Some(item) = direction.get("drop_list") {
         config.drop_list = drop_list(&item, problems)?;
     }
     Some(config)
 }
 
 /// The rate trace of a direction, if any: its own, or else the link's.
-fn rate_trace<'a>(layers: &Layers<'_, 'a>, problems: &mut Problems) -> Option<Item<'a>> {
-    for view in [layers.own, Some(layers.common)].into_iter().flatten() {
+fn rate_trace<'a>(direction: &Direction<'_, 'a>, problems: &mut Problems) -> Option<Item<'a>> {
+    for view in direction.views() {
         let (rate, trace) = (view.get("rate"), view.get("rate_trace"));
         if let (Some(_), Some(trace)) = (&rate, &trace) {
             let expected = "one of the two".to_owned();
@@ -249,9 +230,9 @@ fn mtu(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
 }
 
 /// Settings that a link in cells cannot have.
-fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mut Problems) -> Option<()> {
+fn refuse_with_cells(config: &LinkConfig, direction: &Direction<'_, '_>, problems: &mut Problems) -> Option<()> {
     let mut refuse = |key: &str, message: &str, expected: &str| {
-        let item = layers.get(key)?;
+        let item = direction.get(key)?;
         item.refuse(problems, message, Some(expected.to_owned()));
         Some(())
     };
@@ -266,7 +247,7 @@ fn refuse_with_cells(config: &LinkConfig, layers: &Layers<'_, '_>, problems: &mu
         }),
         Some(refuse("queue", "the queue of a link in cells is set in `atm`", "atm.buffer = \"8192 cells\"")),
         (config.moves.is_some()).then(|| {
-            let key = ["schedule", "delay_trace", "loss_trace"].into_iter().find(|key| layers.get(key).is_some());
+            let key = ["schedule", "delay_trace", "loss_trace"].into_iter().find(|key| direction.get(key).is_some());
             refuse(key.unwrap_or("schedule"), "a link in cells does not change", "framing = \"packets\"")
         }),
         Some(refuse("phases", "a link in cells does not change", "framing = \"packets\"")),
@@ -294,10 +275,15 @@ fn bit_error_rate(item: &Item<'_>, problems: &mut Problems) -> Option<Probabilit
     Some(with_implementation_loss(nominal?, loss))
 }
 
-fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<()> {
-    let packet = probability(layers.get("loss"), Probability::ZERO, problems);
-    let bit = layers.get("bit_error_rate").map_or(Some(Probability::ZERO), |item| bit_error_rate(&item, problems));
-    let (bursts, elliott) = (layers.get("bursts"), layers.get("gilbert_elliott"));
+fn losses(
+    config: &mut LinkConfig,
+    direction: &Direction<'_, '_>,
+    beside: Beside<'_>,
+    problems: &mut Problems,
+) -> Option<()> {
+    let packet = probability(direction.get("loss"), Probability::ZERO, problems);
+    let bit = direction.get("bit_error_rate").map_or(Some(Probability::ZERO), |item| bit_error_rate(&item, problems));
+    let (bursts, elliott) = (direction.get("bursts"), direction.get("gilbert_elliott"));
     if let (Some(_), Some(elliott)) = (&bursts, &elliott) {
         elliott.refuse(problems, "`bursts` and `gilbert_elliott` exclude each other", None);
     }
@@ -312,7 +298,7 @@ fn losses(config: &mut LinkConfig, layers: &Layers<'_, '_>, beside: Beside<'_>, 
         config.extra_delay = ExtraDelay(extra?);
     } else if let Some(item) = elliott {
         let view = item.table(GILBERT_ELLIOTT, problems)?;
-        if let Some(loss) = layers.get("loss") {
+        if let Some(loss) = direction.get("loss") {
             loss.refuse(problems, "with `gilbert_elliott`, set `loss_good` and `loss_bad` instead of `loss`", None);
         }
         let good = view.require("good", problems).and_then(|item| item.duration(problems));

@@ -11,6 +11,7 @@ pub(crate) mod bursts;
 mod cells;
 mod chance;
 mod channels;
+mod directions;
 mod flows;
 mod gateways;
 mod grammar;

@@ -12,8 +12,8 @@ use bentpipe_language::shape::Shape;
 
 use super::beside::Beside;
 use super::bursts::distribution;
+use super::directions::Direction;
 use super::grammar::{JITTER, PHASES, REORDER, SCHEDULE};
-use super::links::Layers;
 use super::queues::{limit, probability};
 use super::series::{DELAYS, LOSSES, RATES};
 
@@ -68,15 +68,15 @@ pub(super) fn rates(item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems
 pub(super) fn read(
     config: &mut LinkConfig,
     rates: Option<Track>,
-    layers: &Layers<'_, '_>,
+    direction: &Direction<'_, '_>,
     beside: Beside<'_>,
     problems: &mut Problems,
 ) -> Option<()> {
     let own = Own { rate: config.rate, delay: config.delay, loss: config.good.packet, queue: config.queue.limit };
-    let mut moves = match layers.get("schedule") {
-        Some(item) => schedule(&item, layers.get("schedule_period"), &own, problems)?,
+    let mut moves = match direction.get("schedule") {
+        Some(item) => schedule(&item, direction.get("schedule_period"), &own, problems)?,
         None => {
-            if let Some(item) = layers.get("schedule_period") {
+            if let Some(item) = direction.get("schedule_period") {
                 let expected = "schedule = [{ at = \"12 s\", delay = \"40 ms\" }] beside it".to_owned();
                 item.refuse(problems, format!("`{}` needs `schedule`", item.path), Some(expected));
                 return None;
@@ -84,25 +84,25 @@ pub(super) fn read(
             Moves::default()
         }
     };
-    let phases = match layers.get("phases") {
+    let phases = match direction.get("phases") {
         Some(item) => Some(phases(&item, problems)?),
         None => None,
     };
     for (key, kind, what) in [("delay_trace", DELAYS, "delay"), ("loss_trace", LOSSES, "loss")] {
-        let Some(item) = layers.get(key) else { continue };
+        let Some(item) = direction.get(key) else { continue };
         let lane = if what == "delay" { &mut moves.delay } else { &mut moves.loss };
         if lane.is_some() {
             return exclude(&item, &format!("`schedule` changes `{what}`, too"), problems);
         }
         *lane = Some(Arc::new(kind.track(&item, beside, problems)?));
     }
-    if let (Some(rates), Some(item)) = (rates, layers.get("rate_trace")) {
+    if let (Some(rates), Some(item)) = (rates, direction.get("rate_trace")) {
         if moves.rate.is_some() {
             return exclude(&item, "`schedule` changes `rate`, too", problems);
         }
         moves.rate = Some(Arc::new(rates));
     }
-    check(config, &moves, phases.as_ref(), layers, problems)?;
+    check(config, &moves, phases.as_ref(), direction, problems)?;
     if let Some(rate) = moves.rate.as_ref().filter(|track| track.period().is_some()) {
         // What queues, limits and layers count with.
         config.rate = Rate::from_bits_per_second(rate.mean().max(1));
@@ -110,7 +110,7 @@ pub(super) fn read(
     let moves_any = moves != Moves::default();
     config.moves = moves_any.then(|| Arc::new(moves));
     config.phases = phases;
-    single_packets(config, layers, problems)
+    single_packets(config, direction, problems)
 }
 
 fn exclude(item: &Item<'_>, why: &str, problems: &mut Problems) -> Option<()> {
@@ -123,13 +123,13 @@ fn check(
     config: &LinkConfig,
     moves: &Moves,
     phases: Option<&Phases>,
-    layers: &Layers<'_, '_>,
+    direction: &Direction<'_, '_>,
     problems: &mut Problems,
 ) -> Option<()> {
-    let schedule = layers.get("schedule");
-    let of_phases = layers.get("phases");
+    let schedule = direction.get("schedule");
+    let of_phases = direction.get("phases");
     let steers = phases.is_some_and(|phases| phases.rate.is_some() || phases.outage > Duration::ZERO);
-    let trace = layers.get("rate_trace");
+    let trace = direction.get("rate_trace");
     let by = if moves.rate.is_none() {
         &of_phases
     } else if schedule.is_some() {
@@ -166,7 +166,7 @@ fn check(
     if let (true, true, Some(item)) = (moves.queue.is_some(), config.has_managed_queue(), &schedule) {
         return exclude(item, "a queue with CoDel keeps its limit", problems);
     }
-    if let (true, Some(item)) = (moves.loss.is_some(), layers.get("gilbert_elliott")) {
+    if let (true, Some(item)) = (moves.loss.is_some(), direction.get("gilbert_elliott")) {
         return exclude(&item, "the loss follows `schedule` or `loss_trace`", problems);
     }
     Some(())
@@ -285,18 +285,18 @@ fn pair<T: Copy + PartialOrd>(
     Some(Some((low, high)))
 }
 
-fn single_packets(config: &mut LinkConfig, layers: &Layers<'_, '_>, problems: &mut Problems) -> Option<()> {
-    if let Some(item) = layers.get("jitter") {
+fn single_packets(config: &mut LinkConfig, direction: &Direction<'_, '_>, problems: &mut Problems) -> Option<()> {
+    if let Some(item) = direction.get("jitter") {
         config.jitter = Some(jitter(&item, problems)?);
     }
-    if let Some(item) = layers.get("reorder") {
+    if let Some(item) = direction.get("reorder") {
         let view = item.table(REORDER, problems)?;
         let probability = view.require("probability", problems).and_then(|item| item.probability(problems));
         let delay = view.require("delay", problems).and_then(|item| item.duration(problems));
         config.reorder = Some(Reorder { probability: probability?, delay: delay? });
     }
-    config.duplicate = probability(layers.get("duplicate"), Probability::ZERO, problems)?;
-    config.corrupt = probability(layers.get("corrupt"), Probability::ZERO, problems)?;
+    config.duplicate = probability(direction.get("duplicate"), Probability::ZERO, problems)?;
+    config.corrupt = probability(direction.get("corrupt"), Probability::ZERO, problems)?;
     Some(())
 }
 

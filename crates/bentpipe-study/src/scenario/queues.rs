@@ -1,45 +1,53 @@
 //! `queue` of a link or of a channel.
 
-use bentpipe_engine::link::{Codel, Discipline, QueueConfig, QueueLimit, RedConfig};
+use bentpipe_engine::link::{Codel, Discipline, DualPi2, QueueConfig, QueueLimit, RedConfig};
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::quantity::{self, BadQuantity, split};
 use bentpipe_language::reader::{Item, View};
 
-use super::grammar::{DISCIPLINES, QUEUE};
+use super::grammar::{COUPLING, DISCIPLINES, QUEUE};
 
 pub(super) fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<QueueConfig> {
     if let Value::Table(_) = item.node.value {
         let view = item.table(QUEUE, problems)?;
         let limit = view.require("limit", problems).and_then(|item| limit(&item, rate, problems));
         let discipline = view.get("discipline").map_or(Some("drop-tail"), |item| item.choice(DISCIPLINES, problems));
-        let (name, of_codel) = (discipline?, ["target", "interval"]);
-        let belongs = |key: &&str| match name {
-            "red" => !of_codel.contains(key),
-            "codel" | "fq-codel" => ["limit", "discipline", "marking"].contains(key) || of_codel.contains(key),
-            _ => ["limit", "discipline"].contains(key),
-        };
-        for item in QUEUE.iter().map(|field| field.key).filter(|key| !belongs(key)).filter_map(|key| view.get(key)) {
-            let is_codels = of_codel.iter().any(|key| item.path.ends_with(key));
-            let (kind, expected) = match is_codels {
-                _ if item.path.ends_with("marking") => ("RED and CoDel", "discipline = \"red\" or \"codel\""),
-                true => ("CoDel", "discipline = \"codel\""),
-                false => ("RED", "discipline = \"red\""),
+        let name = discipline?;
+        for key in QUEUE.iter().map(|field| field.key) {
+            let Some((kind, disciplines)) = only_with(key).filter(|(_, disciplines)| !disciplines.contains(&name))
+            else {
+                continue;
             };
-            let expected = format!("{expected} beside it");
-            item.refuse(problems, format!("`{}` applies only to {kind}", item.path), Some(expected));
+            if let Some(item) = view.get(key) {
+                let expected = format!("discipline = \"{}\" beside it", disciplines.join("\" or \""));
+                item.refuse(problems, format!("`{}` applies only to {kind}", item.path), Some(expected));
+            }
         }
         let discipline = match name {
             "red" => Discipline::Red(red(&view, rate, problems)?),
             "codel" => Discipline::Codel(codel(&view, problems)?),
             "fq-codel" => Discipline::FqCodel(codel(&view, problems)?),
+            "dualpi2" => Discipline::DualPi2(dualpi2(&view, problems)?),
             _ => Discipline::DropTail,
         };
-        let marking = view.get("marking").map_or(Some(false), |item| item.flag(problems));
+        let marking = view.get("marking").map_or(Some(name == "dualpi2"), |item| item.flag(problems));
         return Some(QueueConfig { limit: limit?, discipline, marking: marking? });
     }
     limit(item, rate, problems).map(|limit| QueueConfig { limit, discipline: Discipline::DropTail, marking: false })
+}
+
+/// The disciplines beside which a key may be, and their name; `None` for the keys of all.
+fn only_with(key: &str) -> Option<(&'static str, &'static [&'static str])> {
+    match key {
+        "limit" | "discipline" => None,
+        "marking" => Some(("RED and CoDel", &["red", "codel", "fq-codel"])),
+        "target" => Some(("CoDel and DualPI2", &["codel", "fq-codel", "dualpi2"])),
+        "interval" => Some(("CoDel", &["codel", "fq-codel"])),
+        "max_rtt" | "coupling" | "l4s_threshold" | "l4s_range" | "classic_share" => Some(("DualPI2", &["dualpi2"])),
+        _ => Some(("RED", &["red"])),
+    }
 }
 
 /// "50 packets", "64 kB", "600 ms" or "unlimited".
@@ -92,6 +100,50 @@ fn codel(view: &View<'_>, problems: &mut Problems) -> Option<Codel> {
         return None;
     }
     Some(Codel { target, interval })
+}
+
+/// The defaults of RFC 9332 §A.1.
+fn dualpi2(view: &View<'_>, problems: &mut Problems) -> Option<DualPi2> {
+    let standard = DualPi2::standard();
+    let span = |key, default, problems: &mut Problems| match view.get(key) {
+        Some(item) => item.duration(problems),
+        None => Some(default),
+    };
+    let target = span("target", standard.target, problems);
+    let max_rtt = span("max_rtt", standard.max_rtt, problems);
+    let l4s_threshold = span("l4s_threshold", standard.l4s_threshold, problems);
+    let l4s_range = span("l4s_range", standard.l4s_range, problems);
+    let coupling =
+        view.get("coupling").map_or(Some(standard.coupling), |item| Some(item.count(COUPLING, problems)? as f64));
+    let classic_share = probability(view.get("classic_share"), standard.classic_share, problems);
+    let (target, max_rtt, classic_share) = (target?, max_rtt?, classic_share?);
+    let refused = |key: &str, message: &str, expected: &str, problems: &mut Problems| {
+        let mistake = Mistake::new(&format!("{}.{key}", view.path), message).expected(expected);
+        problems.add(view.get(key).map_or(view.span, |item| item.node.span), mistake);
+        None
+    };
+    if target == Duration::ZERO || target > max_rtt {
+        return refused(
+            "target",
+            "`target` must be above 0 and at most `max_rtt`",
+            "such as target = \"15 ms\"",
+            problems,
+        );
+    }
+    if max_rtt < Duration::from_millis(1) {
+        return refused("max_rtt", "the controller updates three times per `max_rtt`", "at least 1 ms", problems);
+    }
+    if classic_share.get() >= 1.0 {
+        return refused("classic_share", "L4S packets need a share too", "less than 100 %", problems);
+    }
+    Some(DualPi2 {
+        target,
+        max_rtt,
+        coupling: coupling?,
+        l4s_threshold: l4s_threshold?,
+        l4s_range: l4s_range?,
+        classic_share,
+    })
 }
 
 /// ns-2's defaults: thresholds 5 and 15 packets, 1/linterm 0.1, gentle, wait, packets of 500 B.

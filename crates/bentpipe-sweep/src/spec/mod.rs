@@ -1,9 +1,10 @@
 //! A sweep file: which scenario, which keys and values, how often, until when.
 //!
 //! `grammar` has the keys, `read` turns a file into a [`Spec`], `range` gives the values between two ends, `check` tries them on
-//! the scenario.
+//! the scenario, `design` makes the points of them.
 
 mod check;
+pub(crate) mod design;
 mod grammar;
 mod range;
 mod read;

@@ -8,10 +8,10 @@ use bentpipe_language::reader::{Item, View, join};
 use bentpipe_language::shape::Shape;
 
 use super::check;
+use super::design;
 use super::grammar::{AXIS, DESIGNS, MAX_RUNS, MIN, POINTS, REPETITIONS, SCALES, SEED, STEPS, STOP, SWEEP};
 use super::{Axis, Base, Design, Find, Range, Scale, Setting, Spec, Values};
 use crate::candidate::{Candidate, GATEWAYS};
-use crate::design;
 use crate::stop::{Stop, Tolerance};
 
 const DEFAULT_REPETITIONS: u64 = 20;

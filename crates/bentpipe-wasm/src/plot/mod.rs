@@ -14,7 +14,7 @@ use bentpipe_sim::{LINK_BASE, Observer, Packet, Passage};
 use bentpipe_study::scenario::{ConnectionId, Scenario};
 use serde::Serialize;
 
-use crate::answer::{Arrays, Numbers};
+use crate::arrays::{Arrays, Numbers};
 use columns::{Band, Counts, Grid, Place};
 use dots::Dots;
 

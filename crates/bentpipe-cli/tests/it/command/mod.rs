@@ -3,6 +3,7 @@
 mod interrupts;
 mod models;
 mod outputs;
+mod scoreboard;
 mod scripts;
 mod sweeps;
 

@@ -22,8 +22,6 @@ const MUCH_LOSS: f64 = 0.1;
 /// Consecutive judgements, one per round trip, that must agree on a queue or on losses. An outage spoils one or two.
 const QUEUES: u32 = 2;
 const LOSSES: u32 = 4;
-/// Consecutive judgements without a queue after which the sender probes for more.
-const CALM: u32 = 2;
 /// Judgements between two trials, if the first showed that the link causes the losses.
 const PAUSE: u32 = 50;
 /// A sender of less than this fraction of its configured rate is not the cause of a queue.
@@ -57,7 +55,6 @@ pub(in crate::slacp) struct Provisioned {
     min_rtt: MinRtt,
     queues: u32,
     losses: u32,
-    calm: u32,
     pause: u32,
     /// The rate was raised and no queue has been seen since: it goes on.
     climbs: bool,
@@ -88,7 +85,6 @@ impl Provisioned {
             min_rtt: MinRtt::new(),
             queues: 0,
             losses: 0,
-            calm: 0,
             pause: 0,
             climbs: false,
             is_first_step: false,
@@ -197,10 +193,10 @@ impl Provisioned {
         // A line that carries more delivers at least half of what the probe added.
         let expected = 0.9 * self.rate.bits_per_second() as f64 * (1.0 - self.loss_before);
         if overflows {
-            (self.calm, self.climbs) = (0, false);
+            self.climbs = false;
             self.come_down(delivered);
         } else if self.queues >= QUEUES || self.climbs && self.queues > 0 {
-            (self.calm, self.climbs) = (0, false);
+            self.climbs = false;
             if is_busy {
                 self.carried = Some(delivered);
             }
@@ -218,33 +214,33 @@ impl Provisioned {
             self.climbs = false;
             self.come_down(delivered);
         } else if self.climbs && self.is_first_step && (delivered as f64) < expected {
-            (self.calm, self.climbs) = (0, false);
+            self.climbs = false;
             self.set(self.rate.bits_per_second() / 5 * 4);
         } else if self.queues == 0 {
             self.look_for_more(is_busy, share);
         }
     }
 
-    /// There is no queue: goes back to what the line carries, or probes for more.
+    /// There is no queue: probes for more, beyond what the line carried when there was one.
     fn look_for_more(&mut self, is_busy: bool, loss: f64) {
-        if let Some(carried) = self.carried.take() {
-            self.set(carried / 100 * 95);
-            return;
-        }
         let bits = self.rate.bits_per_second();
-        if self.rate == self.max_rate {
-            self.climbs = false;
-        } else if self.climbs && is_busy {
-            self.is_first_step = false;
-            self.set(3 * bits);
-        } else {
-            self.calm += 1;
-            if self.calm >= CALM {
-                self.is_first_step = true;
-                (self.calm, self.climbs, self.loss_before) = (0, is_busy, loss);
-                self.set(bits / 4 * 5);
+        match self.carried.take().map(|carried| carried / 100 * 95) {
+            Some(carried) if bits < carried => self.probe(carried, is_busy, loss),
+            // It drained at the rate that it keeps: one judgement more, since little shows that the queue is gone.
+            Some(_) => {}
+            None if self.rate == self.max_rate => self.climbs = false,
+            None if self.climbs && is_busy => {
+                self.is_first_step = false;
+                self.set(3 * bits);
             }
+            None => self.probe(bits, is_busy, loss),
         }
+    }
+
+    /// A quarter more than `bits` per second.
+    fn probe(&mut self, bits: u64, is_busy: bool, loss: f64) {
+        (self.is_first_step, self.climbs, self.loss_before) = (true, is_busy, loss);
+        self.set(bits / 4 * 5);
     }
 
     fn finish_trial(&mut self, share: f64, is_busy: bool) {
@@ -260,7 +256,6 @@ impl Provisioned {
         if !is_busy || share > before / 2.0 {
             self.rate = self.max_rate;
         }
-        self.calm = 0;
     }
 
     fn come_down(&mut self, bits: u64) {

@@ -15,6 +15,7 @@ mod hybla;
 mod ns2;
 #[cfg(test)]
 mod paced;
+mod prague;
 mod reduction;
 mod reno;
 mod resuming;
@@ -79,6 +80,25 @@ pub(in crate::tcp) struct Delivered {
     pub(in crate::tcp) phase: Phase,
 }
 
+/// What an ACK tells of marks, with accurate ECN (RFC 9768), for controls that react to their number.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Marks {
+    /// Its arrival time.
+    pub(in crate::tcp) now: Time,
+    /// The window before it, bytes.
+    pub(in crate::tcp) before: f64,
+    /// Bytes that it delivers, in order or not, and those of them that were marked.
+    pub(in crate::tcp) bytes: u64,
+    pub(in crate::tcp) marked: u64,
+    /// True if some were marked, and what was outstanding at the last reduction is acknowledged.
+    pub(in crate::tcp) counts: bool,
+    /// `snd_una` after the ACK, and `snd_max`.
+    pub(in crate::tcp) snd_una: u64,
+    pub(in crate::tcp) snd_max: u64,
+    /// The smoothed round trip.
+    pub(in crate::tcp) srtt: Option<Duration>,
+}
+
 /// The rules of one congestion control.
 ///
 /// The methods change the window's `cwnd` and `ssthresh`. Inflation belongs to fast recovery; a control only reads it.
@@ -97,6 +117,9 @@ pub(in crate::tcp) trait CongestionRules {
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
     /// retransmission starts with it; after a mark nothing is sent again.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport);
+
+    /// An ACK has been taken, after which marks are known; only for a control for which [`Congestion::is_scalable`] is true.
+    fn on_marks(&mut self, _window: &mut Window, _marks: &Marks) {}
 
     /// The window begins with `segments`: after the handshake, a pause or Tahoe's loss.
     fn restart(&mut self, window: &mut Window, segments: u32) {
@@ -186,6 +209,12 @@ macro_rules! controls {
                 }
             }
 
+            fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
+                if let Control::Prague(control) = self {
+                    control.on_marks(window, marks);
+                }
+            }
+
             fn restart(&mut self, window: &mut Window, segments: u32) {
                 match self {
                     $(Control::$name(control) => control.restart(window, segments),)+
@@ -233,6 +262,10 @@ macro_rules! controls {
 congestion_controls!(controls);
 
 impl Control {
+    fn is_scalable(&self) -> bool {
+        matches!(self, Control::Prague(_))
+    }
+
     fn measures_rate(&self) -> bool {
         match self {
             Control::Bbr(_) | Control::Bbr3(_) | Control::Westwood(_) => true,
@@ -263,12 +296,16 @@ impl Congestion {
         };
         let window = Window::new(config, segments);
         let control = Control::new(config);
-        let sets_by_rate = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Fixed(_));
-        let control = match config.resume.filter(|_| !sets_by_rate) {
+        // Those that set their window by a rate, not at all, or by marks, which careful resume does not know.
+        let stays = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Fixed(_) | Control::Prague(_));
+        let control = match config.resume.filter(|_| !stays) {
             Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
             None => control,
         };
-        let paces = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Hybla(_) | Control::Resuming(_));
+        let paces = matches!(
+            control,
+            Control::Bbr(_) | Control::Bbr3(_) | Control::Hybla(_) | Control::Prague(_) | Control::Resuming(_)
+        );
         let (start, measures_rate) = (SlowStart::new(&config.variant), control.measures_rate());
         Congestion { window, control, start, grows_unused, paces, measures_rate }
     }
@@ -322,6 +359,19 @@ impl Congestion {
         if let FoundBy::Timeout { .. } = loss.found_by {
             self.window.deflate_all();
         }
+    }
+
+    /// True if the control reacts to the number of marks, with a reduction that is proportional to their share (RFC 9331 §4.3).
+    pub(in crate::tcp) fn is_scalable(&self) -> bool {
+        self.control.is_scalable()
+    }
+
+    /// Takes what an ACK tells of marks.
+    pub(in crate::tcp) fn on_marks(&mut self, marks: &Marks) {
+        if marks.counts {
+            self.start.on_loss(false);
+        }
+        self.control.on_marks(&mut self.window, marks);
     }
 
     /// Starts with a window of `segments`.

@@ -5,6 +5,7 @@ use super::{Duplex, Pending, State, Verdict, timestamp};
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::abort::Abort;
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::receiver::Fresh;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sending::{Protocol, SendingHalf};
@@ -56,8 +57,8 @@ impl<S: SendingHalf> Duplex<S> {
     fn on_acceptable<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         self.on_acceptable_ack(cx, segment);
         self.note_timestamp(cx.now, segment);
-        if self.ecn.is_on {
-            self.ecn.take(segment);
+        if self.ecn.mode != EcnMode::Off && self.ecn.take(segment) {
+            self.receiver.acknowledge_now();
         }
         if S::PROTOCOL == Protocol::Stp {
             self.take_poll(segment);

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use super::abort::Abort;
 use super::config::TcpConfig;
-use super::ecn::EcnEcho;
+use super::ecn::{EcnEcho, EcnMode};
 use super::receiver::{Fresh, Receiver};
 use super::segment::Segment;
 use super::sender::Sender;
@@ -242,6 +242,11 @@ impl<S: SendingHalf> Duplex<S> {
     /// Bytes received beyond a gap, which the user cannot read yet.
     pub fn beyond_gaps(&self) -> u64 {
         self.receiver.beyond_gaps()
+    }
+
+    /// The ECN that both ends use.
+    pub fn ecn(&self) -> EcnMode {
+        self.ecn.mode
     }
 
     /// The counters.

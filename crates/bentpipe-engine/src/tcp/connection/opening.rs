@@ -4,7 +4,7 @@ use super::{Duplex, NO_SCALE, Pending, Role, State, Verdict};
 use crate::machine::Context;
 use crate::probe::Probe;
 use crate::tcp::config::Handshake;
-use crate::tcp::ecn::{EcnEcho, EcnUse};
+use crate::tcp::ecn::{EcnEcho, EcnMode, EcnUse};
 use crate::tcp::receiver::{Fresh, Receiver};
 use crate::tcp::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::sending::{Protocol, SendingHalf};
@@ -89,12 +89,13 @@ impl<S: SendingHalf> Duplex<S> {
         let ours = &self.config;
         self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
         self.timestamps = ours.timestamps && segment.timestamps.is_some();
-        self.ecn.is_on = S::PROTOCOL == Protocol::Tcp && ours.ecn.agrees(segment);
+        let mode = if S::PROTOCOL == Protocol::Tcp { ours.ecn.agrees(segment) } else { EcnMode::Off };
+        self.ecn = EcnEcho::negotiated(mode, segment);
         self.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
         self.rcv_scale = if self.scaled { self.offered_scale() } else { NO_SCALE };
         let limit = if self.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
         self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
-        self.has_extras = self.timestamps || self.ecn.is_on;
+        self.has_extras = self.timestamps || mode != EcnMode::Off;
         if let Some(timestamps) = segment.timestamps {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
@@ -104,8 +105,12 @@ impl<S: SendingHalf> Duplex<S> {
     fn synchronize_without_options(&mut self) {
         self.receiver.synchronize();
         self.sack = self.config.variant.sack;
-        self.ecn.is_on = S::PROTOCOL == Protocol::Tcp && self.config.ecn == EcnUse::On;
-        self.has_extras = self.ecn.is_on;
+        self.ecn.mode = match self.config.ecn {
+            EcnUse::On if S::PROTOCOL == Protocol::Tcp => EcnMode::Classic,
+            EcnUse::Accurate if S::PROTOCOL == Protocol::Tcp => EcnMode::Accurate,
+            _ => EcnMode::Off,
+        };
+        self.has_extras = self.ecn.mode != EcnMode::Off;
         self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
     }
 
@@ -130,7 +135,7 @@ impl<S: SendingHalf> Duplex<S> {
 
     pub(super) fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
         self.sender.established(mss, self.config.variant.initial_window, self.sack);
-        self.sender.use_ecn(self.ecn.is_on);
+        self.sender.use_ecn(self.ecn.mode, self.state == State::SynReceived);
         self.enter(cx, State::Established);
         if self.sender.is_closed() {
             self.enter(cx, State::FinWait1);

@@ -4,6 +4,7 @@ use super::{Duplex, Output, Pending, State, timestamp};
 use crate::machine::{Context, Step};
 use crate::probe::{Event, Probe};
 use crate::tcp::config::Handshake;
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::segment::{Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
 use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::tcp::span::Span;
@@ -52,7 +53,7 @@ impl<S: SendingHalf> Duplex<S> {
             }
             self.receiver.acknowledged();
         }
-        if self.ecn.is_on && !span.syn {
+        if self.ecn.mode != EcnMode::Off && !span.syn {
             self.mark(&mut segment, &span);
         }
         if S::PROTOCOL == Protocol::Stp {
@@ -63,7 +64,7 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// Puts the marks of ECN on a segment.
     fn mark(&mut self, segment: &mut Segment, span: &Span) {
-        segment.flags = segment.flags | self.ecn.flags();
+        segment.flags = segment.flags | self.ecn.flags(span.len == 0 && segment.sack.is_empty());
         if span.len > 0 {
             let (ecn, reduced) = self.sender.marks_of(span);
             (segment.ecn, segment.flags) = (ecn, segment.flags | reduced);
@@ -90,8 +91,14 @@ impl<S: SendingHalf> Duplex<S> {
             // STP negotiates nothing else: SACK is always on, windows are never scaled.
             return;
         }
-        let asked = if answer && self.ecn.is_on { Flags::ECE } else { Flags::NONE };
-        segment.flags = segment.flags | if answer { asked } else { self.config.ecn.flags_of_syn() };
+        //= RFC 3168 §6.1.1.1: a SYN that no answer comes to may have been dropped for what it asks
+        let asks = self.sender.counters().timeouts <= u64::from(self.config.ecn_retries);
+        let ecn = match answer {
+            true => self.ecn.flags_of_syn_ack(),
+            false if asks => self.config.ecn.flags_of_syn(),
+            false => Flags::NONE,
+        };
+        segment.flags = segment.flags | ecn;
         segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
         //= RFC 7323 §2.2: "This option MAY be sent in an initial <SYN> segment [...] If a Window Scale option was received in
         //= the initial <SYN> segment, then this option MAY be sent in the <SYN,ACK> segment", also where our shift is 0

@@ -9,6 +9,7 @@
 use super::{Duplex, Pending, State, Verdict};
 use crate::machine::Context;
 use crate::probe::Probe;
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::receiver::Fresh;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::Sender;
@@ -24,27 +25,33 @@ pub enum Ordinary {
     Transmit(Segment),
     /// As [`Step::Wait`](crate::Step::Wait), with [`Time::NEVER`] for no instant.
     Wait(Time),
-    /// The poll is not ordinary: nothing has been done, and [`Machine::poll`](crate::Machine::poll) is to be called.
+    /// Polls are not ordinary any more: nothing has been done, and [`Machine::poll`](crate::Machine::poll) is to be called.
     Other,
 }
 
 impl Duplex<Sender> {
-    /// Polls the connection by the fast path, for a driver that polls so often that the checks of the slow path
-    /// cost time. It returns what [`Machine::poll`](crate::Machine::poll) would return.
+    /// True if the polls at `now` are ordinary: [`Duplex::poll_ordinary`] can be called until it waits or says otherwise, as
+    /// long as the connection is not given any input. Only inputs and timers change what is asked here.
     #[inline(always)]
-    pub fn poll_ordinary<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Ordinary {
+    pub fn is_ordinary<P: Probe>(&self, now: Time) -> bool {
         // An observer sees the slow path.
-        if P::WATCHES
-            || self.pending.any()
-            || !self.state.sends_data()
-            || self.reset.is_some()
-            || self.has_extras
-            || self.receiver.has_sack_blocks()
-            || !self.sender.is_quiet(cx.now)
-        {
+        !P::WATCHES
+            && !self.pending.any()
+            && self.state.sends_data()
+            && self.reset.is_none()
+            && !self.has_extras
+            && !self.receiver.has_sack_blocks()
+            && self.sender.is_quiet(now)
+    }
+
+    /// Polls a connection whose polls at `now` [are ordinary](Self::is_ordinary) by the fast path, for a driver that polls so often
+    /// that the checks of the slow path cost time. It returns what [`Machine::poll`](crate::Machine::poll) would return.
+    #[inline(always)]
+    pub fn poll_ordinary(&mut self, now: Time) -> Ordinary {
+        if self.sender.may_expire_at_once(now) {
             return Ordinary::Other;
         }
-        if let Some(span) = self.sender.next_without_options(cx.now) {
+        if let Some(span) = self.sender.next_without_options(now) {
             let mut flags = Flags::ACK;
             if span.fin {
                 flags = flags | Flags::FIN;
@@ -54,7 +61,7 @@ impl Duplex<Sender> {
             }
             return Ordinary::Transmit(self.plain(flags, span.seq, span.len));
         }
-        if self.receiver.ack_is_due(cx.now) {
+        if self.receiver.ack_is_due(now) {
             self.pure_acks += 1;
             return Ordinary::Transmit(self.plain(Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0));
         }
@@ -83,6 +90,8 @@ impl Duplex<Sender> {
         if P::WATCHES
             || segment.flags != Flags::ACK
             || segment.ecn == Ecn::Ce
+            // The count of marks may be zero.
+            || self.ecn.mode == EcnMode::Accurate
             || !segment.sack.is_empty()
             || (self.timestamps && !self.is_recent(cx.now, segment))
             || !matches!(self.state, State::Established | State::FinWait1)

@@ -17,12 +17,14 @@ struct Twins {
     /// Segments that were predicted, and polls that were ordinary.
     predicted: u32,
     ordinary: u32,
+    /// Polls are ordinary until the next input, or until one waits.
+    is_ordinary: bool,
 }
 
 impl Twins {
     fn new(config: TcpConfig, role: Role) -> Self {
         let new = || Connection::new(config, role);
-        Twins { short: new(), long: new(), predicted: 0, ordinary: 0 }
+        Twins { short: new(), long: new(), predicted: 0, ordinary: 0, is_ordinary: false }
     }
 
     fn compare(&self) {
@@ -41,17 +43,21 @@ impl Twins {
             _ => (self.short.handle(&mut cx(), input), self.long.handle(&mut cx(), input)),
         };
         assert_eq!(short, long);
+        self.is_ordinary = false;
         self.compare();
     }
 
     fn poll(&mut self, now: Time) -> Step<Output> {
-        let mut cx = Context::silent(now);
-        let short = match self.short.poll_ordinary(&mut cx) {
+        let mut cx = Context::<'static, NoProbe>::silent(now);
+        self.is_ordinary = self.is_ordinary || self.short.is_ordinary::<NoProbe>(now);
+        let ordinary = if self.is_ordinary { self.short.poll_ordinary(now) } else { Ordinary::Other };
+        let short = match ordinary {
             Ordinary::Transmit(segment) => Some(Step::Do(Output::Transmit(segment))),
             Ordinary::Wait(until) => Some(Step::Wait((until != Time::NEVER).then_some(until))),
             Ordinary::Other => None,
         };
         self.ordinary += u32::from(short.is_some());
+        self.is_ordinary = matches!(ordinary, Ordinary::Transmit(_));
         let short = short.unwrap_or_else(|| self.short.poll(&mut cx));
         assert_eq!(short, self.long.poll(&mut Context::silent(now)));
         self.compare();

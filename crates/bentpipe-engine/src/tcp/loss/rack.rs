@@ -133,6 +133,10 @@ impl Rack {
 
     /// Index of the first segment that ends after `seq`.
     fn index(&self, seq: u64) -> usize {
+        // Mostly the first one is asked for: what was sent first is delivered first.
+        if self.segments.front().is_none_or(|first| first.end > seq) {
+            return 0;
+        }
         self.segments.partition_point(|segment| segment.end <= seq)
     }
 

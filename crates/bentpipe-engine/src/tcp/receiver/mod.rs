@@ -98,6 +98,7 @@ impl Receiver {
     }
 
     /// The user has read `bytes`. Returns whether to send a window update now.
+    #[inline(always)]
     pub(super) fn read(&mut self, bytes: u64) -> bool {
         self.window.read(self.rcv_nxt, bytes)
     }

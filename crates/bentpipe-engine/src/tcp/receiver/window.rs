@@ -67,6 +67,7 @@ impl OfferedWindow {
     /// The user has read `bytes`. Returns whether to send a window update now: if the window was smaller than a segment
     /// and opens by one (RFC 9293 §3.8.6.2.2), or if this read alone has freed two segments and a quarter of the
     /// buffer; with `doubles` as that says.
+    #[inline(always)]
     pub(super) fn read(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(rcv_nxt);
         self.told_at = UNKNOWN;
@@ -80,6 +81,12 @@ impl OfferedWindow {
         if self.told.saturating_sub(rcv_nxt) >= mss && !frees_much {
             return false;
         }
+        self.opens(rcv_nxt)
+    }
+
+    /// Tells the window to the peer if it has opened enough. Returns whether it has.
+    #[inline(never)]
+    fn opens(&mut self, rcv_nxt: u64) -> bool {
         let wanted = self.limit();
         let window = wanted.saturating_sub(rcv_nxt).min(self.max);
         let tell = rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + self.min_opening;

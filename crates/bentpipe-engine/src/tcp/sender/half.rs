@@ -6,7 +6,7 @@ use crate::probe::Probe;
 use crate::tcp::abort::Abort;
 use crate::tcp::connection::{Duplex, Verdict};
 use crate::tcp::departures::{Departs, RepairKind};
-use crate::tcp::ecn::EcnResponse;
+use crate::tcp::ecn::{EcnMode, EcnResponse};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sending::sealed::Sequenced;
 use crate::tcp::sending::{Protocol, SenderCounters, SendingHalf};
@@ -80,8 +80,8 @@ impl SendingHalf for Sender {
         self.new_event();
     }
 
-    fn use_ecn(&mut self, on: bool) {
-        self.ecn = EcnResponse::new(on);
+    fn use_ecn(&mut self, mode: EcnMode, handshake: bool) {
+        self.ecn = EcnResponse::new(mode, self.congestion.is_scalable(), handshake);
     }
 
     fn marks_of(&mut self, span: &Span) -> (Ecn, Flags) {
@@ -120,7 +120,7 @@ impl SendingHalf for Sender {
         window_changed: bool,
         sample: Option<Duration>,
     ) {
-        if segment.flags.has(Flags::ECE) && self.ecn.is_on {
+        if self.ecn.hears(segment.flags) {
             return self.take_echo(cx, segment, window_changed, sample);
         }
         self.take_ack(cx, segment, window_changed, sample);

@@ -1,8 +1,10 @@
-//! What ECN (RFC 3168) adds to the sender: an echoed mark reduces the window as a loss does, and nothing is sent again.
+//! What ECN adds to the sender: an echoed mark reduces the window as a loss does (RFC 3168), or congestion control learns how many
+//! packets were marked (RFC 9768). Nothing is sent again.
 
 use super::Sender;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
+use crate::tcp::congestion::Marks;
 use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::span::Span;
@@ -10,7 +12,7 @@ use crate::units::Duration;
 use crate::wire::ecn::Ecn;
 
 impl Sender {
-    /// An ACK with ECN-Echo, after [`Sender::take_ack`]'s rules. It does not open the window.
+    /// An ACK that says something about marks, after [`Sender::take_ack`]'s rules.
     #[inline(never)]
     pub(super) fn take_echo<P: Probe>(
         &mut self,
@@ -19,20 +21,54 @@ impl Sender {
         window_changed: bool,
         sample: Option<Duration>,
     ) {
-        let before = self.congestion.window.exact();
+        let (before, delivered) = (self.congestion.window.exact(), self.delivered());
         self.take_ack(cx, segment, window_changed, sample);
-        if !self.is_open {
-            return;
+        let bytes = self.delivered().saturating_sub(delivered);
+        let mss = u64::from(self.mss);
+        match self.ecn.count(segment, bytes.div_ceil(mss)) {
+            Some(_) if !self.is_open => {}
+            Some(packets) => self.take_count(cx, segment.ack, before, bytes, packets * mss),
+            None if self.is_open => self.take_mark(cx, segment.ack, before),
+            None => {}
         }
+    }
+
+    /// Bytes delivered so far, in order or not.
+    fn delivered(&self) -> u64 {
+        self.seq.snd_una + self.loss.scoreboard.sacked_bytes()
+    }
+
+    /// A mark was echoed by the ACK `ack` (RFC 3168), before which the window was `before`. The ACK does not open it.
+    fn take_mark<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64) {
         self.congestion.hold(before);
-        if !self.ecn.counts(segment.ack) {
+        if !self.ecn.counts(ack) {
             return;
         }
         self.ecn.on_reduction(self.seq.snd_max);
         let flight = self.seq.flight();
         self.congestion.on_loss(&LossReport { found_by: FoundBy::Mark, flight, peer_window: self.seq.peer.now });
         self.counters.ecn_reductions += 1;
-        cx.emit(|| Event::MarkEchoed { snd_una: segment.ack });
+        cx.emit(|| Event::MarkEchoed { snd_una: ack });
+    }
+
+    /// `marked` of the `bytes` that an ACK delivers were marked (RFC 9768).
+    fn take_count<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, bytes: u64, marked: u64) {
+        if !self.congestion.is_scalable() {
+            //= RFC 9768 §3.1.5: a control that is not scalable reacts as with RFC 3168
+            if marked > 0 {
+                self.take_mark(cx, ack, before);
+            }
+            return;
+        }
+        let counts = marked > 0 && self.ecn.counts(ack);
+        let (snd_una, snd_max) = (self.seq.snd_una, self.seq.snd_max);
+        let srtt = self.timer.rtt.srtt();
+        self.congestion.on_marks(&Marks { now: cx.now, before, bytes, marked, counts, snd_una, snd_max, srtt });
+        if counts {
+            self.ecn.on_reduction(snd_max);
+            self.counters.ecn_reductions += 1;
+            cx.emit(|| Event::MarkEchoed { snd_una: ack });
+        }
     }
 
     /// The ECN field and flag of a segment with data. What was sent before, and what may be a probe of a closed window, is not
@@ -42,6 +78,6 @@ impl Sender {
         if span.retransmission || self.persist.is_running() {
             return (Ecn::NotEct, Flags::NONE);
         }
-        (Ecn::Ect0, self.ecn.flags_of_new_data())
+        (self.ecn.ect, self.ecn.flags_of_new_data())
     }
 }

@@ -27,6 +27,13 @@ impl Sender {
         self.deadline() > now && !self.persist.is_due() && self.congestion.pacing_rate().is_none() && self.is_ordinary()
     }
 
+    /// True if a timer that was started at `now`, when the sender was [quiet](Self::is_quiet), has expired already. Only that of the
+    /// tail loss probe can: two round trips may take no time.
+    #[inline(always)]
+    pub(in crate::tcp) fn may_expire_at_once(&self, now: Time) -> bool {
+        self.tail.deadline() <= now
+    }
+
     /// The segment to send next, none of whose bytes are reserved for options, while the sender is [quiet](Self::is_quiet).
     #[inline(always)]
     pub(in crate::tcp) fn next_without_options(&mut self, now: Time) -> Option<Span> {

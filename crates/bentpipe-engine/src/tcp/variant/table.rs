@@ -135,6 +135,11 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         "Hybla with RACK-TLP, PRR and paced segments, for long round trips (Caini and Firrincieli 2004)",
         Variant { congestion: CongestionControl::Hybla, ..RACK },
     ),
+    (
+        "prague",
+        "Prague with RACK-TLP, for L4S; needs `ecn = \"accurate\"` at both ends (draft-briscoe-iccrg-prague-congestion-control-04)",
+        Variant { congestion: CongestionControl::Prague, frto: true, ..RACK },
+    ),
     ("linux-reno", "Reno as in Linux 6.18, with RACK-TLP, PRR and F-RTO; for the profile `linux`", LINUX),
     (
         "linux-cubic",

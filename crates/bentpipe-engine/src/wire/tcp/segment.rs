@@ -11,9 +11,12 @@ use crate::wire::ecn::Ecn;
 /// Sequence number of the first byte of data: the SYN before it occupies 0.
 pub const FIRST_BYTE: u64 = 1;
 
-/// Control bits.
+/// Control bits. The ninth, AE, has the place of URG in the byte, which is not implemented.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Flags(u8);
+
+/// The bit of URG.
+const URG: u8 = 0x20;
 
 impl Flags {
     /// No control bit.
@@ -32,21 +35,29 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced: the echo has been heard (RFC 3168 §6.1).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN: with CWR and ECE the field that counts marks (RFC 9768 §3.2.2).
+    pub const AE: Flags = Flags(URG);
 
-    /// The bits as on the wire.
+    /// The lower eight bits as on the wire: all but AE.
     pub const fn bits(self) -> u8 {
-        self.0
+        self.0 & !URG
     }
 
-    /// Flags from the wire, without the one not implemented (URG).
+    /// Flags from their lower eight bits on the wire, without the one not implemented (URG).
     pub const fn from_bits_truncate(bits: u8) -> Self {
-        Flags(bits & 0xdf)
+        Flags(bits & !URG)
     }
 
     /// The flags without those of ECN.
     #[must_use]
     pub const fn without_ecn(self) -> Self {
-        Flags(self.0 & 0x3f)
+        Flags(self.0 & 0x1f)
+    }
+
+    /// True if any bit of `other` is set.
+    #[inline]
+    pub const fn any_of(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
     }
 
     /// True if all bits of `other` are set.
@@ -72,6 +83,7 @@ impl fmt::Debug for Flags {
             (Flags::PSH, "P"),
             (Flags::ECE, "E"),
             (Flags::CWR, "W"),
+            (Flags::AE, "A"),
             (Flags::ACK, "."),
         ];
         for (flag, name) in names {

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use base64::prelude::{BASE64_STANDARD, Engine};
 
 use crate::Measured;
+use crate::flooded::{MEMORY, flooded};
 use crate::pair::{Line, asks, echo};
 
 /// How often the bytes occur in the writable memory of a process.
@@ -52,4 +53,11 @@ pub(super) fn keys(_: bool) -> Measured {
     );
     // No copy at all would mean that the search does not see it.
     Measured { text, is_met: found == [[1, 0]; 2] }
+}
+
+/// The growth of a box's memory while its hosts send more than the link carries.
+pub(super) fn flood(_: bool) -> Measured {
+    let [link, split] = ["link", "split"].map(flooded);
+    let text = format!("+{:.1} MB in `link`, +{:.1} MB in `split`", link as f64 / 1e6, split as f64 / 1e6);
+    Measured { text, is_met: link.max(split) <= MEMORY / 5 * 6 }
 }

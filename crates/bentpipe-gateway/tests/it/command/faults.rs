@@ -9,6 +9,7 @@ use bentpipe_engine::Step;
 use bentpipe_engine::units;
 use bentpipe_gateway::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
 
+use super::memory::anonymous;
 use super::pair::{
     Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, many_descriptors, send, until,
 };
@@ -218,6 +219,7 @@ fn garbage_from_all_sides() {
     };
     (0..20).for_each(|_| ask(b"GET /metrics HTTP/1.1\r\n\r\n"));
     let before = pair.fresh_status("far");
+    let memory = anonymous(&pair.gateways[1]);
 
     let socket = stranger.inside(|| {
         let socket = UdpSocket::bind("10.8.0.2:0").expect("a free port");
@@ -269,13 +271,8 @@ fn garbage_from_all_sides() {
     assert_eq!(after["up"], true);
     assert_eq!(after["tunnel"]["handshakes"], before["tunnel"]["handshakes"], "{told}");
     assert_eq!(after["process"]["open_fds"], before["process"]["open_fds"]);
-    let resident = |status: &serde_json::Value| status["process"]["resident_bytes"].as_u64().expect("a number");
-    let grown = resident(&after).saturating_sub(resident(&before));
-    println!(
-        "memory before {} kB, grown by {} kB; worst answer {worst:?}; {told}",
-        resident(&before) / 1000,
-        grown / 1000
-    );
+    let grown = anonymous(&pair.gateways[1]).saturating_sub(memory);
+    println!("memory before {} kB, grown by {} kB; worst answer {worst:?}; {told}", memory / 1000, grown / 1000);
     assert!(grown < BOUND, "{grown} B");
     drop(stream);
     pair.end();

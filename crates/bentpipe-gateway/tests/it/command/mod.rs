@@ -4,6 +4,7 @@ mod faults;
 mod guard;
 mod hub;
 mod machine;
+mod memory;
 mod metrics;
 mod older;
 mod pair;

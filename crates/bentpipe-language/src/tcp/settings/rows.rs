@@ -22,7 +22,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00). \"bbr3\": BBRv3 (draft-ietf-ccwg-bbr-05). \"vegas\": Brakmo and Peterson 1995. \"westwood\": Westwood+, Grieco and Mascolo 2004. \"hybla\": Caini and Firrincieli 2004. BBR and Westwood+ need `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00). \"bbr3\": BBRv3 (draft-ietf-ccwg-bbr-05). \"vegas\": Brakmo and Peterson 1995. \"westwood\": Westwood+, Grieco and Mascolo 2004. \"hybla\": Caini and Firrincieli 2004. \"prague\": draft-briscoe-iccrg-prague-congestion-control-04. BBR and Westwood+ need `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
@@ -308,22 +308,35 @@ pub const SETTINGS: &[Setting] = &[
     row!("initial_ssthresh", "Initial slow start threshold in segments. Off: unlimited.", optional SEGMENTS, initial_ssthresh),
     Setting {
         key: "ecn",
-        doc: "Explicit congestion notification (RFC 3168). True: ask for it and accept it. \"accept\": only if the peer asks (Linux). Both ends need it.",
-        words: &["accept"],
+        doc: "Explicit congestion notification (RFC 3168). True: ask for it and accept it. \"accept\": only if the peer asks (Linux). \"accurate\": ask for accurate ECN (RFC 9768), or accept either. Both ends need it.",
+        words: &["accept", "accurate"],
         kind: Kind::Flag,
         get: |c| {
             Some(match c.ecn {
                 EcnUse::Off => Cell::Flag(false),
                 EcnUse::Accept => Cell::Word("accept"),
                 EcnUse::On => Cell::Flag(true),
+                EcnUse::Accurate => Cell::Word("accurate"),
             })
         },
         set: |c, cell| {
             c.ecn = match cell {
+                Cell::Word("accurate") => EcnUse::Accurate,
                 Cell::Word(_) => EcnUse::Accept,
                 cell if cell.flag() => EcnUse::On,
                 _ => EcnUse::Off,
             };
+            true
+        },
+    },
+    Setting {
+        key: "ecn_retries",
+        doc: "How often a SYN that asks for ECN is sent again; later ones do not ask (RFC 3168 §6.1.1.1).",
+        words: NONE,
+        kind: Kind::Count(Counted::new("", 0, 255)),
+        get: |c| Some(Cell::Count(u64::from(c.ecn_retries))),
+        set: |c, cell| {
+            c.ecn_retries = cell.count() as u32;
             true
         },
     },

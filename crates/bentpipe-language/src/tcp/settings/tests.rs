@@ -22,6 +22,7 @@ fn every_field_has_a_row() {
         window_clamp: _,
         initial_ssthresh: _,
         ecn: _,
+        ecn_retries: _,
         abe: _,
         nagle: _,
         restart_after_idle: _,

@@ -1,18 +1,10 @@
 //! Packets: TCP segments with their options, and ICMP messages.
 
 use super::super::Refusal;
+use super::super::ast::flag::{ACK, AE, CWR, ECE, FIN, PSH, RST, SYN, URG};
 use super::super::ast::{Body, Icmp, Packet, Tcp, TcpOption};
 use super::super::lex::Token;
 use super::{Parsed, Parser};
-
-const FIN: u8 = 0x01;
-const SYN: u8 = 0x02;
-const RST: u8 = 0x04;
-const PSH: u8 = 0x08;
-const ACK: u8 = 0x10;
-const URG: u8 = 0x20;
-const ECE: u8 = 0x40;
-const CWR: u8 = 0x80;
 
 /// Max bytes of options in a TCP header.
 const MAX_OPTIONS: usize = 40;
@@ -99,7 +91,7 @@ impl Parser {
         }
     }
 
-    fn flags(&mut self) -> Parsed<u8> {
+    fn flags(&mut self) -> Parsed<u16> {
         if self.take('-') {
             return Ok(0);
         }
@@ -114,13 +106,13 @@ impl Parser {
                     'U' => URG,
                     'E' => ECE,
                     'W' => CWR,
-                    'A' => return Err(Refusal::Foreign("accurate ECN")),
-                    _ => return self.expected("flags: letters of SFRPUEW and `.`, or `-`"),
+                    'A' => AE,
+                    _ => return self.expected("flags: letters of SFRPUEWA and `.`, or `-`"),
                 };
             }
             self.at += 1;
         } else if !self.is_sign('.') {
-            return self.expected("flags: letters of SFRPUEW and `.`, or `-`");
+            return self.expected("flags: letters of SFRPUEWA and `.`, or `-`");
         }
         if self.take('.') {
             flags |= ACK;
@@ -233,6 +225,7 @@ impl Parser {
             }
             "FO" | "FOEXP" => return Err(Refusal::Foreign("TCP Fast Open")),
             "md5" => return Err(Refusal::Foreign("TCP MD5 signatures")),
+            "ECN" => return Err(Refusal::Foreign("options of accurate ECN")),
             "gen" | "exp" | "ao" => return Err(Refusal::Foreign("TCP options without a name in packetdrill")),
             _ => {
                 let known = "nop, eol, mss, wscale, sackOK, sack, TS, FO, FOEXP or md5";

@@ -97,7 +97,7 @@ pub(crate) fn moving() -> impl Strategy<Value = String> {
     (line, rest(jitter.boxed()), rest(packets.boxed())).prop_map(|(line, jitter, packets)| line + &jitter + &packets)
 }
 
-const VARIANTS: [&str; 20] = [
+const VARIANTS: [&str; 21] = [
     "tahoe",
     "reno",
     "newreno",
@@ -118,6 +118,7 @@ const VARIANTS: [&str; 20] = [
     "vegas",
     "westwood",
     "hybla",
+    "prague",
 ];
 
 fn flow(n: usize) -> impl Strategy<Value = String> {

@@ -2,7 +2,7 @@
 
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
-use super::links::{DISTRIBUTION_SHAPE, NODE};
+use super::common::{DISTRIBUTION_SHAPE, NODE};
 use super::quic::QUIC;
 
 /// How flows share the buffer of a gateway.

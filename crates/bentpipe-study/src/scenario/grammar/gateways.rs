@@ -1,13 +1,10 @@
 //! The keys of `[[gateways]]`. A setting has the name that it has in a gateway's own file.
 
-use bentpipe_language::shape::{Counted, Field, Shape, field};
+use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field};
+use bentpipe_language::shape::{Field, Shape, field};
 
 /// Shapes of a gateway.
 pub(crate) const SHAPES: &[&str] = &["split", "link"];
-/// Frames that may overtake another.
-pub(crate) const REORDERING: Counted = Counted::new("frames", 0, 1000);
-/// Open connections.
-pub(crate) const STREAMS: Counted = Counted::new("connections", 1, 1_000_000);
 /// Keys that only `split` has a use for.
 pub(crate) const OF_SPLIT: &[&str] = &["max_streams", "memory"];
 
@@ -32,26 +29,14 @@ pub(crate) const GATEWAY: &[Field] = &[
         "Rate at which the near box and the far box may send, headers included; one for both, or a list of two. Default: the rate of the link that each sends on.",
     ),
     field("round_trip", Shape::DURATION, "Round-trip time of the empty link. Default: the sum of the links' delays."),
-    field(
-        "reordering",
-        Shape::Count(REORDERING),
-        "Number of later frames that may arrive before a frame counts as lost. Default: 3.",
-    ),
-    field(
-        "shared",
-        Shape::Flag,
-        "True if others use the link too: the sender then finds its own share, and `rate` is the upper bound. Default: false.",
-    ),
+    REORDERING,
+    SHARED,
     field(
         "mtu",
         Shape::SIZE,
         "Largest MTU that the path between the two boxes may have; a smaller `mtu` of the links is taken as discovered. Default: 1500 B.",
     ),
-    field(
-        "max_streams",
-        Shape::Count(STREAMS),
-        "`shape = \"split\"`: maximum number of open connections of each box. Default: 16384.",
-    ),
+    max_streams_field("`shape = \"split\"`: maximum number of open connections of each box. Default: 16384."),
     field(
         "memory",
         Shape::SIZE,

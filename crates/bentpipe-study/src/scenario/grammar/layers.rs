@@ -3,7 +3,7 @@
 use bentpipe_engine::slacp::ChannelConfig;
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
-use super::links::QUEUE_LIMIT;
+use super::common::QUEUE_LIMIT;
 
 /// A link layer: S-LACP, or `hybrid`'s plain ARQ as a case of it.
 pub(crate) const LAYER: &[Field] = &[

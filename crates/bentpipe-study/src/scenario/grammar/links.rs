@@ -4,6 +4,7 @@ use bentpipe_engine::link::RateTrace;
 use bentpipe_language::quantity::{CELLS, DECIBELS};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
+use super::common::{DISTRIBUTION_SHAPE, NODE, QUEUE_LIMIT};
 use super::moves::{DELAY_TRACE, JITTER, LOSS_TRACE, PHASES, RATE_SERIES, REORDER, SCHEDULE};
 
 /// A link.
@@ -189,11 +190,11 @@ pub(crate) const MILLIS: Counted = Counted::new("", 0, RateTrace::MAX_MILLIS);
 pub(crate) const RATE_TRACE: Shape =
     Shape::Any(&[Shape::Text, Shape::List(&Shape::Count(MILLIS)), Shape::Table(RATE_SERIES)]);
 
-pub(super) const QUEUE_LIMIT: Shape =
-    Shape::Any(&[Shape::PACKETS, Shape::SIZE, Shape::DURATION, Shape::Choice(&["unlimited"])]);
-
 /// The disciplines of a queue.
-pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red", "codel", "fq-codel"];
+pub(crate) const DISCIPLINES: &[&str] = &["drop-tail", "red", "codel", "fq-codel", "dualpi2"];
+
+/// The coupling of DualPI2.
+pub(crate) const COUPLING: Counted = Counted::new("", 1, 16);
 
 /// Orders of a simultaneous arrival and departure.
 pub(crate) const TIES: &[&str] = &["departure", "begun"];
@@ -204,13 +205,42 @@ pub(crate) const QUEUE: &[Field] = &[
     field(
         "discipline",
         Shape::Choice(DISCIPLINES),
-        "Queue discipline: \"drop-tail\", \"red\" (Floyd and Jacobson 1993), \"codel\" (RFC 8289), or \"fq-codel\" (RFC 8290, a queue for each flow). Default: \"drop-tail\".",
+        "Queue discipline: \"drop-tail\", \"red\" (Floyd and Jacobson 1993), \"codel\" (RFC 8289), \"fq-codel\" (RFC 8290, a queue for each flow), or \"dualpi2\" (RFC 9332, a queue for L4S and one for all else, which marks what understands ECN). Default: \"drop-tail\".",
     ),
-    field("target", Shape::DURATION, "CoDel, FQ-CoDel: acceptable wait in a standing queue. Default: 5 ms."),
+    field(
+        "target",
+        Shape::DURATION,
+        "CoDel, FQ-CoDel: acceptable wait in a standing queue. Default: 5 ms. DualPI2: in the classic queue; at most `max_rtt`. Default: 15 ms.",
+    ),
     field(
         "interval",
         Shape::DURATION,
         "CoDel, FQ-CoDel: time in which senders react, a round trip or more; at least `target`. Default: 100 ms.",
+    ),
+    field(
+        "max_rtt",
+        Shape::DURATION,
+        "DualPI2: the longest round trip expected, at least 1 ms. The controller's gains follow from it: 0.1 / `max_rtt`² and 0.3 / `max_rtt` (RFC 9332 §A.1). Default: 100 ms.",
+    ),
+    field(
+        "coupling",
+        Shape::Count(COUPLING),
+        "DualPI2: k, the marks of L4S packets per square root of the classic probability. Default: 2.",
+    ),
+    field(
+        "l4s_threshold",
+        Shape::DURATION,
+        "DualPI2: the wait from which on L4S packets are marked by their own queue. Default: 800 us.",
+    ),
+    field(
+        "l4s_range",
+        Shape::DURATION,
+        "DualPI2: over this much more wait that probability rises to 1; 0 makes it a step. Default: 400 us.",
+    ),
+    field(
+        "classic_share",
+        Shape::Probability,
+        "DualPI2: the part of the line that waiting classic packets get in any case, below 100 %. Default: 10 % (Linux).",
     ),
     field("min_threshold", Shape::PACKETS, "RED: average queue below which nothing is dropped. Default: 5 packets."),
     field(
@@ -290,31 +320,3 @@ pub(crate) const PACKET_BURSTS: &[Field] = &[
     field("max", Shape::Probability, "Maximum value of `burstiness`. Default: 100 %.").renamed_from("most"),
     field("length", Shape::PACKETS, "Instead of `burstiness`: each loss takes exactly this many packets in a row."),
 ];
-
-/// A distribution: a duration, or one of these with its parameters.
-pub(crate) const DISTRIBUTION_SHAPE: Shape = Shape::Any(&[Shape::DURATION, Shape::Table(DISTRIBUTION)]);
-
-/// A distribution of durations.
-pub(crate) const DISTRIBUTION: &[Field] = &[
-    field("fixed", Shape::DURATION, "A constant."),
-    field("uniform", Shape::Pair(&Shape::DURATION), "Uniformly distributed between these two."),
-    field("exponential", Shape::DURATION, "Exponentially distributed with this mean."),
-    field(
-        "clip",
-        Shape::Pair(&Shape::DURATION),
-        "With `exponential`: draws outside these bounds are set to the nearer bound.",
-    ),
-    field("truncate", Shape::Pair(&Shape::DURATION), "With `exponential`: draws outside these bounds are drawn again."),
-    field(
-        "normal",
-        Shape::Pair(&Shape::DURATION),
-        "Normally distributed with this mean and standard deviation; negative values become 0.",
-    ),
-    field(
-        "pareto",
-        Shape::Pair(&Shape::DURATION),
-        "Pareto distributed with this minimum and mean: few values, but long ones, are above the mean.",
-    ),
-];
-
-pub(super) const NODE: Shape = Shape::Text;

@@ -3,6 +3,7 @@
 use bentpipe_language::overrides::Rules;
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
+mod common;
 mod flows;
 mod gateways;
 mod layers;
@@ -10,17 +11,18 @@ mod links;
 mod moves;
 mod quic;
 
+pub(crate) use common::{DISTRIBUTION, DISTRIBUTION_SHAPE};
 pub(crate) use flows::{
     AMOUNT, BUFFER_SHARINGS, CONNECTION_ONLY, FLOW, FLOW_TYPES, GREEDY, MPEG, ON_OFF, PACED, PATTERN, PATTERNS,
     QUIC_ONLY, REQUEST_RESPONSE, SPLIT, SPOOF, STP, STP_ONLY, TCP_ONLY, TIMERS, UDP_ONLY, VIDEO,
 };
-pub(crate) use gateways::{GATEWAY, OF_SPLIT, REORDERING, SHAPES, STREAMS};
+pub(crate) use gateways::{GATEWAY, OF_SPLIT, SHAPES};
 pub(crate) use layers::{
     CHANNEL, CHANNEL_FEC, CODEL, COPIES, LAYER, MATCH, OFF, ORDERS, QUEUEINGS, REPAIRS, SEGMENT_COUNT,
 };
 pub(crate) use links::{
-    ATM, BIT_ERRORS, BURSTS, CELL_BUFFER, DIRECTION, DISCIPLINES, DISTRIBUTION, DISTRIBUTION_SHAPE, FRAMINGS,
-    GILBERT_ELLIOTT, LINK, MILLIS, PACKET_BURSTS, QUEUE, RATE_TRACE, SHARINGS, TDMA, TIES,
+    ATM, BIT_ERRORS, BURSTS, CELL_BUFFER, COUPLING, DIRECTION, DISCIPLINES, FRAMINGS, GILBERT_ELLIOTT, LINK, MILLIS,
+    PACKET_BURSTS, QUEUE, RATE_TRACE, SHARINGS, TDMA, TIES,
 };
 
 pub(crate) use moves::{

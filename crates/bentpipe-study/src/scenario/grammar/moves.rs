@@ -2,7 +2,7 @@
 
 use bentpipe_language::shape::{Field, Shape, field};
 
-use super::links::{DISTRIBUTION_SHAPE, QUEUE_LIMIT};
+use super::common::{DISTRIBUTION_SHAPE, QUEUE_LIMIT};
 
 /// A change of a link.
 pub(crate) const SCHEDULE: &[Field] = &[
@@ -18,64 +18,49 @@ pub(crate) const SCHEDULE: &[Field] = &[
     field("queue", QUEUE_LIMIT, "New maximum queue. Packets that wait stay. A time counts with the link's `rate`."),
 ];
 
+/// The keys of a recorded series: what is said of its file and of its values differs.
+const fn series(file: &'static str, values: Shape, of_values: &'static str) -> [Field; 5] {
+    [
+        field("file", Shape::Text, file),
+        field(
+            "interval",
+            Shape::DURATION,
+            "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
+        ),
+        field("text", Shape::Text, "Instead of `file`: its content."),
+        field("values", values, of_values),
+        field(
+            "period",
+            Shape::DURATION,
+            "After this time the trace starts again. Default: the last value holds as long as the one before it.",
+        ),
+    ]
+}
+
 /// Recorded delays.
-pub(crate) const DELAY_TRACE: &[Field] = &[
-    field("file", Shape::Text, "A CSV file; with `interval`, a file with one value per line, in milliseconds."),
-    field(
-        "interval",
-        Shape::DURATION,
-        "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
-    ),
-    field("text", Shape::Text, "Instead of `file`: its content."),
-    field("values", Shape::List(&Shape::Pair(&Shape::DURATION)), "Instead of `file`: time and delay of each change."),
-    field(
-        "period",
-        Shape::DURATION,
-        "After this time the trace starts again. Default: the last value holds as long as the one before it.",
-    ),
-];
+pub(crate) const DELAY_TRACE: &[Field] = &series(
+    "A CSV file; with `interval`, a file with one value per line, in milliseconds.",
+    Shape::List(&Shape::Pair(&Shape::DURATION)),
+    "Instead of `file`: time and delay of each change.",
+);
 
 /// Recorded rates.
-pub(crate) const RATE_SERIES: &[Field] = &[
-    field(
-        "file",
-        Shape::Text,
-        "A CSV file with the columns `time_s` and `rate_mbps`; with `interval`, one rate per line, in Mbit/s.",
-    ),
-    field(
-        "interval",
-        Shape::DURATION,
-        "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
-    ),
-    field("text", Shape::Text, "Instead of `file`: its content."),
-    field("values", Shape::List(&TIMED_RATE), "Instead of `file`: time and rate of each change."),
-    field(
-        "period",
-        Shape::DURATION,
-        "After this time the trace starts again. Default: the last value holds as long as the one before it.",
-    ),
-];
+pub(crate) const RATE_SERIES: &[Field] = &series(
+    "A CSV file with the columns `time_s` and `rate_mbps`; with `interval`, one rate per line, in Mbit/s.",
+    Shape::List(&TIMED_RATE),
+    "Instead of `file`: time and rate of each change.",
+);
 
 /// A time and a rate.
 pub(crate) const TIMED_RATE: Shape = Shape::Pair(&TIME_OR_RATE);
 const TIME_OR_RATE: Shape = Shape::Any(&[Shape::DURATION, Shape::RATE]);
 
 /// Recorded losses.
-pub(crate) const LOSS_TRACE: &[Field] = &[
-    field("file", Shape::Text, "A CSV file; with `interval`, a file with one probability per line."),
-    field(
-        "interval",
-        Shape::DURATION,
-        "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
-    ),
-    field("text", Shape::Text, "Instead of `file`: its content."),
-    field("values", Shape::List(&TIMED_LOSS), "Instead of `file`: time and probability of each change."),
-    field(
-        "period",
-        Shape::DURATION,
-        "After this time the trace starts again. Default: the last value holds as long as the one before it.",
-    ),
-];
+pub(crate) const LOSS_TRACE: &[Field] = &series(
+    "A CSV file; with `interval`, a file with one probability per line.",
+    Shape::List(&TIMED_LOSS),
+    "Instead of `file`: time and probability of each change.",
+);
 
 /// A time and a probability.
 pub(crate) const TIMED_LOSS: Shape = Shape::Pair(&TIME_OR_LOSS);

@@ -3,6 +3,7 @@
 use bentpipe_engine::gateway::Satellite;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Bytes;
+use bentpipe_language::gateway::{MEMORY_DEFAULT, REORDERING_DEFAULT, STREAMS_DEFAULT};
 
 use super::NodeId;
 
@@ -37,7 +38,7 @@ pub struct PairSpec {
 
 impl PairSpec {
     /// The gateway's default of `reordering`.
-    pub const REORDERING: u64 = 3;
+    pub const REORDERING: u64 = REORDERING_DEFAULT;
 }
 
 /// What goes through a tunnel: the shape of the gateway.
@@ -56,7 +57,7 @@ pub enum Carries {
 
 impl Carries {
     /// `split` with the gateway's defaults.
-    pub const STREAMS: Carries = Carries::Streams { max_streams: 16_384, memory: Bytes::new(256 << 20) };
+    pub const STREAMS: Carries = Carries::Streams { max_streams: STREAMS_DEFAULT, memory: MEMORY_DEFAULT };
 
     /// The name of the shape.
     pub const fn shape(self) -> &'static str {

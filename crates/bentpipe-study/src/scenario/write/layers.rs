@@ -5,8 +5,7 @@ use bentpipe_engine::slacp::{Arq, Fec, Order, Queueing, Release, Repairs};
 use bentpipe_language::quantity::{SIZE, format_probability, format_rate};
 use toml::{Table, Value};
 
-use super::links::limit;
-use super::values::{duration, integer, table, text};
+use super::values::{duration, integer, limit, table, text};
 use crate::scenario::model::{ChannelSpec, LayerSpec, Scenario};
 
 pub(super) fn layer(spec: &LayerSpec, scenario: &Scenario) -> Value {

@@ -1,15 +1,14 @@
 //! `[[links]]`.
 
 use bentpipe_engine::link::{
-    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueConfig, QueueLimit, Reorder,
-    Sharing, Ties,
+    CellConfig, ChannelConfig, Discipline, LinkConfig, LossConfig, PacketBursts, QueueConfig, Reorder, Sharing, Ties,
 };
 use bentpipe_engine::units::{Duration, Probability};
 use bentpipe_language::quantity::{CELLS, RATE, SIZE, format_probability, format_rate};
 use toml::{Table, Value};
 
 use super::moves;
-use super::values::{distribution, duration, integer, probability, table, text};
+use super::values::{distribution, duration, integer, limit, probability, table, text};
 use crate::scenario::model::{LinkSpec, Scenario};
 
 pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
@@ -111,14 +110,6 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     Value::Table(link)
 }
 
-pub(super) fn limit(limit: &QueueLimit) -> Value {
-    match limit {
-        QueueLimit::Unlimited => text("unlimited"),
-        QueueLimit::Packets(count) => text(format!("{count} packets")),
-        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
-    }
-}
-
 fn atm(cells: &CellConfig) -> Value {
     let CellConfig { line, buffer, sharing, early_discard, partial_discard } = *cells;
     let mut atm = Table::new();
@@ -145,6 +136,16 @@ fn queue(limit: Value, config: &QueueConfig) -> Value {
             ("target", duration(codel.target)),
             ("interval", duration(codel.interval)),
         ]),
+        Discipline::DualPi2(dual) => table([
+            ("limit", limit),
+            ("discipline", text("dualpi2")),
+            ("target", duration(dual.target)),
+            ("max_rtt", duration(dual.max_rtt)),
+            ("coupling", Value::Integer(dual.coupling as i64)),
+            ("l4s_threshold", duration(dual.l4s_threshold)),
+            ("l4s_range", duration(dual.l4s_range)),
+            ("classic_share", probability(dual.classic_share)),
+        ]),
         Discipline::Red(red) => table([
             ("limit", limit),
             ("discipline", text("red")),
@@ -158,6 +159,7 @@ fn queue(limit: Value, config: &QueueConfig) -> Value {
         ]),
     };
     if config.marking
+        && !matches!(discipline, Discipline::DualPi2(_))
         && let Value::Table(queue) = &mut queue
     {
         queue.insert("marking".into(), Value::Boolean(true));

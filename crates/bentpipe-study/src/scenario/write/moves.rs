@@ -7,8 +7,7 @@ use bentpipe_engine::units::Duration;
 use bentpipe_language::quantity::{RATE, format_rate};
 use toml::{Table, Value};
 
-use super::links::limit;
-use super::values::{distribution, duration, probability, table};
+use super::values::{distribution, duration, limit, probability, table};
 
 /// Puts the schedule of a link, and, as traces, what repeats after another time.
 pub(super) fn put(moves: &Moves, put: &mut impl FnMut(&str, Value)) {

@@ -1,8 +1,8 @@
 //! Values shared by links, layers and flows.
 
-use bentpipe_engine::link::Distribution;
+use bentpipe_engine::link::{Distribution, QueueLimit};
 use bentpipe_engine::units::{Duration, Probability};
-use bentpipe_language::quantity::{format_duration, format_probability};
+use bentpipe_language::quantity::{SIZE, format_duration, format_probability};
 use toml::Value;
 
 /// A table of these keys and values.
@@ -41,5 +41,13 @@ pub(super) fn distribution(distribution: &Distribution) -> Value {
         }
         Distribution::Normal { mean, deviation } => table([("normal", pair(mean, deviation))]),
         Distribution::Pareto { min, mean } => table([("pareto", pair(min, mean))]),
+    }
+}
+
+pub(super) fn limit(limit: &QueueLimit) -> Value {
+    match limit {
+        QueueLimit::Unlimited => text("unlimited"),
+        QueueLimit::Packets(count) => text(format!("{count} packets")),
+        QueueLimit::Bytes(bytes) => text(SIZE.format(bytes.get())),
     }
 }

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::stream::Stream;
 
-use crate::spec::{Axis, Design, Spec, Values};
+use super::{Axis, Design, Spec, Values};
 
 /// The number of points.
 ///

@@ -1,0 +1,42 @@
+//! `bentpipe scoreboard`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const MORE: &str = "\
+Examples:
+  bentpipe scoreboard --list                        the links, transports and boxes
+  bentpipe scoreboard --only 250/3,'1 %','10 MB'    one transfer, by all of them
+  bentpipe scoreboard --only starlink,plain         one link, without boxes
+  bentpipe scoreboard --markdown docs/SCOREBOARD.md the whole board, as a document
+
+A cell is a transfer over a link, by a transport, with a box or without. All cells of a transfer
+meet the same fades. Words of --only for the same thing are alternatives (two links, say); words
+for different things all have to hold.";
+
+#[derive(Debug, Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Scoreboard {
+    /// Links, losses, sizes, transports and boxes; repeatable [default: all]
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Runs of each cell in which something is drawn; six are the fewest with a 95 % interval
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: u32,
+    /// Runs in parallel; 0: one per core. Results do not depend on it
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Run nothing; show what is on the board
+    #[arg(long, conflicts_with_all = ["json", "markdown", "csv"])]
+    pub(crate) list: bool,
+    /// Print JSON instead of tables
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write the board as a Markdown document
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write every cell as a line of CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
+}

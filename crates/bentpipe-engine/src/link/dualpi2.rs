@@ -1,0 +1,250 @@
+//! DualPI2 (RFC 9332, appendix A): the marking of two queues before one line, coupled.
+//!
+//! One controller holds the wait at a target. Its output p' is linear in the load: classic packets are dropped or marked with
+//! p'², those of L4S marked with k p', so that flows of both kinds get about the same rate. The L4S queue also marks by itself
+//! where a packet has waited longer than a threshold, which is far below the target.
+//!
+//! Nothing is random here: the appendix spreads drops and marks evenly by adding up their probabilities (`recur`).
+
+use crate::units::{Duration, Probability, Time};
+
+/// The settings of DualPI2 (RFC 9332 §A.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DualPi2 {
+    /// The acceptable wait in the classic queue.
+    pub target: Duration,
+    /// The longest round trip expected. The controller's gains follow from it.
+    pub max_rtt: Duration,
+    /// k: marks of L4S packets per square root of the classic probability.
+    pub coupling: f64,
+    /// The wait from which on an L4S packet may be marked by its own queue.
+    pub l4s_threshold: Duration,
+    /// Over this much more wait the probability rises to 1; zero makes it a step.
+    pub l4s_range: Duration,
+    /// The part of the line that waiting classic packets get in any case.
+    pub classic_share: Probability,
+}
+
+impl DualPi2 {
+    /// The settings of RFC 9332 §A.1; it leaves the scheduler's weight open, and 10 % is that of Linux (tc-dualpi2).
+    pub fn standard() -> DualPi2 {
+        DualPi2 {
+            target: Duration::from_millis(15),
+            max_rtt: Duration::from_millis(100),
+            coupling: 2.0,
+            l4s_threshold: Duration::from_micros(800),
+            l4s_range: Duration::from_micros(400),
+            classic_share: Probability::new(0.1).expect("in range"),
+        }
+    }
+
+    /// Tupdate: the time between two updates of p'.
+    pub fn update(&self) -> Duration {
+        self.target.min(self.max_rtt.div_floor(3))
+    }
+}
+
+/// The fate of a packet that is about to leave its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// Spreads decisions evenly (RFC 9332 §A.1, `recur`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Recurrence(f64);
+
+impl Recurrence {
+    fn is_due(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood;
+        let due = self.0 > 1.0;
+        if due {
+            self.0 -= 1.0;
+        }
+        due
+    }
+}
+
+/// The controller and the decisions.
+#[derive(Clone, Debug)]
+pub(crate) struct Coupled {
+    config: DualPi2,
+    /// Integral and proportional gain per update and second of wait.
+    alpha: f64,
+    beta: f64,
+    /// p'.
+    base: f64,
+    /// The wait at the last update, seconds.
+    previous: f64,
+    /// When p' is updated next.
+    next: Time,
+    classic: Recurrence,
+    l4s: Recurrence,
+}
+
+impl Coupled {
+    pub(crate) fn new(config: DualPi2) -> Self {
+        let (update, max_rtt) = (config.update().as_secs_f64(), config.max_rtt.as_secs_f64());
+        Coupled {
+            config,
+            alpha: 0.1 * update / (max_rtt * max_rtt),
+            beta: 0.3 / max_rtt,
+            base: 0.0,
+            previous: 0.0,
+            next: Time::ZERO + config.update(),
+            classic: Recurrence::default(),
+            l4s: Recurrence::default(),
+        }
+    }
+
+    /// Updates p' for all updates until `now`. `oldest` is the arrival of the packet that has waited longest, in either queue.
+    //= RFC 9332 §A.1 and, for the longer wait of both queues, §A.2: the update
+    pub(crate) fn update_until(&mut self, now: Time, oldest: Option<Time>) {
+        let period = self.config.update();
+        while self.next <= now {
+            let wait = oldest.map_or(Duration::ZERO, |since| self.next.saturating_since(since)).as_secs_f64();
+            if wait == 0.0 && self.previous == 0.0 && self.base == 0.0 {
+                // Nothing changes until a packet has waited: on to the first update after its arrival, or after now.
+                let idle = oldest.map_or(now, |since| since.min(now)).saturating_since(self.next);
+                self.next += period.saturating_mul(idle.as_ticks() / period.as_ticks() + 1);
+                continue;
+            }
+            let change = self.alpha * (wait - self.config.target.as_secs_f64()) + self.beta * (wait - self.previous);
+            self.base = (self.base + change).clamp(0.0, 1.0);
+            self.previous = wait;
+            self.next += period;
+        }
+    }
+
+    /// p_C, with which classic packets are dropped or marked.
+    pub(crate) fn classic_probability(&self) -> f64 {
+        self.base * self.base
+    }
+
+    /// p_CL, with which L4S packets are marked for the load of both queues.
+    pub(crate) fn coupled_probability(&self) -> f64 {
+        self.config.coupling * self.base
+    }
+
+    /// True if marks do not do any more: all L4S packets would be marked.
+    //= RFC 9332 §A.2: from there on both queues drop with the classic probability
+    fn is_overloaded(&self) -> bool {
+        self.coupled_probability() >= 1.0
+    }
+
+    /// Decides on a classic packet; `is_ect`: it may be marked.
+    pub(crate) fn judge_classic(&mut self, is_ect: bool) -> Judgement {
+        if !self.classic.is_due(self.classic_probability()) {
+            Judgement::Pass
+        } else if is_ect && !self.is_overloaded() {
+            Judgement::Mark
+        } else {
+            Judgement::Drop
+        }
+    }
+
+    /// Decides on an L4S packet that has waited for `wait`; `is_alone`: no other is behind it.
+    pub(crate) fn judge_l4s(&mut self, wait: Duration, is_alone: bool) -> Judgement {
+        if self.is_overloaded() {
+            return if self.classic.is_due(self.classic_probability()) { Judgement::Drop } else { Judgement::Mark };
+        }
+        //= RFC 9332 §A.1: Th_len, below which the queue itself marks nothing
+        let own = if is_alone { 0.0 } else { self.ramp(wait) };
+        if self.l4s.is_due(own.max(self.coupled_probability())) { Judgement::Mark } else { Judgement::Pass }
+    }
+
+    /// p'_L (RFC 9332 §A.1, `laqm`).
+    fn ramp(&self, wait: Duration) -> f64 {
+        let DualPi2 { l4s_threshold, l4s_range, .. } = self.config;
+        if wait < l4s_threshold {
+            return 0.0;
+        }
+        let above = wait - l4s_threshold;
+        if above >= l4s_range { 1.0 } else { above.as_secs_f64() / l4s_range.as_secs_f64() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// RFC 9332 §A.1 with its defaults: 15 ms between updates, alpha = 0.1 * 0.015 / 0.1^2 = 0.15, beta = 0.3 / 0.1 = 3, per second of wait.
+    /// A wait of 25 ms, after none, then again: 0.15 * 0.010 + 3 * 0.025 = 0.0765, and 0.0015 more.
+    #[test]
+    fn the_controller_by_hand() {
+        let mut coupled = Coupled::new(DualPi2::standard());
+        coupled.next = at(25);
+        coupled.update_until(at(25), Some(at(0)));
+        assert!((coupled.base - 0.0765).abs() < 1e-12, "{}", coupled.base);
+        assert_eq!(coupled.next, at(40));
+        coupled.update_until(at(40), Some(at(15)));
+        assert!((coupled.base - 0.078).abs() < 1e-12, "{}", coupled.base);
+        assert!((coupled.classic_probability() - 0.006_084).abs() < 1e-12);
+        assert!((coupled.coupled_probability() - 0.156).abs() < 1e-12);
+        // Without packets each update takes 0.15 * 0.015 off, the first also 3 * 0.025.
+        coupled.update_until(at(55), None);
+        assert!((coupled.base - (0.078 - 0.00225 - 0.075)).abs() < 1e-12, "{}", coupled.base);
+        coupled.update_until(at(600_000), None);
+        assert_eq!((coupled.base, coupled.next), (0.0, at(600_010)), "updates at 40 ms and every 15 ms");
+    }
+
+    /// Updates that are made late, in one go, come to the same as each in its time.
+    #[test]
+    fn updates_may_be_late() {
+        let (mut early, mut late) = (Coupled::new(DualPi2::standard()), Coupled::new(DualPi2::standard()));
+        for millis in 0..=300 {
+            early.update_until(at(millis), (millis >= 37).then_some(at(37)));
+        }
+        late.update_until(at(300), Some(at(37)));
+        assert!(late.base > 0.0);
+        assert_eq!((early.base, early.next), (late.base, late.next));
+    }
+
+    /// 800 µs and nothing, 1 ms and half, 1.2 ms and all; one packet alone is never too many.
+    #[test]
+    fn the_ramp_by_hand() {
+        let mut coupled = Coupled::new(DualPi2::standard());
+        let of = |coupled: &Coupled, micros| coupled.ramp(Duration::from_micros(micros));
+        assert_eq!([0, 800, 1000, 1200, 9000].map(|micros| of(&coupled, micros)), [0.0, 0.0, 0.5, 1.0, 1.0]);
+        let mut judge = |alone| coupled.judge_l4s(Duration::from_millis(1), alone);
+        assert_eq!(
+            [false; 6].map(&mut judge).map(|judged| judged == Judgement::Mark),
+            [false, false, true, false, true, false]
+        );
+        assert_eq!([true; 6].map(judge), [Judgement::Pass; 6]);
+        let step = Coupled::new(DualPi2 { l4s_range: Duration::ZERO, ..DualPi2::standard() });
+        assert_eq!([799, 800].map(|micros| of(&step, micros)), [0.0, 1.0]);
+    }
+
+    /// p' = 0.4: 16 of 100 classic packets, 80 of 100 of L4S; p' = 0.6 is above 1/k, where both drop 36 of 100, and all the rest of L4S is
+    /// marked.
+    #[test]
+    fn overload_drops_in_both() {
+        let mut coupled = Coupled::new(DualPi2::standard());
+        let mut count = |base, l4s| {
+            (coupled.base, coupled.classic, coupled.l4s) = (base, Recurrence::default(), Recurrence::default());
+            let judged: Vec<_> = (0..100)
+                .map(|_| if l4s { coupled.judge_l4s(Duration::ZERO, true) } else { coupled.judge_classic(true) })
+                .collect();
+            let of = |fate| judged.iter().filter(|&&judgement| judgement == fate).count();
+            (of(Judgement::Mark), of(Judgement::Drop))
+        };
+        // A sum of probabilities is above a whole number one packet late at most.
+        let close = |got: (usize, usize), expected: (usize, usize)| {
+            assert!(got.0.abs_diff(expected.0) <= 1 && got.1.abs_diff(expected.1) <= 1, "{got:?}, not {expected:?}");
+        };
+        close(count(0.4, false), (16, 0));
+        close(count(0.4, true), (80, 0));
+        close(count(0.6, false), (0, 36));
+        close(count(0.6, true), (64, 36));
+        coupled.base = 0.4;
+        coupled.classic = Recurrence(0.9);
+        assert_eq!(coupled.judge_classic(false), Judgement::Drop, "it does not understand marks");
+    }
+}

@@ -1,0 +1,74 @@
+//! Ends whose rates differ: the window that a stream has at the slower one.
+
+use super::*;
+use crate::mux::config::Side;
+use crate::units::Time;
+
+fn end(side: Side, window: u64, budget: u64) -> Mux {
+    Mux::new(MuxConfig { side, window, max_payload: 1000, max_streams: 100, budget })
+}
+
+fn give(mux: &mut Mux, input: Input) {
+    mux.handle(&mut Context::silent(Time::ZERO), input);
+}
+
+/// Brings what `from` sends, and takes at once what came.
+fn carry(from: &mut Mux, to: &mut Mux) {
+    give(from, Input::Room(u32::MAX));
+    while let Step::Do(output) = from.poll(&mut Context::silent(Time::ZERO)) {
+        if let Output::Send(message) = output {
+            give(to, Input::Message(message));
+        }
+    }
+    give(to, Input::Room(0));
+    while let Step::Do(output) = to.poll(&mut Context::silent(Time::ZERO)) {
+        assert!(!matches!(output, Output::Reset { .. }), "{output:?}");
+    }
+}
+
+fn route() -> Route {
+    Route { source: ([192, 0, 2, 1], 40_000).into(), destination: ([198, 51, 100, 7], 80).into() }
+}
+
+/// What the fast end may send at once on a stream, opened by `opener` (0: the slow end) before or after the hellos.
+fn sendable(opener: usize, is_early: bool, budget: u64) -> u64 {
+    let mut ends = [end(Side::Initiator, 100_000, budget), end(Side::Responder, 5_000_000, 100_000_000)];
+    let meet = |ends: &mut [Mux; 2]| {
+        let [slow, fast] = ends;
+        for _ in 0..2 {
+            carry(fast, slow);
+            carry(slow, fast);
+        }
+    };
+    if !is_early {
+        meet(&mut ends);
+    }
+    let stream = ends[opener].open(route()).expect("there is room");
+    meet(&mut ends);
+    let [slow, fast] = &mut ends;
+    give(fast, Input::Write { stream, bytes: 50_000_000 });
+    carry(fast, slow);
+    slow.held()
+}
+
+#[test]
+fn the_faster_end_gets_the_window_that_it_needs() {
+    for (opener, is_early) in [(0, false), (1, false), (1, true)] {
+        assert_eq!(sendable(opener, is_early, 100_000_000), 5_000_000, "{opener} {is_early}");
+        assert_eq!(sendable(opener, is_early, 4_000_000), 2_000_000, "half of the budget: {opener} {is_early}");
+        assert_eq!(sendable(opener, is_early, 150_000), 100_000, "its own at least: {opener} {is_early}");
+    }
+    // It was opened with the credit of that time, and gets more when something is taken.
+    assert_eq!(sendable(0, true, 100_000_000), 100_000);
+}
+
+/// Ends with one window say hello once.
+#[test]
+fn equal_ends_have_nothing_to_add() {
+    let mut ends = [Side::Initiator, Side::Responder].map(|side| end(side, 100_000, 1_000_000));
+    let [a, b] = &mut ends;
+    carry(a, b);
+    carry(b, a);
+    give(a, Input::Room(1));
+    assert_eq!(a.poll(&mut Context::silent(Time::ZERO)), Step::Wait(None));
+}

@@ -1,0 +1,73 @@
+//! A limit of memory: what is dropped, what has to come again, and what never stops.
+
+use bentpipe_engine::slacp::Queueing;
+use bentpipe_engine::slacp::classify::{FlowHash, HostAddress};
+
+use super::*;
+
+/// A receiver with room for a fraction of a round trip's packets: frames come again, and all arrives.
+#[test]
+fn a_receiver_without_memory_loses_nothing() {
+    const ROOM: u64 = 50_000;
+    let packets = traffic(1000);
+    for fec in [None, FEC] {
+        let channel = ChannelConfig { arq: ARQ, fec, resends_oldest_first: true, ..CHANNEL };
+        let mut pair = Pair::new(&config(channel), 0.05);
+        pair.ports[1].set_room(ROOM);
+        let pair = pair.run(&packets, Time::ZERO + MS(300_000));
+        let numbers = pair.whole(&packets);
+        assert!(in_order(&numbers) && numbers.len() == 1000, "{}", numbers.len());
+        assert!(pair.ports[1].stats().no_room > 0);
+        // The packet that all others wait for is accepted at any time, and so are those of a block that repair frames recover.
+        let block = fec.map_or(0, |fec| u64::from(fec.block)) * cost(1500);
+        assert!(pair.max_bytes <= ROOM + cost(1500) + block, "{}", pair.max_bytes);
+    }
+}
+
+/// The same traffic without a limit takes more, or the test above would show nothing.
+#[test]
+fn without_a_limit_it_takes_what_it_needs() {
+    let packets = traffic(1000);
+    let pair = Pair::new(&config(ChannelConfig { arq: ARQ, ..CHANNEL }), 0.05).run(&packets, Time::ZERO + MS(60_000));
+    assert!(pair.max_bytes > 150_000, "{}", pair.max_bytes);
+    assert_eq!(pair.ports[1].stats().no_room, 0);
+    assert_eq!(pair.ports.map(|port| port.held_bytes()), [0, 0], "all is given back");
+}
+
+/// A packet from a host of this address.
+fn of_host(host: u8, number: u32) -> Vec<u8> {
+    let mut packet = packet(1, number, 1000);
+    let header = ipv4::Header::new([192, 0, 2, host].into(), [198, 51, 100, 1].into(), 17);
+    let payload = packet.len() - ipv4::HEADER;
+    ipv4::emit(&header, payload, &mut packet).expect("it fits");
+    packet
+}
+
+/// A sender without memory drops packets of the host that holds most, and takes those of another.
+#[test]
+fn a_flood_gives_way_to_others() {
+    let channel = ChannelConfig { arq: ARQ, queueing: Queueing::Hosts, ..CHANNEL };
+    let flows = Some(FlowHash { key: [1, 2], host: HostAddress::Source });
+    let mut port = LinkPort::new(&LinkPortConfig { flows, ..config(channel) });
+    port.set_room(100_000);
+    let mut out = [0; 2000];
+    // What is dropped is released with the next poll. One frame goes out at once, the line is busy for a millisecond.
+    let mut send = |host, number| {
+        let mut cx = Context::silent(Time::ZERO);
+        port.send(&mut cx, &of_host(host, number)).expect("short enough");
+        while let Ok(Step::Do(_)) = port.poll(&mut cx, &mut out) {}
+        (port.held_bytes(), port.layer_stats().channels[0].dropped_full, port.end().waiting(0))
+    };
+    let (held, dropped, waiting) = (0..500).map(|number| send(1, number)).last().expect("some");
+    // Half of the limit holds 39 packets that take 1256 bytes each, of which one is on its way.
+    assert_eq!((held, dropped, waiting), (39 * cost(1000), 500 - 39, 38));
+    assert_eq!(send(2, 500), (39 * cost(1000), 500 - 39 + 1, 38), "one comes and another goes");
+    let mut cx = Context::silent(Time::ZERO + MS(20));
+    let mut hosts = Vec::new();
+    while let Ok(Step::Do(Emitted::Frame(length))) = port.poll(&mut cx, &mut out) {
+        // The source's last byte lies 15 bytes into the packet.
+        hosts.push(out[length - 4 - 1000 + 15]);
+        cx = Context::silent(cx.now + MS(2));
+    }
+    assert!(hosts.contains(&2), "{hosts:?}");
+}

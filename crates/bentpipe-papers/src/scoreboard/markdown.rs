@@ -1,0 +1,171 @@
+//! The document: the results of others, a table for each link, and how the transports behave.
+
+use std::fmt::Write;
+
+use bentpipe_sweep::Median;
+use bentpipe_sweep::board::{Board, Cell, Field, OWN_LOSS, TRANSPORTS, Table};
+
+use super::{Beside, Best, beside};
+
+const HEAD: &str = "# Scoreboard
+
+Downloads over satellite links: every transport that people run, from end to end and with gateways of bentpipe. All of it is simulated
+(`bentpipe scoreboard`), in virtual time; nothing here was measured on a satellite.
+
+- A cell is the time of a transfer in seconds, from the first packet of the connection to the last byte at the receiver: the median over
+  seeds, and in brackets its 95 % interval (order statistics). One number alone: nothing on that path is drawn, so there is one run.
+  `–`: half of the transfers or more took longer than an hour.
+- The sender opens the connection. A client that asks first waits for half a round trip more.
+- `x limit` is the time over the least time that the links allow TCP from end to end, handshake included; the geometric mean over the
+  table's transfers. Rows are sorted by it. Below 1 is possible: 0-RTT and `split` open without a round trip.
+- `ping` is the 99th percentile of a ping beside the transfer, its way there plus its way back, the worst of the table's transfers.
+- Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. QUIC cannot be ended at a box.
+- Transports whose results are all equal share a row, as where a box takes over.
+
+";
+
+/// The word for every transport of TCP.
+const ALL_TCP: &str = "all TCP";
+
+/// The board as Markdown; `remake` is the command that makes it.
+pub fn to_markdown(board: &Board, remake: &str) -> String {
+    let mut out = String::from(HEAD);
+    let _ = writeln!(out, "Made by: `{remake}`\n");
+    transports(&mut out);
+    others(&mut out, &beside(board));
+    for table in board.tables() {
+        link(&mut out, &table);
+    }
+    conduct(&mut out, board);
+    out
+}
+
+fn transports(out: &mut String) {
+    out.push_str("| transport | what |\n|---|---|\n");
+    for transport in TRANSPORTS {
+        let _ = writeln!(out, "| {} | {} |", transport.name, transport.what);
+    }
+}
+
+fn others(out: &mut String, all: &[Beside]) {
+    if all.is_empty() {
+        return;
+    }
+    out.push_str("\n## Results of others\n\n`theirs / ours` above 1: our median is faster. Ours is the best of several medians of few runs, which is likely too low: see the \
+         interval, and [what more runs give](howto/scoreboard.md#faster-from-end-to-end).\n\n");
+    out.push_str(
+        "| link | loss | size | who | theirs (s) | best end to end (s) | theirs / ours | best with boxes (s) |\n",
+    );
+    out.push_str("|---|---|---|---|---:|---:|---:|---:|\n");
+    for result in all {
+        let [place, loss, size] = result.field;
+        let shown = |best: &Option<Best>| {
+            best.as_ref().map_or("–".to_owned(), |best| format!("{}, {}", with_interval(best.time_s), best.name))
+        };
+        let ratio = result.end_to_end.as_ref().map(|best| result.time_s / best.time_s.median);
+        let _ = writeln!(
+            out,
+            "| {place} | {loss} | {size} | {} | {:.2} | {} | {} | {} |",
+            result.who,
+            result.time_s,
+            shown(&result.end_to_end),
+            number(ratio, 2),
+            shown(&result.with_boxes)
+        );
+    }
+    let mut sources: Vec<_> = all.iter().map(|result| result.source).collect();
+    sources.dedup();
+    let _ = writeln!(out, "\nSources: {}.", sources.join("; "));
+}
+
+fn link(out: &mut String, table: &Table<'_>) {
+    let _ = writeln!(out, "\n## {}\n\n{}.\n", table.place.name, table.place.what);
+    let columns: Vec<_> = table.fields.iter().map(|(field, _)| column(field)).collect();
+    let _ = writeln!(out, "| transport | box | {} | x limit | ping (s) |", columns.join(" | "));
+    let _ = writeln!(out, "|---|---|{}---:|---:|", "---:|".repeat(columns.len()));
+    let limits: Vec<_> = table.fields.iter().map(|(_, limit)| number(*limit, 2)).collect();
+    let _ = writeln!(out, "| *limit* | | {} | 1.00 | |", limits.join(" | "));
+    for row in &table.rows {
+        let cells: Vec<_> = row.cells.iter().map(|cell| time(*cell)).collect();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} |",
+            carriers(&row.transports),
+            row.shape,
+            cells.join(" | "),
+            number(row.x_limit, 2),
+            number(row.ping_p99_s, 2)
+        );
+    }
+    for (shape, reason) in &table.unfit {
+        let _ = writeln!(out, "\nNot there: {shape} ({reason}).");
+    }
+}
+
+/// The transports of a row, with a short word for all that a box can take over.
+fn carriers(transports: &[&str]) -> String {
+    let all = TRANSPORTS.iter().filter(|transport| !transport.is_quic());
+    if all.map(|transport| transport.name).eq(transports.iter().copied()) {
+        return ALL_TCP.to_owned();
+    }
+    transports.join(", ")
+}
+
+/// The head of a transfer's column.
+fn column(field: &Field) -> String {
+    if field.loss == OWN_LOSS { field.size.to_owned() } else { format!("{}, {}", field.size, field.loss) }
+}
+
+/// A cell: the median with its interval.
+fn time(cell: Option<&Cell>) -> String {
+    cell.and_then(|cell| cell.time_s).map_or("–".to_owned(), with_interval)
+}
+
+fn with_interval(time: Median) -> String {
+    let shown = |seconds: f64| if seconds < 99.95 { format!("{seconds:.2}") } else { format!("{seconds:.0}") };
+    match (time.low, time.high) {
+        (Some(low), Some(high)) => format!("{} ({}–{})", shown(time.median), shown(low), shown(high)),
+        _ => shown(time.median),
+    }
+}
+
+fn conduct(out: &mut String, board: &Board) {
+    let all = board.conduct();
+    if all.is_empty() {
+        return;
+    }
+    out.push_str(
+        "
+## How they behave
+
+RFC 9743 lists what a new congestion control is evaluated by. What two connections, or a ping beside one, can show:
+
+- §5.1.2 and §5.2.2, bufferbloat and traffic in real time: p99 of a ping beside 100 MB at 50/10 Mbit/s without losses; idle it is 0.65 s
+- §5.1.3, losses: time of 10 MB at 50/10 Mbit/s with 1 % of losses over the time without
+- §5.1.4, fairness among its own: Jain's index of two connections at 10/2 Mbit/s over 120 s; 1 is even, 0.5 means that one has all
+- §5.1.5, short flows: 2 MB at 50/10 Mbit/s over the limit
+- §5.2.1, controls that are in use: the share of a connection of linux-cubic beside one of this transport, there; 0.5 is even
+
+Not computed: §5.1.1 (congestion collapse), §5.2.3 (short beside long flows), §5.3 and the paths of §6 and §7 other than those above.
+
+| transport | ping (s) | 1 % over 0 % | Jain | short, x limit | left to CUBIC |
+|---|---:|---:|---:|---:|---:|
+",
+    );
+    for one in all {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            one.transport,
+            number(one.ping_p99_s, 2),
+            number(one.slowdown_by_loss, 1),
+            number(one.jain, 2),
+            number(one.x_limit_short, 2),
+            number(one.share_of_cubic, 2)
+        );
+    }
+}
+
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.decimals$}"))
+}

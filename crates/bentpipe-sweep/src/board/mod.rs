@@ -1,0 +1,213 @@
+//! The scoreboard: every transport over every link, with and without gateways.
+//!
+//! A [`Field`] is a transfer over a link, an [`Entry`] is what carries it. All entries of a field meet the same fades, by the same
+//! seeds. Where nothing is drawn there is one run.
+//!
+//! Reading order: `place` the links, `transport` the hosts, `cell` one transfer, `select` which of them, `sharing` two
+//! connections on one link, `standing` the tables; and here the whole.
+
+mod cell;
+mod place;
+mod select;
+mod sharing;
+mod standing;
+mod transport;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bentpipe_language::quantity::SIZE;
+use bentpipe_sim::{RunError, in_parallel};
+use bentpipe_study::scenario::ScenarioErrors;
+use serde::Serialize;
+
+use crate::summary::{Median, median};
+use cell::{Ready, Sample, ready, sample};
+use select::Dimension;
+
+pub use cell::{Entry, Field, SHAPES};
+pub use place::{OWN_LOSS, PLACES, Place, Shipped};
+pub use select::{Selection, UnknownWord};
+pub use sharing::Sharing;
+pub use standing::{Conduct, Row, Table};
+pub use transport::{TRANSPORTS, Transport};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The cells.
+    pub selection: Selection,
+    /// Runs of each cell, with successive seeds; at least 1. Six are the fewest with a 95 % interval.
+    pub runs: u32,
+    /// Runs in parallel (0: one per core); the results do not depend on it.
+    pub threads: usize,
+}
+
+/// The seed of the first run of each cell.
+const SEED: u64 = 1;
+
+/// A cell and its results.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// The transfer.
+    #[serde(flatten)]
+    pub field: Field,
+    /// What carries it.
+    #[serde(flatten)]
+    pub entry: Entry,
+    /// Why there is nothing to run; the other values are then missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
+    /// Runs.
+    pub runs: usize,
+    /// Runs whose transfer did not finish in time; they count as slower than all others.
+    pub unfinished: usize,
+    /// Time of the transfer, seconds; `None` if half of the runs or more did not finish.
+    pub time_s: Option<Median>,
+    /// Its median over the least time that the links allow TCP from end to end.
+    pub x_limit: Option<f64>,
+    /// Median of the 99th percentile of a ping beside the transfer, seconds: of its way there plus of its way back.
+    pub ping_p99_s: Option<f64>,
+}
+
+/// A link with its limits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limit {
+    /// The transfer.
+    #[serde(flatten)]
+    pub field: Field,
+    /// The least time that the links allow TCP from end to end, seconds.
+    pub limit_s: Option<f64>,
+}
+
+/// The board, or the part of it that was wanted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Board {
+    /// The first seed, the same for all links: that of run n is greater by n.
+    pub seed: u64,
+    /// The transfers.
+    pub limits: Vec<Limit>,
+    /// The cells, by transfer, transport and shape.
+    pub cells: Vec<Cell>,
+    /// How transports share a link.
+    pub sharing: Vec<Sharing>,
+    /// True if it was stopped: cells without all of their runs are missing.
+    pub interrupted: bool,
+}
+
+/// Why there is no board.
+#[derive(Debug, thiserror::Error)]
+pub enum BoardError {
+    /// A shipped scenario does not take the values of the board.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioErrors),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Hears how much of the work is done, and how much there is: bytes to be simulated, weighted by what they cost.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// A cell before it runs.
+struct Planned {
+    field: Field,
+    entry: Entry,
+    limit: Option<f64>,
+    ready: Result<Ready, String>,
+    weight: u64,
+}
+
+/// Runs the chosen part of the board. `shipped` has the texts of the shipped scenarios; `stop` is asked every few milliseconds.
+///
+/// # Errors
+/// Fails if a shipped scenario does not take the board's values, or if threads cannot be started.
+pub fn board(
+    options: &Options,
+    shipped: Shipped<'_>,
+    stop: &(dyn Fn() -> bool + Sync),
+    progress: Progress<'_>,
+) -> Result<Board, BoardError> {
+    let (limits, planned) = plan(options, shipped)?;
+    let shares = sharing::plan(&options.selection, options.runs, shipped)?;
+    let jobs = jobs(&planned, options.runs);
+    let of = jobs.iter().map(|&(cell, _)| planned[cell].weight).sum::<u64>() + sharing::weight(&shares);
+    let done = AtomicU64::new(0);
+    let add = |weight: u64| progress(done.fetch_add(weight, Ordering::Relaxed) + weight, of);
+    let samples = in_parallel(jobs, options.threads, |(n, seed)| {
+        let Ok(ready) = &planned[n].ready else { unreachable!("only what fits has jobs") };
+        let sample = if stop() { None } else { sample(&ready.scenario, seed, stop)? };
+        add(planned[n].weight);
+        Ok((n, sample))
+    })?;
+    let sharing = sharing::run(&shares, options.threads, stop, &add)?;
+    let mut by_cell: Vec<Vec<Option<Sample>>> = vec![Vec::new(); planned.len()];
+    samples.into_iter().for_each(|(n, sample)| by_cell[n].push(sample));
+    let whole = planned.into_iter().zip(by_cell).filter_map(|(planned, samples)| {
+        let samples: Option<Vec<Sample>> = samples.into_iter().collect();
+        Some(result(planned, &samples?))
+    });
+    Ok(Board { seed: SEED, limits, cells: whole.collect(), sharing, interrupted: stop() })
+}
+
+fn plan(options: &Options, shipped: Shipped<'_>) -> Result<(Vec<Limit>, Vec<Planned>), ScenarioErrors> {
+    let is = |dimension, word| options.selection.has(dimension, word);
+    let (mut limits, mut planned) = (Vec::new(), Vec::new());
+    for place in PLACES.iter().filter(|place| is(Dimension::Place, place.name)) {
+        for loss in place.losses.iter().filter(|loss| is(Dimension::Loss, loss)) {
+            for size in place.sizes.iter().filter(|size| is(Dimension::Size, size)) {
+                let field = Field { place: place.name, loss, size };
+                let limit = cell::limit(place, field, shipped)?;
+                limits.push(Limit { field, limit_s: limit });
+                for transport in TRANSPORTS.iter().filter(|transport| is(Dimension::Transport, transport.name)) {
+                    for shape in SHAPES.iter().filter(|shape| is(Dimension::Shape, shape)) {
+                        let entry = Entry { transport: transport.name, shape };
+                        let ready = ready(place, field, transport, shape, shipped)?;
+                        let weight = weight(size, transport, shape);
+                        planned.push(Planned { field, entry, limit, ready, weight });
+                    }
+                }
+            }
+        }
+    }
+    Ok((limits, planned))
+}
+
+/// What a run costs, in bytes of TCP from end to end. QUIC costs some four times as much, a gateway twice (measured, roughly: it
+/// serves only the estimate of the time left).
+fn weight(size: &str, transport: &Transport, shape: &str) -> u64 {
+    let bytes = SIZE.parse(size).unwrap_or(0);
+    bytes * if transport.is_quic() { 4 } else { 1 } * if shape == "plain" { 1 } else { 2 }
+}
+
+/// Cells and seeds of all runs: long transfers first, so that no thread is left alone with one at the end.
+fn jobs(planned: &[Planned], runs: u32) -> Vec<(usize, u64)> {
+    let mut jobs: Vec<(usize, u64)> = Vec::new();
+    for (n, cell) in planned.iter().enumerate() {
+        if let Ok(ready) = &cell.ready {
+            let runs = if ready.is_constant { 1 } else { u64::from(runs.max(1)) };
+            jobs.extend((0..runs).map(|run| (n, SEED + run)));
+        }
+    }
+    jobs.sort_by_key(|&(n, seed)| (std::cmp::Reverse(planned[n].weight), n, seed));
+    jobs
+}
+
+fn result(planned: Planned, samples: &[Sample]) -> Cell {
+    let Planned { field, entry, limit, ready, .. } = planned;
+    let finished: Vec<f64> = samples.iter().filter_map(|sample| sample.time_s).collect();
+    let unfinished = samples.len() - finished.len();
+    // Unfinished ones are slower than all others: any greater number has the same rank. With half of them the median is one.
+    let top = finished.iter().copied().fold(0.0, f64::max);
+    let times = samples.iter().map(|sample| sample.time_s.unwrap_or(top)).collect();
+    let time_s = if 2 * unfinished < samples.len() { median(times) } else { None };
+    Cell {
+        field,
+        entry,
+        unfit: ready.err(),
+        runs: samples.len(),
+        unfinished,
+        x_limit: time_s.zip(limit).map(|(time, limit)| time.median / limit),
+        time_s,
+        ping_p99_s: median(samples.iter().filter_map(|sample| sample.ping_s).collect()).map(|ping| ping.median),
+    }
+}

@@ -1,0 +1,132 @@
+//! The transports of the board: hosts as people run them.
+
+use bentpipe_engine::units::{Bytes, Duration};
+use bentpipe_language::quantity::{SIZE, format_duration};
+use bentpipe_study::limit::flow_limit;
+use bentpipe_study::scenario::Scenario;
+use bentpipe_study::topology;
+
+/// A transport at both hosts.
+#[derive(Debug)]
+pub struct Transport {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub what: &'static str,
+    hosts: Hosts,
+    knows: Knows,
+}
+
+/// The hosts' side of a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    /// TCP with this profile and this row of the table of variants.
+    Tcp { profile: &'static str, variant: &'static str },
+    /// QUIC with this congestion control, and with 0-RTT or without.
+    Quic { control: &'static str, zero_rtt: bool },
+}
+
+/// What the hosts know of the path from an earlier connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Knows {
+    /// Nothing.
+    Nothing,
+    /// Its window and its least round trip, for careful resume (RFC 9959).
+    Resume,
+    /// Its window, with which the connection starts.
+    Window,
+}
+
+const fn tcp(name: &'static str, variant: &'static str, what: &'static str) -> Transport {
+    Transport { name, what, hosts: Hosts::Tcp { profile: "linux", variant }, knows: Knows::Nothing }
+}
+
+const fn quic(name: &'static str, control: &'static str, what: &'static str) -> Transport {
+    Transport { name, what, hosts: Hosts::Quic { control, zero_rtt: false }, knows: Knows::Nothing }
+}
+
+/// The transports, in the board's order.
+pub const TRANSPORTS: &[Transport] = &[
+    tcp("linux-cubic", "linux-cubic", "Linux 6.18 as it is shipped: CUBIC with HyStart, RACK, PRR"),
+    tcp("linux-reno", "linux-reno", "Linux with Reno"),
+    tcp("linux-bbr", "bbr", "Linux with BBR v1"),
+    tcp("bbr3", "bbr3", "Linux's TCP with BBRv3"),
+    tcp("hybla", "hybla", "Linux's TCP with Hybla, paced"),
+    tcp("westwood", "westwood", "Linux's TCP with Westwood+"),
+    tcp("vegas", "vegas", "Linux's TCP with Vegas"),
+    tcp("cubic", "cubic", "Linux's TCP with RFC 9438 and HyStart++"),
+    Transport {
+        name: "sack",
+        what: "TCP of the RFCs with SACK (RFC 6675) and Reno's window",
+        hosts: Hosts::Tcp { profile: "rfc", variant: "sack" },
+        knows: Knows::Nothing,
+    },
+    Transport {
+        name: "resume",
+        what: "linux-cubic with careful resume (RFC 9959), a cache with the path's window",
+        hosts: Hosts::Tcp { profile: "linux", variant: "linux-cubic" },
+        knows: Knows::Resume,
+    },
+    quic("quic-cubic", "cubic", "QUIC (quinn) with quinn's CUBIC"),
+    quic("quic-linux", "linux-cubic", "QUIC (quinn) with Linux's CUBIC and HyStart"),
+    quic("quic-bbr", "bbr", "QUIC (quinn) with quinn's BBR"),
+    Transport {
+        name: "quic-known",
+        what: "quic-bbr that has been there before: 0-RTT, and the path's window to begin with",
+        hosts: Hosts::Quic { control: "bbr", zero_rtt: true },
+        knows: Knows::Window,
+    },
+];
+
+impl Transport {
+    /// True if boxes cannot end its connections.
+    pub fn is_quic(&self) -> bool {
+        matches!(self.hosts, Hosts::Quic { .. })
+    }
+
+    /// The values of a scenario's keys that give the hosts what they know, and QUIC instead of TCP. `path` is the scenario with
+    /// TCP.
+    pub(crate) fn sets(&self, path: &Scenario) -> Vec<(String, String)> {
+        let mut sets = Vec::new();
+        let mut set = |key: &str, value: &str| sets.push((key.to_owned(), value.to_owned()));
+        if let Hosts::Quic { control, zero_rtt } = self.hosts {
+            set("flows.download.type", "quic");
+            set("flows.download.quic.congestion_control", control);
+            set("flows.download.quic.zero_rtt", if zero_rtt { "true" } else { "false" });
+            // The run is the same and takes less time.
+            set("flows.download.quic.encryption", "false");
+        }
+        if self.knows != Knows::Nothing
+            && let Some((window, round_trip)) = measured(path)
+        {
+            let window = SIZE.format(window.get());
+            match self.hosts {
+                Hosts::Tcp { .. } if self.knows == Knows::Resume => {
+                    set("tcp.resume.cwnd", &window);
+                    set("tcp.resume.min_rtt", &format_duration(round_trip));
+                }
+                Hosts::Tcp { .. } => {}
+                Hosts::Quic { .. } => set("flows.download.quic.initial_window", &window),
+            }
+        }
+        sets
+    }
+
+    /// The profile and the row of its TCP.
+    pub(crate) fn tcp(&self) -> Option<(&'static str, &'static str)> {
+        match self.hosts {
+            Hosts::Tcp { profile, variant } => Some((profile, variant)),
+            Hosts::Quic { .. } => None,
+        }
+    }
+}
+
+/// What an earlier connection that had the path to itself has measured: the window that keeps the path busy, and the least
+/// round trip.
+fn measured(path: &Scenario) -> Option<(Bytes, Duration)> {
+    let flow = path.flows.first()?;
+    let delay = |way: topology::Path| way.iter().fold(Duration::ZERO, |sum, &link| sum + path[link].config.delay);
+    let round_trip = delay(topology::forward_path(path, flow).ok()?) + delay(topology::return_path(path, flow).ok()?);
+    let rate = flow_limit(path, flow).ok()??.goodput?;
+    Some((Bytes::new((rate * round_trip.as_secs_f64() / 8.0) as u64), round_trip))
+}

@@ -101,7 +101,7 @@ test-python:
 # It in headless Chromium: each control, the command's numbers, no request to any network; pictures in $(OUT)/lab.
 test-lab: lab
 	@scripts/setup chromium
-	$(CARGO) build --quiet -p bentpipe-cli --bin bentpipe
+	$(CARGO) build --quiet --workspace --bin bentpipe
 	@cd lab && BENTPIPE=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/bentpipe BENTPIPE_WASM=$(WASM) OUT=$(abspath $(OUT)) npm run --silent test
 
 # Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others

@@ -14,6 +14,8 @@ use crate::packet::Parcel;
 pub(crate) struct LayerEnd {
     pub(crate) end: End,
     pub(crate) above: Above,
+    /// True while it is polled: what enters then waits for the next poll.
+    pub(crate) is_polled: bool,
     /// Bytes that a frame takes on the line besides its own.
     pub(crate) overhead: u32,
     /// Max packet length.
@@ -77,6 +79,7 @@ impl LayerEnd {
         LayerEnd {
             end,
             above: Above::Flows,
+            is_polled: false,
             overhead: 0,
             mtu,
             too_long: 0,

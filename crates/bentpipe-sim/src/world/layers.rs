@@ -133,7 +133,9 @@ impl World {
         if let Some((side, base)) = base {
             self.announce(end, side, (flow, host), &base, observer);
         }
-        self.run_layer(end, observer);
+        if !self.layer(end).is_polled {
+            self.run_layer(end, observer);
+        }
     }
 
     /// A frame arrives from below.
@@ -151,12 +153,14 @@ impl World {
         }
     }
 
-    /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns:
-    /// the ACK is then served first, and the machine is polled again.
+    /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns. It is then
+    /// not polled from there: behind a repaired gap a whole window is delivered at one instant, and the stack would grow by
+    /// each packet of it.
     pub(super) fn run_line<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         let layers = self.network.layers();
         let (far, frames) = (layers.far(end), layers.frames(end));
         let (sends_on, hears) = (layers.sends_on(end), layers.hears(end));
+        let was_polled = std::mem::replace(&mut self.layer(end).is_polled, true);
         loop {
             let now = self.now;
             let layer = match &mut self.ends[end.index()].kind {
@@ -166,7 +170,10 @@ impl World {
             let mut cx = Context { now, who: ends::who(end), probe: &mut *observer };
             let output = match layer.end.poll(&mut cx) {
                 Step::Do(output) => output,
-                Step::Wait(until) => return self.wait(end, until),
+                Step::Wait(until) => {
+                    layer.is_polled = was_polled;
+                    return self.wait(end, until);
+                }
             };
             match output {
                 Output::Transmit { frame, handle } => {

@@ -1,0 +1,164 @@
+//! quiche with its defaults (CUBIC) but for flow control, over a blocking socket. The server has one connection at a time.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use quic_stacks::{NAME, PROTOCOL, Task, WINDOW, asked, came};
+use quiche::{Config, Connection, ConnectionId, RecvInfo};
+
+const STREAM: u64 = 0;
+/// At most as many datagrams wait for their time, so that congestion control and not this queue holds the data.
+const WAITING: usize = 64;
+
+fn config() -> Result<Config> {
+    let mut config = Config::new(quiche::PROTOCOL_VERSION)?;
+    config.set_application_protos(&[PROTOCOL])?;
+    config.set_max_idle_timeout(30_000);
+    let window = u64::from(WINDOW);
+    config.set_initial_max_data(window);
+    config.set_initial_max_stream_data_bidi_local(window);
+    config.set_initial_max_stream_data_bidi_remote(window);
+    config.set_max_connection_window(window);
+    config.set_max_stream_window(window);
+    config.set_initial_max_streams_bidi(1);
+    config.set_max_recv_udp_payload_size(1452);
+    config.set_max_send_udp_payload_size(1452);
+    Ok(config)
+}
+
+/// Carries datagrams between the socket and the connection until that is closed. `work` uses the streams, and is called
+/// whenever something may have come.
+fn drive(socket: &UdpSocket, connection: &mut Connection, mut work: impl FnMut(&mut Connection) -> Result<()>) -> Result<()> {
+    let local = socket.local_addr()?;
+    let mut datagram = [0; 65_536];
+    // By the instant that quiche's pacing names and the order of making.
+    let mut waiting: BTreeMap<(Instant, u64), (Vec<u8>, SocketAddr)> = BTreeMap::new();
+    let mut made = 0;
+    while !connection.is_closed() {
+        if !connection.is_draining() {
+            work(connection)?;
+        }
+        while waiting.len() < WAITING {
+            match connection.send(&mut datagram) {
+                Ok((length, info)) => {
+                    made += 1;
+                    waiting.insert((info.at, made), (datagram[..length].to_vec(), info.to));
+                }
+                Err(quiche::Error::Done) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let now = Instant::now();
+        while let Some(first) = waiting.first_entry().filter(|entry| entry.key().0 <= now) {
+            let (datagram, to) = first.remove();
+            socket.send_to(&datagram, to)?;
+        }
+        let next = waiting.keys().next().map(|(at, _)| at.saturating_duration_since(now));
+        let timeout = next.into_iter().chain(connection.timeout()).min();
+        socket.set_read_timeout(timeout.map(|timeout| timeout.max(Duration::from_micros(50))))?;
+        match socket.recv_from(&mut datagram) {
+            // A datagram of an older connection is an error of this one only.
+            Ok((length, from)) => drop(connection.recv(&mut datagram[..length], RecvInfo { from, to: local })),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if connection.timeout_instant().is_some_and(|at| at <= Instant::now()) {
+                    connection.on_timeout();
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Answers one request with zeros.
+fn answer() -> impl FnMut(&mut Connection) -> Result<()> {
+    let mut request = Vec::new();
+    let mut left = None;
+    let zeros = vec![0; 1 << 16];
+    move |connection| {
+        let mut chunk = [0; 64];
+        while left.is_none() && connection.stream_readable(STREAM) {
+            let (length, end) = connection.stream_recv(STREAM, &mut chunk)?;
+            request.extend_from_slice(&chunk[..length]);
+            if end {
+                left = Some(asked(&request).context("a request has eight bytes")?);
+            }
+        }
+        while let Some(rest) = left.filter(|&left| left > 0) {
+            let chunk = &zeros[..zeros.len().min(usize::try_from(rest)?)];
+            match connection.stream_send(STREAM, chunk, chunk.len() as u64 == rest) {
+                Ok(sent) => left = Some(rest - sent as u64),
+                Err(quiche::Error::Done) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn serve(at: SocketAddr, mut config: Config) -> Result<()> {
+    let socket = UdpSocket::bind(at)?;
+    let mut datagram = [0; 65_536];
+    let mut id = 0_u64;
+    loop {
+        socket.set_read_timeout(None)?;
+        let (length, from) = socket.recv_from(&mut datagram)?;
+        let header = quiche::Header::from_slice(&mut datagram[..length], quiche::MAX_CONN_ID_LEN);
+        if !header.is_ok_and(|header| header.ty == quiche::Type::Initial) {
+            continue; // What is left of the connection before.
+        }
+        id += 1;
+        let mut connection = quiche::accept(&ConnectionId::from_ref(&id.to_be_bytes()), None, at, from, &mut config)?;
+        connection.recv(&mut datagram[..length], RecvInfo { from, to: at })?;
+        drive(&socket, &mut connection, answer())?;
+    }
+}
+
+fn fetch(from: SocketAddr, mut config: Config, bytes: u64) -> Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect(from)?;
+    let local = UdpSocket::local_addr(&socket)?;
+    drop(socket);
+    let socket = UdpSocket::bind(local)?; // Not connected, on the address that the kernel chose on the way to the server.
+    let start = Instant::now();
+    let mut connection = quiche::connect(Some(NAME), &ConnectionId::from_ref(&[7; 16]), local, from, &mut config)?;
+    let (mut requested, mut had, mut whole) = (false, 0, false);
+    let mut chunk = vec![0; 1 << 16];
+    drive(&socket, &mut connection, |connection| {
+        if connection.is_established() && !requested {
+            connection.stream_send(STREAM, &bytes.to_be_bytes(), true)?;
+            requested = true;
+        }
+        while connection.stream_readable(STREAM) {
+            let (length, end) = connection.stream_recv(STREAM, &mut chunk)?;
+            had += length as u64;
+            if end {
+                whole = true;
+                came(start, had, bytes)?;
+                connection.close(true, 0, b"")?;
+            }
+        }
+        Ok(())
+    })?;
+    ensure!(whole, "the connection ended after {had} of {bytes} bytes");
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let mut config = config()?;
+    match quic_stacks::task()? {
+        Task::Serve { at, certificate, key } => {
+            config.load_cert_chain_from_pem_file(certificate.to_str().context("CERTIFICATE")?)?;
+            config.load_priv_key_from_pem_file(key.to_str().context("KEY")?)?;
+            serve(at, config)
+        }
+        Task::Fetch { from, bytes, authority } => {
+            config.load_verify_locations_from_file(authority.to_str().context("AUTHORITY")?)?;
+            config.verify_peer(true);
+            fetch(from, config, bytes)
+        }
+    }
+}

@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: quic-stacks scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -129,6 +129,18 @@ conformance:
 	@test -n "$(DIR)" || { echo "usage: make conformance DIR=path [EXPECT=file]"; exit 2; }
 	@$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
 		--expect $(or $(EXPECT),$(wildcard $(CONFORMANCE)/*.toml))
+
+# Real QUIC stacks, to be run over emulated links by validation/quic/run: into target/quic-stacks/bin.
+STACKS = $(abspath $(or $(CARGO_TARGET_DIR),target))/quic-stacks
+quic-stacks:
+	@scripts/setup rust cmake clang go python
+	@mkdir -p $(STACKS)/bin
+	CARGO_TARGET_DIR=$(STACKS) $(CARGO) build --quiet --locked --release --manifest-path validation/quic/rust/Cargo.toml
+	cp $(addprefix $(STACKS)/release/,quinn s2n quiche) $(STACKS)/bin
+	cd validation/quic/go && go build -o $(STACKS)/bin/quic-go .
+	python3 -m venv $(STACKS)/venv && $(STACKS)/venv/bin/pip --quiet install aioquic==1.7.2
+	printf '#!/bin/sh\nexec %s %s "$$@"\n' $(STACKS)/venv/bin/python $(abspath validation/quic/python/aioquic_stack.py) > $(STACKS)/bin/aioquic
+	chmod +x $(STACKS)/bin/aioquic
 
 # Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.
 fuzz:

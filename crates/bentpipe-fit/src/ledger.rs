@@ -358,7 +358,7 @@ impl Ledger {
         let is_old = |index: u32| at - sent(index).at >= self.min_trip / 10 * 9;
         let echoes =
             |index: u32| echo.zip(sent(index).stamp).is_none_or(|(echo, stamp)| echo.wrapping_sub(stamp) as i32 >= 0);
-        let arrived = all().filter(|&index| is_old(index) && echoes(index)).last().unwrap_or(range.first);
+        let arrived = all().rfind(|&index| is_old(index) && echoes(index)).unwrap_or(range.first);
         if range.again.is_empty() {
             self.min_trip = self.min_trip.min(at - sent(arrived).at);
         }

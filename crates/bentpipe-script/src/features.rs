@@ -127,10 +127,10 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
                 }
             },
             Action::Inbound(packet) | Action::Outbound(packet) => {
-                if let Body::Tcp(tcp) = &packet.body {
-                    if tcp.flags & flag::URG != 0 || tcp.urgent.is_some() {
-                        needs("urgent data");
-                    }
+                if let Body::Tcp(tcp) = &packet.body
+                    && (tcp.flags & flag::URG != 0 || tcp.urgent.is_some())
+                {
+                    needs("urgent data");
                 }
             }
         }

@@ -17,6 +17,7 @@ use crate::wire::ecn::Ecn;
 
 /// The queue.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per managed link; Backlog is in the path of each of its packets")]
 enum Queue {
     /// With CoDel, one for all flows or one for each.
     Codel(Backlog),

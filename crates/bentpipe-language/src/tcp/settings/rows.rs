@@ -336,7 +336,7 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Count(Counted::new("", 0, 255)),
         get: |c| Some(Cell::Count(u64::from(c.ecn_retries))),
         set: |c, cell| {
-            c.ecn_retries = cell.count() as u32;
+            c.ecn_retries = cell.count();
             true
         },
     },

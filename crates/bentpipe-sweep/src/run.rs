@@ -38,7 +38,7 @@ pub struct Portable {
 }
 
 impl Job {
-    /// Jobs of one point and candidate, as those of [`Plan::next_batch`] are, as data for another machine; `None` without jobs.
+    /// Jobs of one point and candidate, as those of [`crate::plan::Plan::next_batch`] are, as data for another machine; `None` without jobs.
     pub fn portable(jobs: &[Job]) -> Option<Portable> {
         let scenario = jobs.first()?.scenario().to_toml();
         let seeds = jobs.iter().map(|job| job.key.seed).collect();

@@ -17,7 +17,7 @@ use crate::wire::ecn::Ecn;
 
 /// The queue.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per managed link; Backlog is in the path of each of its packets")]
+#[allow(clippy::large_enum_variant, reason = "one per managed link; not so large without the feature `ns2`")]
 enum Queue {
     /// With CoDel, one for all flows or one for each.
     Codel(Backlog),

@@ -76,9 +76,9 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
     if !(MIN_SPACING..=MAX_SPACING).contains(&spacing) {
         return Err(grows());
     }
-    let mut sorted = times.clone();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let quantile = |p| quantile(&times, p);
+    let sample = Sample::new(times.clone()).map_err(|_| short("expected round trips"))?;
+    let shortest = sample.sorted();
+    let quantile = |p| quantile(&sample, &times, p);
     let mut notes = vec![
         "how the round trip divides between the two ways cannot be told".to_owned(),
         "a lost ping and a lost answer look the same".to_owned(),
@@ -91,7 +91,7 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
         seconds: last.at - start,
         spacing,
         packet,
-        base_round_trip: Estimate::measured(sorted[0], lower_end(sorted[0], sorted[1]), sorted[0]),
+        base_round_trip: Estimate::measured(shortest[0], lower_end(shortest[0], shortest[1]), shortest[0]),
         median: quantile(0.5),
         p95: quantile(0.95),
         p99: quantile(0.99),
@@ -111,9 +111,9 @@ fn fates(answers: &[Answer]) -> impl Iterator<Item = bool> {
 }
 
 /// A quantile. Neighbouring round trips are alike, so the interval is Student's over the quantiles of parts of the log.
-fn quantile(times: &[f64], p: f64) -> Estimate {
+fn quantile(sample: &Sample, times: &[f64], p: f64) -> Estimate {
+    let value = sample.quantile(p);
     let of = |times: &[f64]| Sample::new(times.to_vec()).map(|sample| sample.quantile(p));
-    let Ok(value) = of(times) else { return Estimate::unknown("no round trip was measured") };
     let size = times.len() / BATCHES;
     // A part must have values on both sides of the quantile.
     if (size as f64) * (1.0 - p) < 1.0 {

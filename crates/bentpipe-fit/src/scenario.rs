@@ -50,24 +50,26 @@ fn ends(text: &mut String) {
     );
 }
 
+/// The head of the measured link: its rate with a comment, and its delay. The base round trip in seconds, 0 if it is not known.
+fn measured(text: &mut String, (rate, why): (&str, &str), base_round_trip: &Estimate) -> f64 {
+    let base = base_round_trip.value().unwrap_or(0.0);
+    let _ = writeln!(
+        text,
+        "\n[[links]]\nname = \"measured\"\nbetween = [\"near\", \"far\"]\nrate = {rate} # {why}\n\
+         delay = \"{} ms\" # half of the shortest round trip, {}",
+        number(base * 500.0),
+        comment(base_round_trip, 1e3, "ms")
+    );
+    base
+}
+
 fn of_transfer(text: &mut String, transfer: &Transfer) {
     text.push_str("time_limit = \"3600 s\" # chosen\n");
     text.push_str("\n[tcp] # of the hosts, which a capture does not name\nprofile = \"linux\"\nvariant = \"cubic\"\n");
-    text.push_str("\n[[links]]\nname = \"measured\"\nbetween = [\"near\", \"far\"]\n");
     let rate =
         transfer.rate.value().map_or("\"unlimited\"".to_owned(), |rate| format!("\"{} bit/s\"", rate.round().max(1.0)));
-    let _ = writeln!(
-        text,
-        "rate = {rate} # {}; the way back is taken to be alike",
-        comment(&transfer.rate, 1e-6, "Mbit/s")
-    );
-    let base = transfer.base_round_trip.value().unwrap_or(0.0);
-    let _ = writeln!(
-        text,
-        "delay = \"{} ms\" # half of the round trip, {}",
-        number(base * 500.0),
-        comment(&transfer.base_round_trip, 1e3, "ms")
-    );
+    let why = format!("{}; the way back is taken to be alike", comment(&transfer.rate, 1e-6, "Mbit/s"));
+    measured(text, (&rate, &why), &transfer.base_round_trip);
     match transfer.queue_bytes.value() {
         Some(bytes) => {
             let bound = comment(&transfer.queue_bytes, 1.0, "B");
@@ -116,15 +118,7 @@ fn lossy(text: &mut String, losses: &Losses, way: &str) {
 
 fn of_pings(text: &mut String, pings: &Pings) {
     let _ = writeln!(text, "time_limit = \"{} s\" # as measured", number(pings.seconds.max(1.0)));
-    text.push_str("\n[[links]]\nname = \"measured\"\nbetween = [\"near\", \"far\"]\n");
-    let _ = writeln!(text, "rate = \"unlimited\" # {}", comment(&pings.rate, 1.0, ""));
-    let base = pings.base_round_trip.value().unwrap_or(0.0);
-    let _ = writeln!(
-        text,
-        "delay = \"{} ms\" # half of the shortest round trip, {}",
-        number(base * 500.0),
-        comment(&pings.base_round_trip, 1e3, "ms")
-    );
+    let base = measured(text, ("\"unlimited\"", &comment(&pings.rate, 1.0, "")), &pings.base_round_trip);
     text.push_str("# All losses are on the way there: a lost ping and a lost answer look the same.\n");
     lossy(text, &pings.losses, "forward");
     // All that varies is on the way back: how it divides cannot be told.

@@ -5,6 +5,7 @@
 //! samples, [`report`] writes the results; [`table`] and [`output`] are the files of all of them.
 #![forbid(unsafe_code)]
 
+pub mod csv;
 pub mod drawing;
 pub mod limit;
 pub mod model;

@@ -1,7 +1,7 @@
 //! One run, here or elsewhere.
 
 use bentpipe_engine::NoProbe;
-use bentpipe_sim::{RunError, Timers, run_with};
+use bentpipe_sim::{RunError, RunResult, Timers, run_with};
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,22 @@ pub fn run_point(job: &Job, go_on: impl FnMut() -> bool) -> Result<Option<Row>, 
     run_key(job.scenario(), job.key, go_on).map_err(|cause| PlanError::Run { at: job.place(), cause })
 }
 
-fn run_key(scenario: &Scenario, key: Key, mut go_on: impl FnMut() -> bool) -> Result<Option<Row>, RunError> {
+fn run_key(scenario: &Scenario, key: Key, go_on: impl FnMut() -> bool) -> Result<Option<Row>, RunError> {
+    Ok(run_whole(scenario, key.seed, go_on)?.map(|result| Row::new(key, scenario, &result)))
+}
+
+/// Runs a scenario; `None` if `go_on` said no before its end.
+pub(crate) fn run_whole(
+    scenario: &Scenario,
+    seed: u64,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<Option<RunResult>, RunError> {
     let mut stopped = false;
-    let result = run_with(scenario, key.seed, &mut NoProbe, Timers::Lazy, |_| {
+    let result = run_with(scenario, seed, &mut NoProbe, Timers::Lazy, |_| {
         stopped = !go_on();
         !stopped
     })?;
-    Ok((!stopped).then(|| Row::new(key, scenario, &result)))
+    Ok((!stopped).then_some(result))
 }
 
 /// Runs of one scenario as data that any machine with the same engine can do, without files.
@@ -38,7 +47,7 @@ pub struct Portable {
 }
 
 impl Job {
-    /// Jobs of one point and candidate, as those of [`crate::plan::Plan::next_batch`] are, as data for another machine; `None` without jobs.
+    /// Jobs of one point and candidate, as those of [`Plan::next_batch`](crate::Plan::next_batch) are, as data for another machine; `None` without jobs.
     pub fn portable(jobs: &[Job]) -> Option<Portable> {
         let scenario = jobs.first()?.scenario().to_toml();
         let seeds = jobs.iter().map(|job| job.key.seed).collect();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use bentpipe_papers::scoreboard::{Beside, beside, to_markdown};
+use bentpipe_study::csv;
 use bentpipe_study::report::write_whole;
 use bentpipe_sweep::board::{
     Board, BoardError, Cell, Conduct, OWN_LOSS, Options, PLACES, SHAPES, Selection, TRANSPORTS, Table, board,
@@ -58,7 +59,7 @@ pub(crate) fn scoreboard(args: &Scoreboard) -> Result<End, Failure> {
             write_whole(file, to_markdown(&found, &remake.command).as_bytes()).map_err(Failure::broken)?;
         }
         if let Some(file) = &args.csv {
-            write_whole(file, csv(&found).as_bytes()).map_err(Failure::broken)?;
+            write_whole(file, lines(&found).as_bytes()).map_err(Failure::broken)?;
         }
     }
     if args.json {
@@ -177,7 +178,7 @@ fn carriers(transports: &[&str]) -> String {
 }
 
 /// A line for each cell.
-fn csv(board: &Board) -> String {
+fn lines(board: &Board) -> String {
     let mut out =
         "link,loss,size,transport,box,runs,unfinished,time_s,low_s,high_s,x_limit,ping_p99_s,not_there\n".to_owned();
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
@@ -198,13 +199,8 @@ fn csv(board: &Board) -> String {
             number(cell.time_s.and_then(|time| time.high)),
             number(cell.x_limit),
             number(cell.ping_p99_s),
-            quoted(cell.unfit.as_deref().unwrap_or("")),
+            csv::field(cell.unfit.as_deref().unwrap_or("")),
         );
     }
     out
-}
-
-/// A text as a field of CSV (RFC 4180).
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -138,11 +138,7 @@ impl Admission {
 
     #[inline(always)]
     fn has_room(&self, length: u32) -> bool {
-        match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => (self.waiting.len() as u32) < limit,
-            QueueLimit::Bytes(limit) => self.waiting_bytes + u64::from(length) <= limit.get(),
-        }
+        self.limit.has_room(|| self.waiting.len(), self.waiting_bytes + u64::from(length))
     }
 
     /// True if only its limit refuses packets, and is always the same.

@@ -21,6 +21,18 @@ pub enum QueueLimit {
     Bytes(Bytes),
 }
 
+impl QueueLimit {
+    /// True if one more packet may wait: `packets` wait already, and `bytes` is their length and its own.
+    #[inline(always)]
+    pub(crate) fn has_room(self, packets: impl FnOnce() -> usize, bytes: u64) -> bool {
+        match self {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(limit) => packets() < limit as usize,
+            QueueLimit::Bytes(limit) => bytes <= limit.get(),
+        }
+    }
+}
+
 /// Random Early Detection (Floyd and Jacobson 1993), in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {

@@ -56,15 +56,11 @@ impl DualQueue {
 
     /// Queues a packet with this ECN field; false if there is no room.
     pub(super) fn push(&mut self, packet: Waiting, ecn: Ecn) -> bool {
-        let has_room = match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => self.len() < limit as usize,
-            QueueLimit::Bytes(limit) => self.bytes + u64::from(packet.len) <= limit.get(),
-        };
-        if !has_room {
+        let bytes = self.bytes + u64::from(packet.len);
+        if !self.limit.has_room(|| self.len(), bytes) {
             return false;
         }
-        self.bytes += u64::from(packet.len);
+        self.bytes = bytes;
         match ecn {
             Ecn::Ect1 | Ecn::Ce => self.l4s.push_back(packet),
             Ecn::Ect0 => self.classic.push_back((packet, true)),

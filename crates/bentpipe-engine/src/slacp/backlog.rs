@@ -106,13 +106,8 @@ impl Backlog {
     /// True if there is room for `len` bytes besides the packets `held` elsewhere.
     fn has_room(&self, len: u32, held: (usize, u64)) -> bool {
         let bytes = self.bytes() + u64::from(len);
-        let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len);
-        let is_within = match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(limit) => packets() + held.0 < limit as usize,
-            QueueLimit::Bytes(limit) => bytes + held.1 <= limit.get(),
-        };
-        is_within && bytes <= self.room
+        let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len) + held.0;
+        self.limit.has_room(packets, bytes + held.1) && bytes <= self.room
     }
 
     /// Queues a packet if there is room besides the packets `held` elsewhere.

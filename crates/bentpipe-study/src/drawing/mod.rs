@@ -40,10 +40,7 @@ impl Drawing {
     }
 }
 
-/// A row of a CSV file; a cell with a comma is quoted (RFC 4180).
+/// A row of a CSV file.
 fn csv_row(cells: &[&str]) -> String {
-    let quoted = |cell: &&str| {
-        if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() }
-    };
-    cells.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
+    cells.iter().map(|cell| crate::csv::field(cell)).collect::<Vec<_>>().join(",") + "\n"
 }

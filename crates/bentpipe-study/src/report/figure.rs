@@ -1,5 +1,7 @@
 //! A figure as data: panels side by side, each with series over two axes and shaded spans of time.
 
+use crate::csv;
+
 /// A quantity along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -119,17 +121,17 @@ impl Figure {
     /// Spans are series of two points, start and end, without y.
     pub fn to_csv(&self) -> String {
         let axes = self.panels.first().map_or(("x".into(), "y".into()), |p| (p.x.title(), p.y.title()));
-        let mut out = format!("panel,series,{},{}\n", field(&axes.0), field(&axes.1));
+        let mut out = format!("panel,series,{},{}\n", csv::field(&axes.0), csv::field(&axes.1));
         for panel in &self.panels {
-            let title = field(&panel.title);
+            let title = csv::field(&panel.title);
             for series in &panel.series {
-                let name = field(&series.name);
+                let name = csv::field(&series.name);
                 for (x, y) in &series.points {
                     out.push_str(&format!("{title},{name},{x},{y}\n"));
                 }
             }
             if let Some((name, spans)) = &panel.spans {
-                let name = field(name);
+                let name = csv::field(name);
                 for span in spans {
                     out.push_str(&format!("{title},{name},{},\n{title},{name},{},\n", span.from, span.to));
                 }
@@ -137,11 +139,6 @@ impl Figure {
         }
         out
     }
-}
-
-/// A CSV field (RFC 4180 §2): quoted if it has a comma, a quote or a line break.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 #[cfg(test)]

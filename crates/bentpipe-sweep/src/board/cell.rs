@@ -1,10 +1,9 @@
 //! A cell of the board: a transfer over a link, by a transport, with a gateway or without. From its name to its runs.
 
-use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_sim::RunError;
 use bentpipe_sim::recommend::{System, equipped};
 use bentpipe_sim::record::Summary;
-use bentpipe_sim::{RunError, Timers, run_with};
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, UdpFlow, UdpPattern};
 use serde::Serialize;
@@ -12,6 +11,7 @@ use serde::Serialize;
 use super::place::{Place, Shipped};
 use super::transport::Transport;
 use crate::candidate::system;
+use crate::run::run_whole;
 
 /// What is put on the path: nothing, or a gateway of `recommend`.
 pub const SHAPES: &[&str] = &["plain", "uplink", "link", "split"];
@@ -147,14 +147,7 @@ pub(crate) fn sample(
     seed: u64,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Sample>, RunError> {
-    let mut stopped = false;
-    let result = run_with(scenario, seed, &mut NoProbe, Timers::Lazy, |_| {
-        stopped = stop();
-        !stopped
-    })?;
-    if stopped {
-        return Ok(None);
-    }
+    let Some(result) = run_whole(scenario, seed, || !stop())? else { return Ok(None) };
     let flows = Summary::new(scenario, &result).flows;
     let delay = |name: &str| flows.iter().find(|flow| flow.name == name)?.delay.map(|delay| delay.p99_s);
     let ping_s = delay("ping there").zip(delay("ping back")).map(|(there, back)| there + back);

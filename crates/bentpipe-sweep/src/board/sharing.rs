@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::Duration;
-use bentpipe_sim::{RunError, Timers, in_parallel, run_with};
+use bentpipe_sim::{RunError, in_parallel};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, Spread, Workload};
 use serde::Serialize;
 
@@ -16,6 +15,7 @@ use super::cell::{Field, bare};
 use super::place::{PLACES, Shipped};
 use super::select::{Dimension, Selection};
 use super::transport::{TRANSPORTS, Transport};
+use crate::run::run_whole;
 use crate::summary::{Median, median};
 
 /// The link on which it is measured, without losses: some hundred segments per window, a queue of one window.
@@ -97,15 +97,11 @@ const WEIGHT: u64 = 150_000_000;
 
 /// Bytes that the two connections have delivered; `None` if it was stopped.
 fn delivered(scenario: &Scenario, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<[f64; 2]>, RunError> {
-    let mut stopped = stop();
-    if stopped {
+    if stop() {
         return Ok(None);
     }
-    let result = run_with(scenario, seed, &mut NoProbe, Timers::Lazy, |_| {
-        stopped = stop();
-        !stopped
-    })?;
-    Ok((!stopped).then(|| [0, 1].map(|n| result.flows[n].delivered as f64)))
+    let result = run_whole(scenario, seed, || !stop())?;
+    Ok(result.map(|result| [0, 1].map(|n| result.flows[n].delivered as f64)))
 }
 
 pub(super) fn run(

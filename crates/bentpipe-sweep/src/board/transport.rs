@@ -62,10 +62,8 @@ pub const TRANSPORTS: &[Transport] = &[
         knows: Knows::Nothing,
     },
     Transport {
-        name: "resume",
-        what: "linux-cubic with careful resume (RFC 9959), a cache with the path's window",
-        hosts: Hosts::Tcp { profile: "linux", variant: "linux-cubic" },
         knows: Knows::Resume,
+        ..tcp("resume", "linux-cubic", "linux-cubic with careful resume (RFC 9959), a cache with the path's window")
     },
     quic("quic-cubic", "cubic", "QUIC (quinn) with quinn's CUBIC"),
     quic("quic-linux", "linux-cubic", "QUIC (quinn) with Linux's CUBIC and HyStart"),

@@ -286,12 +286,21 @@ pub struct AckPolicy {
     /// The ACK that fills a gap goes out before the user has read the data behind the gap, so it offers a window without their
     /// space. Another one follows where that window is at most half of the buffer and a reading doubles it (Linux).
     pub before_reading: bool,
+    /// An ACK of data beyond a gap waits this long for more of it, at most a twentieth of the round trip. The first three of a gap do
+    /// not wait, so that a loss is found as soon (Linux's compressed SACKs; RFC 5681 §4.2 wants each at once).
+    pub compress: Option<Duration>,
 }
 
 impl AckPolicy {
     /// Every segment at once.
-    pub const IMMEDIATE: AckPolicy =
-        AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off, tick: None, before_reading: false };
+    pub const IMMEDIATE: AckPolicy = AckPolicy {
+        delay: Duration::ZERO,
+        every: 1,
+        daass: Daass::Off,
+        tick: None,
+        before_reading: false,
+        compress: None,
+    };
     /// Every second segment, or after 200 ms.
     pub const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), every: 2, ..AckPolicy::IMMEDIATE };
 }

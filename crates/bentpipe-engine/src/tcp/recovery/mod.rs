@@ -33,7 +33,7 @@ use super::variant::{Exit, Recovery, ReentryGuard, TimeoutRepair, Variant};
 
 /// The sender's recovery phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) enum Phase {
+pub enum Phase {
     /// No loss is known.
     Open,
     /// Fast recovery.

@@ -17,13 +17,13 @@ use super::config::{Handshake, TcbSharing, TcpConfig};
 use super::congestion::Congestion;
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
-use super::loss::Detector;
+use super::loss::{Detector, Outstanding};
 use super::loss::frto::Frto;
 use super::loss::tlp::TailProbe;
 use super::loss::undo::Undo;
 use super::pacing::Pacer;
 use super::persist::Persist;
-use super::recovery::{LossRecovery, Parts};
+use super::recovery::{LossRecovery, Parts, Phase};
 use super::segment::FIRST_BYTE;
 use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
@@ -137,6 +137,14 @@ impl Sender {
     fn new_event(&mut self) {
         self.burst = self.max_burst;
         self.burst_sent = 0;
+    }
+
+    pub(in crate::tcp) fn phase(&self) -> Phase {
+        self.recovery.phase()
+    }
+
+    pub(in crate::tcp) fn outstanding(&self) -> Outstanding {
+        self.loss.scoreboard.outstanding(self.tail.resent())
     }
 
     pub(in crate::tcp) fn set_nagle(&mut self, on: bool) {

@@ -165,7 +165,7 @@ impl Cell {
         let loss = if list.is_empty() { String::new() } else { format!("forward.drop_list = [{}]", list.join(", ")) };
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
-             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\nfirst_window = \"off\"\n\
+             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n\
              [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
              forward.queue = \"{queue}\"\n{loss}\n\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",

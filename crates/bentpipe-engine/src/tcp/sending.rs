@@ -44,6 +44,7 @@ pub struct SenderCounters {
     pub spurious_timeouts: u64,
     pub spurious_recoveries: u64,
     pub ecn_reductions: u64,
+    pub marks_told: u64,
     pub acks: u64,
     pub duplicate_acks: u64,
     pub max_flight: u64,
@@ -138,6 +139,8 @@ pub trait SendingHalf: sealed::Sequenced {
         window_changed: bool,
         sample: Option<Duration>,
     );
+    /// Takes an ACK below `snd_una` with SACK blocks.
+    fn on_overtaken_ack<P: Probe>(&mut self, _cx: &mut Context<'_, P>, _segment: &Segment) {}
     /// Handles a predicted segment by the fast path; returns `None` for any other, without any effect.
     #[inline(always)]
     fn take_predicted<P: Probe>(_: &mut Duplex<Self>, _: &mut Context<'_, P>, _: &Segment) -> Option<Verdict>

@@ -85,7 +85,9 @@ pub enum Growth {
     /// Appropriate Byte Counting: the bytes acknowledged, in slow start at most this many segments per ACK
     /// (RFC 3465 §2.1, RFC 5681 §3.1).
     Bytes(u32),
-    /// The bytes acknowledged, however many, also after a timeout; never beyond the threshold. Linux counts so.
+    /// The bytes that an ACK of new data delivers, however many, also after a timeout; never beyond the threshold. What was reported by
+    /// SACK before does not count again. A window is in use in slow start if more than half of it was in the last round trip. Linux
+    /// counts so.
     All,
 }
 

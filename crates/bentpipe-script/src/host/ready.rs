@@ -113,6 +113,7 @@ impl Host {
             "tcpi_rtt" => micros(connection.srtt()?),
             "tcpi_rto" if conn.watch.rto == Duration::ZERO => micros(connection.config().rto.initial),
             "tcpi_rto" => micros(conn.watch.rto),
+            "tcpi_delivered_ce" => stats.marks_told as f64,
             "tcpi_total_retrans" => stats.retransmits as f64,
             "tcpi_last_data_recv" => {
                 let last = conn.watch.last_data?;

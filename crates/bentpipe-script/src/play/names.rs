@@ -1,7 +1,7 @@
 //! The names available to code.
 
 /// The supported `tcpi_*` names.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -16,6 +16,7 @@ const KNOWN: [&str; 17] = [
     "tcpi_rtt",
     "tcpi_rto",
     "tcpi_total_retrans",
+    "tcpi_delivered_ce",
     "tcpi_last_data_recv",
     "tcpi_options",
     "tcpi_state_name",

@@ -87,6 +87,10 @@ impl<S: SendingHalf> Duplex<S> {
             self.establish(cx, mss);
         }
         if ack < self.sender.snd_una() {
+            if !segment.sack.is_empty() {
+                self.count_dsack(segment);
+                self.sender.on_overtaken_ack(cx, segment);
+            }
             return;
         }
         let window_changed = self.sender.update_window(segment);

@@ -272,6 +272,7 @@ impl<S: SendingHalf> Duplex<S> {
             spurious_timeouts: c.spurious_timeouts,
             spurious_recoveries: c.spurious_recoveries,
             ecn_reductions: c.ecn_reductions,
+            marks_told: c.marks_told,
             marks_received: self.ecn.marks,
             acks_received: c.acks,
             duplicate_acks: c.duplicate_acks,

@@ -59,13 +59,14 @@ impl AckSchedule {
         self.patience = rtt.div_floor(20);
     }
 
-    /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.
-    pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64) {
+    /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled; `apart`: it lies apart from all that has come. Then an
+    /// ACK that waits goes out, because an ACK has room for few ranges.
+    pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64, apart: bool) {
         let Some(compress) = self.policy.compress else { return self.acknowledge_now() };
         if self.gap != rcv_nxt {
             (self.gap, self.prompt) = (rcv_nxt, 0);
         }
-        if self.prompt < PROMPT || self.waiting == COMPRESSED {
+        if self.prompt < PROMPT || self.waiting == COMPRESSED || apart && self.waiting > 0 {
             self.prompt = (self.prompt + 1).min(PROMPT);
             return self.acknowledge_now();
         }

@@ -248,6 +248,7 @@ impl Receiver {
         if let Some((start, end)) = duplicate {
             self.report_duplicate(start, end);
         }
+        let apart = !self.beyond.touches(from, end);
         self.fresh.clear();
         let fresh = &mut self.fresh;
         self.beyond.insert(from, end, |start, end| fresh.push((start, end)));
@@ -271,7 +272,7 @@ impl Receiver {
         if self.beyond.is_empty() {
             self.acks.acknowledge_now()
         } else {
-            self.acks.on_disorder(now, self.rcv_nxt)
+            self.acks.on_disorder(now, self.rcv_nxt, apart)
         }
         fresh
     }

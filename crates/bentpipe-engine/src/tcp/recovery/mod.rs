@@ -142,6 +142,10 @@ impl LossRecovery {
     /// The peer does not send SACK blocks: a SACK variant falls back to NewReno.
     pub(in crate::tcp) fn without_sack(&mut self) {
         if self.kind() == RepairKind::Sack {
+            if matches!(&self.repair, Repair::Pipe(pipe) if pipe.is_by_time()) {
+                // In place of the segments that RACK lets out for what is SACKed.
+                self.limited = Limited::new(true);
+            }
             self.repair = Repair::Inflate(Inflate::newreno());
         }
     }

@@ -126,6 +126,10 @@ impl SendingHalf for Sender {
         self.take_ack(cx, segment, window_changed, sample);
     }
 
+    fn on_overtaken_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        self.take_overtaken(cx, segment);
+    }
+
     #[inline(always)]
     fn take_predicted<P: Probe>(
         connection: &mut Duplex<Self>,

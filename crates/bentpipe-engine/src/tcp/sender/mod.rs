@@ -17,10 +17,10 @@ use super::config::{Handshake, TcbSharing, TcpConfig};
 use super::congestion::Congestion;
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
-use super::loss::{Detector, Outstanding};
 use super::loss::frto::Frto;
 use super::loss::tlp::TailProbe;
 use super::loss::undo::Undo;
+use super::loss::{Detector, Outstanding};
 use super::pacing::Pacer;
 use super::persist::Persist;
 use super::recovery::{LossRecovery, Parts, Phase};
@@ -29,7 +29,7 @@ use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
-use super::variant::TimeoutWindow;
+use super::variant::{Growth, TimeoutWindow};
 use crate::units::Time;
 
 /// The sender of a TCP connection.
@@ -41,6 +41,8 @@ pub struct Sender {
     reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
+    /// The window grows by what an ACK delivers, in order or not.
+    counts_delivered: bool,
     /// True if data may be sent: the handshake is done.
     is_open: bool,
 
@@ -90,6 +92,7 @@ impl Sender {
             reserved: 0,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
+            counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),

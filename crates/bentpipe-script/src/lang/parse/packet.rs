@@ -57,7 +57,7 @@ impl Parser {
                 "encap" => return Err(Refusal::Foreign("PSP")),
                 _ => {}
             },
-            Some(Token::Number(_)) => {
+            Some(Token::Number(_)) if self.field_after_ack().is_none() => {
                 let source = self.number("a port", u16::MAX.into())? as u16;
                 self.sign('>')?;
                 packet.ports = Some((source, self.number("a port", u16::MAX.into())? as u16));

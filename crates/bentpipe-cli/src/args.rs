@@ -22,7 +22,7 @@ pub(crate) use fit::Fit;
 pub(crate) use lab::Lab;
 pub(crate) use manual::{Completions, Man};
 pub(crate) use model::{Hybrid, Model, Rates, hybrid};
-pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts};
+pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts, Watch};
 pub(crate) use recommend::Recommend;
 pub(crate) use runs::{Compare, Report, Run};
 pub(crate) use scoreboard::Scoreboard;
@@ -314,4 +314,24 @@ pub(crate) struct Demo {
     /// Folder for the picture
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Arguments;
+
+    /// Lines that do not fit are broken in the middle of a sentence's line.
+    #[test]
+    fn what_stands_below_the_options_fits_the_terminal() {
+        fn check(command: &clap::Command) {
+            let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in below.lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Arguments::command());
+    }
 }

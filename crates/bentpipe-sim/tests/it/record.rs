@@ -112,7 +112,7 @@ fn a_picture_shows_losses_and_retransmissions() {
     let panel = sequence.panel(0, "data", None);
     let points = |name: &str| panel.series.iter().find(|s| s.name == name).map_or(0, |s| s.points.len());
     // 100 segments; none falls on another at a thousandth of either axis.
-    assert_eq!((points("sent"), points("lost"), points("retransmitted")), (100, 1, 1));
+    assert_eq!((points("sent"), points("lost (1)"), points("retransmitted (1)")), (100, 1, 1));
     let lost = sequence.flows[0].queue_drops[0].1;
     let again: Vec<_> = sequence.flows[0].sent.iter().filter(|sent| sent.1).map(|sent| sent.0.1).collect();
     assert_eq!(again, [lost]);

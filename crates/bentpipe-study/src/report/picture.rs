@@ -1,7 +1,7 @@
 //! Figures as SVG, PNG and PDF.
 //!
-//! PNG and PDF are made from the SVG, so that all three show the same. Their letters are outlines from a font of our own
-//! (`font/README.md`): a picture does not depend on the fonts of the machine. Characters that this font lacks are missing in them.
+//! PNG and PDF are made from the SVG, so that all three show the same. Their letters are outlines of
+//! DejaVu Sans, which is part of the program: a picture does not depend on the fonts of the machine. Characters that this font lacks are missing in them.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,8 +19,6 @@ use crate::markup::escaped;
 
 /// Pixels of a PNG per unit of the SVG: sharp in print, and on screens of today.
 const SCALE: f32 = 2.0;
-
-const FONT: &[u8] = include_bytes!("font/plot.ttf");
 
 /// A format of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +67,7 @@ impl Figure {
 
 fn tree(svg: &str) -> Result<Tree, DrawError> {
     let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(FONT.to_vec());
+    fonts.load_font_data(dejavu::sans::regular().to_vec());
     fonts.set_sans_serif_family("DejaVu Sans");
     let options = Options { fontdb: Arc::new(fonts), ..Options::default() };
     Tree::from_str(svg, &options).map_err(DrawError::of)
@@ -130,7 +128,7 @@ mod tests {
     #[test]
     fn every_letter_of_our_figures_is_in_the_font() {
         let mut fonts = fontdb::Database::new();
-        fonts.load_font_data(FONT.to_vec());
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
         let face = fonts.faces().next().expect("one font");
         assert_eq!(face.families[0].0, "DejaVu Sans");
         let mut named = figure();

@@ -71,6 +71,9 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     if let Some(mtu) = mtu {
         put("mtu", text(SIZE.format(*mtu as u64)));
     }
+    if let Some(advice) = spec.throughput_advice {
+        put("throughput_advice", text(format_rate(advice)));
+    }
     if *channel != ChannelConfig::Clear {
         put("bursts", bursts(channel, bad, extra_delay.0));
     }

@@ -59,8 +59,8 @@ impl Queue {
         }
     }
 
-    /// The next packet, and whether it is marked. `may_mark` says of a packet whether CoDel may mark it; `dropped` are those that are
-    /// dropped before it.
+    /// The next packet, and whether it is marked. `may_mark` tells whether CoDel may mark a packet; those that are
+    /// dropped before it are added to `dropped`.
     fn pop(&mut self, at: Time, may_mark: impl Fn(u32) -> bool, dropped: &mut Vec<u32>) -> Option<(Waiting, bool)> {
         match self {
             Queue::Dual(dual) => dual.pop(at, |handle| dropped.push(handle)),
@@ -132,7 +132,7 @@ impl<P: Wire> ManagedLink<P> {
         })
     }
 
-    /// Takes a packet in; one that is dropped for it is told by [`ManagedLink::take`].
+    /// Queues a packet. If one is dropped for it, [`ManagedLink::take`] returns that one.
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
         let now = cx.now;
         self.run(now);

@@ -81,7 +81,7 @@ impl Backlog {
         self.front().map(|packet| packet.len)
     }
 
-    /// From now on at most so many bytes wait, however many the channel's limit allows.
+    /// Limits the bytes that wait, besides the channel's own limit.
     pub(super) fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
     }

@@ -135,12 +135,12 @@ pub trait Half {
         window_changed: bool,
         sample: Option<Duration>,
     );
-    /// True if an ACK can only acknowledge new data: none is repeated or probed. A sender that is never calm has no fast path.
+    /// True while no loss is being repaired: predicted segments take the fast path. A sender without one is never calm.
     #[inline(always)]
     fn is_calm(&self) -> bool {
         false
     }
-    /// Takes the ACK in a predicted segment with data: while calm, one that acknowledges nothing new.
+    /// Takes the ACK of a predicted segment with data, which acknowledges nothing new.
     #[inline(always)]
     fn on_ack_beside_data(&mut self) {}
 

@@ -25,11 +25,12 @@ test:
 	@scripts/setup rust tshark ip ping nft
 	$(CARGO) test --workspace
 
-# Format, lints, documentation and the walls between the crates, as CI wants them.
+# Format, lints, documentation, the walls between the crates and no import circles within them, as CI wants them.
 check:
-	@scripts/setup rust
+	@scripts/setup rust python
 	$(CARGO) fmt --all --check
 	@scripts/walls
+	@scripts/circles
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy -p bentpipe-engine --lib --no-default-features -- -D warnings
 	@if scripts/setup wasm; then \

@@ -3,13 +3,13 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::backlog::{Backlog, Pushed};
+use super::backlog::Backlog;
 use super::config::{ChannelConfig, Order, Queueing, SlacpConfig};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
 use super::stats::ChannelStats;
 use super::transmission::{NextPacket, Sent};
-use super::waiting::Waiting;
+use super::waiting::{Pushed, Waiting};
 use crate::arq::Verdict;
 use crate::units::Time;
 

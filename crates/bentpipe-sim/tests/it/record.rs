@@ -98,6 +98,10 @@ fn hints_follow_the_window() {
     assert!(short.contains("over before slow start fills"), "{short}");
     let threshold = hints("initial_ssthresh = \"60 segments\"", "bytes = \"10 MB\"");
     assert!(threshold.contains("ends slow start before the queue overflows"), "{threshold}");
+    // The window of an end says nothing about a path on which the connection is split.
+    let split =
+        hints("window_clamp = \"20 segments\"", "bytes = \"10 MB\"\nsplit = [{ at = \"R\", buffer = \"1 MB\" }]");
+    assert!(split.contains("the connection is split") && !split.contains("outstanding"), "{split}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ use super::values::{MAX_NAME, parsed, plain_name};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
 const PORT_DEFAULT: u16 = 4000;
+/// Linux takes no longer name of a user (useradd(8)).
+const MAX_USER: usize = 32;
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let name = path.display().to_string();
@@ -83,8 +85,12 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
         Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),
         None => None,
     };
+    let user = match view.get("user") {
+        Some(item) => Some(plain_name(&item, MAX_USER, problems)?.to_owned()),
+        None => None,
+    };
     let (tunnel, peers, satellite, shape) = (tunnel?, peers?, satellite?, shape?);
-    Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics })
+    Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics, user })
 }
 
 fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable> {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::markup::escaped;
+
 /// Colours that the colour-blind can distinguish, as in the other figures.
 pub(super) const BLUE: &str = "#0072b2";
 pub(super) const GREEN: &str = "#009e73";
@@ -32,10 +34,6 @@ pub(super) struct Canvas {
 /// Estimated width of text of 13 pixels; no font is available.
 pub(super) fn width_of(text: &str) -> i32 {
     (text.chars().count() as f64 * 7.2).ceil() as i32
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl Canvas {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::output::{Grid, escaped};
+use bentpipe_study::markup::escaped;
+
+use crate::output::Grid;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}

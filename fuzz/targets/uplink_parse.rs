@@ -3,6 +3,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use bentpipe_engine::Step;
+use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::mux::Reason;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{TcpConfig, Variant};
@@ -138,11 +139,13 @@ pub(crate) fn run(data: &[u8]) -> u64 {
     let Ok((row, early_accept)) = <(u8, bool)>::arbitrary(&mut input) else { return 0 };
     let (.., row) = VARIANTS[usize::from(row) % VARIANTS.len()];
     let config = UplinkConfig {
-        tcp: TcpConfig { timestamps: true, variant: Variant { sack: true, ..row }, ..TcpConfig::default() },
-        window: Some(50_000),
-        rate: Rate::from_bits_per_second(10_000_000).expect("not zero"),
-        round_trip: Duration::from_millis(40),
-        mtu: 1500,
+        sender: UplinkSender {
+            tcp: TcpConfig { timestamps: true, variant: Variant { sack: true, ..row }, ..TcpConfig::default() },
+            window: Some(50_000),
+            rate: Rate::from_bits_per_second(10_000_000).expect("not zero"),
+            round_trip: Duration::from_millis(40),
+            mtu: 1500,
+        },
         early_accept,
         max_streams: 5,
         memory: MEMORY,

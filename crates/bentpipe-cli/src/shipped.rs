@@ -24,6 +24,7 @@ shipped!(
     "geo-ka-rain",
     "geo-ku",
     "geo-quic",
+    "geo-uplink",
     "hybrid-end-to-end",
     "hybrid-fading",
     "hybrid-sack",

@@ -78,11 +78,11 @@ impl Plan {
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
     pub fn new(scenario: &Scenario, more: &[NodeId]) -> Result<Self, Unsupported> {
-        if let Some(pair) = scenario.gateways.pairs.first() {
+        if let Some(name) = scenario.gateways.names().next() {
             return Err(Unsupported {
-                key: format!("gateways.{}", pair.name),
+                key: format!("gateways.{name}"),
                 what: "an emulation has no boxes of its own".to_owned(),
-                expected: "no [[gateways]], and `bentpipe-gateway` on the hosts at both ends",
+                expected: "no [[gateways]], and `bentpipe-gateway` on the hosts",
             });
         }
         let is_end =

@@ -2,7 +2,8 @@
 //! §4, figure 8; a split connection of RFC 3135 §2.4).
 //!
 //! The near leg faces the opening host, the far leg the other one. The SYN on the near leg opens the far leg; then each
-//! leg recovers, grows and times out separately, by its own settings. In-order data of one leg is written to the other.
+//! leg recovers, grows and times out separately, by its own settings. The opening host is answered at once, or when the other
+//! one has accepted ([`Splice::asking_first`]). In-order data of one leg is written to the other.
 //! It stays in the first leg's receive buffer until the other leg's peer has acknowledged it, so the near leg's window
 //! is the free buffer, and a slow far leg slows the near one.
 //!
@@ -22,7 +23,7 @@ use core::fmt;
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Probe, Who};
-use crate::tcp::{Abort, Input, Output, Role, Segment, State};
+use crate::tcp::{Abort, Flags, Input, Output, Role, Segment, State};
 use crate::units::Time;
 
 /// One of the two connections.
@@ -108,6 +109,11 @@ pub struct Splice {
     /// Send a FIN after the data on this leg, once it is open.
     closing: [bool; 2],
     far_is_asked: bool,
+    /// The opening host waits until the far one has accepted: its latest SYN.
+    asks_first: bool,
+    asking: Option<Segment>,
+    /// The leg on which data waits for its turn.
+    in_turns: Option<Leg>,
     over: [bool; 2],
     broken: Option<Broken>,
     told: bool,
@@ -123,10 +129,36 @@ impl Splice {
             passed: [0; 2],
             closing: [false; 2],
             far_is_asked: false,
+            asks_first: false,
+            asking: None,
+            in_turns: None,
             over: [false; 2],
             broken: None,
             told: false,
         }
+    }
+
+    /// The same, but the opening host is answered only when the far one has accepted. If that refuses, the opening host is reset; if
+    /// it is silent, so is this.
+    pub fn asking_first(mut self) -> Self {
+        self.asks_first = true;
+        self
+    }
+
+    /// The same, but while data on this leg is unacknowledged, only [`Splice::poll_turn`] polls the leg: for a driver that paces several
+    /// splices together.
+    pub fn in_turns(mut self, leg: Leg) -> Self {
+        self.in_turns = Some(leg);
+        self
+    }
+
+    /// True if something on the leg of [`Splice::in_turns`] may wait for its turn.
+    pub fn waits_for_turn(&self) -> bool {
+        self.in_turns.is_some_and(|leg| {
+            let leg = self.leg(leg);
+            let is_opening = matches!(leg.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived);
+            !is_opening && leg.written() > leg.acknowledged()
+        })
     }
 
     /// One of the two connections.
@@ -152,12 +184,13 @@ impl Splice {
     /// Opens the far leg as soon as the near one is opening. If the near one returns to LISTEN because its handshake
     /// was reset (RFC 9293 §3.10.7.4), the splice is broken: it serves one connection.
     fn follow_opening<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        if self.far_is_asked && !self.over[Leg::Near as usize] && self.leg(Leg::Near).state() == State::Listen {
+        let is_idle = !self.over[Leg::Near as usize] && self.leg(Leg::Near).state() == State::Listen;
+        if self.far_is_asked && self.asking.is_none() && is_idle {
             self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Reset });
             self.give(cx, Leg::Near, Input::Abort);
             return;
         }
-        let asked = !matches!(self.leg(Leg::Near).state(), State::Closed | State::Listen);
+        let asked = self.asking.is_some() || !matches!(self.leg(Leg::Near).state(), State::Closed | State::Listen);
         if asked && !self.far_is_asked && !self.over[Leg::Far as usize] {
             self.far_is_asked = true;
             self.give(cx, Leg::Far, Input::Open);
@@ -178,6 +211,21 @@ impl Splice {
         if let Err(abort) = result {
             self.broken.get_or_insert(Broken { leg, abort });
             self.reset(cx, leg.other());
+            // A closed connection answers a SYN with a reset. Silence is passed on as silence.
+            if let Some(syn) = self.asking.take().filter(|_| abort != Abort::RetriesExhausted) {
+                self.give(cx, Leg::Near, Input::Segment(syn));
+            }
+        }
+    }
+
+    /// A segment from the opening host, which waits if it is a SYN and the far host is asked first.
+    fn take_near<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
+        let is_syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
+        let is_open = !matches!(self.leg(Leg::Far).state(), State::Closed | State::Listen | State::SynSent);
+        if self.asks_first && is_syn && !is_open && self.leg(Leg::Near).state() == State::Listen {
+            self.asking = Some(segment);
+        } else {
+            self.give(cx, Leg::Near, Input::Segment(segment));
         }
     }
 
@@ -195,8 +243,14 @@ impl Splice {
         let other = leg.other();
         match output {
             Output::Transmit(segment) => return Some(SpliceOutput::Transmit(leg, segment)),
-            Output::Connected if core::mem::take(&mut self.closing[leg as usize]) => self.give(cx, leg, Input::Close),
-            Output::Connected => {}
+            Output::Connected => {
+                if let Some(syn) = self.asking.take() {
+                    self.give(cx, Leg::Near, Input::Segment(syn));
+                }
+                if core::mem::take(&mut self.closing[leg as usize]) {
+                    self.give(cx, leg, Input::Close);
+                }
+            }
             Output::Readable(total) => {
                 let fresh = total - self.handed[leg as usize];
                 self.handed[leg as usize] = total;
@@ -224,7 +278,8 @@ impl Machine for Splice {
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: SpliceInput) {
         match input {
             SpliceInput::Open => self.give(cx, Leg::Near, Input::Open),
-            SpliceInput::Segment(leg, segment) => self.give(cx, leg, Input::Segment(segment)),
+            SpliceInput::Segment(Leg::Near, segment) => self.take_near(cx, segment),
+            SpliceInput::Segment(Leg::Far, segment) => self.give(cx, Leg::Far, Input::Segment(segment)),
             SpliceInput::Abort => {
                 self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Local });
                 Leg::BOTH.into_iter().for_each(|leg| self.reset(cx, leg));
@@ -234,11 +289,24 @@ impl Machine for Splice {
     }
 
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<SpliceOutput> {
+        self.poll_legs(cx, false)
+    }
+}
+
+impl Splice {
+    /// As [`Machine::poll`], with the leg whose data waits for its turn.
+    pub fn poll_turn<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<SpliceOutput> {
+        self.poll_legs(cx, true)
+    }
+
+    fn poll_legs<P: Probe>(&mut self, cx: &mut Context<'_, P>, is_turn: bool) -> Step<SpliceOutput> {
         let mut waits: [Option<Time>; 2] = [None; 2];
         let mut leg = Leg::Near;
         loop {
             let mut own = Context { now: cx.now, who: self.names[leg as usize], probe: &mut *cx.probe };
-            match self.legs[leg as usize].poll(&mut own) {
+            let must_wait = !is_turn && self.in_turns == Some(leg) && self.waits_for_turn();
+            let step = if must_wait { Step::Wait(None) } else { self.legs[leg as usize].poll(&mut own) };
+            match step {
                 Step::Do(output) => {
                     if let Some(output) = self.take(cx, leg, output) {
                         return Step::Do(output);

@@ -5,13 +5,12 @@
 //! kernel. A client's SYN is answered when the server has accepted, so if the server refuses, the client is refused. Segments of
 //! foreign connections leave the device unchanged.
 //!
-//! Reading order: [`Uplink`] the connections, without I/O; `pacer` when they may send; `raw` their way out; [`Uplinking`] the
+//! Reading order: [`Uplink`] the connections, without I/O; `raw` their way out; [`Uplinking`] the
 //! I/O. Left out: discovery of the MTU towards clients, which is a setting (`mtu`); congestion beyond the link.
 
 mod config;
 mod machine;
 mod opening;
-mod pacer;
 mod raw;
 mod readings;
 mod reopening;

@@ -145,6 +145,11 @@ impl Packet {
         self.length.into()
     }
 
+    /// Bytes behind the headers that a train shares.
+    fn payload(&self) -> u16 {
+        self.length - self.train.headers.length
+    }
+
     /// TCP's flags, if the packet can be part of a train.
     fn flags(&self) -> u8 {
         self.train.headers.flags(self.train.whole(), self.index)

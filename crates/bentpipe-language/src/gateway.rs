@@ -1,5 +1,7 @@
 //! Settings that a gateway has both in a scenario's `[[gateways]]` and in its own file: their keys, bounds and defaults.
 
+pub mod uplink;
+
 use std::ops::RangeInclusive;
 
 use bentpipe_engine::units::{Bytes, Duration};

@@ -2,7 +2,8 @@
 //! both hosts, directly and through gateways. `cargo run -p bentpipe-sim --example gateway_grid`.
 //!
 //! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes told 99.5 % of the rate. Transfers start within the first minute, each under
-//! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`.
+//! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`. A shape of
+//! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME` is one box before the link.
 
 use bentpipe_sim::{RunResult, replicate};
 use bentpipe_study::scenario::Scenario;
@@ -45,6 +46,16 @@ const OUTAGES: &str =
 fn world(shape: &str, loss: &str, flow: &str) -> Scenario {
     let boxes = match shape {
         "direct" => String::new(),
+        shape if shape.starts_with("uplink-") => {
+            let row = &shape["uplink-".len()..];
+            let sender = match (row.strip_prefix("kernel-"), row.strip_suffix("-fixed")) {
+                (Some(name), _) => format!("sender = \"kernel\"\ncongestion = \"{name}\""),
+                (None, Some(row)) => format!("variant = \"{row}\"\nwindow = \"746250 B\""),
+                (None, None) => format!("variant = \"{row}\""),
+            };
+            let head = "[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"near\"\nrate = \"9.95 Mbit/s\"";
+            format!("{head}\n{sender}\n")
+        }
         shape => format!(
             "[[gateways]]\nname = \"box\"\nshape = \"{shape}\"\nnear = \"near\"\nfar = \"far\"\nrate = \"9.95 Mbit/s\"\n"
         ),

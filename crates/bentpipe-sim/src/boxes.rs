@@ -64,7 +64,7 @@ impl StreamBox {
         self.taken() < self.budget / 8 * 7
     }
 
-    /// The first message of this end, which the other end hears when the tunnel comes up.
+    /// What this end has to say when the tunnel comes up.
     fn hello(&mut self) -> Option<Message> {
         let mut cx = Context::silent(Time::ZERO);
         self.mux.handle(&mut cx, Input::Room(1));
@@ -76,6 +76,21 @@ impl StreamBox {
 
     fn hear(&mut self, message: Message) {
         self.mux.handle(&mut Context::silent(Time::ZERO), Input::Message(message));
+    }
+}
+
+/// Both ends hear what the other has to say, until neither has more: the end with the smaller window says hello again.
+fn greet(both: &mut [Option<StreamBox>; 2]) {
+    loop {
+        let hellos = both.each_mut().map(|one| one.as_mut().and_then(StreamBox::hello));
+        if hellos == [None; 2] {
+            return;
+        }
+        for (side, hello) in hellos.into_iter().enumerate() {
+            if let (Some(hello), Some(hearer)) = (hello, &mut both[1 - side]) {
+                hearer.hear(hello);
+            }
+        }
     }
 }
 
@@ -107,12 +122,7 @@ impl Boxes {
                 Carries::Streams { max_streams } => Some(StreamBox::new(pair, side, max_streams)),
                 Carries::Packets => None,
             });
-            let hellos = both.each_mut().map(|one| one.as_mut().and_then(StreamBox::hello));
-            for (side, hello) in hellos.into_iter().enumerate() {
-                if let (Some(hello), Some(hearer)) = (hello, &mut both[1 - side]) {
-                    hearer.hear(hello);
-                }
-            }
+            greet(&mut both);
             streams.extend(both);
         }
         let of = |pair: &PairSpec| (pair.carries == Carries::Packets).then(Headers::default);

@@ -1,9 +1,10 @@
-//! A node that splits a flow: the engine's splice between two connections.
+//! A node that splits a flow, or the box of an `uplink`: the engine's splice between two connections.
 
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::splice::{EndConfig, Leg, Splice, SpliceInput, SpliceOutput};
 use bentpipe_engine::tcp::Segment;
 use bentpipe_engine::{Context, Machine, Probe, Step};
+use bentpipe_study::scenario::UplinkSpec;
 
 use crate::ends;
 use crate::packet::{self, Parcel, Store};
@@ -15,6 +16,19 @@ pub(crate) struct Gateway {
     ends: [EndId; 2],
     ns2_lengths: [bool; 2],
     opened: bool,
+    /// Set at the box of an `uplink`.
+    pub(crate) uplink: Option<AtUplink>,
+}
+
+/// A splice at the box of an `uplink`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtUplink {
+    /// The box.
+    pub(crate) number: usize,
+    /// The leg to the client.
+    pub(crate) client: Leg,
+    /// It waits for its turn.
+    pub(crate) is_queued: bool,
 }
 
 impl Gateway {
@@ -25,7 +39,20 @@ impl Gateway {
             ends,
             ns2_lengths: configs.map(|config| matches!(config, EndConfig::Tcp(tcp) if tcp.shortcuts.ns2_lengths)),
             opened: false,
+            uplink: None,
         }
+    }
+
+    /// The same at the box of an `uplink`, for a client on this leg.
+    pub(crate) fn at_uplink(mut self, spec: &UplinkSpec, number: usize, client: Leg) -> Self {
+        if !spec.accepts_early() {
+            self.splice = self.splice.asking_first();
+        }
+        if spec.is_paced() {
+            self.splice = self.splice.in_turns(client);
+            self.uplink = Some(AtUplink { number, client, is_queued: false });
+        }
+        self
     }
 
     /// Its end in the agenda.
@@ -52,13 +79,26 @@ impl Gateway {
 
     /// The next packet to send at `cx.now`, or when to poll again.
     pub(crate) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+        match self.poll_leg(cx, packets, false) {
+            Step::Do((_, parcel)) => Step::Do(parcel),
+            Step::Wait(until) => Step::Wait(until),
+        }
+    }
+
+    /// The same with the packet's leg. Data that waits for its turn leaves only if this is one.
+    pub(crate) fn poll_leg<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        packets: &mut Store,
+        is_turn: bool,
+    ) -> Step<(Leg, Parcel)> {
         self.open(cx);
         loop {
-            match self.splice.poll(cx) {
+            match if is_turn { self.splice.poll_turn(cx) } else { self.splice.poll(cx) } {
                 Step::Do(SpliceOutput::Transmit(leg, segment)) => {
                     let end = self.ends[leg as usize];
                     let length = packet::wire_len(&segment, self.ns2_lengths[leg as usize]);
-                    return Step::Do(packets.put_segment(end, length, &segment));
+                    return Step::Do((leg, packets.put_segment(end, length, &segment)));
                 }
                 // Virtual time has no payload bytes, and a broken splice shows at the flow's
                 // ends.

@@ -22,11 +22,13 @@ mod layers;
 mod lifetimes;
 mod results;
 mod spoofing;
+mod uplinks;
 mod wiring;
 
 pub use results::FlowResult;
 
 use agenda::{Agenda, Slot};
+use uplinks::UplinkBox;
 
 /// Handling of timers in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +106,7 @@ pub(crate) struct World {
     /// By end: the header fields of packets to it for link layers; empty without layers.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
+    uplinks: Vec<UplinkBox>,
     /// Boxes of gateways with two of them, and the first end of their tunnels.
     boxes: Boxes,
     first_tunnel: EndId,
@@ -355,6 +358,9 @@ impl World {
                 #[cfg(feature = "quic")]
                 Endpoint::Quic(quic) => quic.poll(&mut cx, &mut self.packets),
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
+                &mut Endpoint::Port { gateway, .. } if self.gateways[gateway as usize].uplink.is_some() => {
+                    return self.run_at_uplink(gateway, observer);
+                }
                 &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
                 Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
                 Endpoint::Tcp(stp) => stp.poll_stp(&mut cx, &mut self.packets),

@@ -102,7 +102,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
 
 /// True if a gateway carries the flow's bytes between two of its legs.
 fn through_a_tunnel(flow: &FlowSpec) -> bool {
-    matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.iter().any(|split| split.through.is_some()))
+    matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.iter().any(|split| split.through().is_some()))
 }
 
 /// The legs whose handshakes precede the data; a spoofing gateway opens the leg that ends there.

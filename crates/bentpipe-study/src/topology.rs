@@ -135,7 +135,7 @@ pub fn legs(flow: &FlowSpec) -> Vec<Leg<'_>> {
 
 /// The links before a leg that a gateway's tunnel takes, in the direction of the flow and back.
 fn between(flow: &FlowSpec, leg: usize) -> Option<[LinkId; 2]> {
-    splits(flow).get(leg.checked_sub(1)?)?.through.map(|through| through.over)
+    splits(flow).get(leg.checked_sub(1)?)?.through().map(|through| through.over)
 }
 
 fn splits(flow: &FlowSpec) -> &[Split] {

@@ -69,6 +69,9 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> S
     for layer in &scenario.layers {
         let _ = write!(out, "\n{}", layers::layer_text(scenario, layer));
     }
+    for uplink in &scenario.gateways.uplinks {
+        let _ = write!(out, "\n{}", boxes::uplink_text(scenario, uplink));
+    }
     for pair in &scenario.gateways.pairs {
         let _ = write!(out, "\n{}", boxes::pair_text(scenario, pair));
     }

@@ -271,8 +271,8 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         let row = row.strip_prefix('-').unwrap_or("burst");
         let mut config = world.uplink_config(row.strip_suffix("-fixed").unwrap_or(row));
         if row.ends_with("-fixed") {
-            config.tcp.variant.startup = Startup::FixedWindow(1);
-            config.window = Some(config.rate.bytes_in_floor(config.round_trip));
+            config.sender.tcp.variant.startup = Startup::FixedWindow(1);
+            config.sender.window = Some(config.sender.rate.bytes_in_floor(config.sender.round_trip));
         }
         world.uplink(config, ClientAddress::Keep)
     });

@@ -13,6 +13,7 @@ use crate::{
     Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion, max_packet,
     read_key,
 };
+use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_io::TrainTun;
 
@@ -160,11 +161,13 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
 
 fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
     UplinkConfig {
-        tcp: table.tcp,
-        window: table.window.map(Bytes::get),
-        rate: file.satellite.rate,
-        round_trip: file.satellite.round_trip,
-        mtu: table.mtu,
+        sender: UplinkSender {
+            tcp: table.tcp,
+            window: table.window.map(Bytes::get),
+            rate: file.satellite.rate,
+            round_trip: file.satellite.round_trip,
+            mtu: table.mtu,
+        },
         early_accept: table.early_accept,
         max_streams: table.taken.max_streams,
         memory: table.taken.memory.get(),

@@ -1,6 +1,6 @@
 //! Which keys there are.
 
-use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field};
+use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field, uplink};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 /// The file.
@@ -213,7 +213,6 @@ pub(super) const LINK: &[Field] = &[
     ),
 ];
 
-pub(super) const SENDER: &[&str] = &["engine", "kernel"];
 /// Keys of `uplink` that only the engine's sender has a use for, and only the kernel's.
 pub(super) const ENGINES: &[&str] = &["variant", "window", "device", "mtu", "early_accept", "tcp"];
 pub(super) const KERNELS: &[&str] = &["congestion", "port"];
@@ -225,7 +224,7 @@ pub(super) const UPLINK: &[Field] = &[
     DENY,
     field(
         "sender",
-        Shape::Choice(SENDER),
+        Shape::Choice(uplink::SENDER),
         "TCP that sends to the clients. \"engine\": bentpipe's own, with a variant from `bentpipe variants`. \"kernel\": the kernel's, with one of its congestion controls. Default: \"engine\".",
     ),
     field(
@@ -238,23 +237,15 @@ pub(super) const UPLINK: &[Field] = &[
         Shape::Count(PORT),
         "`sender = \"kernel\"`: local TCP port to which the kernel redirects intercepted connections (TPROXY). Default: 4000.",
     ),
-    field("variant", Shape::Text, "`sender = \"engine\"`: TCP variant, one of `bentpipe variants`. Default: burst."),
-    field(
-        "window",
-        Shape::SIZE,
-        "`sender = \"engine\"`: maximum window of a connection. Default: one bandwidth-delay product for variants with a fixed window, unlimited for the others.",
-    ),
+    uplink::VARIANT,
+    uplink::WINDOW,
     DEVICE,
     field(
         "mtu",
         Shape::SIZE,
         "`sender = \"engine\"`: MTU of the path to the clients. It is not discovered. Default: 1500 B.",
     ),
-    field(
-        "early_accept",
-        Shape::Flag,
-        "`sender = \"engine\"`: accept a client's connection before the server has accepted. This saves one round trip to the server; if the server refuses, the client sees a reset. Default: false.",
-    ),
+    uplink::EARLY_ACCEPT,
     field(
         "client_address",
         Shape::Choice(ADDRESS),
@@ -262,9 +253,5 @@ pub(super) const UPLINK: &[Field] = &[
     ),
     max_streams_field("Maximum number of open connections. Default: 16384.").renamed_from("most_streams"),
     field("memory", Shape::SIZE, "Maximum memory for the buffers of all connections. Default: 256 MiB."),
-    field(
-        "tcp",
-        Shape::TcpSettings { head: false, base: false },
-        "`sender = \"engine\"`: TCP settings, as in a scenario's `[tcp]`.",
-    ),
+    uplink::TCP,
 ];

@@ -3,30 +3,21 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use bentpipe_engine::tcp::variant::Startup;
-use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
-use bentpipe_engine::units::{Bytes, Rate};
+use bentpipe_engine::units::Rate;
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
-use bentpipe_language::gateway::{self, mtu, positive};
+use bentpipe_language::gateway::{self, mtu, positive, uplink};
 use bentpipe_language::reader::{Item, View, entry_name};
-use bentpipe_language::tcp::{self, Cell, TcpOverrides, TcpTable, Variants};
 
-use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SENDER, SPLIT, UPLINK, WITHOUT_PEER};
+use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SPLIT, UPLINK, WITHOUT_PEER};
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
 use super::values::{MAX_NAME, parsed, plain_name};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
 const PORT_DEFAULT: u16 = 4000;
-/// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
-const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
 /// Linux takes no longer name of a user (useradd(8)).
 const MAX_USER: usize = 32;
-/// The sender of Minei and Cohen, of constant window.
-const VARIANT_DEFAULT: &str = "burst";
-/// Made for links with losses that are not congestion.
-const CONGESTION_DEFAULT: &str = "bbr";
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let name = path.display().to_string();
@@ -153,21 +144,13 @@ fn device(view: &View<'_>, problems: &mut Problems) -> Option<String> {
 
 fn one_box(item: &Item<'_>, link: Option<&SatelliteTable>, problems: &mut Problems) -> Option<ShapeTable> {
     let view = item.table(UPLINK, problems)?;
-    let sender = match view.get("sender") {
-        Some(item) => item.choice(SENDER, problems)?,
-        None => SENDER[0],
-    };
-    let (others, other) = if sender == SENDER[0] { (KERNELS, SENDER[1]) } else { (ENGINES, SENDER[0]) };
-    for item in others.iter().filter_map(|key| view.get(key)) {
-        let message = format!("`{}` is for `sender = \"{other}\"`", item.path);
-        item.refuse(problems, message, Some(format!("no such key: the sender is the {sender}'s")));
-    }
+    let sender = uplink::which(&view, ENGINES, KERNELS, problems)?;
     if link.is_some_and(|link| link.shared) {
         let expected = Some("`sender = \"kernel\"`, or a `variant` with congestion control".to_owned());
         item.refuse(problems, "`satellite.shared` is for two boxes", expected);
     }
-    if sender == SENDER[0] {
-        return uplink(&view, item, link, problems).map(Box::new).map(ShapeTable::Uplink);
+    if sender == uplink::SENDER[0] {
+        return engine(&view, item, link, problems).map(Box::new).map(ShapeTable::Uplink);
     }
     relay(&view, problems).map(ShapeTable::Relay)
 }
@@ -187,12 +170,12 @@ fn relay(view: &View<'_>, problems: &mut Problems) -> Option<RelayTable> {
     let port = port(view, problems);
     let congestion = match view.get("congestion") {
         Some(item) => plain_name(&item, MAX_NAME, problems).map(str::to_owned),
-        None => Some(CONGESTION_DEFAULT.to_owned()),
+        None => Some(uplink::CONGESTION_DEFAULT.to_owned()),
     };
     Some(RelayTable { taken: taken?, port: port?, congestion: congestion? })
 }
 
-fn uplink(
+fn engine(
     view: &View<'_>,
     item: &Item<'_>,
     link: Option<&SatelliteTable>,
@@ -201,22 +184,8 @@ fn uplink(
     let taken = taken(view, towards_clients(view, problems), problems);
     let device = device(view, problems);
     let mtu = mtu(view, problems);
-    let sender = uplink_tcp(view, item, mtu, problems);
-    let given = match view.get("window") {
-        Some(item) => {
-            let window = item.size(problems)?;
-            if !WINDOW.contains(&window.get()) {
-                let expected = format!("{} B to 1 GiB", WINDOW.start());
-                item.refuse(problems, format!("a window cannot be {} B", window.get()), Some(expected));
-            }
-            Some(window)
-        }
-        None => None,
-    };
-    let early_accept = match view.get("early_accept") {
-        Some(item) => item.flag(problems),
-        None => Some(false),
-    };
+    let product = link.map_or(0, |link| link.rate.bytes_in_floor(link.round_trip));
+    let sender = uplink::engine(view, item, mtu, product, problems);
     let (taken, device) = (taken?, device?);
     if let Some(item) = view.get("satellite")
         && taken.interfaces.contains(&device)
@@ -224,48 +193,8 @@ fn uplink(
         let message = format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
         item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
     }
-    let (variant, tcp, has_window) = sender?;
-    if let (true, Some(_), Some(item)) = (has_window, given, view.get("window")) {
-        let message = "`window` and `tcp.fixed_window` say the same thing twice";
-        item.refuse(problems, message, Some("one of the two".to_owned()));
-    }
-    let bdp = link.map_or(0, |link| link.rate.bytes_in_floor(link.round_trip));
-    let is_fixed = matches!(tcp.variant.startup, Startup::FixedWindow(_)) && !has_window;
-    let window = given.or(is_fixed.then(|| Bytes::new(bdp.max(*WINDOW.start()))));
-    Some(UplinkTable { taken, variant, tcp, window, device, mtu: mtu?, early_accept: early_accept? })
-}
-
-/// The name of the sender's row, its settings, and whether they say its window.
-fn uplink_tcp(
-    view: &View<'_>,
-    item: &Item<'_>,
-    mtu: Option<u16>,
-    problems: &mut Problems,
-) -> Option<(String, TcpConfig, bool)> {
-    // Segments as long as the way takes, all options, and SACK for what clients send: what is given goes over it.
-    let mss = u64::from(mtu.unwrap_or(1500).saturating_sub(40));
-    let both = [("mss", Cell::Size(mss)), ("timestamps", Cell::Flag(true)), ("sack", Cell::Flag(true))];
-    let base = TcpOverrides { both: both.into(), ..TcpOverrides::default() };
-    let mut table = TcpTable::of(base);
-    if let Some(item) = view.get("tcp") {
-        table = table.overlaid(&tcp::settings(&item, problems));
-    }
-    let name = match view.get("variant") {
-        Some(item) => {
-            let name = item.text(problems)?;
-            table.variant = Some((name.to_owned(), item.node.span, item.path.clone()));
-            name
-        }
-        None => VARIANT_DEFAULT,
-    };
-    table.variant.get_or_insert_with(|| (name.to_owned(), item.node.span, item.path.clone()));
-    let (tcp, _) = table.resolve(&Variants::new(), (item.node.span, &item.path), problems)?;
-    let is_wire_true = tcp.shortcuts == Shortcuts::NONE;
-    if let (false, Some(item)) = (is_wire_true, view.get("tcp")) {
-        let message = "a client's kernel does not take what simulators shorten";
-        item.refuse(problems, message, Some("no handshake, units or shortcuts of ns-2".to_owned()));
-    }
-    Some((name.to_owned(), tcp, table.gives("fixed_window")))
+    let uplink::Engine { variant, tcp, window, early_accept, .. } = sender?;
+    Some(UplinkTable { taken, variant, tcp, window, device, mtu: mtu?, early_accept })
 }
 
 fn split(item: &Item<'_>, is_hub: bool, problems: &mut Problems) -> Option<SplitTable> {

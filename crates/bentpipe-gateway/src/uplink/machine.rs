@@ -10,6 +10,7 @@ mod turns;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
+use bentpipe_engine::gateway::Pacer;
 use bentpipe_engine::mux::{Reason, Route};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::seq::SeqNumber;
@@ -18,7 +19,6 @@ use bentpipe_io::Endpoint;
 
 use super::config::{MIN_BUFFER, UplinkConfig, UplinkStats};
 use super::opening::reset_for;
-use super::pacer::Pacer;
 use crate::half_open::HalfOpen;
 
 /// One of the connections, for good: no other one is ever called so.
@@ -127,7 +127,7 @@ impl Uplink {
     /// A machine without connections.
     pub fn new(config: UplinkConfig) -> Self {
         Uplink {
-            pacer: Pacer::new(config.rate),
+            pacer: Pacer::new(config.sender.rate),
             half_open: HalfOpen::new(config.max_half_open()),
             config,
             ids: BTreeMap::new(),
@@ -218,7 +218,7 @@ impl Uplink {
 
     /// How many bytes the connection takes now, none after [`Uplink::close`]; its buffer grows for it where there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
-        let (max, budget) = (self.config.send_buffer(), self.config.memory.saturating_sub(self.memory));
+        let (max, budget) = (self.config.sender.send_buffer(), self.config.memory.saturating_sub(self.memory));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
             self.entries.get_mut(&id)
         else {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::mux::{Reason, Route};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::tcp::{Abort, Flags, TcpConfig, Variant};
@@ -23,11 +24,17 @@ const SERVER: ([u8; 4], u16) = ([10, 2, 0, 2], 80);
 
 fn config() -> UplinkConfig {
     UplinkConfig {
-        tcp: TcpConfig { timestamps: true, variant: Variant::named("burst").expect("a row"), ..TcpConfig::default() },
-        window: Some(75_000),
-        rate: Rate::from_bits_per_second(10_000_000).expect("not zero"),
-        round_trip: Duration::from_millis(60),
-        mtu: 1500,
+        sender: UplinkSender {
+            tcp: TcpConfig {
+                timestamps: true,
+                variant: Variant::named("burst").expect("a row"),
+                ..TcpConfig::default()
+            },
+            window: Some(75_000),
+            rate: Rate::from_bits_per_second(10_000_000).expect("not zero"),
+            round_trip: Duration::from_millis(60),
+            mtu: 1500,
+        },
         early_accept: false,
         max_streams: 100,
         memory: 8 << 20,

@@ -302,7 +302,7 @@ impl Work for Uplinking {
     }
 
     fn read(&self, _: Time, readings: &mut Readings) {
-        let rate = self.machine.config().rate;
+        let rate = self.machine.config().sender.rate;
         readings.add_uplink(rate, &self.machine.stats(), self.raw.refused, self.other_port);
         readings.add_forbidden("uplink", self.access.refused());
     }

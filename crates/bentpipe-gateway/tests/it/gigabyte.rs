@@ -78,8 +78,8 @@ fn uplink() {
     let world = World::new(path(100_000_000), 3);
     let mut config = world.uplink_config("sack");
     // One bandwidth-delay product; losses are repaired inside it.
-    config.tcp.variant.startup = Startup::FixedWindow(1);
-    config.window = Some(config.rate.bytes_in_floor(config.round_trip));
+    config.sender.tcp.variant.startup = Startup::FixedWindow(1);
+    config.sender.window = Some(config.sender.rate.bytes_in_floor(config.sender.round_trip));
     let gateway = world.uplink(config, ClientAddress::Keep);
     let start = Instant::now();
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::link::{ChannelConfig as Channel, Distribution, LinkConfig, LossConfig, QueueLimit};
 use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::tcp::variant::Startup;
@@ -284,11 +285,13 @@ impl World {
         row.sack = true;
         let fixed = matches!(row.startup, Startup::FixedWindow(_));
         UplinkConfig {
-            tcp: TcpConfig { variant: row, timestamps: true, ..TcpConfig::default() },
-            window: fixed.then(|| satellite.rate.bytes_in_floor(satellite.round_trip)),
-            rate: satellite.rate,
-            round_trip: satellite.round_trip,
-            mtu: 1500,
+            sender: UplinkSender {
+                tcp: TcpConfig { variant: row, timestamps: true, ..TcpConfig::default() },
+                window: fixed.then(|| satellite.rate.bytes_in_floor(satellite.round_trip)),
+                rate: satellite.rate,
+                round_trip: satellite.round_trip,
+                mtu: 1500,
+            },
             early_accept: false,
             max_streams: 10_000,
             memory: 256 << 20,

@@ -98,7 +98,7 @@ impl Gathered {
         let from = Place { index: self.packets, payload: payload as u32 };
         self.is_open
             && self.packets < max
-            && headers.size <= self.headers.size
+            && headers.part.may_follow(self.headers.size, headers.size)
             && self.bytes.len() - ROOM + usize::from(headers.size) <= LONGEST
             && headers.flags(packet, 0) & SPECIAL == 0
             && self.headers.go_on(&self.bytes[ROOM..ROOM + self.first], from, headers, packet, Place::FIRST)

@@ -47,6 +47,16 @@ pub(super) enum Part {
     Udp,
 }
 
+impl Part {
+    /// True if a packet with this payload may follow in a train whose packets carry `size` bytes each.
+    pub(super) fn may_follow(self, size: u16, payload: u16) -> bool {
+        match self {
+            Part::Udp => payload == size,
+            Part::Tcp | Part::Alone => payload <= size,
+        }
+    }
+}
+
 /// The headers shared by the packets of a train.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Headers {

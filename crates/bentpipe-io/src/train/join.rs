@@ -3,6 +3,9 @@
 //! A packet joins the last train of its flow if the kernel, splitting that train again, would produce the same
 //! packets: there is no hole, its headers count up from the first packet's, and the packet before it was full and
 //! without PSH or FIN. Trains leave in the order of their first packets, so each flow stays in order.
+//!
+//! Datagrams join those of the same length only. A host that forwards drops a train as a whole if its packets are longer
+//! than the next MTU, and the datagram behind a QUIC probe of the path's MTU must not be lost with it.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -174,12 +177,14 @@ impl Joined {
     /// True if a packet of the same flow can be appended.
     fn has_room(&self, packet: &Packet) -> bool {
         let max = if packet.train.headers.part == Part::Udp { DATAGRAMS } else { u16::MAX };
-        self.is_open && self.payload as usize + packet.len() <= LONGEST && self.packets < max
+        self.is_open
+            && self.payload as usize + packet.len() <= LONGEST
+            && self.packets < max
+            && packet.train.headers.part.may_follow(self.size, packet.payload())
     }
 
     fn add(&mut self, packet: &Packet) {
-        let headers = &packet.train.headers;
-        let payload = packet.length - headers.length;
+        let payload = packet.payload();
         self.packets += 1;
         self.payload += u32::from(payload);
         let is_last = packet.index + 1 == packet.train.count;

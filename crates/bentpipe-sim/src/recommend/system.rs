@@ -1,18 +1,14 @@
 //! The systems for a path: other TCP at the hosts, a box at the uplink, or two boxes at the ends of the satellite link.
 
 use std::fmt;
-use std::sync::Arc;
 
-use bentpipe_engine::gateway::Satellite;
-use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::gateway::{Satellite, UplinkSender};
 use bentpipe_engine::network::LinkId;
-use bentpipe_engine::tcp::TcpConfig;
-use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_study::limit::SegmentSize;
 use bentpipe_study::scenario::{
-    Carries, FlowId, FlowKind, FlowSpec, NodeId, PairSpec, Scenario, Split, TcpFlow, TcpOverrides, Variants, Workload,
-    resolve_tcp,
+    Carries, Cell, FlowId, FlowKind, FlowSpec, PairSpec, Scenario, SenderOf, TcpOverrides, UplinkSpec, Workload,
+    uplink_sender,
 };
 use bentpipe_study::topology;
 use serde::Serialize;
@@ -105,8 +101,8 @@ impl Ground {
         let flow = scenario.flows.iter().position(|flow| tcp(flow) && bulk(flow)).ok_or(Unfit::NoTransfer)?;
         let flow = FlowId::from(flow);
         let spec = &scenario[flow];
-        if let Some(pair) = scenario.gateways.pairs.first() {
-            return Err(Unfit::NotBare(format!("the gateway `{}` is already on the path", pair.name)));
+        if let Some(name) = scenario.gateways.names().next() {
+            return Err(Unfit::NotBare(format!("the gateway `{name}` is already on the path")));
         }
         if let Some(layer) = scenario.layers.first() {
             return Err(Unfit::NotBare(format!("the layer `{}` is already on the path", layer.name)));
@@ -172,50 +168,41 @@ impl Ground {
 
     /// One box at the beginning of the satellite link.
     fn uplink(&self, scenario: &Scenario) -> Result<Scenario, Unfit> {
-        let mut changed = scenario.clone();
-        let at = scenario[self.there].from;
-        let crosses = FlowId::first(scenario.flows.len()).filter(|&id| {
-            let flow = &scenario[id];
-            matches!(flow.kind, FlowKind::Tcp(_))
-                && topology::forward_path(scenario, flow).is_ok_and(|path| path.contains(&self.there))
-        });
-        let mut any = false;
-        for id in crosses {
-            let flow = &scenario[id];
-            if flow.route.is_some() || flow.return_route.is_some() || at == flow.from || at == flow.to {
-                continue;
-            }
-            any = true;
-            let window = self.window(scenario, id)?;
-            if let FlowKind::Tcp(tcp) = &mut changed.flows[id.index()].kind {
-                divide(Arc::make_mut(tcp), at, window);
-            }
+        let over = [self.there, self.back.ok_or(Unfit::OneWay)?];
+        let [link, back] = over.map(|link| &scenario[link]);
+        let flow = &scenario[self.flow];
+        if link.from == flow.from || link.from == flow.to {
+            return Err(Unfit::NoGateway);
         }
-        if any { Ok(changed) } else { Err(Unfit::NoGateway) }
+        let rate = link.config.rate.ok_or_else(|| Unfit::NoRate(link.name.clone()))?;
+        let explicit = TcpOverrides {
+            both: [("fixed_window", Cell::Count(self.window(scenario, rate)?))].into(),
+            ..TcpOverrides::default()
+        };
+        let mtu = over.iter().filter_map(|&link| scenario[link].config.mtu).min().unwrap_or(MTU).min(MTU) as u16;
+        let tcp = uplink_sender(ROW, &explicit, mtu).expect("the row and the setting are in the tables");
+        let round_trip = link.config.delay + back.config.delay;
+        let sender = UplinkSender { tcp, window: None, rate: told(rate), round_trip, mtu };
+        let by = SenderOf::Engine { variant: ROW.to_owned(), explicit, early_accept: false };
+        let spec = UplinkSpec { name: "box".to_owned(), at: link.from, over, sender, by };
+        scenario.with_uplink(spec).map_err(Unfit::Refused)
     }
 
-    /// The window of the box in bytes: the bandwidth-delay product of what lies behind it, or what queue and line hold.
-    fn window(&self, scenario: &Scenario, flow: FlowId) -> Result<u64, Unfit> {
+    /// The window of the box in segments: the bandwidth-delay product of what lies behind it.
+    fn window(&self, scenario: &Scenario, rate: Rate) -> Result<u64, Unfit> {
         let link = &scenario[self.there];
-        let rate = link.config.rate.ok_or_else(|| Unfit::NoRate(link.name.clone()))?;
-        let FlowKind::Tcp(tcp) = &scenario[flow].kind else { return Err(Unfit::NoTransfer) };
+        let flow = &scenario[self.flow];
+        let FlowKind::Tcp(tcp) = &flow.kind else { return Err(Unfit::NoTransfer) };
         let size = SegmentSize::between(&tcp.sender, &tcp.receiver);
         let wire = u64::from(size.payload + size.headers);
         let back = self.back.map_or(Duration::ZERO, |back| {
             let link = &scenario[back].config;
             link.delay + link.rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(u64::from(size.headers)))
         });
-        let onward = topology::path(scenario, link.to, scenario[flow].to).unwrap_or_default();
+        let onward = topology::path(scenario, link.to, flow.to).unwrap_or_default();
         let home = onward.iter().fold(Duration::ZERO, |sum, &n| sum + scenario[n].config.delay.saturating_mul(2));
         let round_trip = link.config.delay + back + home + rate.time_for_ceil(wire);
-        let pipe = rate.bytes_in_floor(round_trip);
-        let room = match link.config.queue.limit {
-            QueueLimit::Unlimited => u64::MAX,
-            QueueLimit::Packets(count) => u64::from(count) * wire,
-            QueueLimit::Bytes(bytes) => bytes.get(),
-        };
-        let segments = pipe.min(pipe.saturating_add(room)).div_ceil(wire).max(2);
-        Ok(segments * u64::from(size.payload))
+        Ok(rate.bytes_in_floor(round_trip).div_ceil(wire).max(2))
     }
 }
 
@@ -227,28 +214,5 @@ fn told(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() / 1000 * 995).unwrap_or(rate)
 }
 
-/// The profile and the row of the box's sender: `uplink` with `variant = "sack"` and `tcp.fixed_window`.
-const PROFILE: &str = "rfc";
+/// The row of the box's sender: `uplink` with `variant = "sack"` and `tcp.fixed_window`.
 const ROW: &str = "sack";
-
-/// Splits a connection at a box; the client behind it is not changed.
-fn divide(tcp: &mut TcpFlow, at: NodeId, window: u64) {
-    let resolved = resolve_tcp(PROFILE, ROW, &Variants::new(), &TcpOverrides::default());
-    let (mut sender, _): (TcpConfig, _) = resolved.expect("both are in the engine's tables");
-    sender.mss = tcp.sender.mss;
-    sender.variant.startup = Startup::FixedWindow((window / u64::from(sender.mss)).max(2) as u32);
-    // The box holds two windows for its client.
-    tcp.splits.push(Split {
-        at,
-        through: None,
-        stp: None,
-        sender,
-        receiver: tcp.receiver,
-        variant_name: ROW.to_owned(),
-        profile_name: PROFILE.to_owned(),
-        explicit: TcpOverrides::default(),
-        route: None,
-        return_route: None,
-    });
-    tcp.receiver.receive_buffer = tcp.receiver.receive_buffer.min(u32::try_from(2 * window).unwrap_or(u32::MAX));
-}

@@ -10,10 +10,11 @@ use bentpipe_engine::splice::{EndConfig, Leg};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, NodeId, Scenario, TcpFlow};
+use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, Met, NodeId, Scenario, TcpFlow};
 use bentpipe_study::topology;
 
 use super::agenda::Agenda;
+use super::uplinks::UplinkBox;
 use super::wiring::{Counts, Ways};
 use super::{EndState, FlowState, Timers, World, lifetimes, spoofing};
 use crate::boxes::Boxes;
@@ -68,6 +69,7 @@ impl World {
             frames: Frames::default(),
             headers: Vec::new(),
             gateways: Vec::new(),
+            uplinks: UplinkBox::all(scenario),
             boxes: Boxes::new(scenario),
             first_tunnel: EndId::from(counts.of_flows() + 2 * scenario.layers.len()),
             flows: Vec::with_capacity(scenario.flows.len()),
@@ -149,9 +151,16 @@ impl World {
         }
         for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
             if let (FlowKind::Tcp(tcp), 1..) = (&scenario[connection.flow].kind, connection.number) {
-                match tcp.splits[connection.number - 1].through {
-                    Some(through) => world.cross(scenario, connection.flow, id, tcp, through),
-                    None => world.split(connection.flow, id, connection.number, tcp),
+                match tcp.splits[connection.number - 1].gateway {
+                    Some(Met::Pair(through)) => world.cross(scenario, connection.flow, id, tcp, through),
+                    Some(Met::Uplink { number, client_opens }) => {
+                        let client = if client_opens { Leg::Near } else { Leg::Far };
+                        let spec = &scenario.gateways.uplinks[number];
+                        world.split(connection.flow, id, connection.number, tcp, |splice| {
+                            splice.at_uplink(spec, number, client)
+                        });
+                    }
+                    None => world.split(connection.flow, id, connection.number, tcp, |splice| splice),
                 }
             }
         }
@@ -166,8 +175,15 @@ impl World {
     }
 
     /// Puts a gateway between the last leg of a flow so far and its next leg, a connection. The end that was the flow's
-    /// last one moves to the end of the new leg.
-    fn split(&mut self, flow: FlowId, connection: ConnectionId, leg: usize, tcp: &TcpFlow) {
+    /// last one moves to the end of the new leg. `place` says where the gateway is.
+    fn split(
+        &mut self,
+        flow: FlowId,
+        connection: ConnectionId,
+        leg: usize,
+        tcp: &TcpFlow,
+        place: impl FnOnce(Gateway) -> Gateway,
+    ) {
         let near = self.flows[flow.index()].goal;
         let (far, goal) = (ends::opener(connection), ends::listener(connection));
         let gateway = self.gateways.len() as u32;
@@ -177,7 +193,7 @@ impl World {
             Some(before) => config(tcp.splits[before].stp, tcp.splits[before].receiver),
         };
         let far_config = config(tcp.splits[leg - 1].stp, tcp.splits[leg - 1].sender);
-        self.gateways.push(Gateway::new([near_config, far_config], [near, far]));
+        self.gateways.push(place(Gateway::new([near_config, far_config], [near, far])));
         let mut last =
             core::mem::replace(&mut self.ends[near.index()].kind, Endpoint::Port { gateway, leg: Leg::Near });
         match &mut last {

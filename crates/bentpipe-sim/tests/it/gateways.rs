@@ -69,16 +69,16 @@ fn world(shape: &str, link: &str) -> Scenario {
     Scenario::parse(&text, "gateways.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn one(scenario: &Scenario, seed: u64) -> RunResult {
+pub(crate) fn one(scenario: &Scenario, seed: u64) -> RunResult {
     run(scenario, seed, &mut NoProbe).expect("a path for each flow")
 }
 
-fn seconds(result: &RunResult, flow: usize) -> f64 {
+pub(crate) fn seconds(result: &RunResult, flow: usize) -> f64 {
     let flow = &result.flows[flow];
     flow.received_at.expect("all has arrived").saturating_since(flow.start).as_secs_f64()
 }
 
-const LINKS: [&str; 6] = [
+pub(crate) const LINKS: [&str; 6] = [
     "",
     "loss = \"1 %\"",
     "loss = \"5 %\"",

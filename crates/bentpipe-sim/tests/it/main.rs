@@ -24,4 +24,5 @@ mod stp;
 mod tcb_sharing;
 mod trace;
 mod tshark;
+mod uplinks;
 mod worlds;

@@ -90,9 +90,12 @@ fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
     for pair in scenario.gateways.pairs.iter().filter(|pair| pair.nodes.contains(&node)) {
         lines.push(format!("box of `{}`", pair.name));
     }
+    for uplink in scenario.gateways.uplinks.iter().filter(|uplink| uplink.at == node) {
+        lines.push(format!("gateway `{}`: uplink", uplink.name));
+    }
     for flow in &scenario.flows {
         let FlowKind::Tcp(tcp) = &flow.kind else { continue };
-        if tcp.splits.iter().any(|split| split.through.is_none() && split.at == node) {
+        if tcp.splits.iter().any(|split| split.gateway.is_none() && split.at == node) {
             lines.push("TCP is split here".into());
         }
         if let Some(spoof) = tcp.spoof.filter(|spoof| spoof.at == node) {

@@ -1,7 +1,12 @@
-//! The flows that cross a gateway of shape `split`: their TCP ends at one box and continues from the other.
+//! The flows that cross a gateway of shape `split` or `uplink`: their TCP ends at one box and continues from the other, or from
+//! the same.
 //!
-//! The boxes' own TCP is that of Linux. A scenario keeps such a flow as a split one; its text says only `[[gateways]]`.
+//! The boxes' own TCP is that of Linux, but for the sender of `uplink`. A scenario keeps such a flow as a split one; its text says only
+//! `[[gateways]]`.
 
+mod uplink;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bentpipe_engine::network::LinkId;
@@ -11,7 +16,9 @@ use bentpipe_language::error::{Mistake, Problems, Span};
 use bentpipe_language::tcp::profile::profile;
 use bentpipe_language::tcp::{Cell, TcpOverrides};
 
-use super::model::{Carries, FlowKind, FlowSpec, NodeId, PairSpec, Scenario, Split, TcpFlow, Through};
+use super::model::{
+    FlowKind, FlowSpec, Gateways, Met, NodeId, PairSpec, Scenario, Split, TcpFlow, Through, UplinkSpec,
+};
 use crate::topology;
 
 /// Profile of the boxes' sockets.
@@ -19,31 +26,82 @@ const PROFILE: &str = "linux";
 /// Half of tcp_rmem[1], 131072 bytes: what Linux offers before it knows the reader.
 const FIRST_WINDOW: u64 = 65_536;
 
-/// A flow's way over a pair of boxes.
+/// A gateway on a flow's way.
 #[derive(Clone, Copy, Debug)]
-struct Crossing {
-    pair: usize,
-    /// The box that it meets first.
-    side: usize,
+enum Crossing {
+    /// Two boxes, and the one that it meets first.
+    Pair { number: usize, side: usize },
+    /// One box, and whether the flow is opened by its client.
+    Uplink { number: usize, client_opens: bool },
 }
 
-/// True if a pair ends connections.
-fn splits(pair: &PairSpec) -> bool {
-    matches!(pair.carries, Carries::Streams { .. })
+/// A gateway by its number among those of its shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Which {
+    Pair(usize),
+    Uplink(usize),
 }
 
-/// The pairs that a flow's data and answers cross, in the order of the data. Boxes at its ends count.
+impl Crossing {
+    fn which(self) -> Which {
+        match self {
+            Crossing::Pair { number, .. } => Which::Pair(number),
+            Crossing::Uplink { number, .. } => Which::Uplink(number),
+        }
+    }
+}
+
+impl Which {
+    fn all(gateways: &Gateways) -> impl Iterator<Item = Which> + use<> {
+        let pairs = (0..gateways.pairs.len()).map(Which::Pair);
+        pairs.chain((0..gateways.uplinks.len()).map(Which::Uplink))
+    }
+
+    fn ends_connections(self, gateways: &Gateways) -> bool {
+        match self {
+            Which::Pair(number) => gateways.pairs[number].ends_connections(),
+            Which::Uplink(_) => true,
+        }
+    }
+
+    fn name(self, gateways: &Gateways) -> &str {
+        match self {
+            Which::Pair(number) => &gateways.pairs[number].name,
+            Which::Uplink(number) => &gateways.uplinks[number].name,
+        }
+    }
+
+    fn over(self, gateways: &Gateways) -> [LinkId; 2] {
+        match self {
+            Which::Pair(number) => gateways.pairs[number].over,
+            Which::Uplink(number) => gateways.uplinks[number].over,
+        }
+    }
+
+    fn is_at(self, gateways: &Gateways, node: NodeId) -> bool {
+        match self {
+            Which::Pair(number) => gateways.pairs[number].nodes.contains(&node),
+            Which::Uplink(number) => gateways.uplinks[number].at == node,
+        }
+    }
+}
+
+/// The gateways that a flow's data and answers cross, in the order of the data. Boxes at its ends count.
 fn crossings(scenario: &Scenario, flow: &FlowSpec) -> Vec<Crossing> {
     let (Ok(there), back) = (topology::forward_path(scenario, flow), topology::return_path(scenario, flow)) else {
         return Vec::new();
     };
     let back = back.unwrap_or_default();
+    let all = &scenario.gateways;
     let of = |&link: &LinkId| {
-        let side = |pair: &PairSpec| pair.over.iter().position(|&over| over == link);
-        let found = scenario.gateways.pairs.iter().enumerate().find_map(|(n, pair)| Some((n, side(pair)?)));
-        found.filter(|&(n, side)| back.contains(&scenario.gateways.pairs[n].over[1 - side]))
+        let side = |which: Which| which.over(all).iter().position(|&over| over == link);
+        let (which, side) = Which::all(all).find_map(|which| Some((which, side(which)?)))?;
+        back.contains(&which.over(all)[1 - side]).then_some(match which {
+            Which::Pair(number) => Crossing::Pair { number, side },
+            Which::Uplink(number) => Crossing::Uplink { number, client_opens: side == 1 },
+        })
     };
-    there.iter().filter_map(of).map(|(pair, side)| Crossing { pair, side }).collect()
+    there.iter().filter_map(of).collect()
 }
 
 /// The TCP of a box's socket whose leg takes this long there and back: what it offers is twice what the satellite link takes
@@ -57,9 +115,9 @@ fn socket(pair: &PairSpec, round_trip: Duration) -> TcpConfig {
 
 /// Something that a gateway cannot carry.
 struct Refusal {
-    /// The flow, by its index; `None`: the pair itself.
+    /// The flow, by its index; `None`: the gateway itself.
     flow: Option<usize>,
-    pair: usize,
+    gateway: Which,
     /// The key below the flow's.
     key: &'static str,
     message: String,
@@ -67,24 +125,24 @@ struct Refusal {
 }
 
 fn refusals(scenario: &Scenario) -> Vec<Refusal> {
-    let all = &scenario.gateways.pairs;
-    let mut is_used = vec![false; all.len()];
+    let all = &scenario.gateways;
+    let mut used = BTreeSet::new();
     let mut found = Vec::new();
     for (n, flow) in scenario.flows.iter().enumerate() {
         let crossings = crossings(scenario, flow);
-        crossings.iter().for_each(|crossing| is_used[crossing.pair] = true);
+        used.extend(crossings.iter().map(|crossing| crossing.which()));
         // Flows in a row that are alike are refused for the same reason.
         if n > 0 && flow.is_alike(&scenario.flows[n - 1]) {
             continue;
         }
-        let ending: Vec<_> = crossings.iter().filter(|crossing| splits(&all[crossing.pair])).collect();
+        let ending = crossings.iter().map(|crossing| crossing.which()).filter(|which| which.ends_connections(all));
+        let ending: Vec<_> = ending.collect();
         let FlowKind::Tcp(tcp) = &flow.kind else { continue };
-        let Some(first) = ending.first() else { continue };
-        let pair = &all[first.pair];
+        let Some(&gateway) = ending.first() else { continue };
         let mut refuse = |key, message, expected: &str| {
-            found.push(Refusal { flow: Some(n), pair: first.pair, key, message, expected: expected.to_owned() });
+            found.push(Refusal { flow: Some(n), gateway, key, message, expected: expected.to_owned() });
         };
-        let ours = format!("the connection ends at the gateway `{}`", pair.name);
+        let ours = format!("the connection ends at the gateway `{}`", gateway.name(all));
         if !tcp.splits.is_empty() {
             refuse(".split", format!("{ours}, and is split at its nodes as well"), "either `split` or the gateway");
         } else if tcp.spoof.is_some() {
@@ -93,27 +151,31 @@ fn refusals(scenario: &Scenario) -> Vec<Refusal> {
             let message = format!("{ours}, whose boxes are Linux hosts: they need TCP with its handshake");
             refuse(".tcp", message, "a profile such as \"rfc\" or \"linux\"");
         } else if let [_, second, ..] = ending[..] {
-            let message = format!("{ours}, and at `{}` as well", all[second.pair].name);
-            refuse("", message, "one gateway of shape \"split\" on a path");
-        } else if let Some(&end) = pair.nodes.iter().find(|&&node| node == flow.from || node == flow.to) {
+            let message = format!("{ours}, and at `{}` as well", second.name(all));
+            refuse("", message, "one gateway of shape \"split\" or \"uplink\" on a path");
+        } else if let Some(end) = [flow.from, flow.to].into_iter().find(|&end| gateway.is_at(all, end)) {
             let end = &scenario[end];
             let message = format!("{ours}, but the flow is the box's own: it begins or ends at `{end}`");
             refuse("", message, "a host behind the box, joined to it by a link");
         }
     }
-    for (n, pair) in all.iter().enumerate().filter(|&(n, _)| !is_used[n] && !scenario.flows.is_empty()) {
-        let [near, far] = pair.nodes.map(|node| &scenario[node]);
-        let message = format!("no flow passes `{}` in both directions", pair.name);
+    for gateway in Which::all(all).filter(|which| !used.contains(which) && !scenario.flows.is_empty()) {
+        let over = &scenario[gateway.over(all)[0]];
+        let [near, far] = [over.from, over.to].map(|node| &scenario[node]);
+        let message = format!("no flow passes `{}` in both directions", gateway.name(all));
         let expected = format!("a flow whose data and answers go between `{near}` and `{far}`");
-        found.push(Refusal { flow: None, pair: n, key: "", message, expected });
+        found.push(Refusal { flow: None, gateway, key: "", message, expected });
     }
     found
 }
 
-/// Reports what a gateway cannot carry. `pairs` are the places of the gateways, `flows` those of the flows.
-pub(super) fn check(scenario: &Scenario, pairs: &[(Span, String)], flows: &[(Span, String)], problems: &mut Problems) {
-    for Refusal { flow, pair, key, message, expected } in refusals(scenario) {
-        if let Some((span, path)) = flow.map_or(pairs.get(pair), |flow| flows.get(flow)) {
+/// The places of gateways in the text.
+pub(super) type Places = BTreeMap<Which, (Span, String)>;
+
+/// Reports what a gateway cannot carry. `gateways` are the places of the gateways, `flows` those of the flows.
+pub(super) fn check(scenario: &Scenario, gateways: &Places, flows: &[(Span, String)], problems: &mut Problems) {
+    for Refusal { flow, gateway, key, message, expected } in refusals(scenario) {
+        if let Some((span, path)) = flow.map_or(gateways.get(&gateway), |flow| flows.get(flow)) {
             problems.add(*span, Mistake::new(&format!("{path}{key}"), message).expected(expected));
         }
     }
@@ -125,8 +187,20 @@ impl Scenario {
     /// # Errors
     /// Returns why the gateway cannot carry the flows.
     pub fn with_pair(&self, pair: PairSpec) -> Result<Scenario, String> {
+        self.with_gateway(|gateways| gateways.pairs.push(pair))
+    }
+
+    /// The same scenario with a gateway of one box.
+    ///
+    /// # Errors
+    /// Returns why the gateway cannot carry the flows.
+    pub fn with_uplink(&self, uplink: UplinkSpec) -> Result<Scenario, String> {
+        self.with_gateway(|gateways| gateways.uplinks.push(uplink))
+    }
+
+    fn with_gateway(&self, add: impl FnOnce(&mut Gateways)) -> Result<Scenario, String> {
         let mut changed = uncrossed(self);
-        changed.gateways.pairs.push(pair);
+        add(&mut changed.gateways);
         if let Some(refusal) = refusals(&changed).into_iter().next() {
             return Err(refusal.message);
         }
@@ -135,7 +209,7 @@ impl Scenario {
     }
 }
 
-/// Ends the flows that cross a pair of shape `split` at its boxes, and gives those over `link` the segments that its device
+/// Ends the flows that cross a gateway of shape `split` or `uplink` at its boxes, and gives those over `link` the segments that its device
 /// takes.
 pub(super) fn cross(scenario: &mut Scenario) {
     if scenario.gateways.is_empty() {
@@ -157,8 +231,13 @@ pub(super) fn cross(scenario: &mut Scenario) {
             continue;
         }
         for &crossing in &crossings {
-            let pair = &scenario.gateways.pairs[crossing.pair];
-            if splits(pair) { cross_one(scenario, flow, crossing) } else { shorten(pair, flow) }
+            match crossing {
+                Crossing::Uplink { number, client_opens } => uplink::cross(scenario, flow, number, client_opens),
+                Crossing::Pair { number, side } => {
+                    let pair = &scenario.gateways.pairs[number];
+                    if pair.ends_connections() { cross_pair(scenario, flow, number, side) } else { shorten(pair, flow) }
+                }
+            }
         }
         latest = Some((before, flow.clone()));
     }
@@ -183,7 +262,7 @@ fn shorten(pair: &PairSpec, flow: &mut FlowSpec) {
     }
 }
 
-fn cross_one(scenario: &Scenario, flow: &mut FlowSpec, Crossing { pair: n, side }: Crossing) {
+fn cross_pair(scenario: &Scenario, flow: &mut FlowSpec, n: usize, side: usize) {
     let pair = &scenario.gateways.pairs[n];
     let (meets, leaves) = (pair.nodes[side], pair.nodes[1 - side]);
     let round_trip = |one: NodeId, two: NodeId| {
@@ -205,7 +284,12 @@ fn cross_one(scenario: &Scenario, flow: &mut FlowSpec, Crossing { pair: n, side 
     let tcp = Arc::make_mut(tcp);
     tcp.splits = vec![Split {
         at: meets,
-        through: Some(Through { pair: n, side, starts_at: leaves, over: [pair.over[side], pair.over[1 - side]] }),
+        gateway: Some(Met::Pair(Through {
+            pair: n,
+            side,
+            starts_at: leaves,
+            over: [pair.over[side], pair.over[1 - side]],
+        })),
         stp: None,
         sender: sockets[1],
         receiver: tcp.receiver,
@@ -222,7 +306,7 @@ fn cross_one(scenario: &Scenario, flow: &mut FlowSpec, Crossing { pair: n, side 
 /// The same scenario with whole connections, as its text says.
 pub(super) fn uncrossed(scenario: &Scenario) -> Scenario {
     let mut whole = scenario.clone();
-    let is_crossed = |tcp: &TcpFlow| tcp.splits.first().is_some_and(|split| split.through.is_some());
+    let is_crossed = |tcp: &TcpFlow| tcp.splits.first().is_some_and(|split| split.gateway.is_some());
     let mut latest: Option<(Arc<TcpFlow>, Arc<TcpFlow>)> = None;
     for flow in &mut whole.flows {
         let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
@@ -231,12 +315,13 @@ pub(super) fn uncrossed(scenario: &Scenario) -> Scenario {
         }
         let before = tcp.clone();
         let split = before.splits[0].clone();
-        let Some(Through { over, .. }) = split.through else { continue };
-        let join = |first: Option<&Vec<LinkId>>, link: LinkId, rest: Option<&Vec<LinkId>>| {
-            Some([first?.as_slice(), &[link], rest?.as_slice()].concat())
+        // The links of a tunnel are between the legs.
+        let [there, back] = split.through().map_or([None; 2], |through| through.over.map(Some));
+        let join = |first: Option<&Vec<LinkId>>, link: Option<LinkId>, rest: Option<&Vec<LinkId>>| {
+            Some(first?.iter().copied().chain(link).chain(rest?.iter().copied()).collect())
         };
-        flow.route = join(flow.route.as_ref(), over[0], split.route.as_ref());
-        flow.return_route = join(split.return_route.as_ref(), over[1], flow.return_route.as_ref());
+        flow.route = join(flow.route.as_ref(), there, split.route.as_ref());
+        flow.return_route = join(split.return_route.as_ref(), back, flow.return_route.as_ref());
         // Flows of one entry share their settings, afterwards too.
         *tcp = match &latest {
             Some((old, new)) if Arc::ptr_eq(old, &before) => new.clone(),

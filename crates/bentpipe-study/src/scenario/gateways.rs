@@ -1,4 +1,4 @@
-//! `[[gateways]]`: boxes at the ends of a satellite link.
+//! `[[gateways]]`: boxes at the ends of a satellite link, or at one of them.
 
 use bentpipe_engine::gateway::Satellite;
 use bentpipe_engine::network::LinkId;
@@ -9,61 +9,93 @@ use bentpipe_language::gateway;
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
-use super::grammar::{GATEWAY, OF_SPLIT, SHAPES};
+use super::boxes::{Places, Which};
+use super::grammar::{GATEWAY, OF_SHAPES, SHAPES};
 use super::layers;
 use super::links::Network;
-use super::model::{Carries, Gateways, LayerSpec, NodeId, PairSpec};
+use super::model::{Carries, Gateways, LayerSpec, LinkSpec, NodeId, PairSpec};
 use super::world::node;
 
-/// Reads the entries of `[[gateways]]`.
-pub(crate) fn read(entries: &[Item<'_>], network: &Network, layers: &[LayerSpec], problems: &mut Problems) -> Gateways {
-    let mut all = Gateways::default();
+mod uplink;
+
+/// Reads the entries of `[[gateways]]`. Returns their places too.
+pub(crate) fn read(
+    entries: &[Item<'_>],
+    network: &Network,
+    layers: &[LayerSpec],
+    problems: &mut Problems,
+) -> (Gateways, Places) {
+    let (mut all, mut places) = (Gateways::default(), Places::new());
+    let mut taken: Vec<(String, [LinkId; 2])> = Vec::new();
     for item in entries {
-        let Some(pair) = pair(item, network, problems) else { continue };
-        if all.pairs.iter().any(|other| other.name == pair.name) {
-            let message = format!("two gateways are called `{}`", pair.name);
+        let Some((name, shape, view)) = head(item, problems) else { continue };
+        let (which, over) = if shape == "uplink" {
+            let Some(uplink) = uplink::read(name, item, &view, network, problems) else { continue };
+            let over = uplink.over;
+            all.uplinks.push(uplink);
+            (Which::Uplink(all.uplinks.len() - 1), over)
+        } else {
+            let Some(pair) = pair(name, shape, item, &view, network, problems) else { continue };
+            let over = pair.over;
+            all.pairs.push(pair);
+            (Which::Pair(all.pairs.len() - 1), over)
+        };
+        if taken.iter().any(|(other, _)| other == name) {
+            let message = format!("two gateways are called `{name}`");
             item.refuse(problems, message, Some("different names".to_owned()));
         }
-        let others = all.pairs.iter().map(|other| (&other.name, &other.over));
-        for (name, over) in others.chain(layers.iter().map(|layer| (&layer.name, &layer.over))) {
-            if let Some(&shared) = pair.over.iter().find(|link| over.contains(link)) {
-                let message = format!("`{name}` is already over `{}`", network.links[shared.index()].name);
+        let others = taken.iter().map(|(name, over)| (name, over));
+        for (other, links) in others.chain(layers.iter().map(|layer| (&layer.name, &layer.over))) {
+            if let Some(&shared) = over.iter().find(|link| links.contains(link)) {
+                let message = format!("`{other}` is already over `{}`", network.links[shared.index()].name);
                 item.refuse(problems, message, Some("one gateway or layer per link".to_owned()));
             }
         }
-        all.pairs.push(pair);
+        taken.push((name.to_owned(), over));
+        places.insert(which, (item.node.span, item.path.clone()));
     }
-    all
+    (all, places)
 }
 
-fn pair(item: &Item<'_>, network: &Network, problems: &mut Problems) -> Option<PairSpec> {
+/// Name and shape of a gateway, and its table; refuses the keys of other shapes.
+fn head<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<(&'a str, &'static str, View<'a>)> {
     let view = item.table(GATEWAY, problems)?;
     let name = view.require("name", problems).and_then(|item| item.name(problems));
     let shape = view.require("shape", problems).and_then(|item| item.choice(SHAPES, problems));
+    let (name, shape) = (name?, shape?);
+    for (keys, shapes) in OF_SHAPES.iter().filter(|(_, shapes)| !shapes.contains(&shape)) {
+        for item in keys.iter().filter_map(|key| view.get(key)) {
+            let shapes = shapes.join("\" or \"");
+            let message = format!("`{}` applies to shape = \"{shapes}\", but this is \"{shape}\"", item.path);
+            item.refuse(problems, message, None);
+        }
+    }
+    Some((name, shape, view))
+}
+
+fn pair(
+    name: &str,
+    shape: &str,
+    item: &Item<'_>,
+    view: &View<'_>,
+    network: &Network,
+    problems: &mut Problems,
+) -> Option<PairSpec> {
     let mut end = |key| view.require(key, problems).and_then(|item| Some((node(&item, network, problems)?, item)));
     let (near, far) = (end("near"), end("far"));
-    let (name, shape, (near, _), (far, at)) = (name?, shape?, near?, far?);
+    let ((near, _), (far, at)) = (near?, far?);
     if near == far {
         let message = format!("both boxes are at `{}`", network.nodes[near.index()]);
         at.refuse(problems, message, Some("the nodes at the two ends of the satellite link".to_owned()));
         return None;
     }
-    if shape != "split" {
-        for item in OF_SPLIT.iter().filter_map(|key| view.get(key)) {
-            item.refuse(
-                problems,
-                format!("`{}` applies to shape = \"split\", but this is \"{shape}\"", item.path),
-                None,
-            );
-        }
-    }
-    let over = over(item, &view, network, [near, far], problems)?;
-    let satellite = satellite(item, &view, network, over, problems)?;
+    let over = over(item, view, network, [near, far], problems)?;
+    let satellite = satellite(item, view, network, over, problems)?;
     let carries = match shape {
-        "split" => Carries::Streams { max_streams: gateway::max_streams(&view, problems)? },
+        "split" => Carries::Streams { max_streams: gateway::max_streams(view, problems)? },
         _ => Carries::Packets,
     };
-    let memory = gateway::memory(&view, problems)?;
+    let memory = gateway::memory(view, problems)?;
     Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite, memory })
 }
 
@@ -123,26 +155,8 @@ fn satellite(
         Some(item) => rates(&item, problems)?.map(Some),
         None => [None; 2],
     };
-    let mut rates = [None; 2];
-    for side in 0..2 {
-        rates[side] = told[side].or(links[side].config.rate);
-        if rates[side].is_none() {
-            let message = format!("`{}` has no rate at which a box could send", links[side].name);
-            let mistake = Mistake::new(&item.path, message)
-                .expected("`rate` here: a rate such as \"10 Mbit/s\", or a rate of the link".to_owned());
-            problems.add(item.node.span, mistake);
-            return None;
-        }
-    }
-    let round_trip = match view.get("round_trip") {
-        Some(item) => gateway::positive(&item, problems)?,
-        None => links[0].config.delay + links[1].config.delay,
-    };
-    if round_trip == Duration::ZERO {
-        let message = "the link between the boxes has no delay, so `round_trip` must be given";
-        item.refuse(problems, message, Some(Shape::DURATION.expected()));
-        return None;
-    }
+    let rates = [rate(item, told[0], links[0], problems)?, rate(item, told[1], links[1], problems)?];
+    let round_trip = round_trip(item, view, links, problems)?;
     let reordering = gateway::reordering(view, problems)?;
     let shared = gateway::shared(view, problems)?;
     let mtu = gateway::mtu(view, problems)?;
@@ -154,14 +168,33 @@ fn satellite(
         return None;
     }
     let path_mtu = u64::from(mtu).min(of_links) as u16;
-    Some(rates.map(|rate| Satellite {
-        rate: rate.expect("checked above"),
-        round_trip,
-        path_mtu,
-        over_ipv6: false,
-        reordering,
-        shared,
-    }))
+    Some(rates.map(|rate| Satellite { rate, round_trip, path_mtu, over_ipv6: false, reordering, shared }))
+}
+
+/// The rate at which a box sends on a link: what it is told, or the link's own.
+fn rate(item: &Item<'_>, told: Option<Rate>, link: &LinkSpec, problems: &mut Problems) -> Option<Rate> {
+    let rate = told.or(link.config.rate);
+    if rate.is_none() {
+        let message = format!("`{}` has no rate at which a box could send", link.name);
+        let mistake = Mistake::new(&item.path, message)
+            .expected("`rate` here: a rate such as \"10 Mbit/s\", or a rate of the link".to_owned());
+        problems.add(item.node.span, mistake);
+    }
+    rate
+}
+
+/// The round-trip time of the empty link: what is told, or the sum of the delays.
+fn round_trip(item: &Item<'_>, view: &View<'_>, links: [&LinkSpec; 2], problems: &mut Problems) -> Option<Duration> {
+    let round_trip = match view.get("round_trip") {
+        Some(item) => gateway::positive(&item, problems)?,
+        None => links[0].config.delay + links[1].config.delay,
+    };
+    if round_trip == Duration::ZERO {
+        let message = "the link between the boxes has no delay, so `round_trip` must be given";
+        item.refuse(problems, message, Some(Shape::DURATION.expected()));
+        return None;
+    }
+    Some(round_trip)
 }
 
 /// One rate for both boxes, or a list of two.

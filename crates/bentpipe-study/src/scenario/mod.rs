@@ -42,6 +42,7 @@ use std::path::Path;
 use bentpipe_language::place;
 
 pub use bentpipe_language::error::{ScenarioError, ScenarioErrors};
+pub use bentpipe_language::gateway::uplink::sender as uplink_sender;
 pub use bentpipe_language::quantity::{BadQuantity, size};
 pub use bentpipe_language::single;
 pub use bentpipe_language::tcp::{Cell, TcpOverrides, UnknownName, VariantRow, Variants, profile, resolve_tcp};
@@ -49,8 +50,8 @@ pub use beside::ReadFile;
 pub use bursts::mean_secs;
 pub use model::{
     AckFrequency, BufferSharing, Carries, ChannelSpec, ConnectionId, FlowId, FlowKind, FlowSpec, Gateways, HostSpec,
-    LayerSpec, LinkSpec, Mpeg, NodeId, PairSpec, QuicControl, QuicFlow, Scenario, Split, Spoof, Spread, StpFlow,
-    TcpFlow, Through, UdpFlow, UdpPattern, Workload,
+    LayerSpec, LinkSpec, Met, Mpeg, NodeId, PairSpec, QuicControl, QuicFlow, Scenario, SenderOf, Split, Spoof, Spread,
+    StpFlow, TcpFlow, Through, UdpFlow, UdpPattern, UplinkSpec, Workload,
 };
 pub use reference::reference;
 pub use schema::schema;

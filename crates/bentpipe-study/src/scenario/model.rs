@@ -15,7 +15,7 @@ use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
-pub use gateway::{Carries, Gateways, PairSpec, Through};
+pub use gateway::{Carries, Gateways, Met, PairSpec, SenderOf, Through, UplinkSpec};
 pub use ids::{ConnectionId, FlowId, NodeId};
 pub use layer::{ChannelSpec, LayerSpec};
 pub(crate) use layer::{PLAIN, PLAIN_FEC};
@@ -215,8 +215,8 @@ pub struct TcpFlow {
 pub struct Split {
     /// The node.
     pub at: NodeId,
-    /// Set if the node is a box of a gateway: the outgoing leg then starts at the other box.
-    pub through: Option<Through>,
+    /// Set if the node is a box of a gateway.
+    pub gateway: Option<Met>,
     /// Set if the leg is STP, with these settings for both ends.
     pub stp: Option<StpConfig>,
     /// The end of the leg at this node, which opens it.
@@ -236,9 +236,17 @@ pub struct Split {
 }
 
 impl Split {
+    /// Set if the node is one of two boxes: the outgoing leg then starts at the other one.
+    pub fn through(&self) -> Option<Through> {
+        match self.gateway {
+            Some(Met::Pair(through)) => Some(through),
+            _ => None,
+        }
+    }
+
     /// The node at which the outgoing leg starts.
     pub fn leaves(&self) -> NodeId {
-        self.through.map_or(self.at, |through| through.starts_at)
+        self.through().map_or(self.at, |through| through.starts_at)
     }
 }
 

@@ -16,7 +16,7 @@ use super::grammar::{GATEWAY, LAYER, OVERRIDES, SCENARIO};
 use super::hosts;
 use super::layers;
 use super::links::Network;
-use super::model::{FlowKind, Gateways, HostSpec, Scenario};
+use super::model::{FlowKind, HostSpec, Scenario};
 use super::spoof;
 use super::tdma;
 use super::timers;
@@ -77,14 +77,12 @@ fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -
         }
         None => Vec::new(),
     };
-    let mut boxes_at = Vec::new();
-    let gateways = match view.get("gateways") {
+    let (gateways, boxes_at) = match view.get("gateways") {
         Some(item) => {
             let entries = item.list(&Shape::List(&Shape::Table(GATEWAY)), problems).unwrap_or_default();
-            boxes_at.extend(entries.iter().map(|item| (item.node.span, item.path.clone())));
             gateways::read(&entries, &network, &layers, problems)
         }
-        None => Gateways::default(),
+        None => Default::default(),
     };
     let world = World { network: &network, tcp: &tcp, variants: &variants, seed: seed.unwrap_or(DEFAULT_SEED) };
     let mut flows = Vec::new();

@@ -78,7 +78,7 @@ pub(super) fn read(
         let next = ends[index]?;
         splits.push(Split {
             at: split.at,
-            through: None,
+            gateway: None,
             stp,
             sender,
             receiver,

@@ -367,10 +367,49 @@ fn gateways_refuse_what_they_cannot_carry() {
         ("bytes = \"1 MB\"", "bytes = \"1 MB\"\nspoof = { at = \"far\", buffer = \"10 packets\" }"),
         ("bytes = \"1 MB\"", "bytes = \"1 MB\"\ntcp.profile = \"ns2\""),
     ];
+    insta::assert_snapshot!(refusals(WORLD, rows));
+}
+
+/// One box between hosts, with one thing wrong.
+#[test]
+fn uplinks_refuse_what_they_cannot_carry() {
+    const WORLD: &str = "name = \"box\"\n\
+        [[links]]\nname = \"sat\"\nbetween = [\"client\", \"hub\"]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\n\
+        [[links]]\nname = \"net\"\nbetween = [\"hub\", \"server\"]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\n\
+        [[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"hub\"\n\
+        [[flows]]\nname = \"data\"\nfrom = \"server\"\nto = \"client\"\nbytes = \"1 MB\"\n";
+    Scenario::parse(WORLD, "box.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let add = |line: &'static str| ("at = \"hub\"\n", line);
+    let again = "[[gateways]]\nname = \"two\"\nshape = \"uplink\"\nat = \"hub\"\nover = \"net\"\n[[flows]]";
+    let rows: &[(&str, &str)] = &[
+        add(""),
+        add("at = \"hut\"\n"),
+        add("at = \"client\"\n"),
+        add("at = \"hub\"\nnear = \"hub\"\nmemory = \"8 MiB\"\n"),
+        add("at = \"server\"\nover = \"sat\"\n"),
+        add("at = \"hub\"\nrate = [\"1 Mbit/s\", \"1 Mbit/s\"]\n"),
+        add("at = \"hub\"\nround_trip = \"0 s\"\n"),
+        add("at = \"hub\"\nvariant = \"sacc\"\n"),
+        add("at = \"hub\"\nwindow = \"100 B\"\n"),
+        add("at = \"hub\"\nwindow = \"1 MB\"\ntcp.fixed_window = 9\n"),
+        add("at = \"hub\"\ncongestion = \"bbr\"\n"),
+        add("at = \"hub\"\nsender = \"kernel\"\nvariant = \"sack\"\n"),
+        add("at = \"hub\"\nsender = \"kernel\"\ncongestion = \"vegas\"\n"),
+        ("rate = \"10 Mbit/s\"", "rate = \"unlimited\""),
+        ("shape = \"uplink\"\nat", "shape = \"split\"\nat"),
+        ("from = \"server\"", "from = \"hub\""),
+        ("[[flows]]", again),
+        ("bytes = \"1 MB\"", "bytes = \"1 MB\"\nsplit = [{ at = \"hub\" }]"),
+    ];
+    insta::assert_snapshot!(refusals(WORLD, rows));
+}
+
+/// What is said to each change of `world`.
+fn refusals(world: &str, rows: &[(&str, &str)]) -> String {
     let mut table = String::new();
     for (from, to) in rows {
-        assert!(WORLD.contains(from), "{from}");
-        let text = WORLD.replacen(from, to, 1);
+        assert!(world.contains(from), "{from}");
+        let text = world.replacen(from, to, 1);
         let Err(errors) = Scenario::parse(&text, "boxes.toml", &[]) else { panic!("accepted: {to}") };
         table.push_str(&format!("{} -> {}\n", from.escape_debug(), to.escape_debug()));
         for error in errors.0 {
@@ -379,5 +418,5 @@ fn gateways_refuse_what_they_cannot_carry() {
                 .push_str(&format!("    {}:{} {}: {}{expected}\n", error.line, error.column, error.key, error.message));
         }
     }
-    insta::assert_snapshot!(table);
+    table
 }

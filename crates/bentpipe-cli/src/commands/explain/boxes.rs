@@ -1,9 +1,10 @@
-//! Gateways of two boxes in words.
+//! Gateways in words.
 
 use std::fmt::Write;
 
 use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, line_overhead};
-use bentpipe_study::scenario::{Carries, PairSpec, Scenario};
+use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_study::scenario::{Carries, PairSpec, Scenario, SenderOf, UplinkSpec};
 
 use super::layers::channel_text;
 use super::span;
@@ -46,5 +47,32 @@ pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
     for (name, channel) in pair.carries.channels().iter().zip(&layer.config.channels) {
         line(name, channel_text(channel));
     }
+    out
+}
+
+/// A gateway of one box: what it is told of the link, and its sender.
+pub(super) fn uplink_text(scenario: &Scenario, spec: &UplinkSpec) -> String {
+    let mut out = format!("Gateway {}: uplink at {}\n", spec.name, &scenario[spec.at]);
+    let mut line = |name: &str, text: String| {
+        let _ = writeln!(out, "  {name:<11} {text}");
+    };
+    let [there, back] = spec.over.map(|link| &scenario[link].name);
+    line("clients", format!("over {there} and {back}"));
+    match &spec.by {
+        SenderOf::Engine { variant, .. } => {
+            let window = match (spec.sender.window, spec.sender.tcp.variant.startup) {
+                (Some(window), _) => format!(", a window of {}", output::bytes(window)),
+                (None, Startup::FixedWindow(segments)) => format!(", a window of {segments} segments"),
+                (None, Startup::SlowStart) => String::new(),
+            };
+            line("sender", format!("{variant} of the engine{window}"));
+            line("rate", format!("{} over all connections", output::rate(spec.sender.rate.bits_per_second() as f64)));
+        }
+        SenderOf::Kernel { congestion } => line("sender", format!("Linux with {congestion}")),
+    }
+    line("round trip", span(spec.sender.round_trip));
+    let when = if spec.accepts_early() { "at once" } else { "when the other host has accepted" };
+    line("opening", format!("a host is answered {when}"));
+    line("memory", format!("{} a connection", output::bytes(spec.send_buffer() as u64)));
     out
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_language::quantity::{SIZE, format_duration, format_rate};
 use bentpipe_study::report::write_whole;
-use bentpipe_study::scenario::{Carries, FlowKind, PairSpec, Scenario, Split};
+use bentpipe_study::scenario::{Carries, Cell, PairSpec, Scenario, SenderOf, UplinkSpec};
 
 use crate::failure::Failure;
 
@@ -20,11 +21,7 @@ pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &st
     if let Some(pair) = with.gateways.pairs.first() {
         all.extend([("near.toml", pair_file(with, pair, 0)), ("far.toml", pair_file(with, pair, 1))]);
     }
-    let splits = with.flows.iter().filter_map(|flow| match &flow.kind {
-        FlowKind::Tcp(tcp) => tcp.splits.iter().find(|split| split.through.is_none()),
-        _ => None,
-    });
-    all.extend(splits.take(1).map(|split| ("uplink.toml", uplink_file(with, split))));
+    all.extend(with.gateways.uplinks.first().map(|spec| ("uplink.toml", uplink_file(with, spec))));
     for (name, text) in all {
         let text = if name == "scenario.toml" { text } else { format!("{comment}{text}") };
         write_whole(&folder.join(name), text.as_bytes()).map_err(Failure::broken)?;
@@ -71,28 +68,28 @@ fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
 }
 
 /// The file of the box at the uplink.
-fn uplink_file(scenario: &Scenario, split: &Split) -> String {
-    use bentpipe_engine::tcp::variant::Startup;
-    let node = &scenario[split.at];
-    let link = scenario.links.iter().filter(|link| link.from == split.at).max_by_key(|link| link.config.delay);
-    let back = link.and_then(|there| scenario.links.iter().find(|link| (link.from, link.to) == (there.to, there.from)));
-    let (rate, round_trip) = match link {
-        Some(link) => {
-            let delay = link.config.delay + back.map_or(link.config.delay, |back| back.config.delay);
-            (link.config.rate.map(format_rate).unwrap_or_default(), format_duration(delay))
+fn uplink_file(scenario: &Scenario, spec: &UplinkSpec) -> String {
+    let node = &scenario[spec.at];
+    let UplinkSender { rate, round_trip, mtu, window, .. } = spec.sender;
+    let sender = match &spec.by {
+        SenderOf::Kernel { congestion } => format!("sender = \"kernel\"\ncongestion = \"{congestion}\"\n"),
+        SenderOf::Engine { variant, explicit, early_accept } => {
+            let window = window.map(|window| format!("window = \"{}\"\n", SIZE.format(window))).unwrap_or_default();
+            let said = match explicit.both.get("fixed_window") {
+                Some(Cell::Count(segments)) => {
+                    format!("tcp.fixed_window = {segments}   # one bandwidth-delay product, segments\n")
+                }
+                _ => String::new(),
+            };
+            let mtu = SIZE.format(u64::from(mtu));
+            format!("variant = \"{variant}\"\nmtu = \"{mtu}\"\nearly_accept = {early_accept}\n{window}{said}")
         }
-        None => (String::new(), String::new()),
-    };
-    let window = match split.sender.variant.startup {
-        Startup::FixedWindow(segments) => {
-            format!("tcp.fixed_window = {segments}   # one bandwidth-delay product, segments\n")
-        }
-        Startup::SlowStart => String::new(),
     };
     format!(
-        "name = \"uplink\"   # the box at `{node}`\n\n[satellite]\nrate = \"{rate}\"\nround_trip = \"{round_trip}\"\n\n\
-         [uplink]\nsatellite = [\"sat0\"]   # interfaces towards the clients\nvariant = \"{}\"\n{window}",
-        split.variant_name
+        "name = \"uplink\"   # the box at `{node}`\n\n[satellite]\nrate = \"{}\"\nround_trip = \"{}\"\n\n\
+         [uplink]\nsatellite = [\"sat0\"]   # interfaces towards the clients\n{sender}",
+        format_rate(rate),
+        format_duration(round_trip)
     )
 }
 
@@ -127,7 +124,9 @@ mod tests {
             if system == System::Uplink {
                 let file = read(folder.path(), "uplink.toml");
                 assert!(matches!(&file.shape, ShapeTable::Uplink(uplink) if uplink.variant == "sack"), "{file:?}");
-                assert_eq!(file.satellite.rate.bits_per_second(), 20_000_000);
+                let spec = &with.gateways.uplinks[0];
+                assert!(matches!(&file.shape, ShapeTable::Uplink(uplink) if uplink.tcp == spec.sender.tcp), "{file:?}");
+                assert_eq!(file.satellite.rate, spec.sender.rate);
                 continue;
             }
             let pair = &with.gateways.pairs[0];

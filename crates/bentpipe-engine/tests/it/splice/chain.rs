@@ -18,6 +18,8 @@ pub(crate) fn byte(side: usize, k: u64) -> u8 {
 }
 
 const GONE: u8 = 0;
+/// From turn to turn of data that waits for one.
+const TURN: Duration = Duration::from_millis(1);
 
 /// A leg's path.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,11 @@ pub(crate) struct Chain {
     pub(crate) hosts: [Host; 2],
     pub(crate) splice: Splice,
     splice_timer: Option<Time>,
+    /// When data that waits for its turn has one, if some waits.
+    turn: Option<Time>,
+    /// The leg of turns, and the instants at which segments took theirs.
+    paced: Option<Leg>,
+    pub(crate) turns: Vec<Time>,
     pub(crate) splice_ended: Option<Result<(), Broken>>,
     /// What came in on each leg, as the driver keeps it.
     rings: [Vec<u8>; 2],
@@ -114,6 +121,9 @@ impl Chain {
             hosts: [Host::new(client, Role::Active, slow[0]), Host::new(server, Role::Passive, slow[1])],
             splice: Splice::new(near, far, [Who(2), Who(3)]),
             splice_timer: None,
+            turn: None,
+            paced: None,
+            turns: Vec::new(),
             splice_ended: None,
             rings: [Vec::new(), Vec::new()],
             buffers: [near.receive_buffer, far.receive_buffer],
@@ -129,6 +139,19 @@ impl Chain {
         chain.host_takes(1, Input::Open);
         chain.host_takes(0, Input::Open);
         chain
+    }
+
+    /// The same, where the client is answered after the server.
+    pub(crate) fn asking_first(mut self) -> Self {
+        self.splice = self.splice.asking_first();
+        self
+    }
+
+    /// The same, where data on this leg leaves in turns.
+    pub(crate) fn in_turns(mut self, leg: Leg) -> Self {
+        self.splice = self.splice.in_turns(leg);
+        self.paced = Some(leg);
+        self
     }
 
     /// A segment leaves place `from` on leg `leg`.
@@ -195,12 +218,30 @@ impl Chain {
     }
 
     fn poll_splice(&mut self) {
+        self.poll_splice_with(Splice::poll);
+        if self.splice.waits_for_turn() {
+            self.turn = self.turn.or(Some(self.now + TURN));
+        }
+    }
+
+    fn take_turn(&mut self) {
+        self.turn = self.poll_splice_with(Splice::poll_turn).then(|| self.now + TURN);
+    }
+
+    /// Polls it until it waits, or until something has taken its turn; true if that was so.
+    fn poll_splice_with(&mut self, poll: fn(&mut Splice, &mut Context<'_, NoProbe>) -> Step<SpliceOutput>) -> bool {
         loop {
             let mut cx = Context { now: self.now, who: Who(9), probe: &mut NoProbe };
-            match self.splice.poll(&mut cx) {
+            let may_wait = self.splice.waits_for_turn();
+            match poll(&mut self.splice, &mut cx) {
                 Step::Do(SpliceOutput::Transmit(leg, segment)) => {
                     self.check_transmission(leg, &segment);
                     self.send(2 + leg as usize, leg as usize, segment);
+                    if may_wait && self.paced == Some(leg) {
+                        self.turns.push(self.now);
+                        self.check_buffers();
+                        return true;
+                    }
                 }
                 Step::Do(SpliceOutput::Passed(leg, total)) => {
                     let ring = &mut self.rings[leg as usize];
@@ -213,10 +254,14 @@ impl Chain {
                 Step::Wait(timer) => {
                     assert!(timer.is_none_or(|at| at > self.now), "waits for the past");
                     self.splice_timer = timer;
-                    break;
+                    self.check_buffers();
+                    return false;
                 }
             }
         }
+    }
+
+    fn check_buffers(&self) {
         for leg in Leg::BOTH {
             let buffered = self.splice.buffered(leg);
             assert!(buffered <= self.buffers[leg as usize] as u64, "{buffered} B are kept of the {leg:?} leg");
@@ -311,14 +356,16 @@ impl Chain {
             let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);
             let planned = self.plan.last().map(|(at, ..)| *at);
             let [first, second] = [0, 1].map(|n| [self.hosts[n].timer, self.hosts[n].next_read]);
-            let all = [[arrival, planned], first, second, [self.splice_timer, None]];
+            let all = [[arrival, planned], first, second, [self.splice_timer, self.turn]];
             let Some(next) = all.into_iter().flatten().flatten().min() else { return };
             if next > limit {
                 return;
             }
             assert!(next >= self.now, "time runs forward");
             self.now = next;
-            if arrival == Some(next) {
+            if self.turn == Some(next) {
+                self.take_turn();
+            } else if arrival == Some(next) {
                 let (_, (to, segment)) = self.flying.pop_first().expect("it is there");
                 self.arrive(to, segment);
             } else if planned == Some(next) {

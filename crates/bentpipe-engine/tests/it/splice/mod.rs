@@ -125,6 +125,47 @@ fn the_gateway_may_give_up() {
     assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Near, abort: Abort::Local })));
 }
 
+/// 40 ms to the splice and back, 500 ms to the server: whoever asks first waits for both.
+#[test]
+fn the_client_is_answered_when_the_server_has_accepted() {
+    for (asks_first, open_at) in [(false, 40), (true, 540)] {
+        let mut chain = calm(Vec::new());
+        if asks_first {
+            chain = chain.asking_first();
+        }
+        chain.run(at(open_at - 1));
+        assert_eq!(chain.hosts[CLIENT].connection.state(), State::SynSent, "{asks_first}");
+        chain.run(at(open_at));
+        assert_eq!(chain.hosts[CLIENT].connection.state(), State::Established, "{asks_first}");
+    }
+}
+
+#[test]
+fn a_client_who_waits_for_the_server_hears_of_a_refusal_and_nothing_of_silence() {
+    let mut chain = calm(vec![(at(0), SERVER, Act::Close), (at(0), SERVER, Act::Abort)]).asking_first();
+    chain.run(at(LONG));
+    assert_eq!(chain.hosts[CLIENT].ended, Some(Err(Abort::Refused)), "{}", chain.describe());
+    assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Far, abort: Abort::Refused })));
+    let dead = Path { dies: Some(at(0)), ..clean(250) };
+    let mut chain = Chain::new([small(64_000); 4], [clean(20), dead], [None; 2], Vec::new(), 1, Time::ZERO);
+    chain = chain.asking_first();
+    chain.run(at(LONG * 10));
+    assert_eq!(chain.hosts[CLIENT].ended, Some(Err(Abort::RetriesExhausted)), "{}", chain.describe());
+    assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Far, abort: Abort::RetriesExhausted })));
+}
+
+/// A turn a millisecond: no two segments of data leave closer to each other. What is no data needs no turn.
+#[test]
+fn data_leaves_in_turns() {
+    let mut chain = calm(vec![(at(0), CLIENT, Act::Write(300_000)), (at(0), SERVER, Act::Write(300_000))]);
+    chain = chain.in_turns(Leg::Far);
+    chain.run(at(LONG));
+    assert_eq!(chain.hosts[SERVER].connection.received(), 300_000, "{}", chain.describe());
+    assert_eq!(chain.hosts[CLIENT].connection.received(), 300_000, "{}", chain.describe());
+    assert!(chain.turns.len() >= 300, "{}", chain.turns.len());
+    assert!(chain.turns.windows(2).all(|pair| pair[1] >= pair[0] + ms(1)), "{:?}", chain.turns);
+}
+
 #[test]
 fn a_slow_server_holds_the_client_back() {
     let plan = vec![(at(0), CLIENT, Act::Write(400_000))];
@@ -145,6 +186,8 @@ struct Case {
     slow: [Option<(u64, u64)>; 2],
     plan: Vec<(u64, usize, u64)>,
     closes: [u64; 2],
+    asks_first: bool,
+    in_turns: Option<bool>,
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -160,8 +203,9 @@ fn case() -> impl Strategy<Value = Case> {
         [slow(), slow()],
         prop::collection::vec((0..20_000u64, 0..2usize, 1..40_000u64), 0..10),
         [0..30_000u64, 0..30_000u64],
+        (any::<bool>(), any::<Option<bool>>()),
     )
-        .prop_map(|(seed, paths, variants, buffers, slow, plan, closes)| Case {
+        .prop_map(|(seed, paths, variants, buffers, slow, plan, closes, (asks_first, in_turns))| Case {
             seed,
             paths,
             variants,
@@ -169,6 +213,8 @@ fn case() -> impl Strategy<Value = Case> {
             slow,
             plan,
             closes,
+            asks_first,
+            in_turns,
         })
 }
 
@@ -181,7 +227,14 @@ fn chain(case: &Case, more: impl IntoIterator<Item = (Time, usize, Act)>) -> Cha
     });
     let path = |(delay, jitter, loss)| Path { delay: ms(delay), jitter: ms(jitter), loss, dies: None };
     let slow = case.slow.map(|slow| slow.map(|(bytes, every)| (bytes, ms(every))));
-    Chain::new(configs, case.paths.map(path), slow, plan, case.seed, at(60_000))
+    let mut chain = Chain::new(configs, case.paths.map(path), slow, plan, case.seed, at(60_000));
+    if case.asks_first {
+        chain = chain.asking_first();
+    }
+    match case.in_turns {
+        Some(is_near) => chain.in_turns(if is_near { Leg::Near } else { Leg::Far }),
+        None => chain,
+    }
 }
 
 proptest! {

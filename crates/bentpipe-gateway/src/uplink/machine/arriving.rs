@@ -100,7 +100,7 @@ impl Uplink {
         };
         let old =
             Incarnation { next: peer, has_timestamps: entry.has_timestamps, last_timestamp: entry.last_timestamp };
-        let timestamp = syn.timestamps.filter(|_| self.config.tcp.timestamps).map(|timestamps| timestamps.value);
+        let timestamp = syn.timestamps.filter(|_| self.config.sender.tcp.timestamps).map(|timestamps| timestamps.value);
         if !old.gives_way_to(Opening { seq: arrival.seq, timestamp }) {
             return self.hand_over(now, id, arrival);
         }
@@ -163,7 +163,7 @@ impl Uplink {
             memory,
             heard: now,
             moved: now,
-            has_timestamps: self.config.tcp.timestamps && syn.timestamps.is_some(),
+            has_timestamps: self.config.sender.tcp.timestamps && syn.timestamps.is_some(),
             last_timestamp: None,
             above,
             lingers_until: None,
@@ -186,7 +186,7 @@ impl Uplink {
         let Stage::Asking(syn) = &entry.stage else { return };
         let (local, above, syn) = (entry.key.1, entry.above, syn.clone());
         let mss = segment_of(&syn).and_then(|segment| segment.syn.mss);
-        let config = self.config.settings(local.is_ipv6(), mss);
+        let config = self.config.sender.settings(local.is_ipv6(), mss);
         let mut cx = Context::silent(now);
         let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, MIN_BUFFER);
         endpoint.shrink(MIN_BUFFER);

@@ -25,10 +25,16 @@ proptest! {
     #[test]
     fn a_train_is_as_it_was(sent in sent()) {
         let packets = bytes(&sent.packets());
-        // One alone has its checksums and needs nobody to sum it.
-        let alone = framed(VirtioNetHdr::default(), &packets[0]);
-        let expected = if sent.packets > 1 { sent.bytes() } else { alone };
-        prop_assert_eq!(gathered(packets), [expected]);
+        let writes = gathered(packets.clone());
+        match sent.packets {
+            // One alone has its checksums and needs nobody to sum it.
+            1 => prop_assert_eq!(writes, [framed(VirtioNetHdr::default(), &packets[0])]),
+            _ if sent.has_short_end() => {
+                prop_assert_eq!(writes.len(), 2);
+                prop_assert_eq!(writes.into_iter().flat_map(|write| bytes(&read(write))).collect::<Vec<_>>(), packets);
+            }
+            _ => prop_assert_eq!(writes, [sent.bytes()]),
+        }
     }
 
     /// A damaged packet comes to its receiver as damaged as it was; those around it lose nothing by it.

@@ -1,12 +1,21 @@
 //! The keys of `[[gateways]]`. A setting has the name that it has in a gateway's own file.
 
-use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field};
+use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field, uplink};
 use bentpipe_language::shape::{Field, Shape, field};
 
 /// Shapes of a gateway.
-pub(crate) const SHAPES: &[&str] = &["split", "link"];
-/// Keys that only `split` has a use for.
-pub(crate) const OF_SPLIT: &[&str] = &["max_streams"];
+pub(crate) const SHAPES: &[&str] = &["split", "link", "uplink"];
+/// Keys that not all shapes have a use for, with those that have.
+pub(crate) const OF_SHAPES: &[(&[&str], &[&str])] = &[
+    (&["max_streams"], &["split"]),
+    (&["near", "far", "reordering", "shared", "memory"], &["split", "link"]),
+    (&["at", "sender", "congestion", "variant", "window", "early_accept", "tcp"], &["uplink"]),
+];
+/// Keys of `uplink` that only the engine's sender has a use for, and only the kernel's.
+pub(crate) const ENGINES: &[&str] = &["variant", "window", "mtu", "early_accept", "tcp"];
+pub(crate) const KERNELS: &[&str] = &["congestion"];
+/// The kernel's congestion controls that have a row.
+pub(crate) const CONGESTION: &[&str] = &["bbr", "cubic", "reno"];
 
 /// A gateway.
 pub(crate) const GATEWAY: &[Field] = &[
@@ -14,19 +23,28 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "shape",
         Shape::Choice(SHAPES),
-        "What it does. \"split\": TCP connections end at the near box and continue from the far one; between them their bytes are streams over S-LACP. \"link\": packets of any kind go over S-LACP, and nothing is terminated. Required.",
+        "What it does. \"split\": TCP connections end at the near box and continue from the far one; between them their bytes are streams over S-LACP. \"link\": packets of any kind go over S-LACP, and nothing is terminated. \"uplink\": one box before the satellite link, at which TCP connections end. Required.",
     ),
-    field("near", Shape::Text, "Node of the near box, which opens the tunnel. Required."),
-    field("far", Shape::Text, "Node of the far box. Required."),
+    field(
+        "near",
+        Shape::Text,
+        "`shape = \"split\"` and `\"link\"`: node of the near box, which opens the tunnel. Required.",
+    ),
+    field("far", Shape::Text, "`shape = \"split\"` and `\"link\"`: node of the far box. Required."),
+    field(
+        "at",
+        Shape::Text,
+        "`shape = \"uplink\"`: node of the box, at the end of the satellite link that is away from the clients. Required.",
+    ),
     field(
         "over",
         Shape::Any(&[Shape::Text, Shape::Pair(&Shape::Text)]),
-        "The duplex link between the boxes, or two one-way links, one for each direction. Default: the first links between the two nodes.",
+        "The duplex link between the boxes, or two one-way links, one for each direction; for `uplink`, that between the box and the clients. Default: the first links between the two nodes; for `uplink`, of those at its node that with the longest delay.",
     ),
     field(
         "rate",
         Shape::Any(&[Shape::RATE, Shape::Pair(&Shape::RATE)]),
-        "Rate at which the near box and the far box may send, headers included; one for both, or a list of two. Default: the rate of the link that each sends on.",
+        "Rate at which the near box and the far box may send, headers included; one for both, or a list of two. For `uplink`: rate towards the clients, IP headers included. Default: the rate of the link that each sends on.",
     ),
     field("round_trip", Shape::DURATION, "Round-trip time of the empty link. Default: the sum of the links' delays."),
     REORDERING,
@@ -34,7 +52,7 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "mtu",
         Shape::SIZE,
-        "Largest MTU that the path between the two boxes may have; a smaller `mtu` of the links is taken as discovered. Default: 1500 B.",
+        "Largest MTU that the path between the two boxes may have; a smaller `mtu` of the links is taken as discovered. For `uplink`: MTU of the path to the clients. Default: 1500 B.",
     ),
     max_streams_field("`shape = \"split\"`: maximum number of open connections of each box. Default: 16384."),
     field(
@@ -42,4 +60,14 @@ pub(crate) const GATEWAY: &[Field] = &[
         Shape::SIZE,
         "Maximum memory of each box for connections, their data, and packets that wait for the link, are on their way, or wait for others. Default: 256 MiB.",
     ),
+    field(
+        "sender",
+        Shape::Choice(uplink::SENDER),
+        "`shape = \"uplink\"`: TCP that sends to the clients. \"engine\": bentpipe's own, with a variant from `bentpipe variants`, paced over all connections. \"kernel\": Linux's, which answers a client at once. Default: \"engine\".",
+    ),
+    field("congestion", Shape::Choice(CONGESTION), "`sender = \"kernel\"`: congestion control. Default: bbr."),
+    uplink::VARIANT,
+    uplink::WINDOW,
+    uplink::EARLY_ACCEPT,
+    uplink::TCP,
 ];

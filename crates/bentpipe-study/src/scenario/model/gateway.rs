@@ -1,9 +1,11 @@
 //! Gateways, as values.
 
-use bentpipe_engine::gateway::Satellite;
+use bentpipe_engine::gateway::{Satellite, UplinkSender};
 use bentpipe_engine::network::LinkId;
+use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::Bytes;
 use bentpipe_language::gateway::{MEMORY_DEFAULT, REORDERING_DEFAULT, STREAMS_DEFAULT};
+use bentpipe_language::tcp::{TcpOverrides, Variants, resolve_tcp};
 
 use super::NodeId;
 
@@ -12,12 +14,19 @@ use super::NodeId;
 pub struct Gateways {
     /// Those of two boxes.
     pub pairs: Vec<PairSpec>,
+    /// Those of one box.
+    pub uplinks: Vec<UplinkSpec>,
 }
 
 impl Gateways {
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.pairs.is_empty() && self.uplinks.is_empty()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.pairs.iter().map(|pair| pair.name.as_str()).chain(self.uplinks.iter().map(|uplink| uplink.name.as_str()))
     }
 }
 
@@ -39,6 +48,11 @@ pub struct PairSpec {
 }
 
 impl PairSpec {
+    /// True if TCP connections end at the boxes.
+    pub fn ends_connections(&self) -> bool {
+        matches!(self.carries, Carries::Streams { .. })
+    }
+
     /// The gateway's default of `reordering`.
     pub const REORDERING: u64 = REORDERING_DEFAULT;
     /// The gateway's default of `memory`.
@@ -76,6 +90,95 @@ impl Carries {
             Carries::Packets => &["urgent", "acks", "bulk"],
         }
     }
+}
+
+/// One box before the satellite link, at which TCP connections end: shape `uplink`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UplinkSpec {
+    /// Its name.
+    pub name: String,
+    /// Its node.
+    pub at: NodeId,
+    /// The link towards the clients, and the one back.
+    pub over: [LinkId; 2],
+    /// What sends to the clients.
+    pub sender: UplinkSender,
+    /// Whose sender it is.
+    pub by: SenderOf,
+}
+
+/// Whose TCP sends to the clients of an `uplink`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SenderOf {
+    /// The engine's, paced over all connections.
+    Engine {
+        /// Name of its row.
+        variant: String,
+        /// Settings that the scenario gives.
+        explicit: TcpOverrides,
+        /// True if a client is answered before the server has accepted.
+        early_accept: bool,
+    },
+    /// The kernel's, with this congestion control. It answers a client at once.
+    Kernel {
+        /// The kernel's name of it.
+        congestion: &'static str,
+    },
+}
+
+impl UplinkSpec {
+    /// The kernel's congestion controls that are known, and their rows.
+    pub const KERNEL: &'static [(&'static str, &'static str)] =
+        &[("bbr", "bbr"), ("cubic", "linux-cubic"), ("reno", "linux-reno")];
+
+    /// The settings of the kernel's TCP with this congestion control; `None` if it is unknown.
+    pub fn kernel(congestion: &str) -> Option<TcpConfig> {
+        let (_, row) = Self::KERNEL.iter().find(|(name, _)| *name == congestion)?;
+        resolve_tcp("linux", row, &Variants::new(), &TcpOverrides::default()).ok().map(|(sender, _)| sender)
+    }
+
+    /// tcp_wmem[2] of Linux: bytes that the kernel keeps for a client.
+    const SEND_BUFFER: usize = 4 << 20;
+
+    /// The settings of a connection to a client that takes segments of `peer_mss`.
+    pub fn settings(&self, peer_mss: u16) -> TcpConfig {
+        match self.by {
+            SenderOf::Engine { .. } => self.sender.settings(false, Some(peer_mss)),
+            SenderOf::Kernel { .. } => self.sender.tcp,
+        }
+    }
+
+    /// Bytes of a server that the box holds for a client.
+    pub fn send_buffer(&self) -> usize {
+        match self.by {
+            SenderOf::Engine { .. } => self.sender.send_buffer(),
+            SenderOf::Kernel { .. } => Self::SEND_BUFFER,
+        }
+    }
+
+    /// True if clients are answered before servers have accepted.
+    pub fn accepts_early(&self) -> bool {
+        matches!(self.by, SenderOf::Kernel { .. } | SenderOf::Engine { early_accept: true, .. })
+    }
+
+    /// True if data of all connections leaves in turns, at the box's rate.
+    pub fn is_paced(&self) -> bool {
+        matches!(self.by, SenderOf::Engine { .. })
+    }
+}
+
+/// The gateway at which a leg of a flow begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// Two boxes.
+    Pair(Through),
+    /// One box.
+    Uplink {
+        /// Index into [`Gateways::uplinks`].
+        number: usize,
+        /// True if the host that opens the connection is the client; otherwise that is the other one.
+        client_opens: bool,
+    },
 }
 
 /// A pair of boxes between two legs of a split flow.

@@ -3,8 +3,9 @@
 use bentpipe_language::quantity::{SIZE, format_rate};
 use toml::{Table, Value};
 
+use super::tcp::overrides;
 use super::values::{duration, integer, text};
-use crate::scenario::model::{Carries, PairSpec, Scenario};
+use crate::scenario::model::{Carries, PairSpec, Scenario, SenderOf, UplinkSpec};
 
 pub(super) fn pair(spec: &PairSpec, scenario: &Scenario) -> Value {
     let [near, far] = spec.satellite;
@@ -26,5 +27,36 @@ pub(super) fn pair(spec: &PairSpec, scenario: &Scenario) -> Value {
         put("max_streams", integer(u64::from(max_streams)));
     }
     put("memory", text(SIZE.format(spec.memory.get())));
+    Value::Table(gateway)
+}
+
+pub(super) fn uplink(spec: &UplinkSpec, scenario: &Scenario) -> Value {
+    let mut gateway = Table::new();
+    let mut put = |key: &str, value: Value| {
+        gateway.insert(key.to_owned(), value);
+    };
+    put("name", text(&spec.name));
+    put("shape", text("uplink"));
+    put("at", text(&scenario[spec.at]));
+    put("over", Value::Array(spec.over.iter().map(|&link| text(&scenario[link].name)).collect()));
+    put("rate", text(format_rate(spec.sender.rate)));
+    put("round_trip", duration(spec.sender.round_trip));
+    match &spec.by {
+        SenderOf::Kernel { congestion } => {
+            put("sender", text("kernel"));
+            put("congestion", text(*congestion));
+        }
+        SenderOf::Engine { variant, explicit, early_accept } => {
+            put("variant", text(variant));
+            put("early_accept", Value::Boolean(*early_accept));
+            put("mtu", text(SIZE.format(u64::from(spec.sender.mtu))));
+            if let Some(window) = spec.sender.window {
+                put("window", text(SIZE.format(window)));
+            }
+            if !explicit.is_empty() {
+                put("tcp", Value::Table(overrides(explicit)));
+            }
+        }
+    }
     Value::Table(gateway)
 }

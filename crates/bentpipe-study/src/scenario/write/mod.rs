@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use crate::scenario::boxes;
-use crate::scenario::model::{HostSpec, Scenario};
+use crate::scenario::model::{Gateways, HostSpec, Scenario};
 
 mod flows;
 mod gateways;
@@ -55,10 +55,11 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
     if !scenario.layers.is_empty() {
         root.insert("layers".into(), Value::Array(scenario.layers.iter().map(|spec| layer(spec, scenario)).collect()));
     }
-    let pairs = &scenario.gateways.pairs;
-    if !pairs.is_empty() {
-        let written = pairs.iter().map(|spec| gateways::pair(spec, scenario));
-        root.insert("gateways".into(), Value::Array(written.collect()));
+    if !scenario.gateways.is_empty() {
+        let Gateways { pairs, uplinks } = &scenario.gateways;
+        let pairs = pairs.iter().map(|spec| gateways::pair(spec, scenario));
+        let uplinks = uplinks.iter().map(|spec| gateways::uplink(spec, scenario));
+        root.insert("gateways".into(), Value::Array(pairs.chain(uplinks).collect()));
     }
     if !scenario.flows.is_empty() {
         root.insert("flows".into(), Value::Array(scenario.flows.iter().map(|spec| flow(spec, scenario)).collect()));

@@ -1,8 +1,10 @@
-//! quiche with its defaults (CUBIC) but for flow control, over a blocking socket. The server has one connection at a time.
+//! quiche with its defaults (CUBIC) but for flow control and discovery of the path's MTU, over a blocking socket. The server has one
+//! connection at a time.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -26,7 +28,21 @@ fn config() -> Result<Config> {
     config.set_initial_max_streams_bidi(1);
     config.set_max_recv_udp_payload_size(1452);
     config.set_max_send_udp_payload_size(1452);
+    // Without it quiche sends 1452 bytes at once, whatever the path takes.
+    config.discover_pmtu(true);
     Ok(config)
+}
+
+/// A socket of quiche's. The host sets DF and cuts no probe of the path's MTU into fragments.
+fn socket(at: SocketAddr) -> Result<UdpSocket> {
+    let socket = UdpSocket::bind(at)?;
+    let (value, length) = (libc::IP_PMTUDISC_PROBE, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the descriptor is open, and the option's value is an int that lives until the call returns.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, (&raw const value).cast(), length)
+    };
+    ensure!(set == 0, std::io::Error::last_os_error());
+    Ok(socket)
 }
 
 /// Carries datagrams between the socket and the connection until that is closed. `work` uses the streams, and is called
@@ -100,7 +116,7 @@ fn answer() -> impl FnMut(&mut Connection) -> Result<()> {
 }
 
 fn serve(at: SocketAddr, mut config: Config) -> Result<()> {
-    let socket = UdpSocket::bind(at)?;
+    let socket = socket(at)?;
     let mut datagram = [0; 65_536];
     let mut id = 0_u64;
     loop {
@@ -118,11 +134,11 @@ fn serve(at: SocketAddr, mut config: Config) -> Result<()> {
 }
 
 fn fetch(from: SocketAddr, mut config: Config, bytes: u64) -> Result<()> {
-    let socket = UdpSocket::bind("0.0.0.0:0")?;
-    socket.connect(from)?;
-    let local = UdpSocket::local_addr(&socket)?;
-    drop(socket);
-    let socket = UdpSocket::bind(local)?; // Not connected, on the address that the kernel chose on the way to the server.
+    let finder = UdpSocket::bind("0.0.0.0:0")?;
+    finder.connect(from)?;
+    let local = finder.local_addr()?;
+    drop(finder);
+    let socket = socket(local)?; // Not connected, on the address that the kernel chose on the way to the server.
     let start = Instant::now();
     let mut connection = quiche::connect(Some(NAME), &ConnectionId::from_ref(&[7; 16]), local, from, &mut config)?;
     let (mut requested, mut had, mut whole) = (false, 0, false);

@@ -1,33 +1,35 @@
-//! All connections' packets together keep to one rate.
+//! The pacer of `uplink`: the packets of all connections together keep to one rate.
 
-use bentpipe_engine::units::{Duration, Rate, Time, TransmitClock};
+use crate::units::{Duration, Rate, Time, TransmitClock};
 
 /// The usual maximum lateness of a loop: this much unused time is made up for.
 const CREDIT: Duration = Duration::from_millis(5);
 
 /// When the line has room for the next packet.
 #[derive(Clone, Debug)]
-pub(super) struct Pacer {
+pub struct Pacer {
     line: TransmitClock,
     next: Time,
 }
 
 impl Pacer {
-    pub(super) fn new(rate: Rate) -> Self {
+    /// A line that has room at once.
+    pub fn new(rate: Rate) -> Self {
         Pacer { line: TransmitClock::new(rate), next: Time::ZERO }
     }
 
     /// The instant from which on the line has room.
-    pub(super) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.next
     }
 
-    pub(super) fn has_room(&self, now: Time) -> bool {
+    /// True if it has room at `now`.
+    pub fn has_room(&self, now: Time) -> bool {
         self.next <= now
     }
 
     /// A packet of this many bytes was sent, with or without room.
-    pub(super) fn sent(&mut self, now: Time, bytes: usize) {
+    pub fn sent(&mut self, now: Time, bytes: usize) {
         let earliest = now.saturating_sub(CREDIT);
         self.next = self.next.max(earliest) + self.line.transmit(bytes as u32);
     }

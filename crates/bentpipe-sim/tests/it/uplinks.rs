@@ -1,0 +1,137 @@
+//! One box in virtual time: TCP ends at it, the server is asked before the client is answered, and data of all connections is paced.
+
+use bentpipe_engine::NoProbe;
+use bentpipe_sim::record::Summary;
+use bentpipe_sim::{Fingerprint, Timers, replicate, run, run_with};
+use bentpipe_study::scenario::Scenario;
+
+use crate::gateways::{LINKS, one, seconds};
+
+/// A client over a satellite, a box, a server; FLOWS between them.
+const WORLD: &str = r#"
+name = "uplinks"
+time_limit = "2000 s"
+[tcp]
+profile = "linux"
+[[links]]
+name = "lan"
+between = ["client", "terminal"]
+rate = "1 Gbit/s"
+delay = "1 ms"
+[[links]]
+name = "sat"
+between = ["terminal", "hub"]
+rate = "10 Mbit/s"
+delay = "300 ms"
+queue = "500 packets"
+LINK
+[[links]]
+name = "internet"
+between = ["hub", "server"]
+rate = "1 Gbit/s"
+delay = "10 ms"
+[[gateways]]
+name = "box"
+shape = "uplink"
+at = "hub"
+SENDER
+[[flows]]
+from = "server"
+to = "client"
+FLOW
+"#;
+
+const SENDERS: [&str; 4] = [
+    "variant = \"sack\"\ntcp.fixed_window = 520\nrate = \"9.9 Mbit/s\"",
+    "rate = \"9.9 Mbit/s\"",
+    "variant = \"bbr\"\nearly_accept = true",
+    "sender = \"kernel\"",
+];
+
+fn world(sender: &str, link: &str, flow: &str) -> Scenario {
+    let text = WORLD.replace("SENDER", sender).replace("LINK", link).replace("FLOW", flow);
+    Scenario::parse(&text, "uplinks.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+#[test]
+fn all_data_arrives_from_each_sender() {
+    let upload = "bytes = \"1 MB\"\n[[flows]]\nname = \"upload\"\nfrom = \"client\"\nto = \"server\"\nstart = \"1 s\"\nbytes = \"300 kB\"";
+    for sender in SENDERS {
+        for link in LINKS {
+            let result = one(&world(sender, link, upload), 1);
+            assert!(!result.timed_out, "{sender} {link}");
+            let delivered: Vec<_> = result.flows.iter().map(|flow| (flow.delivered, flow.aborted)).collect();
+            assert_eq!(delivered, [(1_000_000, None), (300_000, None)], "{sender} {link}");
+        }
+    }
+}
+
+/// A client 301 ms from the box, a server 10 ms: three bytes from the client take its handshake and one way more. The handshake waits
+/// for the server's, 20 ms, unless the box accepts early.
+#[test]
+fn the_server_is_asked_before_the_client_is_answered() {
+    let flow = "bytes = \"1 B\"\n[[flows]]\nname = \"up\"\nfrom = \"client\"\nto = \"server\"\nbytes = \"3 B\"";
+    let took = |sender| seconds(&one(&world(sender, "", flow), 1), 1);
+    // Lines add 0.1 ms for each packet of the three.
+    let (asked, early) = (2.0 * 0.301 + 0.020 + 0.311, 2.0 * 0.301 + 0.311);
+    for (sender, expected) in [(SENDERS[0], asked), (SENDERS[2], early), (SENDERS[3], early)] {
+        assert!((expected..expected + 0.001).contains(&took(sender)), "{sender}: {} {expected}", took(sender));
+    }
+}
+
+/// Four downloads together take what one of their size takes, each a fourth of the line, and no queue builds up in it: the pacer lets
+/// 5 ms through at once, four packets of 1.2 ms, with one before and one behind.
+#[test]
+fn all_connections_are_paced_together() {
+    let scenario = world(SENDERS[0], "", "bytes = \"1 MB\"\ncount = 4");
+    let result = one(&scenario, 1);
+    let times: Vec<_> = (0..4).map(|flow| seconds(&result, flow)).collect();
+    // 4 MB at 9.9 Mbit/s, 1448 of 1500 B; half a round trip, the handshakes' two, and half a one of the last turns.
+    let line = 4e6 * 8.0 / 9.9e6 * 1500.0 / 1448.0;
+    let (least, most) = times.iter().fold((f64::MAX, 0f64), |(least, most), &time| (least.min(time), most.max(time)));
+    assert!(most > line && most < line + 1.5, "{times:?} {line}");
+    // They take turns. One whose data is at the box earlier has more of them until the others' servers are out of slow start, five round
+    // trips of 20 ms; one after the other they would end a second apart.
+    assert!(most - least < 0.1, "{times:?}");
+    let queue = |scenario: &Scenario, result| {
+        let links = Summary::new(scenario, result).links;
+        links.iter().find(|link| link.name == "sat/backward").expect("the download's link").max_queue_packets
+    };
+    assert!(queue(&scenario, &result) <= 6, "{}", queue(&scenario, &result));
+    // The kernel's connections know nothing of each other.
+    let kernel = world("sender = \"kernel\"\ncongestion = \"cubic\"", "", "bytes = \"1 MB\"\ncount = 4");
+    assert!(queue(&kernel, &one(&kernel, 1)) > 50);
+}
+
+/// What the box is for: at 1 % of losses the host's own TCP takes many times as long.
+#[test]
+fn a_box_with_a_fixed_window_does_not_slow_down_for_losses() {
+    let with = seconds(&one(&world(SENDERS[0], "loss = \"1 %\"", "bytes = \"5 MB\""), 1), 0);
+    let text = WORLD.replace("SENDER", "").replace("LINK", "loss = \"1 %\"").replace("FLOW", "bytes = \"5 MB\"");
+    let text = text.replace("[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"hub\"\n", "");
+    let plain = Scenario::parse(&text, "plain.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(5.0 * with < seconds(&one(&plain, 1), 0), "{with}");
+}
+
+#[test]
+fn a_run_is_its_seed() {
+    for sender in [SENDERS[0], SENDERS[3]] {
+        let scenario = world(sender, LINKS[3], "bytes = \"1 MB\"\ncount = 5");
+        let serial: Vec<_> = (1..4).map(|seed| one(&scenario, seed)).collect();
+        assert_eq!(replicate(&scenario, 1..4, 3, |_| ()).expect("threads"), serial, "{sender}");
+        let literal = run_with(&scenario, 1, &mut NoProbe, Timers::Literal, |_| true).expect("paths");
+        assert_eq!(literal.flows, serial[0].flows, "{sender}");
+        let mut print = Fingerprint::default();
+        assert_eq!(run(&scenario, 1, &mut print).expect("paths").flows, serial[0].flows, "{sender}");
+    }
+}
+
+/// The text of the resolved scenario, and the sender that it names, are the same when read again.
+#[test]
+fn what_is_written_reads_back() {
+    for sender in SENDERS {
+        let scenario = world(sender, "", "bytes = \"1 MB\"");
+        let again = Scenario::parse(&scenario.to_toml(), "again.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(again, scenario, "{sender}");
+    }
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use bentpipe_study::output::{check, is_stdout};
-use bentpipe_study::report::{Figure, write_whole};
+use bentpipe_study::report::{Figure, escaped, write_whole};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
 
@@ -132,11 +132,6 @@ fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table 
         table.add_row(row);
     });
     table
-}
-
-/// Text for HTML and SVG.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Writes a complete figure, with how to reproduce it.

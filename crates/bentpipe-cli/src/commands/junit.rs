@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use bentpipe_study::report::write_whole;
+use bentpipe_study::report::{escaped, write_whole};
 
 use crate::failure::Failure;
-use crate::output::{Remake, escaped};
+use crate::output::Remake;
 
 /// One test.
 pub(super) struct Case {

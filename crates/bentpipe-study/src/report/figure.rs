@@ -1,4 +1,4 @@
-//! A figure as data: panels side by side, each with series over two axes and shaded spans of time.
+//! A figure as data: panels, each with series over two axes and shaded spans of time.
 
 use crate::csv;
 
@@ -90,7 +90,7 @@ pub struct Panel {
 pub struct Figure {
     /// Title over all panels.
     pub title: String,
-    /// Panels from left to right.
+    /// Panels in reading order.
     pub panels: Vec<Panel>,
 }
 

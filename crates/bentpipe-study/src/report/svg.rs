@@ -3,6 +3,7 @@
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+use super::compact::compact;
 use super::figure::{Figure, Mark, Panel, Series};
 
 /// Why a figure could not be drawn.
@@ -21,6 +22,8 @@ const COLOURS: [RGBColor; 6] = [
 ];
 const SHADE: RGBColor = RGBColor(240, 228, 66);
 const PANEL: (u32, u32) = (640, 440);
+/// Panels in a row: more would be too small to read on a page.
+const COLUMNS: usize = 2;
 
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
@@ -39,16 +42,18 @@ impl Figure {
         }
         let mut out = String::new();
         {
-            let size = (PANEL.0 * self.panels.len() as u32, PANEL.1 + 40);
+            let columns = self.panels.len().min(COLUMNS);
+            let rows = self.panels.len().div_ceil(COLUMNS);
+            let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32 + 40);
             let root = SVGBackend::with_string(&mut out, size).into_drawing_area();
             root.fill(&WHITE).map_err(failed)?;
             let below = root.titled(&self.title, ("sans-serif", 20)).map_err(failed)?;
-            for (area, panel) in below.split_evenly((1, self.panels.len())).iter().zip(&self.panels) {
+            for (area, panel) in below.split_evenly((rows, columns)).iter().zip(&self.panels) {
                 draw_panel(area, panel)?;
             }
             root.present().map_err(failed)?;
         }
-        Ok(out)
+        Ok(compact(&out))
     }
 }
 
@@ -58,10 +63,10 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         return Err(DrawError(format!("the axes of \"{}\" would run from {x0}, {y0} to {x1}, {y1}", panel.title)));
     }
     let mut chart: Chart<'_> = ChartBuilder::on(area)
-        .caption(&panel.title, ("sans-serif", 16))
+        .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
-        .y_label_area_size(64)
+        .y_label_area_size(72)
         .build_cartesian_2d(x0..x1, y0..y1)
         .map_err(failed)?;
     chart
@@ -70,10 +75,10 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .y_desc(panel.y.title())
         .x_label_formatter(&tick)
         .y_label_formatter(&tick)
-        .light_line_style(WHITE)
+        .max_light_lines(0)
         .bold_line_style(RGBColor(225, 225, 225))
-        .axis_desc_style(("sans-serif", 14))
-        .label_style(("sans-serif", 12))
+        .axis_desc_style(("sans-serif", 16))
+        .label_style(("sans-serif", 15))
         .draw()
         .map_err(failed)?;
     if let Some((name, spans)) = &panel.spans {
@@ -98,7 +103,7 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .position(free_corner(panel, (x0, x1), (y0, y1)))
         .background_style(WHITE.mix(0.85))
         .border_style(RGBColor(180, 180, 180))
-        .label_font(("sans-serif", 12))
+        .label_font(("sans-serif", 14))
         .draw()
         .map_err(failed)
 }
@@ -182,7 +187,7 @@ mod tests {
             assert!(svg.contains(text), "{text} is missing");
         }
         // Three packets and the dot of the legend.
-        assert_eq!(svg.matches("<circle").count(), 4);
+        assert_eq!(svg.matches("h0").count(), 4);
     }
 
     #[test]

@@ -100,12 +100,17 @@ pub fn to_html(rows: &[Row], figures: &Path, made: Made<'_>) -> Result<String, B
 /// Verdicts per paper, each with a link to its chapter.
 fn contents(page: &mut Page, chapters: &[Chapter<'_>]) {
     for (what, of_cells) in [("Items of the papers", false), ("Numbers in their tables, one by one", true)] {
+        let tallies = tallies(chapters, of_cells);
+        // The sum alone: no paper has any.
+        if tallies.len() == 1 {
+            continue;
+        }
         let head: String =
             Verdict::ALL.iter().map(|verdict| format!("<th class=\"n\">{}</th>", chip(*verdict))).collect();
         let mut out = format!(
             "<h2>{what}</h2><div class=\"wide\"><table><thead><tr><th>paper</th><th class=\"n\">all</th>{head}</tr></thead><tbody>\n"
         );
-        for (name, tally) in tallies(chapters, of_cells) {
+        for (name, tally) in tallies {
             let name = if name == "all" { name.to_owned() } else { format!("<a href=\"#{name}\">{name}</a>") };
             let counts = tally.counts().map(|count| format!("<td class=\"n\">{count}</td>")).concat();
             let _ = writeln!(out, "<tr><td>{name}</td><td class=\"n\">{}</td>{counts}</tr>", tally.total());
@@ -139,7 +144,9 @@ impl Writer<'_> {
         if let Some(lead) = self.chapter.lead() {
             self.page.markup(&format!("<p>{} {}</p>", chip(lead.verdict), escaped(&lead.why)));
         }
-        self.page.markup(&format!("<div class=\"prose\">{}</div>", prose::to_html(paper.study())));
+        // What the paper asks stands above its items, what was assumed and varied below.
+        let (asks, varied) = paper.study().split_once("\n## ").unwrap_or((paper.study(), ""));
+        self.prose(asks);
         for (letter, title) in KINDS {
             let items: Vec<_> = self.chapter.items().filter(|row| kind(row) == Some(letter)).collect();
             if items.is_empty() {
@@ -152,7 +159,15 @@ impl Writer<'_> {
                 _ => self.list(&items)?,
             }
         }
+        if !varied.is_empty() {
+            self.page.markup(&format!("<h3>{}: what was assumed and varied</h3>", paper.key));
+            self.prose(&format!("## {varied}"));
+        }
         Ok(())
+    }
+
+    fn prose(&mut self, markdown: &str) {
+        self.page.markup(&format!("<div class=\"prose\">{}</div>", prose::to_html(markdown)));
     }
 
     /// Links to the parts of the chapter.

@@ -26,9 +26,14 @@ export function style(): Style {
 }
 
 function read(): Style {
-  const css = getComputedStyle(document.documentElement);
-  const colour = (name: string) => css.getPropertyValue(name).trim();
-  return {
+  // The value of a property is the text `light-dark(..)`; an element that uses it has the colour.
+  const user = document.body.appendChild(document.createElement("span"));
+  const css = getComputedStyle(user);
+  const colour = (name: string) => {
+    user.style.color = `var(${name})`;
+    return css.color;
+  };
+  const style = {
     text: colour("--text"),
     faint: colour("--faint"),
     grid: colour("--grid"),
@@ -36,6 +41,8 @@ function read(): Style {
     lost: colour("--lost"),
     colours: [...Array(6).keys()].map((n) => colour(`--case-${n}`)),
   };
+  user.remove();
+  return style;
 }
 
 /** What draws a plot: positions in pixels of the canvas. */

@@ -17,6 +17,7 @@ text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioE
 :func:`sweep`       many values of a scenario's keys, here or on a cluster, every run kept: :class:`Sweep`
 :func:`explain`     the paths' delay, BDP, queue and limit, without a run
 :func:`model`       formulas from papers
+:func:`fit`         a path from a packet capture or a log of pings
 :func:`recommend`   other hosts, or a gateway of one or two boxes
 :func:`reproduce`   a paper's tables and figures beside ours
 :mod:`stats`        medians, intervals, paired differences, Jain's index
@@ -32,7 +33,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ._answers import Recommendation, explain, model, recommend, reproduce
+from ._answers import Fit, Recommendation, explain, fit, model, recommend, reproduce
 from ._bentpipe import RunError, Scenario, ScenarioError, __version__, shipped, variants
 from ._runs import FlowResult, Result, Runs, compare, replicate, run
 from ._scenarios import Flow, Link, load, scenario
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from . import plots, stats
 
 __all__ = [
+    "Fit",
     "Flow",
     "FlowResult",
     "Link",
@@ -57,6 +59,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "fit",
     "latin_hypercube",
     "load",
     "model",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _bentpipe
 from ._bentpipe import Scenario
 from ._scenarios import ScenarioLike, load
+from ._tables import Table
 
 
 def explain(scenario: ScenarioLike, *, set: Mapping[str, Any] | None = None, variant: str | None = None) -> list[dict[str, Any]]:
@@ -61,6 +63,56 @@ def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -
         lines = [lines] if isinstance(lines, str) else list(lines)
         return json.loads(_bentpipe.rates(lines, values.get("mtu"), values.get("transport")))
     raise ValueError(f"no model `{name}`; expected hybrid or rates")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """What :func:`fit` found out about a path."""
+
+    #: ``transfer`` for a capture, ``pings`` for a log.
+    source: str
+    #: Each figure by name, in seconds, bytes and bit/s: a dictionary with its ``kind`` (``measured``, ``at-least``, ``at-most``,
+    #: ``unknown``), its ``value``, the ends ``low`` and ``high`` of its 95 % interval, and the reason ``why`` it is a bound or unknown.
+    estimates: dict[str, dict[str, Any]]
+    #: Losses: ``probability`` and ``burst_segments`` are such figures, ``prefers`` says whether they are ``independent`` or in ``bursts``.
+    losses: dict[str, Any]
+    #: Round trips over time: ``time_s`` since the start, ``rtt_s``.
+    round_trips: Table
+    #: What else the file says: the ends of the transfer, its length, the queue's losses, steps of the delay.
+    about: dict[str, Any]
+    #: What limits these figures.
+    notes: list[str]
+    #: A scenario that behaves as the path, to be run.
+    scenario: Scenario
+
+
+def fit(path: str | os.PathLike[str]) -> Fit:
+    """Estimates a path from a packet capture (pcap, pcapng) of a TCP transfer, or from a log of ``ping -D``.
+
+    Of a capture the largest transfer is used, captured near its sender or its receiver. A figure that the file does not show is
+    ``unknown``, with the reason.
+
+    Raises :class:`ValueError` if the file has nothing that can be used, and :class:`RunError` if it cannot be read.
+
+    >>> import bentpipe as bp
+    >>> import pathlib, tempfile
+    >>> line = "[{:.1f}] 64 bytes from 192.0.2.1: icmp_seq={} ttl=55 time={}.0 ms\\n".format
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = pathlib.Path(folder, "pings.txt")
+    ...     _ = log.write_text("".join(line(1.7e9 + n / 5, n + 1, 600 + n % 3) for n in range(100)))
+    ...     found = bp.fit(log)
+    >>> found.source, found.estimates["median"]["value"], found.estimates["rate"]["kind"]
+    ('pings', 0.601, 'unknown')
+    >>> len(found.round_trips), found.scenario.links[2:4]
+    (100, ['measured/forward', 'measured/return'])
+    """
+    answer, round_trips, behaves = _bentpipe.fit(path)
+    found = json.loads(answer)
+    source, notes, losses = found.pop("source"), found.pop("notes"), found.pop("losses")
+    del found["round_trips"]
+    estimates = {name: value for name, value in found.items() if isinstance(value, dict) and "kind" in value}
+    about = {name: value for name, value in found.items() if name not in estimates}
+    return Fit(source, estimates, losses, Table(round_trips), about, notes, behaves)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,4 +199,4 @@ def reproduce(
     return json.loads(_bentpipe.reproduce(paper, table, figure, runs, seed, threads))["rows"]
 
 
-__all__: Sequence[str] = ("Recommendation", "explain", "model", "recommend", "reproduce")
+__all__: Sequence[str] = ("Fit", "Recommendation", "explain", "fit", "model", "recommend", "reproduce")

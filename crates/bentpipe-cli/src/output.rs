@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use bentpipe_study::output::{check, is_stdout};
-use bentpipe_study::report::{Figure, escaped, write_whole};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
 
@@ -132,13 +131,6 @@ fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table 
         table.add_row(row);
     });
     table
-}
-
-/// Writes a complete figure, with how to reproduce it.
-pub(crate) fn write_svg(path: &Path, figure: &Figure, remake: &Remake) -> Result<(), Failure> {
-    let svg = figure.to_svg().map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-    let described = svg.replacen(">\n", &format!(">\n<desc>{}</desc>\n", escaped(&remake.line())), 1);
-    write_whole(path, described.as_bytes()).map_err(Failure::broken)
 }
 
 /// Checks before a run that a file can be written.

@@ -1,6 +1,6 @@
 //! Measures packets per second of the emulator's CPU time: a bulk transfer of the kernel's TCP through two namespaces
-//! and a link of 10 Gbit/s, with offloads. For comparison, the same with nothing between the devices, each train
-//! forwarded as read.
+//! and a link of 10 Gbit/s, with offloads, and a flood of single datagrams. For comparison, the same with nothing between the
+//! devices, each train forwarded as read.
 //!
 //! The emulator's thread also pays for kernel work: a packet written to a device is processed by the receiving host's
 //! stack in the same call.
@@ -9,7 +9,7 @@
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -43,19 +43,31 @@ fn main() -> Outcome<()> {
     let seconds: f64 = std::env::args().nth(1).map_or(Ok(5.0), |text| text.parse())?;
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control")?;
     println!("TCP's congestion control here: {}", control.trim());
-    let ours = emulated(seconds)?;
-    let kernels = passed_on(seconds)?;
-    println!("the emulator moves {:.0} % of what the kernel alone does per CPU-second", 100.0 * ours / kernels);
+    for load in [Load::Trains, Load::Datagrams] {
+        println!("\n{load:?}:");
+        let ours = emulated(load, seconds)?;
+        let kernels = passed_on(load, seconds)?;
+        println!("the emulator moves {:.0} % of what the kernel alone does per CPU-second", 100.0 * ours / kernels);
+    }
     Ok(())
 }
 
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    /// A TCP connection's, which the kernel hands over as trains.
+    Trains,
+    /// Datagrams of 1400 bytes, one by one, as fast as they can be sent.
+    Datagrams,
+}
+
 /// Through the emulator; packets per second of CPU.
-fn emulated(seconds: f64) -> Outcome<f64> {
+fn emulated(load: Load, seconds: f64) -> Outcome<f64> {
     let scenario = Scenario::parse(LINK, "speed.toml", &[])?;
     let mut lab = Lab::build(&scenario, &[])?;
     let [a, b] = [0, 1].map(|n| Namespace::named(&lab.hosts()[n].namespace));
     let address = lab.hosts()[1].v4;
-    transfer(&a?, &b?, address, |over| {
+    transfer(load, &a?, &b?, address, |over| {
         let emulator = lab.emulator_mut();
         let end = emulator.clock().now() + Span::from_secs_f64_rounded(seconds);
         let start = cpu()?;
@@ -89,7 +101,7 @@ fn emulated(seconds: f64) -> Outcome<f64> {
 }
 
 /// From device to device; packets per second of CPU.
-fn passed_on(seconds: f64) -> Outcome<f64> {
+fn passed_on(load: Load, seconds: f64) -> Outcome<f64> {
     let hosts = [Namespace::fresh()?, Namespace::fresh()?];
     let addresses = [1, 2].map(|n| Ipv4Addr::new(198, 18, 0, n));
     let mut devices = Vec::new();
@@ -101,7 +113,7 @@ fn passed_on(seconds: f64) -> Outcome<f64> {
             Ok(device)
         })?);
     }
-    transfer(&hosts[0], &hosts[1], addresses[1], |over| {
+    transfer(load, &hosts[0], &hosts[1], addresses[1], |over| {
         let mut train = vec![0; VIRTIO_NET_HDR_LEN + 65_536];
         let (mut packets, mut bytes) = (0, 0);
         let mut pass = |span: Duration| -> Outcome<()> {
@@ -140,8 +152,9 @@ fn passed_on(seconds: f64) -> Outcome<f64> {
     })
 }
 
-/// A bulk transfer from `a` to `b` while `moves` moves the packets; it receives a flag that ends it.
+/// The load from `a` to `b` while `moves` moves the packets; it receives a flag that ends it.
 fn transfer<T>(
+    load: Load,
     a: &Namespace,
     b: &Namespace,
     address: Ipv4Addr,
@@ -159,6 +172,26 @@ fn transfer<T>(
     let to = listener.local_addr()?;
     let over = AtomicBool::new(false);
     let over = &over;
+    if load == Load::Datagrams {
+        let sink = b.inside(|| UdpSocket::bind((address, 0)))?;
+        let source = a.inside(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
+        source.connect(sink.local_addr()?)?;
+        sink.set_read_timeout(Some(Duration::from_millis(100)))?;
+        return std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut block = [0; 2000];
+                while !over.load(Ordering::Relaxed) {
+                    let _ = sink.recv(&mut block);
+                }
+            });
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    let _ = source.send(&[0; 1400]);
+                }
+            });
+            moves(&|| over.store(true, Ordering::Relaxed))
+        });
+    }
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let Ok((mut stream, _)) = listener.accept() else { return };

@@ -1,7 +1,7 @@
 //! Emulates a scenario's links between real network stacks, in real time.
 //!
 //! Reading order: [`Network`] has the links and the layers over them, without a clock; [`Plan`] selects hosts and
-//! their addresses; [`Emulator`] moves packets between devices and the network by the clock; [`Lab`] gives each host a
+//! their addresses; [`Emulator`] moves packets between devices and the network by the clock, and [`Tap`] captures them; [`Lab`] gives each host a
 //! namespace, [`Control`] changes the links while they run, [`Behind`] puts one namespace behind the links and the machine before them, with `nat`; [`rootless`] is
 //! for users without root. [`transfers`] and [`sockets`] run a scenario's flows over them, with the engine's TCP and
 //! with the kernel's. Linux only.
@@ -19,6 +19,7 @@ mod plan;
 pub mod rootless;
 mod running;
 pub mod sockets;
+mod tap;
 pub mod transfers;
 mod wakeups;
 
@@ -30,7 +31,8 @@ pub use lab::{Host, Lab};
 pub use nat::Outside;
 pub use network::{Exit, Network};
 pub use plan::{Addressing, Plan};
-pub use running::{Emulator, Tap, Traffic};
+pub use running::{Emulator, Traffic};
+pub use tap::Tap;
 
 /// A part of a scenario that is unsupported in real time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,19 +6,18 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::time::Duration as StdDuration;
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_io::{Buffers, Clock, Lateness, Packet, TrainTun, Waiter};
+use bentpipe_io::{Buffers, Clock, Lateness, TrainTun, Waiter};
 use bentpipe_study::scenario::LinkSpec;
-use bentpipe_study::trace::PcapWriter;
 
 use crate::network::{Exit, Network};
 use crate::plan::Addressing;
+use crate::tap::Tap;
 
 /// Max trains read from a device before the links' turn.
 const BATCH: usize = 64;
@@ -43,42 +42,6 @@ pub struct Traffic {
     pub reads: u64,
     /// Writes to them.
     pub writes: u64,
-}
-
-/// A capture of the packets that each host sends and receives.
-#[derive(Debug)]
-pub struct Tap {
-    writer: PcapWriter,
-    error: Option<io::Error>,
-}
-
-impl Tap {
-    /// Starts the capture `path` with one interface per host.
-    ///
-    /// # Errors
-    /// Fails with the path if the file cannot be created or written.
-    pub fn create(path: &Path, hosts: &[&str], comment: &str) -> io::Result<Self> {
-        Ok(Tap { writer: PcapWriter::create(path, hosts, comment)?, error: None })
-    }
-
-    /// A full disk ends the capture, not the emulation; [`Tap::finish`] reports it.
-    fn write(&mut self, host: usize, at: Time, packet: &Packet) {
-        if self.error.is_none() {
-            let packet = packet.to_bytes();
-            self.error = self.writer.packet(host as u32, at, &packet, packet.len() as u32).err();
-        }
-    }
-
-    /// Renames the capture to its final name.
-    ///
-    /// # Errors
-    /// Fails if this or an earlier packet could not be written, for example if the disk was full.
-    pub fn finish(self) -> io::Result<()> {
-        match self.error {
-            Some(error) => Err(error),
-            None => self.writer.finish(),
-        }
-    }
 }
 
 /// Links in real time between devices.
@@ -110,7 +73,7 @@ impl Emulator {
     /// Fails if epoll or its timer cannot be opened: no descriptors are left.
     pub fn new(network: Network, addressing: Addressing, devices: Vec<TrainTun>) -> io::Result<Self> {
         let clock = Clock::start();
-        let waiter = Waiter::new(clock)?;
+        let waiter = Waiter::new(clock)?.punctual();
         for (mark, device) in devices.iter().enumerate() {
             waiter.watch(device, mark as u64)?;
         }
@@ -231,6 +194,9 @@ impl Emulator {
         for device in &mut self.devices {
             device.flush(&mut self.buffers)?;
         }
+        if let Some(tap) = &mut self.tap {
+            tap.flush();
+        }
         Ok(marks)
     }
 
@@ -280,13 +246,13 @@ impl Emulator {
 
     fn advance(&mut self, now: Time) {
         let Emulator { devices, network, buffers, traffic, tap, .. } = self;
-        network.advance(now, |at, exit| match exit {
+        network.advance(now, |_, exit| match exit {
             Exit::Lost(packet) => buffers.give(packet),
             Exit::Arrived(host, packet) => {
                 traffic.arrived += 1;
                 traffic.arrived_bytes += packet.len() as u64;
                 if let Some(tap) = tap {
-                    tap.write(host, at, &packet);
+                    tap.write(host, now, &packet);
                 }
                 devices[host].put(packet);
             }

@@ -71,7 +71,7 @@
 //! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`] for links in cells.
 //! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one in the destination's name.
 //! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link. [`compression`]: of headers.
-//! - [`gateway`]: what two gateways over a satellite link are made of.
+//! - [`gateway`]: what two gateways over a satellite link are made of. [`slots`]: packets by handle.
 //! - [`wire`]: bytes to values and back.
 #![forbid(unsafe_code)]
 
@@ -86,6 +86,7 @@ pub mod network;
 pub mod probe;
 mod rtt;
 pub mod slacp;
+pub mod slots;
 pub mod splice;
 pub mod spoof;
 pub mod stp;

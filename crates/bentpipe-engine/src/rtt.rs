@@ -191,7 +191,7 @@ impl RttEstimator {
 
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
     /// The SYN was retransmitted: unless timestamps have measured the round trip, data starts with 3 s.
-    pub fn after_lost_syn(&mut self) {
+    pub(crate) fn after_lost_syn(&mut self) {
         if !self.measured {
             self.base = self.config.initial.max(Duration::from_secs(3));
             self.backoff = 1;
@@ -199,13 +199,13 @@ impl RttEstimator {
     }
 
     /// Ends the backoff after an unambiguous ACK.
-    pub fn reset_backoff(&mut self) {
+    pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 1;
     }
 
     //= RFC 6298 §5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")."
     /// Doubles the timeout after it has expired.
-    pub fn back_off(&mut self) {
+    pub(crate) fn back_off(&mut self) {
         if self.rto() < self.config.max {
             self.backoff *= 2;
         }
@@ -246,7 +246,7 @@ impl RttEstimator {
     }
 
     /// The last sample taken.
-    pub fn last_sample(&self) -> Duration {
+    pub(crate) fn last_sample(&self) -> Duration {
         self.last_sample
     }
 

@@ -57,6 +57,16 @@ pub enum Fit {
     Pings(Pings),
 }
 
+impl Fit {
+    /// Round trips over time: seconds since the start, and seconds.
+    pub fn round_trips(&self) -> &[(f64, f64)] {
+        match self {
+            Fit::Transfer(transfer) => &transfer.round_trips,
+            Fit::Pings(pings) => &pings.round_trips,
+        }
+    }
+}
+
 /// Estimates the path behind a capture (pcap, pcapng) or a log of pings (`ping -D`). The file is read as often as needed, and never held
 /// as a whole.
 ///

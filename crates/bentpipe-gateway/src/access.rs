@@ -1,4 +1,4 @@
-//! Who may reach whom: the policy, and the addresses that the machine itself knows.
+//! Who may reach whom: the policy of the settings, and the addresses of this machine.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -36,8 +36,8 @@ impl Access {
         self.refused
     }
 
-    /// Checks a destination that a host asks for, before the other box connects to it. Only the other box can tell whether
-    /// the address is its own.
+    /// Checks a destination that a host asks for, before the other box connects to it. Only the other box knows its own
+    /// addresses.
     ///
     /// # Errors
     /// Returns the reason of a refusal.
@@ -61,8 +61,8 @@ impl Access {
         judged
     }
 
-    /// What the kernel would do with a packet to this address: it alone knows all that is its own, such as whole prefixes
-    /// (`ip route add local`), addresses that are not the first of their network, and broadcast addresses.
+    /// What the kernel would do with a packet to this address. Only the kernel knows all of its own: whole prefixes (`ip
+    /// route add local`), further addresses of a network, and broadcast addresses.
     fn whose(&mut self, address: IpAddr) -> Whose {
         let asked = self.table.take().map_or_else(connected, Ok).and_then(|table| {
             let answer = ask(&table, address)?;
@@ -114,7 +114,7 @@ fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
 mod tests {
     use super::*;
 
-    /// What any Linux machine says of loopback; the rest is shown between namespaces.
+    /// Loopback is the same on any Linux machine; the tests between namespaces have the rest.
     #[test]
     fn the_kernel_says_whose_an_address_is() {
         let mut access = Access::default();

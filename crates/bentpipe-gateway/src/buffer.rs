@@ -1,4 +1,4 @@
-//! Bytes in order, added at the end and taken from the front; without any, it takes no memory.
+//! A queue of bytes. While it is empty it takes no memory.
 
 /// A queue of bytes whose front is one slice.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
-//! What both shapes of two boxes have in common: packets go in here and come out there, in spite of the link.
+//! One end of the link between two boxes: a tunnel around an end of S-LACP. Both shapes use it. No clock and no socket.
 //!
-//! The tunnel around one end of an S-LACP link; no clock and no socket. The link lives as long as both ends remember
-//! it: with [`Event::Up`] `fresh` it is another one, and nothing of the old comes out any more.
+//! The link lives as long as both ends remember it. After [`Event::Up`] with `fresh` it is a new link, and nothing of the
+//! old one is delivered.
 
 pub(crate) mod readings;
 
@@ -31,7 +31,7 @@ pub enum Carried {
     Event(Event),
     /// Tell the operator.
     Log(Note),
-    /// The path takes other datagrams than before, and packets should be made for it.
+    /// The largest datagram of the path has changed, and with it the largest packet.
     PathMtu(PathChange),
 }
 
@@ -119,7 +119,7 @@ impl Carrier {
         }
     }
 
-    /// The same with `slot` as the lower half of the tunnel's numbers: [`Tunnel::in_slot`].
+    /// As [`Carrier::new`], with `slot` as the lower half of the tunnel's numbers: [`Tunnel::in_slot`].
     pub fn in_slot(self, slot: u16) -> Self {
         Carrier { tunnel: self.tunnel.in_slot(slot), ..self }
     }
@@ -159,7 +159,7 @@ impl Carrier {
         self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
     }
 
-    /// Whether something has come that is not handed over yet: an event or a packet.
+    /// True if an event or a packet waits to be taken.
     pub(crate) fn has_arrived(&self) -> bool {
         !self.events.is_empty() || self.port.as_ref().is_some_and(|port| port.end().has_output())
     }
@@ -169,7 +169,7 @@ impl Carrier {
         self.port.as_ref().map_or(0, LinkPort::unconfirmed)
     }
 
-    /// Memory of packets that wait, are on their way, or wait for others, bytes.
+    /// Memory in bytes of packets that are queued, unacknowledged, or behind a gap.
     pub fn held_bytes(&self) -> u64 {
         self.port.as_ref().map_or(0, LinkPort::held_bytes)
     }
@@ -287,7 +287,8 @@ impl Carrier {
         self.events.push_back(event);
     }
 
-    /// The next request of this end. Its bytes are in `out`, which must have at least 64 KiB. `wall` as in [`Tunnel::poll`].
+    /// The next request of this end. It is written to `out`, which must have at least 64 KiB. `wall` as in
+    /// [`Tunnel::poll`].
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
         if let Some(event) = self.events.pop_front() {
             return Step::Do(Carried::Event(event));
@@ -354,7 +355,7 @@ impl Carrier {
                 return Step::Do(Carried::Send(sealed));
             }
         }
-        // Without keys nothing can be sent, and a probe that was not sent would count as lost.
+        // Without keys nothing can be sent, and a probe that was not sent would be counted as lost.
         if self.tunnel.cipher().is_none() || self.port.is_none() {
             return Step::Wait(None);
         }

@@ -10,6 +10,7 @@ mod plan;
 mod prepare;
 mod privileges;
 mod status;
+mod user;
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -28,6 +29,7 @@ use self::installed::Installed;
 use self::interfaces::Watched;
 use self::peers::Peers;
 use self::privileges::{give_up_privileges, needs_privilege, share_privileges};
+use self::user::{User, check_reload};
 use crate::settings::{GatewayFile, ShapeTable};
 use crate::tunnel::PrivateKey;
 use crate::{
@@ -104,6 +106,7 @@ fn run(args: &Run) -> Result<End, Failure> {
     // What is wrong with keys, or what the kernel does not have, is said before anything is changed.
     let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
+    let user = User::wanted(&args.file, &file)?;
     if args.dry_run {
         print(&Peers::shown(&file))?;
         print(&plan::rules(&file).script(&plan::instance(&file)))?;
@@ -111,19 +114,22 @@ fn run(args: &Run) -> Result<End, Failure> {
     }
     needs_privilege()?;
     share_privileges()?;
-    start(args, &file, peers)
+    start((args, user.as_ref()), &file, peers)
 }
 
-fn start(args: &Run, file: &GatewayFile, peers: Option<Peers>) -> Result<End, Failure> {
+/// How a gateway is run: the arguments, and whom it becomes.
+type How<'a> = (&'a Run, Option<&'a User>);
+
+fn start(how: How<'_>, file: &GatewayFile, peers: Option<Peers>) -> Result<End, Failure> {
     let peers = || peers.expect("shapes of two boxes are read with their peers");
     match &file.shape {
         ShapeTable::Split(table) => {
-            joined(args, file, peers(), plan::split(file, table), |shape: &mut SplitShape, read| {
+            joined(how, file, peers(), plan::split(file, table), |shape: &mut SplitShape, read| {
                 plan::reload_split(shape, read)
             })
         }
         ShapeTable::Link(table) => joined(
-            args,
+            how,
             file,
             peers(),
             plan::link(file, table)?,
@@ -131,12 +137,12 @@ fn start(args: &Run, file: &GatewayFile, peers: Option<Peers>) -> Result<End, Fa
         ),
         ShapeTable::Both(split, link) => {
             let shape = BothShapes::new(plan::split(file, split), plan::link(file, link)?);
-            joined(args, file, peers(), shape, |shape: &mut BothShapes, read| {
+            joined(how, file, peers(), shape, |shape: &mut BothShapes, read| {
                 plan::reload_split(shape.split_mut(), read)
             })
         }
-        ShapeTable::Uplink(table) => serve(args, file, plan::uplink(file, table)?, infallible(plan::reload_uplink)),
-        ShapeTable::Relay(table) => serve(args, file, plan::relay(file, table)?, infallible(plan::reload_relay)),
+        ShapeTable::Uplink(table) => serve(how, file, plan::uplink(file, table)?, infallible(plan::reload_uplink)),
+        ShapeTable::Relay(table) => serve(how, file, plan::relay(file, table)?, infallible(plan::reload_relay)),
     }
 }
 
@@ -148,7 +154,7 @@ fn infallible<W>(
 
 /// A shape with its tunnels to other boxes.
 fn joined<S: Shape>(
-    args: &Run,
+    how: How<'_>,
     file: &GatewayFile,
     mut peers: Peers,
     shape: S,
@@ -163,17 +169,17 @@ fn joined<S: Shape>(
     }
     gateway.keep_state(plan::table(file).state.clone());
     let kind = std::mem::discriminant(&file.shape);
-    serve(args, file, gateway, |gateway, read| {
+    serve(how, file, gateway, |gateway, read| {
         if kind != std::mem::discriminant(&read.shape) {
             return Ok(plan::NOTHING.to_owned());
         }
-        let told = peers.reload(&args.file, gateway, read)?;
+        let told = peers.reload(&how.0.file, gateway, read)?;
         Ok(told + reload(gateway.shape_mut(), read))
     })
 }
 
 fn serve<W: Work>(
-    args: &Run,
+    (args, user): How<'_>,
     file: &GatewayFile,
     mut gateway: Loop<W>,
     mut reload: impl FnMut(&mut Loop<W>, &GatewayFile) -> Result<String, Failure>,
@@ -181,10 +187,15 @@ fn serve<W: Work>(
     let metrics =
         file.metrics.map(|at| Scrape::bind(at).map_err(|error| Failure::broken(format!("metrics at {at}: {error}"))));
     let metrics = metrics.transpose()?;
+    user.map_or(Ok(()), |user| user.make_folders(file))?;
     let control = Control::bind(&file.control);
     let control = control.map_err(|error| Failure::broken(format!("{}: {error}", file.control.display())))?;
+    if let Some(user) = user {
+        user.give(&file.control);
+    }
     // Privileges are a thread's own: those that are begun from here on have no more.
-    give_up_privileges()?;
+    give_up_privileges(user)?;
+    check_reload(&args.file);
     // All that could be taken is taken: whoever runs already under this name keeps the rules that it has.
     let mut installed = Installed::new(args.no_rules, file)?;
     let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));

@@ -61,8 +61,8 @@ impl Conn {
         }
     }
 
-    /// By how much its memory has changed since this was last asked. What it may read in any case counts as read, so that
-    /// there is memory for it.
+    /// The change of its memory since the last call. What it may always read counts as read, so that there is memory for
+    /// it.
     pub(super) fn memory_change(&mut self) -> i64 {
         let memory = (CONNECTION + self.to_link.memory().max(MIN_UNSENT) + self.to_user.memory()) as u64;
         memory as i64 - std::mem::replace(&mut self.memory, memory) as i64
@@ -90,7 +90,7 @@ impl Conn {
         self.to_link.len() as u64
     }
 
-    /// Whether the user has more than there was room for, and there is room now.
+    /// True if the user has more data than there was room for, and there is room now.
     pub(super) fn wants_more(&self) -> bool {
         self.held_back && self.to_link.len() < MAX_UNSENT / 2
     }
@@ -100,7 +100,7 @@ impl Conn {
         self.to_user.len()
     }
 
-    /// Whether the user's kernel has been given all there was, the end included.
+    /// True if the user's kernel has received all data and the end of the stream.
     pub(super) fn is_flushed(&self) -> bool {
         self.told_end
     }

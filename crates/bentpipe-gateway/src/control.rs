@@ -15,7 +15,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Binds the socket at `path`. One left by a dead gateway is replaced; one that answers is not.
+    /// Binds the socket at `path`. Replaces the socket of a gateway that has died; fails if one answers there.
     ///
     /// # Errors
     /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
@@ -36,7 +36,7 @@ impl Control {
         Ok(Control { path: path.to_owned(), listener })
     }
 
-    /// Begins to answer with what `say` says at the moment of each question.
+    /// Starts to answer requests. `say` is called for each.
     ///
     /// # Errors
     /// Fails if no thread can be started.
@@ -45,7 +45,7 @@ impl Control {
         std::thread::Builder::new().name("status".into()).spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else {
-                    // Without descriptors the question stays, and would be asked again at once.
+                    // Without descriptors the request stays in the queue and would be reported again at once.
                     std::thread::sleep(PAUSE);
                     continue;
                 };

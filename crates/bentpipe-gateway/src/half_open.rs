@@ -1,8 +1,8 @@
-//! Connection attempts: how many, of whom, and for how long.
+//! Connection attempts: how many, by source, and for how long.
 //!
-//! A server that does not answer costs a descriptor and memory until the attempt ends. A source with more attempts than its
-//! quota loses its oldest one, so it takes nothing from others. If many sources together have too many, the oldest attempt of
-//! all is dropped. An attempt that a server answers is over within a round trip or two.
+//! A server that does not answer costs a descriptor and memory until the attempt ends. A source above its quota loses its
+//! own oldest attempt. If all sources together have too many, the oldest attempt of all is dropped. A server that answers
+//! does so within a round trip or two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

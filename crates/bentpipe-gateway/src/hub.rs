@@ -1,12 +1,12 @@
 //! Many carriers behind one socket: a hub and its terminals. No clock and no socket.
 //!
-//! A datagram finds its carrier by the mark of a first message, or by the lower half of its session number. What the carriers
-//! send shares one line by deficit round robin (Shreedhar and Varghese 1995) with a weight each: a carrier keeps to its own
-//! rate, and the sum to the line's. A terminal is added or removed without touching the others.
+//! A datagram finds its carrier by the mark of a first message, or by the lower half of its session number. The carriers
+//! share one line by deficit round robin (Shreedhar and Varghese 1995), with a weight each. Each carrier also keeps to its
+//! own rate. A terminal is added or removed without touching the others.
 //!
-//! A box with one peer is a hub with one terminal, whose carrier's rate is that of the line.
+//! A box with one peer is a hub with one terminal, whose carrier has the rate of the line.
 //!
-//! Not here: shapes, which know what goes to which slot.
+//! The shapes decide what goes to which slot.
 
 mod readings;
 
@@ -23,10 +23,10 @@ use crate::tunnel::{Kind, PublicKey, TunnelConfig, classify};
 
 /// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
 const QUANTUM: i64 = 1500;
-/// Line time lost by late polls that may be made up for; carriers do the same with theirs.
+/// Line time that late polls lose and that may be made up for; carriers have the same allowance.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
-/// A carrier's place among the others. It is the lower half of its session numbers.
+/// A carrier's index: the lower half of its session numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub u16);
 
@@ -63,7 +63,7 @@ pub struct Hub {
     active: VecDeque<Slot>,
     /// The others, by the time that they want to be asked.
     waiting: BTreeSet<(Time, Slot)>,
-    /// Those that a datagram has come for, and that may have something to hand over.
+    /// Carriers that have received a datagram and may have something to deliver.
     heard: BTreeSet<Slot>,
     /// When the line is free again.
     free_at: Time,
@@ -85,7 +85,7 @@ pub enum AddError {
 }
 
 impl Hub {
-    /// A hub without terminals, on a line of that rate; `None`: each keeps to its own rate, and nothing to a sum.
+    /// A hub without terminals, on a line of that rate. With `None` the line has no rate of its own.
     pub fn new(rate: Option<Rate>) -> Self {
         Hub {
             rate,
@@ -162,7 +162,7 @@ impl Hub {
         self.carrier(slot).is_some_and(Carrier::is_up)
     }
 
-    /// Whether a carrier may have something to do that it had not when this was asked last.
+    /// True if a carrier may have something to do that it did not have at the last call.
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.was_touched)
     }
@@ -174,7 +174,7 @@ impl Hub {
         slots.into_iter().for_each(|slot| self.touch(slot));
     }
 
-    /// The kernel refused a datagram of that size to that address as too long.
+    /// The kernel refused a datagram of that size to that address: it is too long.
     pub fn on_too_long(&mut self, now: Time, to: SocketAddr, size: usize) {
         let is_there = |terminal: &Terminal| terminal.carrier.tunnel().endpoint() == Some(to);
         let there = self.terminals.iter().filter(|(_, terminal)| is_there(terminal));
@@ -229,11 +229,11 @@ impl Hub {
             Some(Kind::Response { receiver, .. } | Kind::Data { receiver, .. } | Kind::Cookie { receiver }) => {
                 Some(Slot(receiver as u16))
             }
-            // Its mac is under the hub's key only: any terminal's tunnel can name it.
+            // Its MAC is keyed by the hub alone, so the tunnel of any terminal can tell whose it is.
             Some(Kind::Init3) => self.terminals.keys().next().copied(),
             None => None,
         };
-        // A stranger's or an old datagram: where there is only one terminal, its tunnel says what of.
+        // A datagram of a stranger or of an old session. With only one terminal, its tunnel says which.
         let only = || self.terminals.keys().next().copied().filter(|_| self.terminals.len() == 1);
         let slot = slot.filter(|slot| self.terminals.contains_key(slot)).or_else(only);
         let terminal = slot.and_then(|slot| Some((slot, self.terminals.get_mut(&slot)?)));

@@ -28,8 +28,8 @@ use super::run::DEVICE;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
 
-/// Packets or trains taken from the device in one turn of the loop; they are sent before more are read. If the host answers
-/// a held-up burst with ACKs at once, the ACK filter leaves one in 64.
+/// Packets or trains that one turn of the loop takes from the device, and sends before it reads more. If the host answers a
+/// burst with ACKs at once, the ACK filter leaves one in 64.
 const BATCH: usize = 64;
 
 /// The least MTU of a device that carries IPv6 (RFC 8200 §5).
@@ -131,7 +131,7 @@ impl Shape for LinkShape {
     }
 
     fn read_common(&self, readings: &mut Readings) {
-        // A device that is gone ends the loop; what it counted is not known any more.
+        // A device that was removed ends the loop; its counters are lost.
         readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.unrouted, self.memory.in_use());
     }
 
@@ -164,8 +164,8 @@ impl Shape for LinkShape {
     }
 
     fn on_path_mtu(&mut self, turn: &mut Turn<'_>, _: Slot) -> io::Result<()> {
-        // The longest that goes whole to any peer. To others such packets go in parts, so that nobody's path makes everybody's
-        // packets shorter; hosts of IPv6 send 1280 bytes whatever they are told (RFC 8200 §5).
+        // The longest packet that some peer receives whole. Other peers receive such packets in parts, so that one path
+        // does not shorten the packets of all. Hosts of IPv6 send 1280 bytes in any case (RFC 8200 §5).
         let of_peers = self.peers.keys().filter_map(|slot| turn.hub.carrier(*slot)).filter(|carrier| carrier.is_up());
         let Some(max_packet) = of_peers.map(Carrier::max_packet).max() else { return Ok(()) };
         let mtu = max_packet.max(MIN_MTU);

@@ -1,5 +1,4 @@
-//! Where connections come in: the listeners that TPROXY hands them to, and what becomes of one for which there is no
-//! descriptor.
+//! The listeners of TPROXY, and what happens to a connection for which there is no descriptor.
 
 use std::fs::File;
 use std::io;
@@ -47,7 +46,7 @@ pub(super) struct Listeners {
     may_accept: Vec<bool>,
     /// The listener that had its turn last.
     last: usize,
-    /// A descriptor to be given up when there are none left, so that a connection can be taken and refused.
+    /// A spare descriptor: when there are no others, it is closed so that a connection can be accepted and refused.
     reserve: Option<File>,
 }
 
@@ -118,8 +117,8 @@ impl Listeners {
         self.may_accept.contains(&true)
     }
 
-    /// Takes one connection that waits, of the listeners in turns, until it is others' turn; between whom it is not
-    /// said where a client spoke to the gateway and not through it.
+    /// Accepts one waiting connection, of the listeners in turn. Its route is `None` if the client has spoken to the gateway
+    /// itself instead of through it.
     pub(super) fn accept(&mut self, accepts: &mut Accepts) -> Option<(TcpStream, Option<Route>)> {
         accepts.left = accepts.left.checked_sub(1)?;
         loop {
@@ -154,7 +153,7 @@ impl Listeners {
         port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
     }
 
-    /// No descriptors are left: takes one connection with the one in reserve, and refuses it.
+    /// No descriptors are left: accepts one connection with the spare descriptor, and refuses it.
     fn refuse_one(&mut self, n: usize) -> bool {
         drop(self.reserve.take());
         let accepted = self.bound[n].accept();
@@ -167,7 +166,7 @@ impl Listeners {
     }
 }
 
-/// The number of connections for which there are descriptors, at `each` per connection.
+/// The number of connections for which there are descriptors, with `each` descriptors for one.
 pub(super) fn max_conns(each: usize) -> io::Result<usize> {
     let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
     Ok((descriptors.saturating_sub(KEPT) / each).max(1))

@@ -26,7 +26,7 @@ pub struct Metric {
     pub status: String,
     /// Its label beside `gateway` and `shape`, if it has one.
     pub label: Option<&'static str>,
-    /// The shapes that have it; `uplink` means bentpipe's own sender, `uplink-kernel` the kernel's.
+    /// The shapes that have it. `uplink` is bentpipe's own sender, `uplink-kernel` the kernel's.
     pub shapes: Vec<&'static str>,
 }
 

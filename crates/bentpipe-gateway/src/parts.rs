@@ -1,15 +1,15 @@
 //! Frames that are longer than the path's MTU are sent in parts.
 //!
-//! A frame fits the path's MTU at the time its packet was queued. It may have to be retransmitted when the MTU is smaller. So
-//! the layer above keeps its frames, and only datagrams are cut. Packets are made shorter as soon as the new length is known.
-//! Parts are needed in the time between, and for IPv6 packets of 1280 bytes, which must not be shortened.
+//! A frame fits the MTU at the time its packet is queued, but the MTU may be smaller when it is retransmitted. The layer
+//! above keeps its frames, and its datagrams are cut here. New packets are made shorter as soon as the new length is known.
+//! Parts are needed until then, and for IPv6 packets of 1280 bytes, which must not be shortened.
 //!
-//! A part has the number of the frame (2 bytes), its index and the count of parts (1 each), and its bytes. All parts but the
-//! last have the same length. If one part is lost, the frame is lost.
+//! A part has the number of the frame (2 bytes), its index and the count of parts (1 each), and its bytes. All parts but
+//! the last have the same length. If one part is lost, the frame is lost.
 
 /// Bytes before those of the frame.
 pub(crate) const PART_HEADER: usize = 4;
-/// Frames whose parts are awaited: the parts of one follow each other, but paths reorder.
+/// Frames that may be incomplete at a time: the parts of one follow each other, but paths reorder.
 const WAITING: usize = 16;
 
 /// The frame that is being sent in parts.
@@ -119,7 +119,7 @@ mod tests {
             parts.insert(0, parts[parts.len() / 2].clone());
             let mut joiner = Joiner::new(len + len / 2 + 1);
             let whole: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
-            // A part that comes again after the frame was whole begins another one, which nothing ends.
+            // A part that is repeated after the frame was complete begins another one, which stays incomplete.
             prop_assert_eq!(&whole[0], &frame);
         }
 

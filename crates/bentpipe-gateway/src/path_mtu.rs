@@ -57,11 +57,11 @@ enum Phase {
     Searching,
     /// No larger size passes, until then.
     Complete { until: Option<Time> },
-    /// The base size does not pass, and the least one does. It is tried again then.
+    /// Probes of the base size are lost, and those of the minimum arrive. The base size is tried again then.
     Error { until: Option<Time> },
 }
 
-/// A probe that is awaited: how often it was sent, and when it counts as lost.
+/// A probe without acknowledgement: how often it was sent, and when it counts as lost.
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
     size: u16,
@@ -99,7 +99,7 @@ pub(crate) struct PathMtu {
 }
 
 impl PathMtu {
-    /// `max`: the largest size to probe, and the size reported until another is known.
+    /// `max`: the largest size to probe, and the size that is reported until one is known.
     pub(crate) fn new(max: u16, now: Time) -> Self {
         PathMtu {
             max,
@@ -122,7 +122,7 @@ impl PathMtu {
         self.size
     }
 
-    /// The size that packets should be made for: that of the path once it is known.
+    /// The datagram size for new packets: that of the path once it is known.
     pub(crate) fn told(&self) -> u16 {
         self.told
     }

@@ -38,7 +38,7 @@ impl Reach {
 /// A peer, as settings have it.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// What it is called in log, status and metrics; `None`: it is the only one.
+    /// Its name in log, status and metrics; `None` for the only peer.
     pub name: Option<Arc<str>>,
     /// Its identity, and the link to it.
     pub terminal: TerminalConfig,
@@ -53,7 +53,7 @@ impl PeerConfig {
     }
 }
 
-/// Behind which peer an address lies. Prefixes of different peers do not overlap.
+/// The peer behind which an address lies. Prefixes of different peers do not overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     /// By version and first address.

@@ -48,7 +48,7 @@ pub enum Refusal {
     NotAllowed,
     /// An address of the box itself.
     Own,
-    /// No address of one other host beyond the own link: loopback, link-local, multicast, broadcast, unspecified.
+    /// Addresses that do not name one host beyond the own link: loopback, link-local, multicast, broadcast, unspecified.
     Special,
 }
 
@@ -226,7 +226,7 @@ impl Sources {
         }
     }
 
-    /// Whether an IP packet comes from an address that the peer may speak from; false if it is no packet of IP.
+    /// True if the peer may send from the source of an IP packet; false for anything else.
     pub fn permit_packet(&self, packet: &[u8]) -> bool {
         addresses(packet).is_some_and(|[from, _]| self.permit(from).is_ok())
     }

@@ -100,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// Peers that each take all they may never have more than there is, nor less than their part.
+        /// Peers that take all they may never hold more than there is, nor less than their part.
         #[test]
         fn never_more_than_all(takes in prop::collection::vec((0u16..6, 0u64..2000), 1..60)) {
             let mut pool = Pool::new(1000);

@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Udp,
 }
 
-/// The error of a socket that cannot be bound. If the port is taken, with the name of the program that has it.
+/// The error of a socket that cannot be bound. If the port is taken, it names the program that has it.
 pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     let name = if kind == Kind::Tcp { "TCP" } else { "UDP" };
     let message = match error.kind() {
@@ -24,7 +24,7 @@ pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), message)
 }
 
-/// The program that has a port open; `None` where the machine does not say.
+/// The program that has a port open; `None` if the kernel does not tell.
 fn owner(kind: Kind, port: u16) -> Option<String> {
     let tables = if kind == Kind::Tcp { ["tcp", "tcp6"] } else { ["udp", "udp6"] };
     let inodes: Vec<String> = tables

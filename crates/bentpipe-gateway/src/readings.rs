@@ -50,7 +50,7 @@ pub struct Reading {
     pub table: &'static str,
     /// Its key there. Of several with one key status shows the sum.
     pub key: &'static str,
-    /// The peer that it is of, where peers have names: a table of that name in `peers`, and a label.
+    /// The peer that it belongs to, if peers have names: a table of that name in `peers`, and a label.
     pub peer: Option<Arc<str>>,
     /// Its name for Prometheus.
     pub metric: &'static str,
@@ -153,7 +153,7 @@ impl Readings {
         self.add(table, "forbidden", "bentpipe_gateway_forbidden_total", help, Value::Total(count));
     }
 
-    /// Adds whether the gateway serves: its link is up, and of the interfaces that it needs none is `absent`.
+    /// Adds whether the gateway serves: its link is up, and none of its interfaces is `absent`.
     pub fn add_interfaces(&mut self, absent: &[String]) {
         let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);
         let is_up = absent.is_empty() && self.list.iter().any(link_is_up);
@@ -189,7 +189,7 @@ impl Readings {
         Ok(())
     }
 
-    /// The values of each metric together, metrics in the order in which they came first.
+    /// The values by metric, in the order in which metrics first appear.
     fn by_metric(&self) -> Vec<&Reading> {
         let mut order = HashMap::new();
         for reading in &self.list {
@@ -201,8 +201,8 @@ impl Readings {
         list
     }
 
-    /// The text exposition format of Prometheus, version 0.0.4. Not by a crate: `prometheus-client` writes OpenMetrics,
-    /// and `prometheus` would be a second home for each value.
+    /// The text exposition format of Prometheus, version 0.0.4. No crate is used: `prometheus-client` writes OpenMetrics,
+    /// and `prometheus` would store each value a second time.
     pub fn exposition(&self) -> String {
         use std::fmt::Write;
         let mut text = String::new();

@@ -1,10 +1,15 @@
 //! Whether this process may have been copied or stopped: a machine that slept, or a virtual machine that runs on from a
 //! snapshot.
 //!
-//! A snapshot that runs twice would send twice under the same keys with the same numbers. Linux does not tell a process of it.
-//! What can be seen is that clocks part: the one that counts sleep, or the time of day once it is set right. Until then
-//! the copy has sent what it sends: only a hypervisor that resets the clock at once (as `kvm-clock` and `vmgenid` do) leaves no
-//! gap.
+//! A snapshot that runs twice would send twice under the same keys with the same numbers. There are two signs of it:
+//!
+//! - The hypervisor's vmclock device changes its marker before the copy runs on (Linux, `vmclock-abi.h`).
+//! - Clocks part: the one that counts sleep, or the time of day once it is set right. Without the device the copy sends until then what
+//!   it sends. Linux reads `vmgenid` for its own random numbers, and tells no process of it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use bentpipe_engine::units::Duration;
 use nix::time::{ClockId, clock_gettime};
@@ -18,22 +23,31 @@ type Offsets = [i128; 2];
 #[derive(Debug)]
 pub(crate) struct Resume {
     offsets: Option<Offsets>,
+    machine: Option<(VmClock, Markers)>,
 }
 
 impl Resume {
     pub(crate) fn new() -> Self {
-        Resume { offsets: read() }
+        Resume { offsets: read(), machine: VmClock::open(Path::new("/dev/vmclock0")) }
     }
 
-    /// Whether clocks have jumped since this was asked last.
+    /// Whether clocks or the hypervisor's markers have jumped since this was asked last.
     pub(crate) fn has_jumped(&mut self) -> bool {
-        self.note(read())
+        // Both are noted.
+        self.note(read()) | self.is_copied()
     }
 
     fn note(&mut self, offsets: Option<Offsets>) -> bool {
         let before = std::mem::replace(&mut self.offsets, offsets);
         let pairs = before.into_iter().flatten().zip(offsets.into_iter().flatten());
         pairs.into_iter().any(|(before, now)| before.abs_diff(now) > u128::from(JUMP.as_nanos()))
+    }
+
+    fn is_copied(&mut self) -> bool {
+        let Some((clock, before)) = &mut self.machine else { return false };
+        // One that cannot be read says nothing.
+        let Some(now) = clock.markers() else { return false };
+        std::mem::replace(before, now) != now
     }
 }
 
@@ -42,6 +56,38 @@ fn read() -> Option<Offsets> {
         |clock| clock_gettime(clock).ok().map(|at| i128::from(at.tv_sec()) * 1_000_000_000 + i128::from(at.tv_nsec()));
     let monotonic = nanos(ClockId::CLOCK_MONOTONIC)?;
     Some([nanos(ClockId::CLOCK_BOOTTIME)? - monotonic, nanos(ClockId::CLOCK_REALTIME)? - monotonic])
+}
+
+/// The vmclock device: a page that the hypervisor writes.
+#[derive(Debug)]
+struct VmClock(File);
+
+/// `disruption_marker`, which changes when the machine is copied, restored or moved; `vm_generation_counter`, where there is one, which
+/// changes when it is copied or restored.
+type Markers = (u64, Option<u64>);
+
+impl VmClock {
+    /// The page as far as it is read.
+    const LEN: usize = 112;
+    const MAGIC: &[u8] = b"VCLK";
+    /// In `flags`: there is a generation counter.
+    const HAS_GENERATION: u64 = 1 << 8;
+
+    /// The device, if the machine has one that this process may read.
+    fn open(path: &Path) -> Option<(VmClock, Markers)> {
+        let clock = VmClock(File::open(path).ok()?);
+        let markers = clock.markers()?;
+        Some((clock, markers))
+    }
+
+    fn markers(&self) -> Option<Markers> {
+        let mut page = [0; VmClock::LEN];
+        self.0.read_exact_at(&mut page, 0).ok()?;
+        let field = |at: usize| u64::from_le_bytes(*page[at..].first_chunk().expect("within the page"));
+        let (disruption, flags, generation) = (field(16), field(24), field(104));
+        let generation = (flags & VmClock::HAS_GENERATION != 0).then_some(generation);
+        page.starts_with(VmClock::MAGIC).then_some((disruption, generation))
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +110,42 @@ mod tests {
         ] {
             assert_eq!(resume.note(Some(offsets)), jumped, "{offsets:?}");
         }
+    }
+
+    /// A page of `vmclock-abi.h` with these values, as the hypervisor leaves it.
+    fn write(path: &Path, disruption: u64, flags: u64, generation: u64) {
+        let mut page = [0; 4096];
+        page[..4].copy_from_slice(VmClock::MAGIC);
+        for (at, value) in [(16, disruption), (24, flags), (104, generation)] {
+            page[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        std::fs::write(path, page).expect("a file");
+    }
+
+    #[test]
+    fn a_copy_of_the_machine_is_noticed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("vmclock0");
+        assert!(VmClock::open(&path).is_none(), "no such device");
+        std::fs::write(&path, [0; 4096]).expect("a file");
+        assert!(VmClock::open(&path).is_none(), "not such a device");
+        write(&path, 7, 0, 0);
+        let mut resume = Resume { offsets: None, machine: VmClock::open(&path) };
+        let generations = VmClock::HAS_GENERATION;
+        for (disruption, flags, generation, copied) in [
+            (7, 0, 0, false),
+            (7, 0, 1, false),
+            (8, 0, 1, true),
+            (8, 0, 1, false),
+            // Another hypervisor, which counts generations.
+            (9, generations, 1, true),
+            (9, generations, 1, false),
+            (9, generations, 2, true),
+        ] {
+            write(&path, disruption, flags, generation);
+            assert_eq!(resume.is_copied(), copied, "{disruption} {flags} {generation}");
+        }
+        std::fs::write(&path, b"").expect("a file");
+        assert!(!resume.is_copied(), "it cannot be read");
     }
 }

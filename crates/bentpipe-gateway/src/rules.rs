@@ -23,11 +23,12 @@ pub enum Rules {
         port: u16,
         /// Destination ports to capture; none: all.
         ports: Vec<u16>,
-        /// Whether new connections that the gateway does not take are reset, also while it does not run; else they pass.
+        /// True if new connections that the gateway does not take are reset, also while it does not run. Otherwise they
+        /// pass.
         refuse: bool,
         /// Destinations to capture, which lie behind peers; `None`: all.
         to: Option<Vec<Prefix>>,
-        /// The TUN device, where the same gateway has peers of `link`: as in [`Rules::Link`].
+        /// The TUN device, if the same gateway has peers of `link`: as in [`Rules::Link`].
         device: Option<String>,
     },
     /// TCP connections of clients behind these interfaces, for other hosts: into a TUN device.
@@ -39,8 +40,8 @@ pub enum Rules {
         /// Destination ports; none: all.
         ports: Vec<u16>,
     },
-    /// New TCP connections of clients behind these interfaces, for other hosts: to a listener, whose connections are the
-    /// kernel's on both sides.
+    /// New TCP connections of clients behind these interfaces to other hosts: to a listener. Both sides then have the
+    /// kernel's TCP.
     Relay {
         /// The interfaces towards the clients.
         satellite: Vec<String>,
@@ -49,7 +50,7 @@ pub enum Rules {
         /// Destination ports; none: all.
         ports: Vec<u16>,
     },
-    /// The TUN device: TCP's segments must fit it, since not every path tells its hosts what does.
+    /// The TUN device. TCP's segments must fit it, since not every path tells hosts its MTU.
     Link {
         /// The device.
         device: String,
@@ -69,7 +70,7 @@ fn destinations(ports: &[u16]) -> String {
     if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
 }
 
-/// Connection tracking would see two connections of one name, a client's and ours to its server.
+/// Connection tracking would see two connections with the same addresses: the client's, and ours to its server.
 const UNTRACKED: &str = "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
 
 /// The end of that chain, and the one for what we send.
@@ -84,10 +85,10 @@ fn sent_untracked(instance: &Instance) -> String {
 /// Only the first packet of a connection: connections that began without the gateway continue without it.
 const NEW: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 
-/// What an administrator should know who looks for his connections in FORWARD.
+/// For an administrator who does not find his connections in FORWARD.
 const BYPASS: &str = "\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:\n\t\t# `allow` and `deny` in the settings say which destinations they may reach.\n";
 
-/// Which new connections a gateway takes: by where they come in, and where they go.
+/// Which new connections a gateway takes, by interface and destination.
 struct Captured<'a> {
     from: &'a [String],
     to: Option<&'a [Prefix]>,
@@ -111,7 +112,7 @@ impl Captured<'_> {
         text + &[("ipv4", "ip", false), ("ipv6", "ip6", true)].map(of).concat()
     }
 
-    /// The first packet of a connection that should have been taken is refused: none leaks out beside the tunnel.
+    /// Refuses the first packet of a connection that the gateway should have taken, so that none passes beside the tunnel.
     fn guard(&self) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let mut text =
@@ -193,8 +194,7 @@ impl Rules {
         replaced(instance, &text)
     }
 
-    /// What is left of them behind a gateway that has failed: with `without_peer = "refuse"` the rule that refuses, else
-    /// nothing.
+    /// The rules that stay after a gateway has failed: the one that refuses with `without_peer = "refuse"`, otherwise none.
     pub fn guard(&self, instance: &Instance) -> Option<String> {
         match self {
             Rules::Split { capture, ports, refuse: true, to, .. } if !capture.is_empty() => {
@@ -224,7 +224,7 @@ impl Rules {
         commands
     }
 
-    /// Whether there are packets to be made local, and such that go into the uplink's device.
+    /// True if there are packets to make local, and packets for the device of `uplink`.
     fn marks(&self) -> (bool, bool) {
         (!matches!(self, Rules::Link { .. }), matches!(self, Rules::Uplink { .. }))
     }

@@ -15,7 +15,7 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use super::readings::Readings;
 use super::timer::Timer;
 
-/// The loop's and the tunnel's own tokens lie below this one; a shape's from here on.
+/// Tokens below this one belong to the loop and the tunnel, those from here on to the shape.
 pub(super) const FIRST_TOKEN: usize = 16;
 /// The TUN device. Tokens from the next one on belong to others.
 pub(super) const DEVICE: Token = Token(FIRST_TOKEN - 1);
@@ -23,7 +23,7 @@ pub(super) const DEVICE: Token = Token(FIRST_TOKEN - 1);
 const TIMER: Token = Token(1);
 const WAKER: Token = Token(2);
 
-/// How the loop is to end, said from another thread or a signal handler's.
+/// How the loop is to end. Another thread or a signal handler sets it.
 #[derive(Clone, Debug)]
 pub struct Stop {
     wish: Arc<AtomicU8>,
@@ -35,7 +35,7 @@ const DRAIN: u8 = 1;
 const NOW: u8 = 2;
 
 impl Stop {
-    /// Ends when all work is done, or after 50 s; asked a second time, at once.
+    /// Ends when all work is done, or after 50 s; at once if asked a second time.
     pub fn drain(&self) {
         let _ = self.wish.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |wish| Some((wish + 1).min(NOW)));
         self.wake();
@@ -67,7 +67,7 @@ pub struct GatewayStats {
 
 /// The work of the loop: a shape with its I/O. An error ends the gateway.
 pub trait Work {
-    /// Something that was registered is ready.
+    /// A registered source of events is ready.
     ///
     /// # Errors
     /// Fails if a socket or device that all connections need fails.
@@ -79,7 +79,7 @@ pub trait Work {
     /// Fails if a socket or device that all connections need fails.
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)>;
 
-    /// Takes no more work; answers whether all that there was is done.
+    /// Accepts no more work; returns true if all of it is done.
     ///
     /// # Errors
     /// Fails if a socket or device that all connections need fails.
@@ -117,14 +117,14 @@ const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { 
 
 /// The loop looks up at least so often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
-/// And by itself no more often: a line that is free again within a microsecond is worth no system call. What it could
-/// have sent meanwhile goes out in one batch.
+/// Shortest wait. A line that is free again within a microsecond is not worth a system call; what it could have sent
+/// meanwhile goes out in one batch.
 const GRAIN: Duration = Duration::from_micros(50);
 
 impl<W: Work> Loop<W> {
-    /// A loop whose work is made by `make`, from the first instant and the registry for its sources of events.
+    /// A loop. `make` creates its work from the first instant and the registry of event sources.
     pub(super) fn begin(make: impl FnOnce(Time, &Registry) -> io::Result<W>) -> io::Result<Self> {
-        // Timers of ordinary threads may run out 50 µs late; where the system refuses more, they are that late.
+        // Timers of ordinary threads run up to 50 µs late. If the system refuses a smaller slack, so do these.
         let _ = nix::sys::prctl::set_timerslack(1);
         let clock = Clock::start();
         let poll = Poll::new()?;
@@ -265,7 +265,7 @@ mod tests {
         fn read(&self, _: Time, _: &mut Readings) {}
     }
 
-    /// A client that is gone and a server that waits would keep a gateway for hours.
+    /// A vanished client and a server that waits for it would keep the gateway for hours.
     #[test]
     fn draining_ends() {
         let mut endless = Loop::begin(|_, _| Ok(Endless { ended: false })).expect("epoll is there");

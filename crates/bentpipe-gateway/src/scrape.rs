@@ -37,7 +37,7 @@ impl Scrape {
         Ok(Scrape { listener })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     ///
     /// # Errors
     /// Fails if the kernel does not tell the socket's address.
@@ -86,7 +86,7 @@ impl Drop for Slot {
     }
 }
 
-/// What is left of the time for one scraper, as a socket's time-out wants it.
+/// The remaining time of one scraper, as the socket's time-out.
 fn left(until: Instant) -> io::Result<Option<Duration>> {
     match until.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
@@ -216,7 +216,7 @@ mod tests {
         assert!(ask(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
     }
 
-    /// Those who say nothing lose their places, and until then one more is turned away, not waited for.
+    /// Silent scrapers lose their places. Until then one more is turned away at once.
     #[test]
     fn the_slow_are_given_up() {
         let at = served();

@@ -37,6 +37,8 @@ pub struct GatewayFile {
     pub control: PathBuf,
     /// Where Prometheus scrapes.
     pub metrics: Option<SocketAddr>,
+    /// Whom it becomes if root starts it; `None`: the command's default.
+    pub user: Option<String>,
 }
 
 /// `[tunnel]`

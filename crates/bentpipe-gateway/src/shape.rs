@@ -35,7 +35,7 @@ pub trait Shape {
         let _ = readings;
     }
 
-    /// Registers its listeners or device.
+    /// Registers its listeners or device with epoll.
     ///
     /// # Errors
     /// Fails if a listener or device cannot be registered with epoll.
@@ -47,31 +47,31 @@ pub trait Shape {
     /// A peer is gone, and its carrier too.
     fn leave(&mut self, slot: Slot);
 
-    /// Something that the shape has registered is ready.
+    /// A source of events that the shape has registered is ready.
     ///
     /// # Errors
     /// Fails if a listener or device fails; errors of one connection end only it.
     fn ready(&mut self, turn: &mut Turn<'_>, token: Token, ready: &Ready) -> io::Result<()>;
 
-    /// The link to a peer came or went.
+    /// The link to a peer has come up or gone down.
     ///
     /// # Errors
     /// Fails if a listener or device cannot be opened or closed.
     fn on_event(&mut self, turn: &mut Turn<'_>, slot: Slot, event: Event) -> io::Result<()>;
 
-    /// The path to a peer takes packets of other lengths than before.
+    /// The largest packet for a peer has changed.
     ///
     /// # Errors
     /// Fails if a device cannot be changed: it was removed.
     fn on_path_mtu(&mut self, turn: &mut Turn<'_>, slot: Slot) -> io::Result<()>;
 
-    /// A packet has come from a peer.
+    /// A packet of a peer has arrived.
     ///
     /// # Errors
     /// Fails if a listener or device fails; errors of one connection end only it.
     fn on_packet(&mut self, turn: &mut Turn<'_>, slot: Slot, packet: &[u8]) -> io::Result<()>;
 
-    /// No more packets come at this instant.
+    /// All packets of this instant have been delivered.
     ///
     /// # Errors
     /// Fails if the device cannot be written: it was removed.
@@ -79,14 +79,14 @@ pub trait Shape {
         Ok(())
     }
 
-    /// Gives carriers as much as they have room for. `sent` is one that has just sent something, if the others have had their turn at
-    /// this instant. Returns true if the shape could do more at once.
+    /// Gives carriers as much as they have room for. `sent` is a carrier that has just sent something, if the others have
+    /// already had their turn at this instant. Returns true if the shape could do more at once.
     ///
     /// # Errors
     /// Fails if the device cannot be read: it was removed.
     fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool>;
 
-    /// Takes no more work; answers whether all that there was is done.
+    /// Accepts no more work; returns true if all of it is done.
     ///
     /// # Errors
     /// Fails if a listener or device fails.

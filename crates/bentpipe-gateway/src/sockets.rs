@@ -1,4 +1,4 @@
-//! The kernel's sockets: listening for TPROXY, connecting in the client's name, ending aloud.
+//! The kernel's sockets: listening for TPROXY, connecting in the client's name, resetting.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
@@ -38,8 +38,8 @@ pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
         socket.set_only_v6(true)?;
     }
     transparent(&socket, at)?;
-    // Alone at the port, so that nobody else can listen there. That is refused where a connection to this port of some
-    // host is not quite over, too; what is then still refused is in use.
+    // Without address reuse, so that nobody else can listen there. The kernel then also refuses the port while an old
+    // connection to it, of any host, is in TIME-WAIT. If it refuses with reuse as well, the port is in use.
     if socket.bind(&at.into()).is_err() {
         socket.set_reuse_address(true)?;
         socket.bind(&at.into()).map_err(|error| ports::explained(ports::Kind::Tcp, at.port(), error))?;
@@ -56,7 +56,7 @@ pub(super) fn listen(listener: &TcpListener) -> io::Result<()> {
     })
 }
 
-/// Ends listening; the port stays ours. Connections that wait to be accepted are reset.
+/// Stops listening and keeps the port. Connections that have not been accepted are reset.
 pub(super) fn stop_listening(listener: &TcpListener) -> io::Result<()> {
     SockRef::from(listener).shutdown(Shutdown::Read)
 }
@@ -67,8 +67,8 @@ struct MaxPacingRate;
 
 nix::setsockopt_impl!(MaxPacingRate, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64, SetStruct<'_, u64>);
 
-/// How a listener's connections send: by this congestion control, no faster than `pacing` bytes of payload per second,
-/// in packets of this mark.
+/// Sets how the connections of a listener send: by this congestion control, at no more than `pacing` bytes of payload per
+/// second, in packets with this mark.
 pub(super) fn send_by(listener: &TcpListener, congestion: &str, pacing: u64, mark: u32) -> io::Result<()> {
     let socket = SockRef::from(listener);
     socket.set_tcp_congestion(congestion.as_bytes())?;
@@ -80,8 +80,8 @@ fn transparent(socket: &Socket, at: SocketAddr) -> io::Result<()> {
     if at.is_ipv4() { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) }
 }
 
-/// Begins a connection to a route's destination. Where the client's port is taken, by one of its connections that is
-/// not quite over, another one serves: the second answer says so. Packets in the client's name carry `mark`.
+/// Connects to the destination of a route. If the client's port is still taken by one of its connections, another port is
+/// used, and the second value returned is true. Packets in the client's name carry `mark`.
 pub(super) fn connect(route: Route, address: ClientAddress, mark: Option<u32>) -> (io::Result<TcpStream>, bool) {
     let Route { source, destination } = route;
     let any: IpAddr = if destination.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -120,9 +120,9 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Opt
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// Settings of every connection: small writes go at once, urgent data stays in its place (the kernel would take its last byte out
-/// of the stream), a user that is gone without a word is found out, and if the
-/// gateway dies the kernel ends the connection with a reset: an end that says "that was all" would be a lie.
+/// Settings of every connection. Small writes are sent at once. Urgent data stays in its place: the kernel would take its
+/// last byte out of the stream. A user that has vanished is found out. If the gateway dies, the kernel resets the
+/// connection: a FIN would say that the data was complete.
 pub(super) fn tune(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
     let socket = SockRef::from(socket);
@@ -135,7 +135,7 @@ pub(super) fn tune(socket: &impl AsFd) {
 
 /// Ends a connection with a reset.
 pub(super) fn reset(socket: TcpStream) {
-    // Closed with nothing left to linger for, a socket sends RST (RFC 9293 §3.10.4).
+    // With a linger time of zero, closing sends RST (RFC 9293 §3.10.4).
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
 }
 

@@ -37,7 +37,7 @@ pub(crate) use config::Waiting;
 pub use config::{Fallback, SplitConfig, SplitStats};
 use streams::{Cx, Streams};
 
-/// All peers are looked at so often: for connections that take too long, and for memory that others have left.
+/// The interval at which all peers are checked: for connections that take too long, and for memory that others have freed.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// The shape.
@@ -76,7 +76,7 @@ impl SplitShape {
         self.peers.values().map(Streams::stats).fold(none, |sum, more| sum + more)
     }
 
-    /// Applies the settings that can change without touching connections. The others wait for the next start.
+    /// Applies the settings that can change without touching connections. The others take effect at the next start.
     pub fn reconfigure(&mut self, config: &SplitConfig) {
         self.common.config.client_address = config.client_address;
         self.common.config.fallback = config.fallback;
@@ -125,7 +125,7 @@ impl SplitShape {
         self.turn_away(accepts.refused);
     }
 
-    /// Counts connections that were refused before it was known for whom they are.
+    /// Counts connections that were refused before their peer was known.
     fn turn_away(&mut self, count: u64) {
         match self.common.routes.only().and_then(|slot| self.peers.get_mut(&slot)) {
             Some(streams) => streams.count_refused(count),
@@ -224,7 +224,7 @@ impl Shape for SplitShape {
     }
 
     fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool> {
-        // In the middle of sending nobody else is looked at: the line is free for as long as others take.
+        // While it sends, no other peer is served: serving one would leave the line idle.
         if let Some(slot) = sent {
             self.fill_one(turn, slot);
             return Ok(false);

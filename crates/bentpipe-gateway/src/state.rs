@@ -36,7 +36,7 @@ impl State {
         State { path, written: Vec::new(), next_at: Time::ZERO, has_failed: false }
     }
 
-    /// Writes where the peers are, if that has changed and the last time is long enough ago.
+    /// Writes the addresses of peers if they have changed and the last write is long enough ago.
     pub(crate) fn note(&mut self, now: Time, peers: impl Iterator<Item = (PublicKey, SocketAddr)>) {
         if now < self.next_at {
             return;

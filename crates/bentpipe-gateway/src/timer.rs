@@ -1,5 +1,4 @@
-//! The instant at which the loop wants to be woken: a timerfd, some 50 µs late where a time-out of `epoll_wait` is late
-//! by a millisecond.
+//! The timer that wakes the loop: a timerfd. It is some 50 µs late, a time-out of `epoll_wait` a millisecond.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,8 +23,8 @@ impl Timer {
         Ok(Timer { fd, armed: None })
     }
 
-    /// Wakes the loop at `at`, and perhaps before: at an instant that was named earlier, which spares a system call where
-    /// the next one comes long before either. Setting it again makes it ready again, so nothing has to be read from it.
+    /// Wakes the loop at `at`. It may also wake at an instant set before: if the next one comes long before either, that
+    /// saves a system call. Setting it again makes it ready again, so nothing has to be read from it.
     pub(super) fn arm(&mut self, now: Time, at: Time) -> io::Result<()> {
         if self.armed.is_some_and(|armed| now < armed && armed <= at) {
             return Ok(());

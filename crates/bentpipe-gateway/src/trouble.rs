@@ -1,4 +1,4 @@
-//! Datagrams that the kernel refuses: how many and why, and a line when it begins and when it is over.
+//! Datagrams that the kernel refuses: how many and why, with a line in the log at the beginning and at the end.
 
 use std::fmt;
 use std::io;
@@ -55,7 +55,7 @@ impl Trouble {
         self.refusals
     }
 
-    /// Datagrams were refused. A length that is refused is no trouble: the path is searched again.
+    /// Datagrams were refused. A datagram that is too long is no trouble: the path's MTU is searched again.
     pub(crate) fn on_refused(&mut self, now: Time, error: &io::Error, count: u64) -> Option<Said> {
         let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
         match errno {
@@ -83,7 +83,7 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    /// One line when it begins and one when it is over, however many datagrams are refused in between.
+    /// One line at the beginning and one at the end, however many datagrams are refused in between.
     #[test]
     fn each_trouble_is_said_twice() {
         let mut trouble = Trouble::default();

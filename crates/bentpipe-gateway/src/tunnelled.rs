@@ -162,7 +162,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let Tunnelled { udp, hub, names, shape, .. } = self;
         if self.resume.has_jumped() {
-            log::line("this machine's clocks have jumped, as after sleep or a snapshot: the tunnel makes new keys");
+            log::line("this machine has slept, was copied, or its clock was set: the tunnel makes new keys");
             hub.renew(now);
         }
         if self.udp_is_readable {

@@ -28,8 +28,8 @@ pub(super) struct Udp {
     buffers: Vec<Vec<u8>>,
     /// Whether it is one of version 6.
     is_v6: bool,
-    /// Datagrams of one length to one address that go out in one call; the last one may be shorter. Behind them is room for
-    /// one more.
+    /// Datagrams of one length to one address that are sent by one call; the last one may be shorter. There is room for one
+    /// more behind them.
     batch: Box<[u8]>,
     filled: usize,
     segment: usize,
@@ -82,7 +82,7 @@ impl Udp {
         let count = match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            // What an ICMP message says of datagrams that are long gone, or a lack of memory for this one.
+            // An ICMP message about earlier datagrams, or a lack of memory for this one.
             Err(error) if is_passing(&error) => return Ok(true),
             Err(error) => return Err(error),
         };
@@ -123,7 +123,7 @@ impl Udp {
                 segment_size: (count > 1).then_some(self.segment),
                 src_ip: None,
             };
-            // A line that is full, or down for a moment, loses datagrams: those above know what to do.
+            // A line that is full or briefly down loses datagrams; the layers above repair that.
             let said = match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
                 Ok(()) => self.trouble.on_sent(now),
                 Err(error) => {
@@ -145,7 +145,7 @@ impl Udp {
         self.trouble.refusals()
     }
 
-    /// Where a datagram was to go that the kernel refused as too long since this was asked last, and its length.
+    /// The destination and length of a datagram that the kernel refused as too long since the last call.
     pub(super) fn take_too_long(&mut self) -> Option<(SocketAddr, usize)> {
         self.too_long.take()
     }
@@ -159,7 +159,7 @@ impl Udp {
     }
 }
 
-/// Whether an error of receiving says nothing of the socket itself: it may be tried again.
+/// True if an error of receiving says nothing about the socket itself, so that it may be tried again.
 fn is_passing(error: &io::Error) -> bool {
     use Errno::*;
     let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use bentpipe_engine::link::{Link, LinkConfig, LinkCounters, Outcome, Wire};
+use bentpipe_engine::link::{Link, LinkConfig, Outcome, Wire};
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Probe, Step};
@@ -200,11 +200,6 @@ impl<P: Probe> Driver<P> {
     /// The lateness of the timers.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
-    }
-
-    /// Counters of the links, up and down.
-    pub fn link_counters(&self) -> (LinkCounters, LinkCounters) {
-        (self.up.counters(), self.down.counters())
     }
 
     /// The probe, at the end.

@@ -2,11 +2,14 @@
 //!
 //! The timer is absolute on the monotonic clock and is set only when the time changes. Its expiry is
 //! edge-triggered, so it need not be read.
+//!
+//! A thread that sleeps wakes up late, by what the system needs to switch to it. A waiter that is made [`punctual`](Waiter::punctual)
+//! sleeps until shortly before the time and stays awake for the rest, as long as that takes at most a fifth of a core.
 
 use std::io;
 use std::os::fd::AsFd;
 
-use bentpipe_engine::units::Time;
+use bentpipe_engine::units::{Duration, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -19,6 +22,36 @@ const TIMER: u64 = u64::MAX;
 /// Max descriptors reported at once; the others follow in the next call.
 const EVENTS: usize = 64;
 
+/// How long before a time a punctual waiter wakes up: most wake-ups are less late than this (docs/explanation/real-time.md).
+const AWAKE: Duration = Duration::from_micros(60);
+
+/// Of the time that passes, one part in this many may be spent awake.
+const SHARE: u64 = 5;
+
+/// Max time awake that is saved up: a burst of packets for a hundredth of a second.
+const SAVED: Duration = Duration::from_millis(2);
+
+/// What a punctual waiter may still spend awake.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    left: Duration,
+    at: Time,
+}
+
+impl Allowance {
+    /// What is left at `now`.
+    fn at(&mut self, now: Time) -> Duration {
+        let more = now.saturating_since(self.at).div_floor(SHARE);
+        (self.left, self.at) = ((self.left + more).min(SAVED), now);
+        self.left
+    }
+
+    fn spend(&mut self, span: Duration) {
+        // Durations do not go below zero.
+        self.left = self.left - span;
+    }
+}
+
 /// The descriptors and the timer that a loop waits for.
 #[derive(Debug)]
 pub struct Waiter {
@@ -27,6 +60,8 @@ pub struct Waiter {
     timer: TimerFd,
     /// The timer's setting, while it is in the future.
     set_to: Option<Time>,
+    /// Of a punctual waiter.
+    allowance: Option<Allowance>,
 }
 
 impl Waiter {
@@ -41,7 +76,13 @@ impl Waiter {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER))?;
-        Ok(Waiter { clock, epoll, timer, set_to: None })
+        Ok(Waiter { clock, epoll, timer, set_to: None, allowance: None })
+    }
+
+    /// Stays awake shortly before each time, so as not to be late.
+    pub fn punctual(mut self) -> Self {
+        self.allowance = Some(Allowance { left: SAVED, at: self.clock.now() });
+        self
     }
 
     /// Watches `descriptor` for reading, and reports it as `mark`.
@@ -62,13 +103,38 @@ impl Waiter {
     /// # Errors
     /// Fails if the timer cannot be set, or epoll fails.
     pub fn wait(&mut self, until: Option<Time>, ready: &mut Vec<u64>) -> io::Result<()> {
-        ready.clear();
         let now = self.clock.now();
         let has_come = until.is_some_and(|until| until <= now);
-        if let Some(until) = until.filter(|_| !has_come) {
+        let Some(until) = until.filter(|_| !has_come) else {
+            return self.look(if has_come { EpollTimeout::ZERO } else { EpollTimeout::NONE }, ready);
+        };
+        if self.allowance.as_mut().is_none_or(|allowance| allowance.at(now) < AWAKE) {
             self.set(until, now)?;
+            return self.look(EpollTimeout::NONE, ready);
         }
-        let timeout = if has_come { EpollTimeout::ZERO } else { EpollTimeout::NONE };
+        let early = until.saturating_sub(AWAKE);
+        if early > now {
+            self.set(early, now)?;
+            self.look(EpollTimeout::NONE, ready)?;
+        } else {
+            ready.clear();
+        }
+        let start = self.clock.now();
+        // A spurious wake-up ends the wait as well.
+        if ready.is_empty() && early <= start {
+            while ready.is_empty() && self.clock.now() < until {
+                self.look(EpollTimeout::ZERO, ready)?;
+            }
+            if let Some(allowance) = &mut self.allowance {
+                allowance.spend(self.clock.now().saturating_since(start));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the marks of readable descriptors into `ready`.
+    fn look(&mut self, timeout: EpollTimeout, ready: &mut Vec<u64>) -> io::Result<()> {
+        ready.clear();
         let mut events = [EpollEvent::empty(); EVENTS];
         let count = match self.epoll.wait(&mut events, timeout) {
             Ok(count) => count,
@@ -95,14 +161,16 @@ impl Waiter {
 mod tests {
     use std::io::{Read, Write};
 
-    use bentpipe_engine::units::Duration;
-
     use super::*;
 
     #[test]
     fn timers_and_descriptors_wake() {
         let clock = Clock::start();
-        let mut waiter = Waiter::new(clock).expect("descriptors");
+        timers_and_descriptors(clock, Waiter::new(clock).expect("descriptors"));
+        timers_and_descriptors(clock, Waiter::new(clock).expect("descriptors").punctual());
+    }
+
+    fn timers_and_descriptors(clock: Clock, mut waiter: Waiter) {
         let (mut near, mut far) = std::os::unix::net::UnixStream::pair().expect("sockets");
         waiter.watch(&near, 7).expect("a socket");
         let mut ready = vec![1, 2];
@@ -130,5 +198,18 @@ mod tests {
             }
         }
         assert!(clock.now() >= start + Duration::from_millis(30));
+    }
+
+    #[test]
+    fn a_fifth_of_the_time_is_spent_awake_at_most() {
+        let at = |micros| Time::ZERO + Duration::from_micros(micros);
+        let mut allowance = Allowance { left: Duration::ZERO, at: at(0) };
+        assert_eq!(allowance.at(at(500)), Duration::from_micros(100));
+        allowance.spend(Duration::from_micros(60));
+        assert_eq!(allowance.at(at(500)), Duration::from_micros(40));
+        // What is not spent is saved, up to a limit; what is spent too much is not owed.
+        assert_eq!(allowance.at(at(9_000_000)), SAVED);
+        allowance.spend(Duration::from_secs(1));
+        assert_eq!(allowance.at(at(9_000_000)), Duration::ZERO);
     }
 }

@@ -1,5 +1,8 @@
 //! The other commands: their answers as JSON.
 
+use std::path::PathBuf;
+
+use arrow_array::builder::Float64Builder;
 use bentpipe_cli::library;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_papers::reproduce::{self as studies, ReproduceError};
@@ -8,8 +11,9 @@ use bentpipe_sim::recommend::{self as system, RecommendError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::error::{failed, raised};
+use crate::error::{failed, mistakes, raised};
 use crate::scenario::Scenario;
+use crate::table::{Table, columns};
 use crate::wait::{interruptible, stopped};
 
 /// Names of the shipped scenarios.
@@ -57,6 +61,32 @@ fn value(py: Python<'_>, failure: library::Failure) -> PyErr {
 #[pyfunction]
 pub(crate) fn rate_under_loss(loss: f64, rtt_s: f64, rto_s: f64, every: f64) -> f64 {
     bentpipe_study::model::transfer::rate_under_loss(loss, rtt_s, rto_s, every)
+}
+
+columns! {
+    /// Round trips over time.
+    RoundTrips {
+        time_s: Float64Builder, "Seconds since the start.";
+        rtt_s: Float64Builder, "Round trip; of a capture the shortest in each 10 ms.";
+    }
+}
+
+/// A path from a capture or a log of pings: its estimates, its round trips, and a scenario that behaves so.
+#[pyfunction]
+pub(crate) fn fit(py: Python<'_>, path: PathBuf) -> PyResult<(String, Table, Scenario)> {
+    let command = format!("bentpipe.fit({:?})", path.display());
+    let (found, text) = py.detach(|| library::measured(&path, &command)).map_err(|failure| match failure {
+        library::Failure::Usage(..) => value(py, failure),
+        other => raised(py, other),
+    })?;
+    let mut round_trips = RoundTrips::default();
+    for (at, took) in found.round_trips() {
+        round_trips.time_s.append_value(*at);
+        round_trips.rtt_s.append_value(*took);
+    }
+    let scenario = bentpipe_study::scenario::Scenario::parse(&text, &format!("{}.toml", path.display()), &[]);
+    let scenario = scenario.map_err(|errors| mistakes(py, &errors))?;
+    Ok((serde_json::to_string(&found).map_err(failed)?, round_trips.finish(), Scenario::of_value(scenario)))
 }
 
 /// A system for a path: the answer, and the scenario with it.

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _bentpipe {
     #[pymodule_export]
-    use crate::answers::{hybrid, rate_under_loss, rates, recommend, reproduce, shipped, variants};
+    use crate::answers::{fit, hybrid, rate_under_loss, rates, recommend, reproduce, shipped, variants};
     #[pymodule_export]
     use crate::error::{RunError, ScenarioError};
     #[pymodule_export]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::gateway::{self, Layer};
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{End, Frame};
+use bentpipe_engine::slots::Slots;
 
 use crate::boxes::Above;
 use crate::packet::Parcel;
@@ -175,33 +176,20 @@ impl LayerEnd {
 
 /// The frames in flight.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
-    slots: Vec<Option<Frame>>,
-    free: Vec<u32>,
-}
+pub(crate) struct Frames(Slots<Frame>);
 
 impl Frames {
     pub(crate) fn keep(&mut self, frame: Frame) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(frame);
-                slot
-            }
-            None => {
-                self.slots.push(Some(frame));
-                self.slots.len() as u32 - 1
-            }
-        }
+        self.0.keep(frame)
     }
 
     /// A second frame with the same content, which arrives by itself.
     pub(crate) fn copy(&mut self, slot: u32) -> u32 {
-        let frame = self.slots[slot as usize].clone().expect("a frame in flight");
+        let frame = self.0.get(slot).cloned().expect("a frame in flight");
         self.keep(frame)
     }
 
     pub(crate) fn take(&mut self, slot: u32) -> Frame {
-        self.free.push(slot);
-        self.slots[slot as usize].take().expect("a frame is taken once")
+        self.0.take(slot).expect("a frame is taken once")
     }
 }

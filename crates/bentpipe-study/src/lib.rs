@@ -8,6 +8,7 @@
 pub mod csv;
 pub mod drawing;
 pub mod limit;
+pub mod markup;
 pub mod model;
 #[cfg(feature = "files")]
 pub mod output;

@@ -139,6 +139,23 @@ impl OutputFile {
         Ok(OutputFile { path, sink })
     }
 
+    /// As [`OutputFile::create`], but a regular file has its name and its contents from the start, for readers that follow it while
+    /// it grows.
+    ///
+    /// # Errors
+    /// As [`OutputFile::create`].
+    pub fn create_live(path: &Path) -> io::Result<Self> {
+        let open = || match target(path)? {
+            Target::Whole(path, _) => {
+                std::fs::create_dir_all(folder(&path))?;
+                let file = BufWriter::with_capacity(BUFFER, File::create(&path)?);
+                Ok(OutputFile { path, sink: Sink::Stream(file) })
+            }
+            Target::Stream | Target::Stdout => Self::open(path),
+        };
+        open().map_err(|error| named(path, error))
+    }
+
     /// Writes what is buffered, and renames a regular file to its name.
     ///
     /// # Errors
@@ -220,6 +237,19 @@ mod tests {
         half.write_all(b"second").expect("buffered");
         drop(half);
         assert_eq!(read(&path), "first");
+        assert_eq!(std::fs::read_dir(path.parent().expect("a folder")).expect("readable").count(), 1);
+    }
+
+    #[test]
+    fn a_live_file_is_read_while_it_grows() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/out.pcapng");
+        let mut file = OutputFile::create_live(&path).expect("writable");
+        file.write_all(b"one").and_then(|()| file.flush()).expect("writable");
+        assert_eq!(read(&path), "one");
+        file.write_all(b"two").expect("writable");
+        file.finish().expect("writable");
+        assert_eq!(read(&path), "onetwo");
         assert_eq!(std::fs::read_dir(path.parent().expect("a folder")).expect("readable").count(), 1);
     }
 

@@ -194,6 +194,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
         from: NodeId::from(from),
         to: NodeId::from(to),
         config: config.clone(),
+        throughput_advice: None,
     };
     let mut links = vec![
         link(0, 1, &access),

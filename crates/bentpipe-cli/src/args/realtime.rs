@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use bentpipe_engine::units::Duration;
+use bentpipe_language::quantity::DURATION;
 use clap::{Args, Subcommand};
 
 use super::World;
@@ -15,11 +17,38 @@ fn verify_bound(text: &str) -> Result<Bound, String> {
     Bound::parse(text, fail_if::VERIFY)
 }
 
+/// What is seen of running links.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Watch {
+    /// Write a packet capture (pcapng) that can be read while it grows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Which host to capture, or all; repeatable [default: in `shell` the command's, in `emulate` the first flow's sender]
+    #[arg(long = "tap", value_name = "NODE", requires = "pcap")]
+    pub(crate) taps: Vec<String>,
+    /// Print a table line for each link on standard error at this interval, such as 1s
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub(crate) interval: Option<Duration>,
+}
+
+/// The shortest interval: lines of shorter ones cannot be read.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let nanos = DURATION.parse(text).map_err(|error| error.to_string())?;
+    match Duration::from_nanos(nanos) {
+        every if every >= SHORTEST => Ok(every),
+        _ => Err("expected at least 100 ms".to_owned()),
+    }
+}
+
 const EMULATE_MORE: &str = "\
 Examples:
   bentpipe emulate geo                            hosts `server` and `client`, 600 ms apart
   bentpipe emulate geo-bursts --seed 7            the fades of `bentpipe run geo-bursts --seed 7`
-  bentpipe emulate geo --set links.sat.delay='40 ms' --pcap both.pcapng
+  bentpipe emulate geo --set links.sat.delay='40 ms' --pcap both.pcapng --tap all
+  bentpipe emulate geo --interval 1s              a line for each link every second
   bentpipe emulate geo --host gateway --host terminal    also give these routers a namespace
   bentpipe emulate geo -- ./test.sh               until the script ends; it finds the hosts in
                                                   BENTPIPE_NS_SERVER, BENTPIPE_IP_SERVER, ...
@@ -38,14 +67,13 @@ pub(crate) struct Emulate {
     /// Open a socket at which `bentpipe link set` changes the links
     #[arg(long, value_name = "SOCKET", help_heading = "Scenario")]
     pub(crate) control: Option<PathBuf>,
-    /// Write a packet capture (pcapng), one interface per host
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) watch: Watch,
     /// Print the hosts and the summary as lines of JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Command to run; the emulation ends with it and returns its exit code
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None)]
     pub(crate) command: Vec<String>,
 }
 
@@ -54,7 +82,8 @@ Examples:
   bentpipe shell geo                              a shell on the far side of a GEO link
   bentpipe shell geo -- curl -O http://server/file
   bentpipe shell leo -- bentpipe shell geo        one link behind the other; delays add up
-  bentpipe shell geo --pcap both.pcapng -- ssh host
+  bentpipe shell geo --pcap mine.pcapng -- ssh host
+  bentpipe shell geo --interval 1s -- curl -O http://server/file
   bentpipe shell mine.toml --inside ship --outside teleport
   bentpipe shell geo --fail-if 'time > 20 s' -- ./test.sh
 
@@ -77,9 +106,8 @@ pub(crate) struct Shell {
     /// Open a socket at which `bentpipe link set` changes the links
     #[arg(long, value_name = "SOCKET", help_heading = "Scenario")]
     pub(crate) control: Option<PathBuf>,
-    /// Write a packet capture (pcapng) of both ends
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) pcap: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) watch: Watch,
     /// Exit with 1 if the command's time, or what a link dropped or delivered (bytes), is so; repeatable
     #[arg(long, value_name = "[LINK.]FIGURE>VALUE", value_parser = shell_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
@@ -87,7 +115,7 @@ pub(crate) struct Shell {
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
     /// Command to run [default: $SHELL]
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None)]
     pub(crate) command: Vec<String>,
 }
 
@@ -97,8 +125,9 @@ Examples:
   bentpipe link set sat rate='5 Mbit/s' --control /run/geo.socket
   bentpipe link set sat/forward delay='40 ms' loss='1 %'   with the socket in BENTPIPE_CONTROL
 
-NAME is a link of the scenario, or one direction of it. The keys are those of `[[links]]`. All values are checked
-before any is used. Packets that wait are sent with the new settings; no packet is dropped by the change.";
+NAME is a link of the scenario, or one direction of it. The keys are those of `[[links]]`. All
+values are checked before any is used. Packets that wait are sent with the new settings; no packet
+is dropped by the change.";
 
 /// Change links while an emulation runs.
 #[derive(Debug, Subcommand)]
@@ -132,8 +161,8 @@ Each flow runs in virtual time, in real time with the engine's own TCP over the 
 root) with Linux's reno between network namespaces. This takes as long as the flows take. Then the
 engine's real run is repeated --draws times in virtual time, each wake-up as late as one that was
 measured. Where these draws differ from each other, the machine's timing decides.
-The command fails if a real time of the engine differs from virtual time by more than --tolerance and
-lies outside the draws.";
+The command fails if a real time of the engine differs from virtual time by more than --tolerance
+and lies outside the draws.";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_MORE)]
@@ -172,11 +201,11 @@ Examples:
   chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
 
-Each cell is a link (GEO, MEO, LEO), what happens on it, and a congestion control. The kernel's hosts
-take it in real time over the emulated link, --runs times (--seeds times where losses are random), ours
-in virtual time. Medians of the completion times are compared. The command fails if one differs by more
-than its bar: 1 %, with random losses 3 %. Needs root; a busy machine is late, and then the kernel
-leaves slow start at another window.";
+Each cell is a link (GEO, MEO, LEO), what happens on it, and a congestion control. The kernel's
+hosts take it in real time over the emulated link, --runs times (--seeds times where losses are
+random), ours in virtual time. Medians of the completion times are compared. The command fails if
+one differs by more than its bar: 1 %, with random losses 3 %. Needs root; a busy machine is late,
+and then the kernel leaves slow start at another window.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HOSTS_MORE)]

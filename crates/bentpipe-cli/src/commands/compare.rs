@@ -3,13 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_engine::NoProbe;
-use bentpipe_sim::record::{Comparison, Measure, Ratio, VariantRow};
-use bentpipe_sim::{RunResult, Timers, in_parallel, run_with};
+use bentpipe_sim::record::{Comparison, Measure, Ratio, Sequence, VariantRow};
+use bentpipe_sim::{RunResult, Timers, in_parallel, run, run_with};
+use bentpipe_study::report::Figure;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::junit::{self, Case};
-use crate::args::Compare;
+use super::plots;
+use crate::args::{Compare, Kind};
 use crate::fail_if::{self, Bound, Reading};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -32,6 +34,10 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     if let Some(path) = &args.junit {
         output::check_writable(path)?;
     }
+    if let Some(path) = &args.plot {
+        plots::check(path)?;
+    }
+    let print = output::beside(&[args.plot.as_deref()])?;
     let named = |name: &String| Ok((name.clone(), source::with_variant(&base, name)?));
     let scenarios = args.variants.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let remake = Remake::new(base.seed);
@@ -42,12 +48,15 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
         let scenario = base.to_toml();
         let (reps_asked, seed) = (args.reps, base.seed);
         let json = Json { remake: &remake, seed, interrupted, reps_asked, comparison: &comparison, scenario };
-        output::print_json(&json)?;
+        print(&output::json(&json)?)?;
     } else {
         let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
         let resolve = output::shell("bentpipe", explain.chain(source::arguments(&args.world, None, base.seed)));
         let is_random = scenarios.iter().any(|(_, scenario)| !scenario.random_parts().is_empty());
-        output::print(&text(&base, &comparison, is_random, &remake, &resolve))?;
+        print(&text(&base, &comparison, is_random, &remake, &resolve))?;
+    }
+    if let Some(path) = args.plot.as_ref().filter(|_| !runs.is_empty()) {
+        plots::write(path, &figure(args.kind, &scenarios, &runs)?, &remake)?;
     }
     if interrupted {
         eprintln!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
@@ -67,6 +76,17 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
         junit::write(path, &base.name, &cases(&comparison, &args.fail_if, &readings), &remake)?;
     }
     Ok(if !kept || comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
+}
+
+/// A distribution over the replications, or a quantity over the time of the first one, which is run again for it.
+fn figure(kind: Kind, scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>]) -> Result<Figure, Failure> {
+    let Some(plot) = kind.plot() else { return Ok(plots::replications(scenarios, runs)) };
+    let observed = scenarios.iter().map(|(_, scenario)| {
+        let mut sequence = Sequence::at_bottleneck(scenario);
+        run(scenario, scenario.seed, &mut sequence).map_err(Failure::broken)?;
+        Ok(sequence)
+    });
+    Ok(plots::compared(scenarios, &observed.collect::<Result<Vec<_>, Failure>>()?, plot))
 }
 
 /// What `--fail-if` can be about.

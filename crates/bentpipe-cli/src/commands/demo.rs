@@ -13,6 +13,7 @@ use bentpipe_sim::run;
 use bentpipe_study::report::Figure;
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 
+use super::plots;
 use crate::args::Demo;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -75,7 +76,7 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         picture.display(),
         remake.line()
     ))?;
-    output::write_svg(&picture, &why(&base)?, &remake)?;
+    plots::write(&picture, &why(&base)?, &remake)?;
     Ok(End::Done)
 }
 

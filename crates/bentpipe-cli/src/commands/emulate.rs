@@ -9,7 +9,8 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::control::{self, Live};
-use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
+use super::realtime::{LOOK, Summary, capture, nodes, refused};
+use super::status::{Place, Status};
 use crate::args::Emulate;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -40,26 +41,28 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let scenario = source::load_links(&args.world)?;
     let remake = Remake::new(scenario.seed);
     let more = nodes(&scenario, &args.hosts)?;
-    if let Some(path) = &args.pcap {
+    if let Some(path) = &args.watch.pcap {
         output::check_writable(path)?;
     }
     let mut lab = Lab::build(&scenario, &more).map_err(refused(&args.world))?;
-    if let Some(path) = &args.pcap {
-        let names: Vec<&str> = lab.hosts().iter().map(|host| host.name.as_str()).collect();
-        let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
-        let tap = Tap::create(path, &names, &comment).map_err(Failure::broken)?;
-        lab.emulator_mut().tap(tap);
-    }
+    let names: Vec<String> = lab.hosts().iter().map(|host| host.name.clone()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let sender = scenario.flows.first().map(|flow| &scenario[flow.from]);
+    let usual = names.iter().position(|name| Some(*name) == sender).unwrap_or(0);
+    capture(&args.watch, &scenario, &remake, lab.emulator_mut(), &names, usual)?;
     let mut live = Live::open(args.control.as_deref(), &scenario, lab.emulator())?;
     // With a command, standard output is the command's.
     let print = match args.command.is_empty() {
-        true => output::beside(&[args.pcap.as_deref()])?,
+        true => output::beside(&[args.watch.pcap.as_deref()])?,
         false => output::print_aside,
     };
     announce(args, &scenario, &remake, lab.hosts(), print)?;
     let mut command = start(args, lab.hosts())?;
     lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
-    let end = run(&scenario, &mut lab, &signals, live.as_mut(), command.as_mut());
+    let place = if command.is_some() { Place::Title } else { Place::Line };
+    let mut status = Status::new(place, args.watch.interval, lab.emulator());
+    let end = run(&scenario, &mut lab, &signals, live.as_mut(), command.as_mut(), &mut status);
+    status.end(&scenario, lab.emulator());
     let summary = Summary::new(&scenario, lab.emulator());
     let captured = lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish);
     drop(lab);
@@ -136,10 +139,10 @@ fn run(
     signals: &Signals,
     mut live: Option<&mut Live>,
     mut command: Option<&mut Child>,
+    status: &mut Status,
 ) -> Result<End, Failure> {
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
-    let mut status = Status::new(if command.is_some() { Place::Title } else { Place::Line });
     let mut looked = Time::ZERO;
     loop {
         let now = lab.emulator().clock().now();
@@ -158,7 +161,6 @@ fn run(
                 child::ask_to_end(child);
             }
             if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
-                status.clear();
                 return Ok(End::Code(child::exit_code(ended)));
             }
         }
@@ -169,18 +171,15 @@ fn run(
             match (caught, &mut command) {
                 (Caught::Child, Some(child)) => {
                     if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
-                        status.clear();
                         return Ok(End::Code(child::exit_code(ended)));
                     }
                 }
                 // It receives the terminal's signals itself; when it ends, we end.
                 (Caught::Child, None) | (Caught::Keyboard, Some(_)) => {}
                 (Caught::Keyboard, None) => {
-                    status.clear();
                     return Ok(End::Done);
                 }
                 (Caught::End, command) => {
-                    status.clear();
                     let Some(child) = command else { return Ok(End::Done) };
                     // It may have just ended.
                     let _ = child.kill();

@@ -26,13 +26,8 @@ pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
         output::check_writable(path)?;
     }
     let print = output::beside(&[args.write.as_deref()])?;
-    let found = bentpipe_fit::fit(&args.capture).map_err(|error| match error {
-        FitError::Io { .. } => Failure::broken(error),
-        _ => Failure::usage(error, None),
-    })?;
     let remake = Remake::new(1);
-    let name = args.capture.file_stem().map_or("measured".into(), |stem| stem.to_string_lossy());
-    let text = bentpipe_fit::scenario(&found, &name, &format!("measured: {}", remake.command));
+    let (found, text) = measured(&args.capture, &remake.command)?;
     if let Some(path) = &args.write {
         // What is written can be read.
         Scenario::parse(&text, &path.display().to_string(), &[]).map_err(Failure::Scenario)?;
@@ -48,6 +43,20 @@ pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
         })?;
     }
     Ok(End::Done)
+}
+
+/// The estimates from a file, and the text of a scenario that behaves so. `command` is how it is made again.
+///
+/// # Errors
+/// Fails if the file cannot be read, or has nothing that can be used.
+pub fn measured(path: &Path, command: &str) -> Result<(bentpipe_fit::Fit, String), Failure> {
+    let found = bentpipe_fit::fit(path).map_err(|error| match error {
+        FitError::Io { .. } => Failure::broken(error),
+        _ => Failure::usage(error, None),
+    })?;
+    let name = path.file_stem().map_or("measured".into(), |stem| stem.to_string_lossy());
+    let text = bentpipe_fit::scenario(&found, &name, &format!("measured: {command}"));
+    Ok((found, text))
 }
 
 /// A row: name, value, and interval or reason.

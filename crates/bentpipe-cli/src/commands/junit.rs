@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use bentpipe_study::report::{escaped, write_whole};
+use bentpipe_study::markup::escaped;
+use bentpipe_study::report::write_whole;
 
 use crate::failure::Failure;
 use crate::output::Remake;

@@ -1,12 +1,22 @@
-//! The plots of a run.
+//! The plots of runs.
 
-use bentpipe_sim::record::{Guides, Outlook, Plot, Sequence};
-use bentpipe_study::report::Figure;
+use std::path::Path;
+
+use bentpipe_sim::RunResult;
+use bentpipe_sim::record::{Guides, Measure, Outlook, Plot, Sequence, Summary, overlay};
+use bentpipe_study::output::is_stdout;
+use bentpipe_study::report::{Axis, Figure, Mark, Panel, Picture, Series, write_whole};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use clap::ValueEnum;
 
+use crate::failure::Failure;
+use crate::output::{self, Remake};
+
 /// Max panels of a figure: more are too small to read.
 const PANELS: usize = 4;
+
+/// Max curves of a panel: more look alike.
+const CURVES: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
@@ -20,25 +30,53 @@ pub(crate) enum Kind {
     Rtt,
     /// Goodput
     Throughput,
+    /// Completion times as a distribution: of a run's flows, or of replications
+    Cdf,
 }
 
 impl Kind {
-    const fn plot(self) -> Plot {
+    /// The quantity over time, if it is one.
+    pub(crate) const fn plot(self) -> Option<Plot> {
         match self {
-            Kind::Sequence => Plot::Sequence,
-            Kind::Cwnd => Plot::Window,
-            Kind::Queue => Plot::Queue,
-            Kind::Rtt => Plot::RoundTrip,
-            Kind::Throughput => Plot::Throughput,
+            Kind::Sequence => Some(Plot::Sequence),
+            Kind::Cwnd => Some(Plot::Window),
+            Kind::Queue => Some(Plot::Queue),
+            Kind::Rtt => Some(Plot::RoundTrip),
+            Kind::Throughput => Some(Plot::Throughput),
+            Kind::Cdf => None,
         }
     }
 }
 
-/// One panel for each of the first connections. The title says how many there are if some are left out. The queue is that of one
-/// link, so it has one panel.
-pub(crate) fn figure(scenario: &Scenario, sequence: &Sequence, kind: Kind) -> Figure {
-    let outlook = Outlook::new(scenario).ok();
-    let connections: Vec<_> = scenario
+/// The format by the file's name; standard output gets SVG. Checks that the file can be written.
+pub(super) fn check(path: &Path) -> Result<Picture, Failure> {
+    let picture = if is_stdout(path) { Some(Picture::Svg) } else { Picture::of(path) };
+    let Some(picture) = picture else {
+        let message = format!("{}: a plot's name must end in .svg, .png or .pdf", path.display());
+        return Err(Failure::usage(message, None));
+    };
+    output::check_writable(path)?;
+    Ok(picture)
+}
+
+/// Writes a complete figure, with how to reproduce it.
+pub(super) fn write(path: &Path, figure: &Figure, remake: &Remake) -> Result<(), Failure> {
+    let picture = check(path)?;
+    let drawn = figure.to_picture(picture, &remake.line());
+    let bytes = drawn.map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
+    write_whole(path, &bytes).map_err(Failure::broken)
+}
+
+/// The connections that have panels, and what is left out.
+struct Shown {
+    /// Index and title.
+    flows: Vec<(usize, String)>,
+    note: String,
+}
+
+/// The first connections. The queue is that of one link, so it has one panel.
+fn shown(scenario: &Scenario, plot: Plot) -> Shown {
+    let mut flows: Vec<_> = scenario
         .flows
         .iter()
         .enumerate()
@@ -49,22 +87,92 @@ pub(crate) fn figure(scenario: &Scenario, sequence: &Sequence, kind: Kind) -> Fi
             FlowKind::Udp(_) => None,
         })
         .collect();
-    let shown = if kind == Kind::Queue { 1 } else { PANELS }.min(connections.len());
-    let panels = connections[..shown].iter().map(|(n, title)| {
-        let look = outlook.as_ref().map(|outlook| &outlook.flows[*n]);
-        let guides = look.map_or(Guides::default(), |look| Guides {
-            bdp: look.bdp_packets,
-            queue_limit: look.queue.as_ref().map(|queue| queue.packets),
-            goodput_limit: look.limit_goodput_bit_s,
-        });
-        let link = look.and_then(|look| look.bottleneck.as_deref()).unwrap_or("the first flow's path");
-        let title = if kind == Kind::Queue { format!("queue of {link}") } else { title.clone() };
-        sequence.plot(kind.plot(), *n, &title, guides)
+    let (all, most) = (flows.len(), if plot == Plot::Queue { 1 } else { PANELS });
+    flows.truncate(most);
+    let note = match plot {
+        Plot::Queue => String::new(),
+        _ if all > most => format!(" (the first {most} of {all} flows)"),
+        _ => String::new(),
+    };
+    Shown { flows, note }
+}
+
+/// What the n-th flow's plot is compared with, and the link whose queue it is.
+fn guides(outlook: Option<&Outlook>, n: usize) -> (Guides, String) {
+    let look = outlook.map(|outlook| &outlook.flows[n]);
+    let guides = look.map_or(Guides::default(), |look| Guides {
+        bdp: look.bdp_packets,
+        queue_limit: look.queue.as_ref().map(|queue| queue.packets),
+        goodput_limit: look.limit_goodput_bit_s,
+    });
+    let link = look.and_then(|look| look.bottleneck.as_deref()).unwrap_or("the first flow's path");
+    (guides, format!("queue of {link}"))
+}
+
+/// One panel for each of the first connections, on the same axes. The title says how many there are if some are left out.
+pub(super) fn figure(scenario: &Scenario, sequence: &Sequence, plot: Plot) -> Figure {
+    let outlook = Outlook::new(scenario).ok();
+    let Shown { flows, note } = shown(scenario, plot);
+    let panels = flows.iter().map(|(n, title)| {
+        let (guides, queue) = guides(outlook.as_ref(), *n);
+        sequence.plot(plot, *n, if plot == Plot::Queue { &queue } else { title }, guides)
     });
     let panels = panels.collect();
-    let title = match connections.len() {
-        all if all > shown && kind != Kind::Queue => format!("{} (the first {shown} of {all} flows)", scenario.name),
-        _ => scenario.name.clone(),
+    Figure { title: format!("{}{note}", scenario.name), panels }.with_shared_axes()
+}
+
+/// The same for several variants: a curve of each in every panel.
+pub(super) fn compared(scenarios: &[(String, Scenario)], sequences: &[Sequence], plot: Plot) -> Figure {
+    let base = &scenarios[0].1;
+    let outlook = Outlook::new(base).ok();
+    let Shown { flows, note } = shown(base, plot);
+    let runs: Vec<_> = scenarios.iter().map(|(name, _)| name.as_str()).zip(sequences).take(CURVES).collect();
+    let panels = flows.iter().map(|(n, _)| {
+        let (guides, queue) = guides(outlook.as_ref(), *n);
+        overlay(plot, &runs, *n, if plot == Plot::Queue { &queue } else { &base.flows[*n].name }, guides)
+    });
+    let panels = panels.collect();
+    let title = format!("{}, seed {}{note}{}", base.name, base.seed, left_out(scenarios.len()));
+    Figure { title, panels }.with_shared_axes()
+}
+
+fn left_out(variants: usize) -> String {
+    if variants > CURVES { format!(" (the first {CURVES} of {variants} variants)") } else { String::new() }
+}
+
+/// The completion times of a run's flows as a distribution.
+///
+/// # Errors
+/// Wrong usage if no flow ends.
+pub(super) fn completions(scenario: &Scenario, summary: &Summary) -> Result<Figure, Failure> {
+    let ending = || summary.flows.iter().filter(|flow| flow.limit_time_s.is_some());
+    if ending().count() == 0 {
+        let help = "`--kind throughput` shows flows without an end".to_owned();
+        return Err(Failure::usage("no flow of this scenario ends, so there are no completion times", Some(help)));
+    }
+    let times: Vec<f64> = ending().filter_map(|flow| flow.time_s).collect();
+    let series = vec![Series::distribution("flows", Mark::Step, times, ending().count())];
+    let panel = distributions("completion times of flows", Axis::new("completion time", "s"), "flows", series);
+    Ok(Figure { title: format!("{}, seed {}", scenario.name, scenario.seed), panels: vec![panel] })
+}
+
+/// What `compare` compares, of each variant, as a distribution over the replications.
+pub(super) fn replications(scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>]) -> Figure {
+    let base = &scenarios[0].1;
+    let measure = Measure::of(base);
+    let (axis, scale) = match measure {
+        Measure::SlowestTimeS => (Axis::new("time of the slowest transfer", "s"), 1.0),
+        Measure::GoodputBitS => (Axis::new("goodput of all flows", "Mbit/s"), 1e-6),
     };
-    Figure { title, panels }
+    let curves = scenarios.iter().enumerate().take(CURVES).map(|(v, (name, scenario))| {
+        let values = runs.iter().filter_map(|rep| Some(measure.take(&Summary::new(scenario, &rep[v]))?.0 * scale));
+        Series::distribution(name, Mark::of_curve(v), values.collect(), runs.len())
+    });
+    let title = format!("{} replications{}", runs.len(), left_out(scenarios.len()));
+    let panel = distributions(&title, axis, "replications", curves.collect());
+    Figure { title: base.name.clone(), panels: vec![panel] }
+}
+
+fn distributions(title: &str, x: Axis, of: &str, series: Vec<Series>) -> Panel {
+    Panel { title: title.into(), x, y: Axis::new(of, "%").between(0.0, 102.0), series, spans: None }
 }

@@ -1,28 +1,26 @@
-//! Shared by the commands in real time: errors, the status line, the summary at the end.
+//! Shared by the commands in real time: errors, captures, the summary at the end.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
 
-use bentpipe_emulator::{EmulateError, Emulator, Unsupported};
-use bentpipe_engine::link::LinkCounters;
-use bentpipe_engine::network::LinkId;
-use bentpipe_engine::units::{Duration, Time};
+use bentpipe_emulator::{EmulateError, Emulator, Tap, Unsupported};
+use bentpipe_engine::units::Duration;
 use bentpipe_io::Lateness;
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::{NodeId, Scenario};
 use serde::Serialize;
 
-use crate::args::World;
+use crate::args::{Watch, World};
 use crate::failure::Failure;
+use crate::output::Remake;
 use crate::{output, source};
-
-/// Interval of status updates.
-const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Interval of checks whether the command runs: the signal of one that ends at once may be delivered to the thread that
 /// started it.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
+
+/// The word for every host.
+const ALL: &str = "all";
 
 /// Nodes by their names.
 pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<NodeId>, Failure> {
@@ -36,86 +34,43 @@ pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<NodeId>
     names.iter().map(find).collect()
 }
 
+/// Starts the capture that was asked for, of these hosts: by default of the one at `usual`.
+pub(super) fn capture(
+    watch: &Watch,
+    scenario: &Scenario,
+    remake: &Remake,
+    emulator: &mut Emulator,
+    hosts: &[&str],
+    usual: usize,
+) -> Result<(), Failure> {
+    let Some(path) = &watch.pcap else { return Ok(()) };
+    let taps = taps(&watch.taps, hosts, usual)?;
+    let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
+    let tap = Tap::create(path, &taps, &comment, emulator.clock()).map_err(Failure::broken)?;
+    emulator.tap(tap);
+    Ok(())
+}
+
+/// The hosts to capture, by index and name, in their order.
+fn taps<'a>(names: &[String], hosts: &[&'a str], usual: usize) -> Result<Vec<(usize, &'a str)>, Failure> {
+    if let Some(unknown) = names.iter().find(|name| *name != ALL && !hosts.contains(&name.as_str())) {
+        let help = did_you_mean(unknown, hosts.iter().copied());
+        let help = help.unwrap_or_else(|| format!("there are {} and {ALL}", hosts.join(", ")));
+        return Err(Failure::usage(format!("no host `{unknown}` can be captured"), Some(help)));
+    }
+    let is_wanted = |(n, host): &(usize, &str)| match names {
+        [] => *n == usual,
+        names => names.iter().any(|name| name == ALL || name == host),
+    };
+    Ok(hosts.iter().copied().enumerate().filter(is_wanted).collect())
+}
+
 /// Converts an emulation error into the command's failure.
 pub(super) fn refused(world: &World) -> impl Fn(EmulateError) -> Failure {
     |error| match error {
         EmulateError::Unsupported(Unsupported { key, what, expected }) => source::refuse(world, &key, &what, expected),
         EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
         EmulateError::System { .. } => Failure::broken(error),
-    }
-}
-
-/// The status display, on standard error if that is a terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The current line.
-    Line,
-    /// The terminal's title, because the lines belong to another program.
-    Title,
-    /// Nowhere.
-    Hidden,
-}
-
-/// One line about the links' current state.
-pub(crate) struct Status {
-    place: Place,
-    next: Time,
-    since: Time,
-    bytes: u64,
-}
-
-impl Status {
-    pub(crate) fn new(place: Place) -> Self {
-        let place = if std::io::stderr().is_terminal() { place } else { Place::Hidden };
-        Status { place, next: Time::ZERO, since: Time::ZERO, bytes: 0 }
-    }
-
-    /// Time of the next update.
-    pub(crate) fn next(&self) -> Option<Time> {
-        (self.place != Place::Hidden).then_some(self.next)
-    }
-
-    /// Writes it when due.
-    pub(crate) fn show(&mut self, scenario: &Scenario, emulator: &Emulator) {
-        let now = emulator.clock().now();
-        if self.place == Place::Hidden || now < self.next {
-            return;
-        }
-        let line = self.line(scenario, emulator, now);
-        self.next = now + INTERVAL;
-        // Errors of a closed terminal are ignored.
-        let _ = match self.place {
-            Place::Line => write!(std::io::stderr(), "\r\x1b[K{line}"),
-            Place::Title => write!(std::io::stderr(), "\x1b]2;{}: {line}\x07", scenario.name),
-            Place::Hidden => Ok(()),
-        };
-    }
-
-    /// Leaves the terminal clean.
-    pub(crate) fn clear(&self) {
-        let _ = match self.place {
-            Place::Line => write!(std::io::stderr(), "\r\x1b[K"),
-            Place::Title => write!(std::io::stderr(), "\x1b]2;\x07"),
-            Place::Hidden => Ok(()),
-        };
-    }
-
-    fn line(&mut self, scenario: &Scenario, emulator: &Emulator, now: Time) -> String {
-        let bytes = emulator.traffic().arrived_bytes;
-        let span = now.saturating_since(self.since).as_secs_f64();
-        let rate = if span > 0.0 { (bytes - self.bytes) as f64 * 8.0 / span } else { 0.0 };
-        (self.bytes, self.since) = (bytes, now);
-        let backlogs = LinkId::first(scenario.links.len()).filter_map(|link| emulator.backlog(link));
-        let backlog = backlogs.max().unwrap_or_default();
-        let dropped: u64 = emulator.counters().iter().map(LinkCounters::dropped).sum();
-        format!(
-            "{:.0} s  {}  queue {:.0} ms  dropped {dropped}  late {} (99 %: {})",
-            now.as_secs_f64(),
-            output::rate(rate),
-            backlog.as_millis_f64(),
-            span_of(emulator.lateness().median()),
-            span_of(emulator.lateness().p99()),
-        )
     }
 }
 
@@ -274,6 +229,18 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_end_is_captured_unless_more_are_named() {
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            taps(&names, &["net", "me"], 1)
+        };
+        assert_eq!(of(&[]).expect("the usual one"), [(1, "me")]);
+        assert_eq!(of(&["net"]).expect("known"), [(0, "net")]);
+        assert_eq!(of(&["me", "all"]).expect("known"), [(0, "net"), (1, "me")]);
+        assert!(of(&["sat"]).is_err());
+    }
 
     #[test]
     fn overruns_are_a_warning() {

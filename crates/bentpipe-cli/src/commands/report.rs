@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use bentpipe_sim::recommend::{Options, RecommendError};
-use bentpipe_sim::record::{Outlook, Sequence, Summary};
+use bentpipe_sim::record::{Outlook, Plot, Sequence, Summary};
 use bentpipe_study::drawing::topology;
 use bentpipe_study::report::{Page, write_whole};
 use bentpipe_study::scenario::Scenario;
 
-use super::plots::{Kind, figure};
+use super::plots::figure;
 use super::run::{drive, flows, links};
 use super::{explain, recommend as systems};
 use crate::args::Report;
@@ -19,12 +19,12 @@ use crate::{interrupt, source};
 /// The recommendation's margin: the default of `bentpipe recommend`.
 const MARGIN: f64 = 0.05;
 
-const PLOTS: [(Kind, &str); 5] = [
-    (Kind::Sequence, "Sequence numbers"),
-    (Kind::Cwnd, "Window and data in flight"),
-    (Kind::Queue, "Queue before the bottleneck"),
-    (Kind::Rtt, "Round trip"),
-    (Kind::Throughput, "Goodput"),
+const PLOTS: [(Plot, &str); 5] = [
+    (Plot::Sequence, "Sequence numbers"),
+    (Plot::Window, "Window and data in flight"),
+    (Plot::Queue, "Queue before the bottleneck"),
+    (Plot::RoundTrip, "Round trip"),
+    (Plot::Throughput, "Goodput"),
 ];
 
 pub(crate) fn report(args: &Report) -> Result<End, Failure> {
@@ -51,8 +51,8 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
         }
     }
     page.heading("Over time");
-    for (kind, caption) in PLOTS {
-        let figure = figure(&scenario, &sequence, kind);
+    for (plot, caption) in PLOTS {
+        let figure = figure(&scenario, &sequence, plot);
         // A figure of UDP flows alone has no panel.
         if figure.panels.iter().any(|panel| !panel.series.is_empty()) {
             page.figure(&figure.to_svg().map_err(Failure::broken)?, caption);

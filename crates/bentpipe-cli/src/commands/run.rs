@@ -15,7 +15,7 @@ use bentpipe_study::scenario::Scenario;
 use bentpipe_study::trace::Format;
 use serde::Serialize;
 
-use super::plots::figure;
+use super::plots;
 use crate::args::Run;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
@@ -61,12 +61,8 @@ impl Recorders {
         let taps = taps(args, scenario)?;
         let format = args.trace.as_deref().map(format_of).transpose()?;
         if let Some(path) = &args.plot {
-            if !is_stdout(path) && path.extension().is_none_or(|extension| extension != "svg") {
-                let message = format!("{}: a plot's name must end in .svg", path.display());
-                return Err(Failure::usage(message, None));
-            }
-            output::check_writable(path)?;
-            recorders.sequence = Some(Sequence::at_bottleneck(scenario));
+            plots::check(path)?;
+            recorders.sequence = args.kind.plot().is_some().then(|| Sequence::at_bottleneck(scenario));
         }
         if let Some((path, format)) = args.trace.as_deref().zip(format) {
             let columns = Columns::create(path, format, scenario, &comment());
@@ -84,15 +80,19 @@ impl Recorders {
         self.columns.is_some() || self.pcap.is_some() || self.sequence.is_some()
     }
 
-    fn finish(self, args: &Run, scenario: &Scenario, remake: &Remake) -> Result<(), Failure> {
+    fn finish(self, args: &Run, scenario: &Scenario, summary: &Summary, remake: &Remake) -> Result<(), Failure> {
         if let Some(columns) = self.columns {
             columns.finish().map_err(Failure::broken)?;
         }
         if let Some(pcap) = self.pcap {
             pcap.finish().map_err(Failure::broken)?;
         }
-        if let Some((path, sequence)) = args.plot.as_deref().zip(self.sequence) {
-            output::write_svg(path, &figure(scenario, &sequence, args.kind), remake)?;
+        if let Some(path) = &args.plot {
+            let figure = match (args.kind.plot(), &self.sequence) {
+                (Some(plot), Some(sequence)) => plots::figure(scenario, sequence, plot),
+                _ => plots::completions(scenario, summary)?,
+            };
+            plots::write(path, &figure, remake)?;
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     let result = if recorders.watch() { drive(&scenario, &mut recorders)? } else { drive(&scenario, &mut NoProbe)? };
     let summary = Summary::new(&scenario, &result);
     let interrupted = interrupt::asked();
-    let written = recorders.finish(args, &scenario, &remake);
+    let written = recorders.finish(args, &scenario, &summary, &remake);
     if args.json {
         let scenario = scenario.to_toml();
         print(&output::json(&Json { remake: &remake, interrupted, summary: &summary, scenario })?)?;

@@ -6,9 +6,12 @@ use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Caught, Signals, child};
 use bentpipe_study::scenario::{NodeId, Scenario};
+use tempfile::TempDir;
 
 use super::control::{self, Live};
-use super::realtime::{LOOK, Place, Status, Summary, nodes, refused};
+use super::prompt;
+use super::realtime::{LOOK, Summary, capture, nodes, refused};
+use super::status::{Place, Status};
 use crate::args::Shell;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
@@ -17,6 +20,9 @@ use crate::{interrupt, source};
 
 /// Marks of wake-ups other than packets.
 const SIGNALS: u32 = 0;
+
+/// The namespace among the two ends: what programs in it see is captured.
+const INSIDE: usize = 1;
 
 /// Max time for a command to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -28,7 +34,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let scenario = source::load_links(&args.world)?;
     let (outside, inside) = ends(args, &scenario)?;
     let remake = Remake::new(scenario.seed);
-    if let Some(path) = &args.pcap {
+    if let Some(path) = &args.watch.pcap {
         output::check_writable(path)?;
     }
     let mut notes = Vec::new();
@@ -48,11 +54,8 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     if let Some(machine) = pasta.as_ref().and_then(rootless::Pasta::machine) {
         behind.set_machine(machine);
     }
-    if let Some(path) = &args.pcap {
-        let names = [outside, inside].map(|node| &scenario[node]);
-        let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
-        behind.emulator_mut().tap(Tap::create(path, &names, &comment).map_err(Failure::broken)?);
-    }
+    let names = [outside, inside].map(|node| &scenario[node]);
+    capture(&args.watch, &scenario, &remake, behind.emulator_mut(), &names, INSIDE)?;
     if notes.is_empty() {
         notes.clone_from(&behind.outside().missing);
     }
@@ -68,10 +71,13 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         }
     }
     let mut live = Live::open(args.control.as_deref(), &scenario, behind.emulator())?;
-    let mut command = start(args, &scenario, &behind)?;
+    let (mut command, _prompt) = start(args, &scenario, &behind)?;
     behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let started = behind.emulator().clock().now();
-    let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut command, args.quiet);
+    let place = if args.quiet { Place::Hidden } else { Place::Title };
+    let mut status = Status::new(place, args.watch.interval, behind.emulator());
+    let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut command, &mut status);
+    status.end(&scenario, behind.emulator());
     let took = behind.emulator().clock().now().saturating_since(started);
     if !args.quiet {
         eprintln!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
@@ -110,18 +116,24 @@ fn ends(args: &Shell, scenario: &Scenario) -> Result<(NodeId, NodeId), Failure> 
     }
 }
 
-fn start(args: &Shell, scenario: &Scenario, behind: &Behind) -> Result<Child, Failure> {
+/// Starts the command, or a shell whose prompt is marked by files in the folder, which must live as long as it.
+fn start(args: &Shell, scenario: &Scenario, behind: &Behind) -> Result<(Child, Option<TempDir>), Failure> {
     let shell =
         || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned());
     let words = if args.command.is_empty() { vec![shell()] } else { args.command.clone() };
     let nested = std::env::var(NESTED).ok().filter(|outer| !outer.is_empty());
     let nested = nested.map_or(scenario.name.clone(), |outer| format!("{outer} > {}", scenario.name));
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env(NESTED, nested).env("BENTPIPE_OUTER", behind.outer_address().to_string());
+    command.args(&words[1..]).env(NESTED, &nested).env("BENTPIPE_OUTER", behind.outer_address().to_string());
+    let folder = match args.command.is_empty() {
+        true => prompt::mark(&mut command, &words[0], &nested).map_err(Failure::broken)?,
+        false => None,
+    };
     if let Some(path) = &args.control {
         command.env(control::SOCKET, path);
     }
-    behind.spawn(&mut command).map_err(|error| Failure::not_started(&words[0], &error))
+    let child = behind.spawn(&mut command).map_err(|error| Failure::not_started(&words[0], &error))?;
+    Ok((child, folder))
 }
 
 /// Runs until the command ends.
@@ -131,11 +143,10 @@ fn run(
     signals: &Signals,
     mut live: Option<&mut Live>,
     command: &mut Child,
-    quiet: bool,
+    status: &mut Status,
 ) -> Result<End, Failure> {
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
-    let mut status = Status::new(if quiet { Place::Hidden } else { Place::Title });
     let mut kill_at: Option<Time> = None;
     let mut looked = Time::ZERO;
     loop {
@@ -155,7 +166,6 @@ fn run(
                 kill_at = Some(now + GRACE);
             }
             if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
-                status.clear();
                 return Ok(End::Code(child::exit_code(ended)));
             }
         }
@@ -171,7 +181,6 @@ fn run(
             match caught {
                 Caught::Child => {
                     if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
-                        status.clear();
                         return Ok(End::Code(child::exit_code(ended)));
                     }
                 }

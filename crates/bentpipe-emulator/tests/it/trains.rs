@@ -117,7 +117,8 @@ fn captures_have_whole_packets() {
     let Some((_one, mut lab)) = lab("", &[]) else { return };
     let folder = tempfile::tempdir().expect("room");
     let path = folder.path().join("all.pcapng");
-    lab.emulator_mut().tap(Tap::create(&path, &["A", "B"], "test").expect("room"));
+    let clock = lab.emulator().clock();
+    lab.emulator_mut().tap(Tap::create(&path, &[(0, "A"), (1, "B")], "test", clock).expect("room"));
     let [(near, _), (far, addresses)] = ends(&lab);
     for address in addresses {
         meanwhile(&mut lab, || there_and_back(&near, &far, address, 1));

@@ -12,10 +12,10 @@ use crc::{CRC_32_BZIP2, Crc, Digest, Table};
 use super::cell::{Cell, HEADER, Header, PAYLOAD, PayloadType};
 
 /// Bytes of the trailer: CPCS-UU 1, CPI 1, length 2, CRC 4 (RFC 2684 §4).
-pub const TRAILER: usize = 8;
+const TRAILER: usize = 8;
 
 /// Maximum bytes of a packet: the length field has 16 bits.
-pub const MAX_SDU: usize = 65_535;
+const MAX_SDU: usize = 65_535;
 
 // I.363.5: generator of degree 32, register preset to ones, remainder complemented, over payload, padding
 // and the first four octets of the trailer. The catalogue files it under bzip2, with "CRC-32/AAL5" as an alias.

@@ -10,7 +10,7 @@ use crate::units::Rate;
 use crate::wire::llc_snap;
 
 /// Bits per second of STS-1: 90 columns of 9 rows of bytes, 8000 times per second.
-pub const STS_1: u64 = 90 * 9 * 8 * 8000;
+const STS_1: u64 = 90 * 9 * 8 * 8000;
 
 /// An optical carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,7 +56,7 @@ fn named([first, high, low]: [u8; NAME]) -> (u8, u16, u8) {
 
 /// True if a message is a base. A base is stored as soon as it arrives, independent of the order in which packets are
 /// passed on.
-pub fn is_base(message: &[u8]) -> bool {
+fn is_base(message: &[u8]) -> bool {
     message.first().is_some_and(|first| first >> 4 == kind::BASE)
 }
 

@@ -84,7 +84,7 @@ impl Channel {
     }
 
     /// True if the channel never changes.
-    pub fn is_clear(&self) -> bool {
+    pub(super) fn is_clear(&self) -> bool {
         matches!(self.source, Source::None)
     }
 

@@ -64,7 +64,7 @@ pub struct Arrival<P> {
 /// The passage of an admitted packet. It is known at once, because the queue is FIFO and the channel is a process in
 /// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transit {
+pub(crate) struct Transit {
     /// When it reaches the far end.
     pub arrives: Time,
     /// Start of its transmission.
@@ -228,7 +228,7 @@ impl<P: Wire> Link<P> {
     /// # Errors
     /// Returns the drop reason if the link does not admit the packet.
     #[inline]
-    pub fn offer_begun<Pr: Probe>(
+    pub(crate) fn offer_begun<Pr: Probe>(
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: P,

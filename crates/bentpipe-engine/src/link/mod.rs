@@ -31,7 +31,7 @@ mod sky;
 mod slots;
 mod track;
 
-pub use cells::{CellCounters, CellPort};
+pub use cells::CellPort;
 pub use channel::{Burst, Channel, ChannelState};
 pub use config::{
     CellConfig, ChannelConfig, Codel, Discipline, Distribution, ExtraDelay, Jitter, LinkConfig, LossConfig, Moves,
@@ -40,7 +40,8 @@ pub use config::{
 pub use course::Phases;
 pub use dualpi2::DualPi2;
 pub(crate) use dualpi2::{Coupled, Judgement};
-pub use link::{Altered, Arrival, Link, LinkCounters, Outcome, Transit, Wire};
+pub(crate) use link::Transit;
+pub use link::{Altered, Arrival, Link, LinkCounters, Outcome, Wire};
 pub use opportunities::{BadTrace, RateTrace};
 pub use queue::Red;
 pub use server::Server;

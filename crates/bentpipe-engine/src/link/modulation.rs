@@ -10,13 +10,13 @@ use crate::units::{Decibels, Probability};
 const RANGE: (f64, f64) = (-100.0, 20.0);
 
 /// The bit error rate at an Eb/N0.
-pub fn qpsk_bit_error_rate(eb_n0: Decibels) -> Probability {
+fn qpsk_bit_error_rate(eb_n0: Decibels) -> Probability {
     let rate = libm::erfc(libm::sqrt(eb_n0.ratio())) / 2.0;
     Probability::new(rate).expect("erfc of a non-negative number is in 0..=1")
 }
 
 /// The Eb/N0 that gives a bit error rate; `None` if no value in -100 to 20 dB does, as for 0 and 1/2.
-pub fn qpsk_eb_n0(rate: Probability) -> Option<Decibels> {
+fn qpsk_eb_n0(rate: Probability) -> Option<Decibels> {
     let at = |db: f64| qpsk_bit_error_rate(Decibels::new(db).expect("finite")).get();
     let (mut low, mut high) = RANGE;
     if !(at(high)..at(low)).contains(&rate.get()) || rate.get() == 0.0 {

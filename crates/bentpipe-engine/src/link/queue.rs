@@ -59,13 +59,13 @@ impl Red {
     }
 
     /// Handles a packet lost because the queue was full.
-    pub fn forced_drop(&mut self) {
+    pub(super) fn forced_drop(&mut self) {
         self.count = 0;
     }
 
     //= RFC 3168 §7: a packet that could be marked is dropped when the average is above the upper threshold
     /// True if every packet is to be dropped, so that a mark would not do.
-    pub fn is_saturated(&self) -> bool {
+    pub(super) fn is_saturated(&self) -> bool {
         self.base_probability() >= 1.0
     }
 

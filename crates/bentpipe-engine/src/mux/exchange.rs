@@ -35,7 +35,7 @@ pub enum Input {
     Message(Message),
     /// The carrier now has room for this many messages.
     Room(u32),
-    /// From now on all streams together may hold this many bytes for users that do not take them.
+    /// Limits the bytes that all streams together hold for users.
     Budget(u64),
     /// New streams of the peer are refused from now on.
     Drain,

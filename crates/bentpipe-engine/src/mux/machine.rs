@@ -243,8 +243,8 @@ impl Mux {
         }
     }
 
-    /// The window follows from the rate of the end that has it: a peer with a larger one sends faster, and needs as much of ours. It gets
-    /// at most half of the budget.
+    /// The window follows from the rate of the end that advertises it: a peer with a larger window sends faster, and
+    /// needs a window of the same size here. It gets at most half of the budget.
     fn widen(&mut self, peer: u64) {
         let window = peer.min(self.config.budget / 2);
         if window <= self.config.window {

@@ -46,8 +46,8 @@ pub(super) struct Log {
     /// A ring whose length is a power of two; the next index is `count` modulo the length.
     places: Box<[Passing]>,
     count: u64,
-    /// How the most packets that waited at this link came to be, where it is fed by a chain: each new record, when and how
-    /// many.
+    /// Records of the number of packets that waited at this link, if a chain feeds it: each new maximum, and when it
+    /// was reached.
     records: VecDeque<(Due, u32)>,
 }
 
@@ -63,7 +63,8 @@ impl Log {
         if self.places.get(place).is_none_or(|oldest| oldest.arrives >= now) {
             place = self.make_room();
         }
-        // Field by field: as a whole it would go through the stack, in pieces, and be read back before they have arrived there.
+        // Field by field: a copy of the whole would go through the stack in pieces and be read back before they are
+        // stored.
         let Passing { arrives, begun, length, next, fate } = passing;
         if let Some(place) = self.places.get_mut(place) {
             place.arrives = arrives;

@@ -12,6 +12,7 @@ use crate::link::{Altered, Discipline, Link, LinkConfig, LinkCounters, Outcome, 
 use crate::machine::Context;
 use crate::probe::{DropReason, Event, NoProbe, Probe};
 use crate::slacp::{Backlog, ChannelConfig, Pushed, Queueing, Waiting};
+use crate::slots::Slots;
 use crate::units::{Duration, Time};
 use crate::wire::ecn::Ecn;
 
@@ -58,8 +59,8 @@ impl Queue {
         }
     }
 
-    /// The next packet, and whether it is marked. `may_mark` says of a packet whether CoDel may mark it; `dropped` are those that are
-    /// dropped before it.
+    /// The next packet, and whether it is marked. `may_mark` tells whether CoDel may mark a packet; those that are
+    /// dropped before it are added to `dropped`.
     fn pop(&mut self, at: Time, may_mark: impl Fn(u32) -> bool, dropped: &mut Vec<u32>) -> Option<(Waiting, bool)> {
         match self {
             Queue::Dual(dual) => dual.pop(at, |handle| dropped.push(handle)),
@@ -86,8 +87,7 @@ pub struct ManagedLink<P> {
     link: Link<P>,
     queue: Queue,
     /// Waiting packets by handle.
-    held: Vec<Option<P>>,
-    free: Vec<u32>,
+    held: Slots<P>,
     bytes: u64,
     /// CoDel marks packets that understand it instead of dropping them.
     marking: bool,
@@ -122,8 +122,7 @@ impl<P: Wire> ManagedLink<P> {
         Some(ManagedLink {
             link: Link::new(&LinkConfig { queue: plain, ..config.clone() }, seed, name),
             queue,
-            held: Vec::new(),
-            free: Vec::new(),
+            held: Slots::default(),
             bytes: 0,
             marking: config.queue.marking,
             refused: VecDeque::new(),
@@ -133,7 +132,7 @@ impl<P: Wire> ManagedLink<P> {
         })
     }
 
-    /// Takes a packet in; one that is dropped for it is told by [`ManagedLink::take`].
+    /// Queues a packet. If one is dropped for it, [`ManagedLink::take`] returns that one.
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
         let now = cx.now;
         self.run(now);
@@ -154,21 +153,11 @@ impl<P: Wire> ManagedLink<P> {
 
     fn hold(&mut self, packet: P) -> u32 {
         self.bytes += u64::from(packet.wire_len());
-        match self.free.pop() {
-            Some(handle) => {
-                self.held[handle as usize] = Some(packet);
-                handle
-            }
-            None => {
-                self.held.push(Some(packet));
-                self.held.len() as u32 - 1
-            }
-        }
+        self.held.keep(packet)
     }
 
     fn let_go(&mut self, handle: u32) -> Option<P> {
-        let packet = self.held.get_mut(handle as usize)?.take()?;
-        self.free.push(handle);
+        let packet = self.held.take(handle)?;
         self.bytes -= u64::from(packet.wire_len());
         Some(packet)
     }
@@ -187,7 +176,7 @@ impl<P: Wire> ManagedLink<P> {
             let at = self.line_free.max(now.saturating_sub(self.queue.wait(now)));
             let mut dropped = Vec::new();
             let (marking, held) = (self.marking, &self.held);
-            let may_mark = |handle: u32| marking && held[handle as usize].as_ref().is_some_and(Wire::is_ect);
+            let may_mark = |handle: u32| marking && held.get(handle).is_some_and(Wire::is_ect);
             let next = self.queue.pop(at, may_mark, &mut dropped);
             dropped.into_iter().for_each(|handle| self.refuse(at, handle, DropReason::Early));
             let Some((next, marked)) = next else { continue };

@@ -338,8 +338,8 @@ impl<P: Bound> Network<P> {
         Some((arrival.packet, Ok(hop)))
     }
 
-    /// What the link did to the packet that was taken last, to be asked once: a driver copies a packet that arrives
-    /// twice, and flips a bit of one that is corrupt.
+    /// What the link did to the packet that was taken last; to be called once. A driver copies a packet that arrives
+    /// twice, and flips a bit of a corrupt one.
     #[inline(always)]
     pub fn altered(&mut self) -> Altered {
         std::mem::take(&mut self.altered)

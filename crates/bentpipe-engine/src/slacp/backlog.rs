@@ -7,21 +7,9 @@ use super::codel::Control;
 use super::config::{ChannelConfig, Queueing};
 use super::fair::{Fair, Room};
 use super::fq_codel::FqCodel;
-use super::waiting::{Waiting, cut};
+use super::waiting::{Pushed, Waiting, cut};
 use crate::link::QueueLimit;
 use crate::units::{Duration, Time};
-
-/// What became of an offered packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pushed {
-    Waits,
-    /// Queued in place of the one with this handle.
-    Replaces(u32),
-    /// Queued, and another flow lost the packet with this handle.
-    Evicts(u32),
-    /// Refused: the queue is full.
-    Refused,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
@@ -93,7 +81,7 @@ impl Backlog {
         self.front().map(|packet| packet.len)
     }
 
-    /// From now on at most so many bytes wait, however many the channel's limit allows.
+    /// Limits the bytes that wait, besides the channel's own limit.
     pub(super) fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
     }
@@ -152,13 +140,10 @@ impl Backlog {
     }
 
     /// Puts an acknowledgement in place of an older one of its flow. Returns the handle of the older one.
-    //= RFC 3449 §5.2.1: ACK filtering
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let &place = self.acks.as_ref()?.get(&packet.flow)?;
         let waiting = &mut self.packets[(place - self.taken) as usize];
-        let ahead = packet.acknowledges?.wrapping_sub(waiting.acknowledges?);
-        //= RFC 9293 §3.4: numbers are compared modulo 2^32
-        if ahead == 0 || ahead > i32::MAX as u32 {
+        if !packet.acknowledges_more(waiting) {
             return None;
         }
         self.bytes = self.bytes - u64::from(waiting.len) + u64::from(packet.len);

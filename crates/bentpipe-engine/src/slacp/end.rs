@@ -166,7 +166,7 @@ impl End {
         }
     }
 
-    /// Whether there is something to say that sends nothing, such as a packet to deliver.
+    /// True if an output that sends nothing is ready, such as a packet to deliver.
     pub fn has_output(&self) -> bool {
         !self.outputs.is_empty()
     }
@@ -181,8 +181,8 @@ impl End {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.bytes())
     }
 
-    /// From now on at most so many bytes wait in a channel's queue, however many its limit allows. Packets that wait already stay, and
-    /// the next ones are refused or take the place of others as when the queue is full.
+    /// Limits the bytes that wait in a channel's queue, besides its own limit. Packets that already wait stay; the
+    /// next ones are refused or replace others, as when the queue is full.
     pub fn set_room(&mut self, channel: u8, bytes: u64) {
         if let Some(outgoing) = self.outgoing.get_mut(channel as usize) {
             outgoing.backlog.set_room(bytes);

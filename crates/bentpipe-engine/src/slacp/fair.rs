@@ -162,7 +162,7 @@ mod tests {
         for n in 10..16 {
             fair.push(packet(n, 8, 700), 1, Room::Free).expect("room");
         }
-        // 1514 bytes a turn: one of 1500 or two of 700, whose rest of 114 makes no third.
+        // 1514 bytes a turn: one packet of 1500, or two of 700. The remaining 114 are not enough for a third.
         assert_eq!(handles(&mut fair), [0, 10, 11, 1, 12, 13, 2, 14, 15, 3]);
         assert!(fair.flows.is_empty() && fair.turns.is_empty(), "nothing is kept of flows that are gone");
     }

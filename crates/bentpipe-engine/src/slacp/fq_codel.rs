@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::backlog::Pushed;
 use super::codel::Control;
 use super::config::Codel;
-use super::waiting::Waiting;
+use super::waiting::{Pushed, Waiting};
 use crate::turns::{Turn, Turns};
 use crate::units::Time;
 
@@ -135,13 +134,10 @@ impl FqCodel {
     }
 
     /// Puts an acknowledgement in place of an older one of its flow. Returns the handle of the older one.
-    //= RFC 3449 §5.2.1: ACK filtering
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let flow = self.flows.get_mut(&packet.flow)?;
         let waiting = flow.packets.get_mut((flow.ack? - flow.taken) as usize)?;
-        let ahead = packet.acknowledges?.wrapping_sub(waiting.acknowledges?);
-        //= RFC 9293 §3.4: numbers are compared modulo 2^32
-        if ahead == 0 || ahead > i32::MAX as u32 {
+        if !packet.acknowledges_more(waiting) {
             return None;
         }
         let old = std::mem::replace(waiting, packet);

@@ -42,13 +42,13 @@
 //! assert_eq!(there.poll(&mut Context::silent(arrival)), Step::Wait(Some(arrival + Duration::from_millis(20))));
 //! ```
 //!
-//! Reading order: [`config`], [`Frame`], [`classify`]; `backlog` the queues (`fair` by flow), `outgoing` a channel's sender,
+//! Reading order: [`SlacpConfig`], [`Frame`], [`classify`]; `backlog` the queues (`fair` by flow), `outgoing` a channel's sender,
 //! `incoming` its receiver, `fec`, `rate_control`, `releasing` for packets that waited behind a gap; [`End`].
 
 mod backlog;
 pub mod classify;
 mod codel;
-pub mod config;
+mod config;
 mod end;
 mod exchange;
 mod fair;
@@ -66,7 +66,7 @@ mod waiting;
 
 use crate::wire::slacp as frame;
 pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, Report};
-pub(crate) use backlog::{Backlog, Pushed};
+pub(crate) use backlog::Backlog;
 pub use config::{
     Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
 };
@@ -74,4 +74,4 @@ pub use end::End;
 pub use exchange::{Input, Output, Released, Verdict};
 pub use shortcuts::Shortcuts;
 pub use stats::{ChannelStats, Stats};
-pub(crate) use waiting::Waiting;
+pub(crate) use waiting::{Pushed, Waiting};

@@ -3,13 +3,13 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::backlog::{Backlog, Pushed};
+use super::backlog::Backlog;
 use super::config::{ChannelConfig, Order, Queueing, SlacpConfig};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
 use super::stats::ChannelStats;
 use super::transmission::{NextPacket, Sent};
-use super::waiting::Waiting;
+use super::waiting::{Pushed, Waiting};
 use crate::arq::Verdict;
 use crate::units::Time;
 
@@ -309,8 +309,9 @@ impl Outgoing {
             Order::None => None,
             Order::Channel => seq.checked_sub(1),
             Order::Flow => {
-                // A receiver that releases at a pace may hold what is acknowledged long since, so a flow is forgotten
-                // only when its last packet lies a whole window back. Looked through once per that many packets.
+                // A receiver that releases at a pace may still hold packets that were acknowledged long ago. So a
+                // flow is forgotten only when its last packet lies a whole window back. The flows are checked once
+                // per that many packets.
                 if seq >= self.next_purge {
                     self.next_purge = seq + MAX_WINDOW;
                     self.flows.retain(|_, &mut last| seq - last <= MAX_WINDOW);
@@ -407,7 +408,7 @@ impl Outgoing {
             self.due_floor = self.due_floor.max(seq + 1);
         } else {
             slot.state = State::Resend;
-            // What is lost again would else wait behind all that was lost since, and its flow with it.
+            // Otherwise a packet that is lost again would wait behind all packets lost since, and its flow with it.
             let oldest_first = self.config.resends_oldest_first;
             let at = if oldest_first { self.resend.partition_point(|&other| other < seq) } else { self.resend.len() };
             self.resend.insert(at, seq);

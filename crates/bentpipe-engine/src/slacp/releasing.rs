@@ -48,8 +48,9 @@ impl Releasing {
     /// A frame arrived, and the `missing` frames before it did not, over a line with this round trip.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
         if missing > SAMPLES && self.release == Release::Grouped {
-            // What is sent again comes in a round trip, and takes as long as the silence did; a quarter more for reports and
-            // for what goes first. Without an answer nobody sends for longer than about two.
+            // Retransmissions arrive after a round trip, and take as long as the silence did; a quarter more for
+            // reports and for frames that go first. Without an answer nobody sends for longer than about two round
+            // trips.
             let silence = now.saturating_since(self.heard).min(round_trip.saturating_mul(2));
             let again = silence + round_trip.saturating_mul(5).div_floor(4);
             self.catching_up = self.catching_up.max(now + again);

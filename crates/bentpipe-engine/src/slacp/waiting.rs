@@ -1,4 +1,4 @@
-//! A packet of a channel that waits for its first transmission.
+//! A packet of a channel that waits for its first transmission, and the answer of a queue to it.
 
 use crate::units::Time;
 
@@ -11,6 +11,29 @@ pub(crate) struct Waiting {
     pub(crate) host: u64,
     pub(crate) since: Time,
     pub(crate) acknowledges: Option<u32>,
+}
+
+/// What became of an offered packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    Waits,
+    /// Queued in place of the one with this handle.
+    Replaces(u32),
+    /// Queued, and another flow lost the packet with this handle.
+    Evicts(u32),
+    /// Refused: the queue is full.
+    Refused,
+}
+
+impl Waiting {
+    /// True if this acknowledgement says more than an older one of its flow, whose place it may take.
+    //= RFC 3449 §5.2.1: ACK filtering
+    pub(super) fn acknowledges_more(&self, older: &Waiting) -> bool {
+        let (Some(newer), Some(older)) = (self.acknowledges, older.acknowledges) else { return false };
+        //= RFC 9293 §3.4: numbers are compared modulo 2^32
+        let ahead = newer.wrapping_sub(older);
+        ahead != 0 && ahead <= i32::MAX as u32
+    }
 }
 
 /// Splits a packet into frames whose lengths add up to its own. The first ones are a byte longer if it does not divide evenly.

@@ -9,9 +9,9 @@ use super::line::Line;
 use super::polls::Polls;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
-use crate::tcp::sending::sealed::Sequenced;
+use crate::tcp::sending::{Half, Protocol, SenderCounters};
 use crate::tcp::sequence::SequenceSpace;
-use crate::tcp::{Abort, Protocol, Segment, SenderCounters, SendingHalf, Span};
+use crate::tcp::{Abort, Segment, Span};
 use crate::units::{Duration, Time};
 use crate::wire::stp::HEADER;
 
@@ -197,7 +197,9 @@ impl Sender {
     }
 }
 
-impl Sequenced for Sender {
+impl Half for Sender {
+    const PROTOCOL: Protocol = Protocol::Stp;
+
     #[inline]
     fn sequence(&self) -> &SequenceSpace {
         &self.seq
@@ -207,10 +209,6 @@ impl Sequenced for Sender {
     fn sequence_mut(&mut self) -> &mut SequenceSpace {
         &mut self.seq
     }
-}
-
-impl SendingHalf for Sender {
-    const PROTOCOL: Protocol = Protocol::Stp;
 
     fn mss(&self) -> u16 {
         self.mss

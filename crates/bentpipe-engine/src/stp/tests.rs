@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::probe::{NoProbe, Who};
-use crate::tcp::{FIRST_BYTE, Flags, SendingHalf};
+use crate::tcp::sending::Half;
+use crate::tcp::{FIRST_BYTE, Flags};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{Context, Machine, Step};
 

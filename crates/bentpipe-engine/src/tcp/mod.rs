@@ -41,8 +41,8 @@ pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Role, 
 pub use ecn::{EcnMode, EcnUse};
 pub use receiver::Fresh;
 pub use sender::Sender;
-pub use sending::{Protocol, SenderCounters, SendingHalf};
+pub use sending::SendingHalf;
 pub use sharing::TcbCache;
-pub use span::Span;
+pub(crate) use span::Span;
 pub use variant::{AckPolicy, Daass, Variant};
 pub use window_control::{Acked, WindowControl};

@@ -5,9 +5,9 @@
 //! are implemented once, in [`Duplex`](super::Duplex).
 
 use super::abort::Abort;
-use super::connection::{Duplex, Verdict};
 use super::ecn::EcnMode;
 use super::segment::{FIRST_BYTE, Flags, Segment};
+use super::sequence::SequenceSpace;
 use super::span::Span;
 use crate::machine::Context;
 use crate::probe::Probe;
@@ -51,24 +51,21 @@ pub struct SenderCounters {
     pub max_burst: u32,
 }
 
-/// Private to this crate, which seals the trait.
-pub(crate) mod sealed {
-    use crate::tcp::sequence::SequenceSpace;
+/// The sending half of a connection: [`Sender`](super::Sender) of TCP or [`stp::Sender`](crate::stp::Sender). Sealed: what a
+/// connection asks of it is private to this crate.
+pub trait SendingHalf: Half {}
 
-    /// Access to the sequence space of a sender.
-    pub trait Sequenced {
-        /// The sequence numbers sent.
-        fn sequence(&self) -> &SequenceSpace;
-        /// The same, to change them.
-        fn sequence_mut(&mut self) -> &mut SequenceSpace;
-    }
-}
+impl<S: Half> SendingHalf for S {}
 
-/// The sending half of a connection: [`Sender`](super::Sender) of TCP or [`stp::Sender`](crate::stp::Sender). Sealed: no
-/// other crate can implement it.
-pub trait SendingHalf: sealed::Sequenced {
+/// What a connection asks of its sending half.
+pub trait Half {
     /// The protocol whose segments it sends.
     const PROTOCOL: Protocol;
+
+    /// The sequence numbers sent.
+    fn sequence(&self) -> &SequenceSpace;
+    /// The same, to change them.
+    fn sequence_mut(&mut self) -> &mut SequenceSpace;
 
     /// First sequence number not acknowledged.
     #[inline(always)]
@@ -138,14 +135,14 @@ pub trait SendingHalf: sealed::Sequenced {
         window_changed: bool,
         sample: Option<Duration>,
     );
-    /// Handles a predicted segment by the fast path; returns `None` for any other, without any effect.
+    /// True while no loss is being repaired: predicted segments take the fast path. A sender without one is never calm.
     #[inline(always)]
-    fn take_predicted<P: Probe>(_: &mut Duplex<Self>, _: &mut Context<'_, P>, _: &Segment) -> Option<Verdict>
-    where
-        Self: Sized,
-    {
-        None
+    fn is_calm(&self) -> bool {
+        false
     }
+    /// Takes the ACK of a predicted segment with data, which acknowledges nothing new.
+    #[inline(always)]
+    fn on_ack_beside_data(&mut self) {}
 
     /// When the next timer expires; [`Time::NEVER`] if none runs.
     fn deadline(&self) -> Time;
@@ -159,7 +156,7 @@ pub trait SendingHalf: sealed::Sequenced {
     fn next(&mut self, now: Time, reserved: u16) -> Option<Span>;
     /// The probe of a closed window, if one is due (RFC 9293 §3.8.6.1).
     fn window_probe(&mut self) -> Option<Span>;
-    /// A segment is passed to the driver now: one of [`SendingHalf::next`]'s, an ACK or a reset.
+    /// A segment is passed to the driver now: one of [`Half::next`]'s, an ACK or a reset.
     #[inline(always)]
     fn on_transmit(&mut self, _now: Time, _segment: &Segment) {}
     /// The number of the last poll sent, for a sender that polls instead of keeping timers (STP).

@@ -1,8 +1,8 @@
 //! Bytes to values and back: headers on the wire.
 //!
 //! Reading order: [`seq`] 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ecn`] marks, [`ip`] and under it [`ipv4`] and
-//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`mux`] between gateways, in the numbers of `varint`; [`llc_snap`] for
-//! packets in ATM cells.
+//! [`ipv6`], [`udp`], [`tcp`], [`stp`], [`slacp`]; [`mux`] between gateways, in the numbers of `varint`; [`scone`] before QUIC;
+//! [`llc_snap`] for packets in ATM cells.
 //!
 //! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A codec
 //! knows no machine: the caller passes the references from which 32-bit numbers are extended.
@@ -42,6 +42,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod llc_snap;
 pub mod mux;
+pub mod scone;
 pub mod seq;
 pub mod slacp;
 pub mod stp;

@@ -22,13 +22,13 @@ mod message;
 pub use message::{Message, Reason, Route, StreamId};
 
 /// The version that this file reads and writes.
-pub const VERSION: u64 = 1;
+const VERSION: u64 = 1;
 
 /// Bytes of a data message besides its payload, at most.
 pub const MAX_DATA_HEADER: usize = 1 + 8 + 8;
 
 /// Bytes of any message besides its payload, at most: those of an open with two IPv6 addresses.
-pub const MAX_HEADER: usize = 1 + 8 + 1 + 18 + 18 + 8;
+pub(crate) const MAX_HEADER: usize = 1 + 8 + 1 + 18 + 18 + 8;
 
 mod kind {
     pub(super) const HELLO: u8 = 0;

@@ -21,7 +21,8 @@ use crate::units::Duration;
 mod frame;
 mod report;
 
-pub use frame::{DATA_HEADER, Frame, MAX_BLOCK, MAX_REPAIRS, PROTECTED_HEADER, REPAIR_HEADER, REPORT_HEADER, SYNC_LEN};
+pub use frame::{DATA_HEADER, Frame, PROTECTED_HEADER};
+pub(crate) use frame::{MAX_BLOCK, MAX_REPAIRS, REPAIR_HEADER, SYNC_LEN};
 pub use report::Report;
 
 /// The version that this file reads and writes.

@@ -134,24 +134,9 @@ impl Translation {
         }
         let header = self.header(segment, out)?;
         let total = append(payload, header, out)?;
-        self.seal(&mut out[..total], total);
-        Ok(total)
-    }
-
-    /// Writes only the header, with the checksum of a payload of `segment.len` zeros, for captures of simulations,
-    /// which have no payload bytes. Returns the length.
-    ///
-    /// # Errors
-    /// As [`Translation::emit`].
-    pub fn emit_header(&self, segment: &Segment, out: &mut [u8]) -> Result<usize, EmitError> {
-        let header = self.header(segment, out)?;
-        self.seal(&mut out[..header], header + usize::from(segment.len));
-        Ok(header)
-    }
-
-    fn seal(&self, out: &mut [u8], total: usize) {
-        let sum = self.addresses.pseudo_header(PROTOCOL, total).bytes(out).finish();
+        let sum = self.addresses.pseudo_header(PROTOCOL, total).bytes(&out[..total]).finish();
         out[18..20].copy_from_slice(&sum.to_be_bytes());
+        Ok(total)
     }
 
     /// The header, its checksum still zero.

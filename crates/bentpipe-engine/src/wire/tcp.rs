@@ -23,7 +23,7 @@ pub const HEADER: usize = 20;
 /// Max bytes of options: the data offset has four bits.
 pub const MAX_OPTIONS: usize = 40;
 /// Largest shift of a window (RFC 7323 §2.3).
-pub const MAX_WINDOW_SHIFT: u8 = 14;
+const MAX_WINDOW_SHIFT: u8 = 14;
 
 mod kind {
     pub(super) const END: u8 = 0;
@@ -83,7 +83,7 @@ impl Translation {
     }
 
     /// Shift of the windows that the peer sends.
-    pub fn receive_shift(&self) -> u8 {
+    fn receive_shift(&self) -> u8 {
         self.our_scale.and(self.peer_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
     }
 
@@ -105,19 +105,6 @@ impl Translation {
         let sum = self.addresses.pseudo_header(TCP, total).bytes(out).finish();
         out[16..18].copy_from_slice(&sum.to_be_bytes());
         Ok(total)
-    }
-
-    /// Writes only the header, with the checksum of a payload of `segment.len` zeros, for captures of simulations,
-    /// which have no payload bytes. Returns the length.
-    ///
-    /// # Errors
-    /// As [`Translation::emit`].
-    pub fn emit_header(&mut self, segment: &Segment, out: &mut [u8]) -> Result<usize, EmitError> {
-        let header = self.header(segment, out)?;
-        let total = header + usize::from(segment.len);
-        let sum = self.addresses.pseudo_header(TCP, total).bytes(&out[..header]).finish();
-        out[16..18].copy_from_slice(&sum.to_be_bytes());
-        Ok(header)
     }
 
     /// The header, its checksum still zero.

@@ -16,6 +16,8 @@ mod older;
 #[path = "../../tests/it/command/pair.rs"]
 mod pair;
 mod rows;
+#[path = "../../tests/it/sky.rs"]
+mod sky;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! The demands, in the order of their table.
 
 mod clocks;
+mod dip;
 mod floods;
 mod memory;
 mod peer;
@@ -55,6 +56,18 @@ pub(crate) const ROWS: &[Row] = &[
         measure: floods::priority,
     },
     Row {
+        name: "dip",
+        demand: "link of 600 ms: 20 -> 2 -> 20 Mbit/s for 20 s, in `split`",
+        bar: "1.7 Mbit/s after 3 s; 95 % 5 s after it",
+        measure: |is_short| dip::dip(is_short, false),
+    },
+    Row {
+        name: "dip-link",
+        demand: "the same in `link`",
+        bar: "1.7 Mbit/s after 3 s; 95 % 5 s after it",
+        measure: |is_short| dip::dip(is_short, true),
+    },
+    Row {
         name: "older",
         demand: "older connections at start, stop, reload, return",
         bar: "none of 1000 harmed",
@@ -64,19 +77,37 @@ pub(crate) const ROWS: &[Row] = &[
         name: "hub-cost",
         demand: "hub with 200 terminals, idle (short form: 20)",
         bar: "500 kB and 0.1 % of a core each",
-        measure: terminals::cost,
+        measure: |is_short| terminals::cost(is_short, false),
     },
     Row {
         name: "hub-storm",
         demand: "hub with 200 terminals: restart after kill -9",
         bar: "all up within 20 s",
-        measure: terminals::storm,
+        measure: |is_short| terminals::storm(is_short, false),
     },
     Row {
         name: "hub-flood",
         demand: "hub with 200 terminals: one takes all it can",
         bar: "others' bulk 70 %",
-        measure: terminals::flood,
+        measure: |is_short| terminals::flood(is_short, false),
+    },
+    Row {
+        name: "hub-cost-link",
+        demand: "the same in `link`, idle",
+        bar: "500 kB and 0.1 % of a core each",
+        measure: |is_short| terminals::cost(is_short, true),
+    },
+    Row {
+        name: "hub-storm-link",
+        demand: "the same in `link`: restart after kill -9",
+        bar: "all up within 20 s",
+        measure: |is_short| terminals::storm(is_short, true),
+    },
+    Row {
+        name: "hub-flood-link",
+        demand: "the same in `link`: one takes all it can",
+        bar: "others' bulk 70 %",
+        measure: |is_short| terminals::flood(is_short, true),
     },
     Row {
         name: "replays",
@@ -106,13 +137,13 @@ pub(crate) const ROWS: &[Row] = &[
         name: "soak",
         demand: "`split`, 200 connections, a fault every minute, one hour",
         bar: "0 wrong bytes, no stall over 60 s",
-        measure: soak::split,
+        measure: |is_short| soak::soak(is_short, false),
     },
     Row {
         name: "soak-link",
         demand: "the same in `link`",
         bar: "0 wrong bytes, no stall over 60 s",
-        measure: soak::link,
+        measure: |is_short| soak::soak(is_short, true),
     },
     Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
     Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },

@@ -1,4 +1,4 @@
-//! The gateway alone: what a box needs that neither simulates nor draws. `bentpipe gateway` is the same code.
+//! The gateway alone, for a box that neither simulates nor draws. `bentpipe gateway` is the same code.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

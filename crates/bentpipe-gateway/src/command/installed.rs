@@ -37,7 +37,7 @@ impl Installed {
         }
     }
 
-    /// Removes all rules after an orderly end. After a failure, leaves those that the settings ask for.
+    /// Removes all rules after an orderly end. After a failure, keeps those that the settings ask for.
     pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
         let Some(rules) = self.rules else { return Ok(()) };
         let done = if is_orderly { rules.remove(&self.instance) } else { rules.fall_back(&self.instance) };

@@ -46,12 +46,9 @@ impl Peers {
                 Err(Failure::usage(message, Some("each box needs the other's public key")))
             }
             Some(Some(name)) => {
-                let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
-                let (key, message) =
-                    (format!("peers.{name}.key"), "this is the public key of this box itself".to_owned());
+                let message = "this is the public key of this box itself".to_owned();
                 let expected = "the public key of the peer".to_owned();
-                let path = path.display().to_string();
-                Err(Failure::Settings(GatewayFile::mistake(&text, &path, &key, message, expected)))
+                Err(plan::mistake(path, &format!("peers.{name}.key"), message, expected)?)
             }
         }
     }

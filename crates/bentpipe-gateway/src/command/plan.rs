@@ -201,11 +201,15 @@ pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
         Err(_) if congestion_controls().contains(name) => return Ok(()),
         _ => {}
     }
-    let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
     let message = format!("this kernel has no congestion control `{name}`");
     let expected = format!("one of {}; see `bentpipe doctor`", congestion_controls().join(", "));
-    let path = path.display().to_string();
-    Err(Failure::Settings(GatewayFile::mistake(&text, &path, "uplink.congestion", message, expected)))
+    Err(mistake(path, "uplink.congestion", message, expected)?)
+}
+
+/// What the machine says of the value of a key, with its place in the file.
+pub(super) fn mistake(path: &Path, key: &str, message: String, expected: String) -> Result<Failure, Failure> {
+    let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
+    Ok(Failure::Settings(GatewayFile::mistake(&text, &path.display().to_string(), key, message, expected)))
 }
 
 /// The gateway with its listeners.

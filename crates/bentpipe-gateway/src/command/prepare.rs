@@ -1,5 +1,5 @@
-//! Settings of the kernel that a gateway is better off with. A service that may not write them has them set before it
-//! starts, by root.
+//! Kernel settings that make a gateway faster. A service without the right to write them has root set them before it
+//! starts.
 
 use std::fs;
 
@@ -36,7 +36,8 @@ fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change
             }
         }
     }
-    // The device that `uplink` makes inherits it. The greater of a device's and of the host's counts: 2 is loose, 1 strict.
+    // The device of `uplink` inherits it. The kernel uses the greater of the device's value and the host's: 2 is loose, 1
+    // strict.
     let default = "net/ipv4/conf/default/rp_filter";
     let is_strict = [default, "net/ipv4/conf/all/rp_filter"].into_iter().filter_map(&read).max() == Some(1);
     if matches!(file.shape, ShapeTable::Uplink(_)) && is_strict {

@@ -3,6 +3,7 @@
 use caps::{CapSet, Capability, CapsHashSet};
 
 use super::failure::Failure;
+use super::user::User;
 
 /// Requires CAP_NET_ADMIN. Without it everything here fails, with misleading messages of the system.
 pub(super) fn needs_privilege() -> Result<(), Failure> {
@@ -15,9 +16,9 @@ pub(super) fn needs_privilege() -> Result<(), Failure> {
     }
 }
 
-/// What is left: CAP_NET_ADMIN, for listeners and connections in others' names, and for `nft` and `ip` at the end, which
-/// have it from us where we are not root.
-pub(super) fn give_up_privileges() -> Result<(), Failure> {
+/// Becomes `user`, and keeps CAP_NET_ADMIN only: for listeners and connections in others' names, and for `nft` and `ip` at the
+/// end, which have it from us where we are not root.
+pub(super) fn give_up_privileges(user: Option<&User>) -> Result<(), Failure> {
     let had = caps::read(None, CapSet::Permitted).map_err(Failure::broken)?;
     if had.contains(&Capability::CAP_SETPCAP) {
         for capability in caps::all() {
@@ -27,12 +28,15 @@ pub(super) fn give_up_privileges() -> Result<(), Failure> {
             }
         }
     }
+    user.map_or(Ok(()), User::enter)?;
     let kept: CapsHashSet = had.intersection(&[Capability::CAP_NET_ADMIN].into_iter().collect()).copied().collect();
     caps::set(None, CapSet::Effective, &kept).map_err(Failure::broken)?;
     caps::set(None, CapSet::Permitted, &kept).map_err(Failure::broken)?;
     // The ambient set shrinks with these two.
     let inherited = if nix::unistd::geteuid().is_root() { CapsHashSet::new() } else { kept };
-    caps::set(None, CapSet::Inheritable, &inherited).map_err(Failure::broken)
+    caps::set(None, CapSet::Inheritable, &inherited).map_err(Failure::broken)?;
+    // A change of user has emptied it.
+    share_privileges()
 }
 
 /// Lets the programs that we start have what we have, where that is not much: a user other than root.

@@ -24,15 +24,14 @@ pub struct RelayConfig {
     pub client_address: ClientAddress,
     /// Connections that may be open at a time.
     pub max_streams: u32,
-    /// Bytes that may wait for receivers: above half of it each connection may hold less.
+    /// Bytes that may wait for receivers. Above half of it each connection may hold less.
     pub memory: u64,
     /// Which servers may be reached.
     pub policy: Policy,
 }
 
 impl RelayConfig {
-    /// The payload rate, which is what the kernel paces, in bytes per second: that of full segments of Ethernet's MTU with
-    /// timestamps.
+    /// The rate at which the kernel paces payload, bytes per second: that of full Ethernet segments with timestamps.
     pub(super) fn pacing(&self) -> u64 {
         self.rate.bits_per_second() / 8 * 1448 / 1500
     }
@@ -63,7 +62,7 @@ pub struct RelayStats {
     pub held: u64,
 }
 
-/// Whether the kernel has a congestion control of this name for us. One that is a module is loaded.
+/// Tests whether the kernel has a congestion control of this name; loads it if it is a module.
 ///
 /// # Errors
 /// Fails if no socket can be opened, or the congestion control may not be used (root only).

@@ -59,7 +59,7 @@ struct End {
 struct Way {
     /// What its receiver has not taken: nothing else is read before it has.
     held: Buffer,
-    /// Bytes to take at once: half as many where some of them stay, twice as many where none do.
+    /// Bytes to take at once: half as many if some are left over, twice as many if none are.
     max: usize,
     /// Its sender has finished, and its receiver was notified.
     ended: bool,
@@ -198,7 +198,7 @@ impl Pair {
 }
 
 impl End {
-    /// Takes `count` bytes out of the pipe; answers how many are left in it. `more`: others follow at once, or the end.
+    /// Takes `count` bytes out of the pipe; returns how many it still has. `more`: other bytes or the end follow at once.
     fn give(&mut self, pipe: &mut Pipe, count: usize, more: bool) -> io::Result<usize> {
         let mut left = count;
         while left > 0 && self.writable {

@@ -1,4 +1,4 @@
-//! The pipe through which bytes go from one socket to another without coming into our memory (splice(2)).
+//! The pipe through which bytes pass from one socket to another without being copied into our memory (splice(2)).
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use mio::net::TcpStream;
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 
-/// What it takes: as much as a socket brings at once. Without privilege a pipe cannot be longer than 1 MiB.
+/// Its capacity: as much as a socket delivers at once. Without privilege a pipe cannot be longer than 1 MiB.
 pub(super) const LENGTH: usize = 1 << 20;
 
 /// The pipe: empty between any two calls of its user.
@@ -29,7 +29,7 @@ impl Pipe {
         Ok(splice(from.as_fd(), None, self.into.as_fd(), None, max, SpliceFFlags::SPLICE_F_NONBLOCK)?)
     }
 
-    /// Gives a socket some of its `length` bytes; `more`: a last segment that is not full waits for what follows.
+    /// Writes some of its `length` bytes to a socket. `more`: a last segment that is not full waits for what follows.
     pub(super) fn give(&self, to: &TcpStream, length: usize, more: bool) -> io::Result<usize> {
         let mut flags = SpliceFFlags::SPLICE_F_NONBLOCK;
         flags.set(SpliceFFlags::SPLICE_F_MORE, more);

@@ -7,7 +7,7 @@ use super::instance::{Instance, Routed};
 use super::{Rules, VERSIONS, words};
 
 impl Rules {
-    /// Asks the kernel whether it would take them, and changes nothing.
+    /// Asks the kernel whether it would accept the rules. Changes nothing.
     ///
     /// # Errors
     /// What `nft` said.
@@ -55,7 +55,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Removes them. Missing ones are not an error.
+    /// Removes them. It is not an error if they are missing.
     ///
     /// # Errors
     /// Returns the message of `nft`.
@@ -67,7 +67,7 @@ impl Rules {
         removed
     }
 
-    /// Removes what a gateway that failed has left, all but the rule that refuses, where it is wanted and there.
+    /// Removes the rules of a gateway that failed. Keeps the rule that refuses if it is wanted and present.
     ///
     /// # Errors
     /// What `nft` said.
@@ -93,7 +93,7 @@ impl Rules {
     }
 }
 
-/// Until none is left: each start of a gateway that was killed may have added one.
+/// Until none is left: each start of a gateway that was later killed may have added one.
 fn delete(instance: &Instance, family: &str, routed: Routed) {
     let mut max = 16;
     while max > 0 && ip(&instance.rule(family, "del", routed)).is_ok() {
@@ -136,8 +136,8 @@ fn is_no_one_elses(instance: &Instance, line: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Packets that come out of the device have clients' addresses, which are routed elsewhere. The greater of the device's
-/// setting and of the host's counts: strict (1) is less than loose (2), which is content with any route.
+/// Packets from the device have clients' addresses, whose routes lead elsewhere. The kernel uses the greater of the
+/// device's setting and the host's: 1 is strict, and 2, loose, accepts any route.
 pub(super) const LOOSE: u8 = 2;
 
 /// The routes into the uplink's device, by the IP version.
@@ -157,7 +157,7 @@ impl Instance {
         }
         let path = |of: &str| format!("/proc/sys/net/ipv4/conf/{of}/rp_filter");
         let is = |of: &str| std::fs::read_to_string(path(of)).ok().and_then(|text| text.trim().parse::<u8>().ok());
-        // Where /proc/sys may not be written, the device may have what it needs from net.ipv4.conf.default.
+        // If /proc/sys is read-only, net.ipv4.conf.default may have given the device what it needs.
         let is_strict = is("all").max(is(device)) == Some(1);
         if let (true, Err(error)) = (is_strict, std::fs::write(path(device), LOOSE.to_string())) {
             lacks.push(format!("connections older than the gateway may break off: {} is 1: {error}", path(device)));

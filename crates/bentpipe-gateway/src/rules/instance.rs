@@ -22,7 +22,7 @@ pub(super) struct Routed {
 const SLOTS: u32 = 1024;
 /// Marks are this and above: four for each slot.
 const MARKS: u32 = 0x00b3_0000;
-/// Routing tables and places of rules are these and above: two for each slot.
+/// The first routing table and the first priority of a routing rule: each slot has two.
 const TABLES: u32 = 179_000;
 const PREFERENCES: u32 = 17_900;
 /// Of each name of a table in nftables.
@@ -69,7 +69,7 @@ impl Instance {
         self.routed(0)
     }
 
-    /// Clients' packets that go into the uplink's device. The table's only route is the device's, and goes with it.
+    /// Clients' packets to the device of `uplink`. The only route of the table is the device's, and vanishes with it.
     pub(super) fn device(&self) -> Routed {
         self.routed(1)
     }

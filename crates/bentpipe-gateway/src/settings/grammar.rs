@@ -42,6 +42,11 @@ pub(super) const FILE: &[Field] = &[
         Shape::Text,
         "Address and TCP port that Prometheus scrapes, such as \"127.0.0.1:9179\". Default: no metrics.",
     ),
+    field(
+        "user",
+        Shape::Text,
+        "User that a gateway started as root becomes once its keys are read and its sockets and devices are open. \"root\" stays root. Default: bentpipe, or nobody if there is no such user.",
+    ),
 ];
 
 pub(super) const TUNNEL: &[Field] = &[

@@ -21,6 +21,8 @@ use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, Spli
 const PORT_DEFAULT: u16 = 4000;
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOW: std::ops::RangeInclusive<u64> = 1460..=1 << 30;
+/// Linux takes no longer name of a user (useradd(8)).
+const MAX_USER: usize = 32;
 /// The sender of Minei and Cohen, of constant window.
 const VARIANT_DEFAULT: &str = "burst";
 /// Made for links with losses that are not congestion.
@@ -92,8 +94,12 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
         Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),
         None => None,
     };
+    let user = match view.get("user") {
+        Some(item) => Some(plain_name(&item, MAX_USER, problems)?.to_owned()),
+        None => None,
+    };
     let (tunnel, peers, satellite, shape) = (tunnel?, peers?, satellite?, shape?);
-    Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics })
+    Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics, user })
 }
 
 fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable> {

@@ -28,7 +28,7 @@ pub enum Fallback {
 /// What the shape is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitConfig {
-    /// Where TPROXY hands connections to: one of each version, or as many as are wanted. None: only the far side.
+    /// The listeners of TPROXY: one for each version of IP, or more. None: only connections of the peer are served.
     pub listen: Vec<SocketAddr>,
     /// In whose name the far side connects.
     pub client_address: ClientAddress,
@@ -40,7 +40,7 @@ pub struct SplitConfig {
     pub max_streams: u32,
     /// Bytes that may wait for users in all.
     pub budget: u64,
-    /// Which destinations may be reached, by hosts here and from here by peers.
+    /// The destinations that may be reached, by hosts here and from here by peers.
     pub policy: Policy,
 }
 

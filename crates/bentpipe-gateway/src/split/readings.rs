@@ -57,7 +57,7 @@ impl Readings {
         }
     }
 
-    /// Adds values that belong to no peer: connections refused before their peer was known, and the memory of all.
+    /// Adds values that belong to no peer: connections refused before their peer was known, and the memory of all peers.
     pub(crate) fn add_split_common(&mut self, turned_away: u64, memory: u64) {
         let help = "Connections of hosts reset because their destination is no peer's, or for want of descriptors.";
         self.add("split", "turned_away", total!("turned_away"), help, Value::Total(turned_away));

@@ -22,7 +22,7 @@ use crate::policy::Sources;
 use crate::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
 
-/// Besides some round trips, how long a gateway that drains waits for word that its last bytes have come.
+/// How long a gateway that drains waits, besides some round trips, for the acknowledgement of its last bytes.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The context of a peer's connections for one turn.
@@ -180,7 +180,7 @@ impl Streams {
             ClientAddress::Keep => self.from.permit(route.source.ip()),
             ClientAddress::Replace => Ok(()),
         };
-        // What lies behind a peer is reached through its tunnel only: the machine's own routes lead elsewhere.
+        // Addresses behind a peer are reached only through its tunnel: the machine's own routes lead elsewhere.
         let is_behind_peer = cx.common.routes.by_prefix(route.destination.ip()).is_some();
         if is_behind_peer || from.and_then(|()| cx.common.access.far(route.destination)).is_err() {
             self.forbidden += 1;
@@ -213,7 +213,7 @@ impl Streams {
         self.tell_use(cx.common);
     }
 
-    /// A connection that is being made takes too long, or has to go for another one.
+    /// A connection takes too long to open, or has to make room for another.
     fn give_up(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
         self.stats.failed += 1;
         self.forget(cx.common, stream, true);
@@ -285,7 +285,7 @@ impl Streams {
         }
     }
 
-    /// What the multiplexer says besides messages; `payload` is that of the message that it has just been given.
+    /// Handles an output of the multiplexer other than a message. `payload` is that of the message it has just received.
     fn follow(&mut self, cx: &mut Cx<'_>, output: Output, payload: &[u8]) {
         match output {
             Output::Send(_) => unreachable!("without room nothing is sent"),
@@ -378,7 +378,7 @@ impl Streams {
 
     /// Gives the carrier as much as it has room for.
     pub(super) fn fill(&mut self, cx: &mut Cx<'_>, carrier: &mut Carrier) {
-        // What streams may hold is what connections and the link do not take otherwise.
+        // Streams may hold what connections and the link do not.
         let elsewhere = self.taken().saturating_sub(self.held());
         let limit = cx.common.memory.limit(self.slot);
         self.give(cx.now, Input::Budget(limit.saturating_sub(elsewhere)));
@@ -424,8 +424,8 @@ impl Streams {
             self.done_at = None;
             return false;
         }
-        // The last bytes may have been lost on their way, and nobody else can repeat them; a peer that ends as well may
-        // not say any more that they have come.
+        // The last bytes may be lost on their way, and only this box can repeat them. A peer that ends as well may no
+        // longer acknowledge them.
         let done_at = *self.done_at.get_or_insert(now);
         let round_trip = carrier.stats().srtt.unwrap_or_default();
         let patience = LAST_WORDS + round_trip.saturating_mul(4);

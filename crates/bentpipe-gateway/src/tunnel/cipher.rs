@@ -18,7 +18,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// The one for two ends of which each has said whether it has instructions for AES.
+    /// The cipher of two ends, each of which has said whether it has instructions for AES.
     pub(super) fn between(have_aes: [bool; 2]) -> Self {
         if have_aes == [true; 2] { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
     }
@@ -52,7 +52,7 @@ pub(super) fn machine_has_aes() -> bool {
 /// The key of one direction. It is wiped when it is dropped.
 pub(super) struct Key {
     cipher: Cipher,
-    /// Where it is made, it stays: `ring` does not wipe keys, so it is overwritten by another one.
+    /// It stays where it is made: `ring` does not wipe keys, so another key overwrites it.
     key: Box<LessSafeKey>,
 }
 
@@ -95,8 +95,8 @@ impl Key {
         Some(())
     }
 
-    /// Opens `bytes`, which end with a tag; the plaintext is then at their start. If they are not authentic, their content is
-    /// invalid.
+    /// Opens `bytes`, which end with a tag. The plaintext is then at their start; if they are not authentic, they hold no
+    /// valid data.
     pub(super) fn open(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<usize> {
         self.key.open_in_place(self.nonce(number), Aad::from(additional), bytes).ok().map(|text| text.len())
     }

@@ -105,8 +105,7 @@ impl Guard {
         at + MAC
     }
 
-    /// The reply that gives `cookie`, and the last timestamp that we have of the peer, to whom sent a first message with
-    /// that mac.
+    /// The reply with `cookie` and the last timestamp of the peer, to whoever sent a first message with that MAC.
     pub(super) fn write_cookie(&self, receiver: u32, mac1: &[u8], cookie: &[u8; COOKIE], last: u64) -> Vec<u8> {
         let mut reply = vec![0; COOKIE_REPLY];
         let at = start(Kind::Cookie { receiver }, &mut reply);
@@ -183,15 +182,15 @@ impl Cookies {
         self.valid(now, from).any(|valid| equal(&valid, cookie))
     }
 
-    /// Whether the mac at the end of a first message is one under a cookie of its address.
+    /// True if the MAC at the end of a first message is keyed by a cookie of its address.
     pub(super) fn proves(&self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some((message, mac)) = datagram.split_last_chunk::<MAC>() else { return false };
         *mac != [0; MAC] && self.valid(now, from).any(|cookie| equal(&mac2(&cookie, message), mac))
     }
 }
 
-/// First messages that were authentic, by a keyed hash of their ephemeral key. Once in 2^50 a new one is taken for an old one,
-/// and its sender tries again.
+/// Authentic first messages, by a keyed hash of their ephemeral key. Once in 2^50 a new one is taken for an old one, and
+/// its sender tries again.
 #[derive(Default)]
 pub(super) struct Seen {
     state: RandomState,

@@ -44,10 +44,10 @@ fn read(text: &str, out: &mut [u8; 32]) -> Result<(), KeyError> {
     if out.iter().all(|&byte| byte == 0) { Err(KeyError::Zero) } else { Ok(()) }
 }
 
-/// Overwrites the stack below its caller, where functions that have returned left copies of secrets.
+/// Overwrites the stack below its caller, where functions that have returned may have left copies of secrets.
 #[inline(never)]
 pub(super) fn wipe_stack() {
-    // Deeper than X25519, BLAKE2s and the ciphers go in a build without optimisation.
+    // More stack than X25519, BLAKE2s and the ciphers use in a build without optimisation.
     let mut frame = [0u8; 32 << 10];
     std::hint::black_box(&mut frame);
 }
@@ -90,7 +90,7 @@ pub struct PrivateKey {
 }
 
 impl PrivateKey {
-    /// A new one from the system's entropy.
+    /// A new key from the system's entropy.
     ///
     /// # Panics
     /// If the system has no entropy to give.
@@ -125,7 +125,7 @@ impl PrivateKey {
         &self.public.0
     }
 
-    /// What this key and that public key agree on; `None` if it is a point of low order.
+    /// The shared secret of this key and that public key; `None` if it is a point of low order.
     pub(super) fn agree(&self, with: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
         let agreed = Zeroizing::new(MontgomeryPoint(*with).mul_clamped(**self.secret).to_bytes());
         wipe_stack();

@@ -21,12 +21,13 @@ use note::Notes;
 
 /// What both ends hash into their handshake.
 const PROLOGUE: &[u8] = b"bentpipe tunnel 4";
-/// Between two first messages of a handshake: a round trip over two satellites, and room.
+/// The time between two first messages of a handshake: a round trip over two satellites, and some more.
 const RETRY: Duration = Duration::from_secs(2);
-/// First messages that are read at once without a cookie, and the time in which one more may be; as many again with one.
+/// First messages that are read at once without a cookie, and the time after which one more may be; as many again with a
+/// cookie.
 const BURST: u32 = 20;
 const REFILL: Duration = Duration::from_millis(100);
-/// Cookies that are given at once, and the time in which one more may be: 7 kB/s at most.
+/// Cookies that are given at once, and the time after which one more may be: 7 kB/s at most.
 const COOKIE_BURST: u32 = 100;
 const COOKIE_REFILL: Duration = Duration::from_millis(10);
 
@@ -45,7 +46,7 @@ pub struct TunnelConfig {
     pub last_endpoint: Option<SocketAddr>,
     /// An end that has sent nothing for so long sends an empty datagram.
     pub keepalive: Duration,
-    /// A peer that is not heard for so long is given up; above its keepalive and above any outage that is to be endured.
+    /// A peer that is silent for so long is given up. It must exceed the peer's keepalive and any outage to be endured.
     pub dead_after: Duration,
 }
 
@@ -109,7 +110,7 @@ pub struct TunnelStats {
     pub received: u64,
     /// Datagrams that were not the tunnel's, or whose mac was wrong.
     pub garbage: u64,
-    /// Datagrams with the form of the tunnel's that were not authentic, or came twice.
+    /// Datagrams in the form of the tunnel that were not authentic, or came twice.
     pub refused: u64,
     /// Data of sessions that are not there.
     pub unknown: u64,
@@ -150,7 +151,7 @@ struct Given {
 /// One end.
 pub struct Tunnel {
     config: TunnelConfig,
-    /// The lower half of all our numbers of sessions: by it a socket finds the tunnel.
+    /// The lower half of all session numbers of this end, by which a socket finds the tunnel.
     slot: u16,
     has_aes: bool,
     guard: Guard,
@@ -165,7 +166,7 @@ pub struct Tunnel {
     /// When the next first message may go, and how many there were.
     begin_at: Time,
     attempts: u64,
-    /// Until when an end without a configured endpoint calls the peer where it was last.
+    /// Until when an end without a configured endpoint calls the peer at its last address.
     calls_until: Time,
     given: Option<Given>,
     /// The timestamp of our last first message.
@@ -201,7 +202,7 @@ fn draw() -> u64 {
 }
 
 impl Tunnel {
-    /// An end that has heard nothing.
+    /// An end that has received nothing.
     ///
     /// # Panics
     /// If the peer's public key is a point of low order, which [`PublicKey`] does not parse.
@@ -240,7 +241,7 @@ impl Tunnel {
         }
     }
 
-    /// The same with `slot` as the lower half of its numbers of sessions, for a socket with several tunnels.
+    /// As [`Tunnel::new`], with `slot` as the lower half of its session numbers, for a socket with several tunnels.
     pub fn in_slot(self, slot: u16) -> Self {
         Tunnel { slot, ..self }
     }
@@ -397,8 +398,8 @@ impl Tunnel {
         (!was_up || anew.is_some()).then_some(Event::Up { fresh: anew.is_some() })
     }
 
-    /// Makes new keys before anything more is sent: this process may run twice, as the copy of a virtual machine, and
-    /// no number may be used twice under one key.
+    /// Makes new keys before anything more is sent: this process may be a copy of a virtual machine, and no number may be
+    /// used twice under one key.
     pub fn renew(&mut self, now: Time) {
         if let Some(session) = self.current.take() {
             self.previous = Some(session);

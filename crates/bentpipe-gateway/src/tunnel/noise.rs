@@ -71,7 +71,7 @@ impl Handshake {
         written
     }
 
-    /// Reads the next message; the length of its payload. A message that is refused leaves the handshake as it was.
+    /// Reads the next message. Returns the length of its payload. A message that is refused leaves the handshake as it was.
     pub(super) fn read(&mut self, message: &[u8], payload: &mut [u8]) -> Option<usize> {
         let read = self.0.read_message(message, payload).ok();
         wipe_stack();
@@ -83,7 +83,7 @@ impl Handshake {
         self.0.get_remote_static()?.try_into().ok().map(PublicKey)
     }
 
-    /// The keys that it ends with: for sending, and for receiving.
+    /// The keys of the complete handshake: for sending, and for receiving.
     ///
     /// # Panics
     /// If the handshake is not complete.
@@ -122,7 +122,7 @@ thread_local! {
     pub(super) static HASHES: std::cell::RefCell<Vec<[u8; 32]>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-/// Gives the private key to the first X25519 that is asked for, which `snow` makes the static one.
+/// The private key for the first X25519 that `snow` asks for, which is the static one.
 struct Resolver {
     private: Option<PrivateKey>,
     is_given: AtomicBool,

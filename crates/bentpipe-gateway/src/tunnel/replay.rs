@@ -1,6 +1,7 @@
-//! Which numbers have been: a window that slides with the highest (RFC 6479's idea, in words that are cleared ahead).
+//! The numbers that have been received: a window that slides with the highest (RFC 6479's idea, in words that are cleared
+//! ahead).
 
-/// Numbers that may be late: more than a network reorders, and a burst of GSO's besides.
+/// How late a number may be: more than a network reorders, and a burst of GSO.
 const SPAN: u64 = 2048;
 
 /// The record of one session.
@@ -25,7 +26,8 @@ impl Replay {
         ((number % SPAN / 64) as usize, 1 << (number % 64))
     }
 
-    /// Whether a number is new and not too old to tell. To be asked before the costly proof, and noted only after it.
+    /// True if a number is new and not too old to tell. Ask before the costly decryption, and note the number only after
+    /// it.
     pub(super) fn may_be_new(&self, number: u64) -> bool {
         let (word, bit) = Self::place(number);
         number >= self.end || self.end - number <= SPAN && self.bits[word] & bit == 0

@@ -11,15 +11,15 @@ use super::noise::Handshake;
 use super::packet::{DATA_HEADER, DATA_OVERHEAD, Kind, What, start};
 use super::replay::Replay;
 
-/// A session's age at which the initiator makes a new one (WireGuard's REKEY-AFTER-TIME), and at which none of its
-/// datagrams is taken any more.
+/// The age of a session at which the initiator makes a new one (WireGuard's REKEY-AFTER-TIME).
 pub(super) const REKEY_AFTER: Duration = Duration::from_secs(120);
-/// The same for the end that answered, where the initiator has not: long after several attempts.
+/// The age at which the responder makes a new one if the initiator has not: long after several attempts.
 pub(super) const LATE_REKEY_AFTER: Duration = Duration::from_secs(150);
+/// The age at which none of its datagrams is accepted any more.
 pub(super) const REJECT_AFTER: Duration = Duration::from_secs(240);
-/// How numbers are said: by their lower half, of which the nearest to the highest so far is meant.
+/// Numbers are sent as their lower half; the nearest to the highest so far is meant.
 const COUNT: Numbering = Numbering::from_isn(0);
-/// Datagrams of one session, at most: far below where Noise ends, 2^64 - 1.
+/// The most datagrams of one session: far below the limit of Noise, 2^64 - 1.
 pub(super) const MAX_NUMBER: u64 = 1 << 60;
 
 pub(super) struct Session {
@@ -34,7 +34,7 @@ pub(super) struct Session {
     ours: bool,
 }
 
-/// Frames have no additional data, which saves time; all else has its kind, so that nothing is taken for another kind.
+/// Frames have no additional data, which saves time. Everything else has its kind, so that no kind is taken for another.
 fn additional(what: &What) -> &'static [u8] {
     match what {
         What::Frame => &[],
@@ -45,7 +45,7 @@ fn additional(what: &What) -> &'static [u8] {
 }
 
 impl Session {
-    /// The session of a handshake that is done; whether it is `ours` to make the next one.
+    /// The session of a complete handshake. `ours`: this end makes the next one.
     pub(super) fn new(own: u32, theirs: u32, ours: bool, handshake: Handshake, cipher: Cipher, since: Time) -> Self {
         let [seals, opens] = handshake.split().map(|secret| Key::new(cipher, &secret));
         wipe_stack();
@@ -68,7 +68,7 @@ impl Session {
         Some(datagram.len())
     }
 
-    /// Opens a datagram in place: where its payload lies, and whether its number is the highest so far.
+    /// Opens a datagram in place. Returns where its payload lies, and whether its number is the highest so far.
     pub(super) fn open(&mut self, what: What, number: u32, datagram: &mut [u8]) -> Option<(Range<usize>, bool)> {
         let number = COUNT.unwrap(SeqNumber(number), self.replay.end());
         if number >= MAX_NUMBER || !self.replay.may_be_new(number) {

@@ -4,7 +4,7 @@ use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
 
-/// The segment in an IP packet, in the numbering of its own SYN; `None` where it is damaged.
+/// The segment in an IP packet, numbered from its own SYN; `None` if it is damaged.
 pub(super) fn segment_of(packet: &[u8]) -> Option<Segment> {
     let ip = ip::parse(packet).ok()?;
     let bytes = &packet[ip.payload];

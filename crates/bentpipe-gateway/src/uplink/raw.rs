@@ -12,7 +12,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// IPPROTO_RAW: the header is ours.
 const RAW: i32 = 255;
-/// The kernel's queue: the longest that pacing leaves, with room for packets that are not paced.
+/// The kernel's queue: the longest that pacing leaves, and room for packets that are not paced.
 const KERNEL_BUFFER: usize = 1 << 20;
 
 /// A socket of each IP version.
@@ -21,7 +21,7 @@ pub(super) struct Raw {
     v4: Socket,
     /// Missing where the host has no IPv6.
     v6: Option<Socket>,
-    /// Packets for which the kernel had no room, no way, or no permission: as lost on the line.
+    /// Packets that the kernel refused: no room, no route, or no permission. They count as lost on the line.
     pub(super) refused: u64,
 }
 

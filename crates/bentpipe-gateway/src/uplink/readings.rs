@@ -6,7 +6,7 @@ use super::UplinkStats;
 use crate::readings::{Readings, Value, total};
 
 impl Readings {
-    /// `refused_by_kernel`: packets; `other_port`: connections that could not have the client's.
+    /// `refused_by_kernel`: packets. `other_port`: connections that could not have the client's port.
     pub(crate) fn add_uplink(&mut self, rate: Rate, counted: &UplinkStats, refused_by_kernel: u64, other_port: u64) {
         use Value::{Level, Total};
         self.add_one_box(rate);

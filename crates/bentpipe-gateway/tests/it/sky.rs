@@ -1,8 +1,8 @@
 //! The link in between: two TUN devices and the engine's own links.
 
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use bentpipe_engine::link::{Link, LinkConfig, Outcome};
@@ -22,8 +22,12 @@ pub(crate) struct Sky {
     pub(crate) mtu: Arc<AtomicUsize>,
     /// Bytes offered to the two links.
     pub(crate) offered: Arc<[AtomicU64; 2]>,
+    /// Settings that hold from the next look on.
+    change: Change,
     thread: Option<JoinHandle<()>>,
 }
+
+type Change = Arc<Mutex<Option<[LinkConfig; 2]>>>;
 
 impl Sky {
     /// A link between two devices; `configs` from the first to the second and back.
@@ -34,8 +38,16 @@ impl Sky {
         let takes = mtu.clone();
         let offered = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let (ends, cuts, counts) = (stop.clone(), cut.clone(), offered.clone());
-        let thread = std::thread::spawn(move || run(&doors, &configs, seed, &ends, (&cuts, &takes), &counts));
-        Sky { stop, cut, mtu, offered, thread: Some(thread) }
+        let change = Change::default();
+        let changes = change.clone();
+        let thread = std::thread::spawn(move || run(&doors, &configs, seed, &ends, (&cuts, &takes, &changes), &counts));
+        Sky { stop, cut, mtu, offered, change, thread: Some(thread) }
+    }
+
+    /// Changes both directions within 50 ms. Packets on the link stay on it.
+    #[allow(dead_code, reason = "the bench under faults does")]
+    pub(crate) fn retune(&self, configs: [LinkConfig; 2]) {
+        *self.change.lock().expect("nobody panics") = Some(configs);
     }
 }
 
@@ -53,17 +65,20 @@ fn run(
     configs: &[LinkConfig; 2],
     seed: u64,
     stop: &AtomicBool,
-    (cut, mtu): (&AtomicBool, &AtomicUsize),
+    (cut, mtu, change): (&AtomicBool, &AtomicUsize, &Mutex<Option<[LinkConfig; 2]>>),
     offered: &[AtomicU64; 2],
 ) {
     let _ = nix::sys::prctl::set_timerslack(1);
     let clock = Clock::start();
-    let mut links =
-        [Link::<Datagram>::new(&configs[0], seed, "there"), Link::<Datagram>::new(&configs[1], seed, "back")];
+    let names = ["there", "back"];
+    let mut links = [0, 1].map(|side| Link::<Datagram>::new(&configs[side], seed, names[side]));
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::SeqCst) {
         let now = clock.now();
         let mut more = false;
+        if let Some(configs) = change.lock().expect("nobody panics").take() {
+            (0..2).for_each(|side| links[side].retune(now, &configs[side], seed, names[side]));
+        }
         for side in [0, 1] {
             let mut probe = NoProbe;
             let mut cx = Context { now, who: Who(side as u32), probe: &mut probe };

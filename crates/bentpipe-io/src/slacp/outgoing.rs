@@ -4,44 +4,32 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bentpipe_engine::slacp::Fec;
+use bentpipe_engine::slots::Slots;
 
 use super::{Bytes, Held, cost, erasure};
 
 /// Packets by handle, from [`Given::keep`] until the machine releases them.
 #[derive(Debug, Default)]
-pub(super) struct Given {
-    slots: Vec<Option<Bytes>>,
-    free: Vec<u32>,
-}
+pub(super) struct Given(Slots<Bytes>);
 
 impl Given {
     pub(super) fn keep(&mut self, packet: Bytes) -> u32 {
-        match self.free.pop() {
-            Some(handle) => {
-                self.slots[handle as usize] = Some(packet);
-                handle
-            }
-            None => {
-                self.slots.push(Some(packet));
-                self.slots.len() as u32 - 1
-            }
-        }
+        self.0.keep(packet)
     }
 
     pub(super) fn get(&self, handle: u32) -> &Bytes {
-        self.slots[handle as usize].as_ref().expect("the machine names only unreleased handles")
+        self.0.get(handle).expect("the machine names only unreleased handles")
     }
 
     /// Drops a packet. Returns the memory that this frees: none while repair frames may protect it.
     pub(super) fn release(&mut self, handle: u32) -> u64 {
-        let packet = self.slots[handle as usize].take();
+        let packet = self.0.take(handle);
         debug_assert!(packet.is_some(), "released once");
-        self.free.push(handle);
         packet.map_or(0, |packet| freed(&packet))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.0.len()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bentpipe_study::report::escaped;
+use bentpipe_study::markup::escaped;
 
 use super::words::{mark, number_or_dash, range};
 use crate::published::Table;

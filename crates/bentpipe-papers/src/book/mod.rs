@@ -12,7 +12,8 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bentpipe_study::report::{Page, escaped};
+use bentpipe_study::markup::escaped;
+use bentpipe_study::report::Page;
 
 use crate::chapter::{Chapter, chapters, tallies};
 use crate::{Row, Verdict};

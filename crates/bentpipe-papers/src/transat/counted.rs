@@ -105,9 +105,8 @@ impl Counted {
             "{inside} of {of} published statistics lie in the 90 % range of samples of {size} of ours; of such samples of our own {min:.0} to {max:.0} do, nine times in ten; outside, ours are slower in {slower} and faster in {faster}, and {} of {of} are within a factor of 1.5; ns-2's ranges hold {} of {}",
             self.sized, self.ns2[0], self.ns2[1],
         );
-        if let [same, above, below] = self.moved
-            && same + above + below > 0
-        {
+        let [same, above, below] = self.moved;
+        if same + above + below > 0 {
             why += &format!(
                 "; with our times shifted by the difference of the run without errors, {same} of {} are inside, slower {above}, faster {below}",
                 same + above + below

@@ -4,7 +4,7 @@
 //! connection as `endpoint` drives TCP's, and its datagrams travel over the same links. The handshake is TLS's, with real keys;
 //! pacing, loss detection, the search for the path's MTU and flow control are quinn's. Reading order: this file; `app` what is
 //! sent; `peer` quinn's side; `settings` a flow's settings as quinn has them; `credentials`, `cipher` TLS; `control`, `gauge`
-//! congestion control; `notes`, `frames` what observers are told.
+//! congestion control; `scone` a network's advice; `notes`, `frames` what observers are told.
 //!
 //! The kernel's part is left out: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of datagrams
 //! reaches the line at once, as with segmentation offload.
@@ -19,6 +19,7 @@ mod gauge;
 mod ids;
 mod notes;
 mod peer;
+mod scone;
 mod settings;
 
 use std::collections::VecDeque;
@@ -39,6 +40,7 @@ use self::cipher::Cover;
 use self::gauge::{Gauge, Reading};
 use self::notes::Notes;
 use self::peer::Peer;
+use self::scone::Scone;
 use self::settings::{Hosts, Settings};
 use crate::ended::Outcome;
 use crate::ends;
@@ -63,6 +65,7 @@ pub(crate) struct QuicEnd {
     outbox: VecDeque<(BytesMut, QuicPacket)>,
     fresh: VecDeque<BytesMut>,
     notes: Option<Notes>,
+    scone: Option<Scone>,
     gauge: Arc<Gauge>,
     /// The gauge when an observer was last told.
     told: Reading,
@@ -91,14 +94,16 @@ pub(crate) fn both(
     let gauges: [Arc<Gauge>; 2] = Default::default();
     let notes = [(); 2].map(|()| watched.then(Notes::default));
     let covers = notes.clone().map(|notes| Cover { encrypts: quic.encryption, notes });
-    let Hosts { client, server } = Settings { scenario, flow, quic, seed }.hosts(gauges.clone(), covers);
+    let settings = Settings { scenario, flow, quic, seed };
+    let Hosts { client, server } = settings.hosts(gauges.clone(), covers);
+    let [client_scone, server_scone] = settings.scone();
     let [client_gauge, server_gauge] = gauges;
     let [client_notes, server_notes] = notes;
     let pacer = match quic.workload {
         Workload::Paced { rate, pattern, .. } => Some(Pacer::new(rate, pattern, start, seed, &flow.name)),
         _ => None,
     };
-    let end = |peer, config, app, notes, gauge| QuicEnd {
+    let end = |peer, config, app, notes, gauge, scone| QuicEnd {
         peer,
         app,
         client: false,
@@ -109,14 +114,15 @@ pub(crate) fn both(
         outbox: VecDeque::new(),
         fresh: VecDeque::new(),
         notes,
+        scone,
         gauge,
         told: Reading::default(),
         connected_at: None,
         aborted: None,
     };
     let (peer, config) = client;
-    let client = end(peer, Some(config), App::new(quic, true, start, pacer), client_notes, client_gauge);
-    let server = end(server, None, App::new(quic, false, start, None), server_notes, server_gauge);
+    let client = end(peer, Some(config), App::new(quic, true, start, pacer), client_notes, client_gauge, client_scone);
+    let server = end(server, None, App::new(quic, false, start, None), server_notes, server_gauge, server_scone);
     [QuicEnd { client: true, ..client }, server]
 }
 
@@ -168,7 +174,10 @@ impl QuicEnd {
     }
 
     /// Takes a datagram.
-    pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, datagram: BytesMut) {
+    pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, mut datagram: BytesMut) {
+        if let Some(scone) = &mut self.scone {
+            scone.received(cx.now, &mut datagram);
+        }
         self.peer.receive(clock::instant(cx.now), datagram, &mut self.fresh);
         if let Some(notes) = &self.notes {
             for packet in notes.take_received() {
@@ -192,6 +201,7 @@ impl QuicEnd {
                 return Step::Do(packets.put_quic(self.id(), packet, datagram));
             }
             self.peer.expire(now);
+            self.follow(cx.now);
             let heard = self.hear(cx.now);
             self.peer.send(now, &mut self.fresh);
             self.tell(cx);
@@ -205,8 +215,18 @@ impl QuicEnd {
     /// When it must be polled again.
     fn next(&mut self, now: Time) -> Option<Time> {
         let timer = self.peer.timeout().map_or(Time::NEVER, clock::time);
-        let until = timer.min(self.app.next_action);
+        let until = timer.min(self.app.next_action).min(self.scone.as_ref().map_or(Time::NEVER, Scone::expires));
         (until != Time::NEVER).then(|| until.max(now + LEAST_WAIT))
+    }
+
+    /// Sets the window that follows from the network's advice.
+    fn follow(&mut self, now: Time) {
+        if let Some(scone) = &mut self.scone
+            && let Some(connection) = self.peer.connection()
+            && let Some(window) = scone.window(now, clock::duration(connection.rtt()))
+        {
+            connection.set_receive_window(VarInt::from_u64(window).unwrap_or(VarInt::MAX));
+        }
     }
 
     /// Takes what the connection tells, and lets the application act. Returns whether there was anything.
@@ -260,6 +280,10 @@ impl QuicEnd {
                 }
                 cx.emit(|| Event::QuicSent(packet));
             }
+            let datagram = match &mut self.scone {
+                Some(scone) => scone.sent(cx.now, datagram),
+                None => datagram,
+            };
             self.outbox.push_back((datagram, main));
         }
     }

@@ -17,6 +17,7 @@ use super::credentials::Credentials;
 use super::gauge::{Gauge, Gauged};
 use super::ids::{self, Ids};
 use super::peer::{Peer, meet};
+use super::scone::{self, Scone};
 
 /// What a path without any rate holds.
 const NO_RATE: Bytes = Bytes::new(8 << 20);
@@ -102,15 +103,27 @@ impl Settings<'_> {
         Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
     }
 
+    /// A window, bytes: as set, or as large as the path needs.
+    fn window(&self, set: Option<Bytes>) -> u64 {
+        set.unwrap_or_else(|| QuicFlow::window(path_holds(self.scenario, self.flow))).get()
+    }
+
+    /// The parts of client and server in SCONE, if they take part.
+    pub(super) fn scone(&self) -> [Option<Scone>; 2] {
+        let paths = topology::flow_paths(self.scenario, self.flow).ok().filter(|_| self.quic.scone);
+        let Some((there, back)) = paths else { return [None, None] };
+        let own = self.window(self.quic.receive_window);
+        [there, back].map(|path| Some(Scone::new(scone::advice(self.scenario, &path), own)))
+    }
+
     fn transport(&self, gauge: Arc<Gauge>) -> TransportConfig {
         let quic = self.quic;
         let mut config = TransportConfig::default();
-        let window = || QuicFlow::window(path_holds(self.scenario, self.flow)).get();
-        let receive = quic.receive_window.map_or_else(window, Bytes::get);
-        let receive = VarInt::from_u64(receive).unwrap_or(VarInt::MAX);
-        config.receive_window(receive);
-        config.stream_receive_window(receive);
-        config.send_window(quic.send_window.map_or_else(window, Bytes::get));
+        let [receive, send] = [quic.receive_window, quic.send_window].map(|window| self.window(window));
+        let first = if quic.scone { receive.min(Scone::FIRST_WINDOW) } else { receive };
+        config.receive_window(VarInt::from_u64(first).unwrap_or(VarInt::MAX));
+        config.stream_receive_window(VarInt::from_u64(receive).unwrap_or(VarInt::MAX));
+        config.send_window(send);
         let streams = match quic.workload {
             // Each request has a stream; a response ends it, so that one is open at a time.
             Workload::RequestResponse { .. } => 100,

@@ -1,8 +1,8 @@
-//! Plots of a run: one quantity over time, as a panel of a figure.
+//! Plots of a run, or of several: one quantity over time, as a panel of a figure.
 
 use bentpipe_study::report::{Axis, Mark, Panel, Series, Span};
 
-use super::sequence::{Point, Sequence};
+use super::sequence::{FlowTrace, Point, Sequence};
 
 /// A quantity to plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,30 @@ const COLUMNS: f64 = 1000.0;
 /// Intervals over which throughput is averaged, at most.
 const INTERVALS: f64 = 100.0;
 
+impl Plot {
+    fn axis(self) -> Axis {
+        match self {
+            Plot::Sequence => Axis::new("sequence number", "segments"),
+            Plot::Window => Axis::new("window", "segments"),
+            Plot::Queue => Axis::new("queue", "packets"),
+            Plot::RoundTrip => Axis::new("round trip", "ms"),
+            Plot::Throughput => Axis::new("goodput", "Mbit/s"),
+        }
+    }
+
+    /// The level to compare with, to the end of the time axis.
+    fn guide(self, guides: Guides, end: f64) -> Option<Series> {
+        let (name, value) = match self {
+            Plot::Window => ("bandwidth-delay product", guides.bdp),
+            Plot::Queue => ("limit", guides.queue_limit),
+            Plot::Throughput => ("limit of the links", guides.goodput_limit.map(|limit| limit / 1e6)),
+            Plot::Sequence | Plot::RoundTrip => return None,
+        };
+        let points = value.map(|value| vec![(0.0, value), (end, value)])?;
+        Some(Series { name: name.into(), mark: Mark::Line, points })
+    }
+}
+
 impl Sequence {
     /// The plot of one connection, to its last ACK. Points that would fall on the same pixel are drawn once; of a curve the first,
     /// the last and the extremes of each pixel are kept.
@@ -44,54 +68,63 @@ impl Sequence {
         if plot == Plot::Sequence {
             return self.panel(connection, title, None);
         }
-        let end = data.acks.last().or(data.sent.last().map(|(point, _)| point)).map_or(1.0, |point| point.0).max(1e-9);
-        let curve =
-            |name: &str, mark, points: Vec<Point>| Series { name: name.into(), mark, points: envelope(points, end) };
-        let level = |name: &str, value: f64| Series {
-            name: name.into(),
-            mark: Mark::Line,
-            points: vec![(0.0, value), (end, value)],
-        };
-        let (y, series) = match plot {
+        let end = data.end();
+        let series = |name: &str, mark, points| Series { name: name.into(), mark, points };
+        let main = envelope(self.curve(plot, connection, end), end);
+        let mut all = match plot {
             Plot::Sequence => unreachable!("it has been drawn"),
             Plot::Window => {
-                let window = data.windows.iter().map(|point| (point.at, point.cwnd)).collect();
                 let flight = data.windows.iter().map(|point| (point.at, point.flight)).collect();
-                let mut series =
-                    vec![curve("congestion window", Mark::Step, window), curve("in flight", Mark::Dot, flight)];
-                series.extend(guides.bdp.map(|bdp| level("bandwidth-delay product", bdp)));
-                (Axis::new("window", "segments"), series)
+                let flight = envelope(flight, end);
+                vec![series("congestion window", Mark::Step, main), series("in flight", Mark::Dot, flight)]
             }
-            Plot::Queue => {
-                let waiting = self.queue.iter().map(|point| (point.at, f64::from(point.packets))).collect();
-                let mut series = vec![curve("waiting", Mark::Step, waiting)];
-                series.extend(guides.queue_limit.map(|limit| level("limit", limit)));
-                let mut lost: Vec<f64> =
-                    self.flows.iter().flat_map(|flow| &flow.queue_drops).map(|&(at, _)| at).collect();
-                lost.sort_by(f64::total_cmp);
-                if !lost.is_empty() {
-                    let top = guides.queue_limit.unwrap_or(0.0);
-                    let name = format!("lost ({})", lost.len());
-                    series.push(curve(&name, Mark::Cross, lost.into_iter().map(|at| (at, top)).collect()));
-                }
-                (Axis::new("queue", "packets"), series)
-            }
-            Plot::RoundTrip => {
-                let samples = data.round_trips.clone();
-                (Axis::new("round trip", "ms"), vec![curve("sample", Mark::Dot, samples)])
-            }
-            Plot::Throughput => {
-                let mut series = vec![curve("goodput", Mark::Step, self.goodput(connection, end))];
-                series.extend(guides.goodput_limit.map(|limit| level("limit of the links", limit / 1e6)));
-                (Axis::new("goodput", "Mbit/s"), series)
-            }
+            Plot::Queue => vec![series("waiting", Mark::Step, main)],
+            Plot::RoundTrip => vec![series("sample", Mark::Dot, main)],
+            Plot::Throughput => vec![series("goodput", Mark::Step, main)],
         };
-        let bursts = self.bursts_until(end).into_iter().map(|(from, to)| Span { from, to }).collect::<Vec<_>>();
-        let spans = (!bursts.is_empty()).then(|| ("error burst".into(), bursts));
-        Panel { title: title.into(), x: Axis::time().between(0.0, end), y, series, spans }
+        all.extend(plot.guide(guides, end));
+        if plot == Plot::Queue {
+            let mut lost: Vec<f64> = self.queue_drops().collect();
+            lost.sort_by(f64::total_cmp);
+            if !lost.is_empty() {
+                let top = guides.queue_limit.unwrap_or(0.0);
+                let name = format!("lost ({})", lost.len());
+                let points = lost.into_iter().map(|at| (at, top)).collect();
+                all.push(series(&name, Mark::Cross, envelope(points, end)));
+            }
+        }
+        Panel {
+            title: title.into(),
+            x: Axis::time().between(0.0, end),
+            y: plot.axis(),
+            series: all,
+            spans: self.spans(end),
+        }
     }
 
-    /// Mbit/s acknowledged in each interval.
+    /// The curve that shows a quantity best.
+    fn curve(&self, plot: Plot, connection: usize, end: f64) -> Vec<Point> {
+        let data = &self.flows[connection];
+        match plot {
+            Plot::Sequence => data.acks.clone(),
+            Plot::Window => data.windows.iter().map(|point| (point.at, point.cwnd)).collect(),
+            Plot::Queue => self.queue.iter().map(|point| (point.at, f64::from(point.packets))).collect(),
+            Plot::RoundTrip => data.round_trips.clone(),
+            Plot::Throughput => self.goodput(connection, end),
+        }
+    }
+
+    /// When queues lost data of any flow, seconds.
+    fn queue_drops(&self) -> impl Iterator<Item = f64> {
+        self.flows.iter().flat_map(|flow| &flow.queue_drops).map(|&(at, _)| at)
+    }
+
+    fn spans(&self, end: f64) -> Option<(String, Vec<Span>)> {
+        let bursts: Vec<_> = self.bursts_until(end).into_iter().map(|(from, to)| Span { from, to }).collect();
+        (!bursts.is_empty()).then(|| ("error burst".into(), bursts))
+    }
+
+    /// Mbit/s acknowledged in each interval, of which there are a fixed number until `end`.
     fn goodput(&self, connection: usize, end: f64) -> Vec<Point> {
         let width = end / INTERVALS;
         let mut bits = vec![0.0; INTERVALS as usize];
@@ -105,6 +138,36 @@ impl Sequence {
         }
         let rates = bits.iter().enumerate().map(|(n, bits)| (n as f64 * width, bits / width / 1e6));
         rates.chain([(end, 0.0)]).collect()
+    }
+}
+
+/// The same connection in several runs of the same links, one curve each, over the time of the longest. The names in the legend
+/// count what was lost. Every second curve is dashed: where two coincide, both are seen.
+///
+/// # Panics
+/// If a run has no such connection.
+pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title: &str, guides: Guides) -> Panel {
+    let end = runs.iter().map(|(_, run)| run.flows[connection].end()).fold(1e-9, f64::max);
+    let curves = runs.iter().enumerate().map(|(n, (name, run))| Series {
+        name: format!("{name}{}", losses(plot, run, &run.flows[connection])),
+        mark: Mark::of_curve(n),
+        points: envelope(run.curve(plot, connection, end), end),
+    });
+    let series = curves.chain(plot.guide(guides, end)).collect();
+    let spans = runs.first().and_then(|(_, run)| run.spans(end));
+    Panel { title: title.into(), x: Axis::time().between(0.0, end), y: plot.axis(), series, spans }
+}
+
+/// What a curve alone does not tell of a run.
+fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
+    match plot {
+        Plot::Sequence => {
+            let lost = flow.queue_drops.len() + flow.channel_drops.len();
+            let again = flow.sent.iter().filter(|(_, again)| *again).count();
+            format!(": ACKs; {lost} lost, {again} retransmitted")
+        }
+        Plot::Queue => format!(": {} lost in queues", run.queue_drops().count()),
+        Plot::Window | Plot::RoundTrip | Plot::Throughput => String::new(),
     }
 }
 

@@ -51,6 +51,14 @@ pub struct FlowTrace {
     pub round_trips: Vec<Point>,
 }
 
+impl FlowTrace {
+    /// The last ACK or, without one, the last data, seconds.
+    pub(super) fn end(&self) -> f64 {
+        let last = self.acks.last().or(self.sent.last().map(|(point, _)| point));
+        last.map_or(1.0, |point| point.0).max(1e-9)
+    }
+}
+
 /// A sender's windows after an ACK or a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowPoint {
@@ -185,8 +193,7 @@ impl Sequence {
     /// end. Overlapping points are drawn once.
     pub fn panel(&self, flow: usize, title: &str, until: Option<f64>) -> Panel {
         let data = &self.flows[flow];
-        let last = data.acks.last().or(data.sent.last().map(|(point, _)| point)).map_or(1.0, |point| point.0);
-        let end = until.unwrap_or(last);
+        let end = until.unwrap_or(data.end());
         let top = data.sent.iter().map(|((_, y), _)| *y).fold(1.0, f64::max);
         let thin = |points: &mut dyn Iterator<Item = Point>| {
             let mut seen = BTreeSet::new();
@@ -198,11 +205,17 @@ impl Sequence {
             (!points.is_empty()).then(|| Series { name: name.into(), mark, points })
         };
         let sent = |again: bool| data.sent.iter().filter(move |s| s.1 == again).map(|s| s.0);
+        let lost = || data.queue_drops.iter().chain(&data.channel_drops).copied();
+        // Marks fall on one another; the legend counts them.
+        let counted = |name: &str, points: &mut dyn Iterator<Item = Point>| {
+            let count = points.filter(|point| point.0 <= end).count();
+            format!("{name} ({count})")
+        };
         let all = [
             series("sent", Mark::Dot, &mut sent(false)),
             series("ACK", Mark::Step, &mut data.acks.iter().copied()),
-            series("lost", Mark::Cross, &mut data.queue_drops.iter().chain(&data.channel_drops).copied()),
-            series("retransmitted", Mark::Ring, &mut sent(true)),
+            series(&counted("lost", &mut lost()), Mark::Cross, &mut lost()),
+            series(&counted("retransmitted", &mut sent(true)), Mark::Ring, &mut sent(true)),
         ];
         let bursts: Vec<_> = self.bursts_until(end).iter().map(|&(from, to)| Span { from, to }).collect();
         Panel {

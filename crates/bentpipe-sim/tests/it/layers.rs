@@ -177,3 +177,19 @@ fn what_was_held_up_may_pass_at_once() {
         assert!(grouped >= 0.97 * paced, "{grouped} Mbit/s, {paced} at twice the line's rate");
     }
 }
+
+/// Behind one lost packet a window of some ten thousand waits, and is delivered at one instant to the host beside the layer's end, whose
+/// ACKs enter the layer meanwhile. None of them may make the stack deeper: this thread has an eighth of an ordinary one.
+#[test]
+fn a_repaired_window_does_not_grow_the_stack() {
+    let text = GEO
+        .replace("\"20 Mbit/s\"", "\"200 Mbit/s\"")
+        .replace("loss = \"1 %\"", "forward.drop_list = [25_000]")
+        .replace("to = \"client\"", "to = \"terminal\"")
+        .replace("\"100 MB\"", "\"60 MB\"");
+    let scenario = world(&text);
+    let thread = std::thread::Builder::new().stack_size(256 << 10);
+    let result = thread.spawn(move || run(&scenario, 1, &mut NoProbe).expect("reachable")).expect("threads can be had");
+    let result = result.join().expect("no panic");
+    assert_eq!(result.flows[0].delivered, 60_000_000);
+}

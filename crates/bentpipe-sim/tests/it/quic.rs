@@ -255,6 +255,26 @@ fn windows_are_kept() {
 }
 
 /// A link layer repairs what the channel loses: no packet is lost to QUIC.
+/// Advice of 18 Mbit/s: signal 45, 100 kbit/s times 10^2.25, 17.78 Mbit/s. Over 600 ms the window that fills it is 1.52 MB, which the
+/// path of 1.5 MB and its queue of as much can hold: nothing is lost. Slow start without advice fills both and loses packets.
+#[test]
+fn advice_keeps_the_queue_short() {
+    let losses = |link: &str, quic: &str| {
+        let scenario = geo(link, &bulk("20 MB", quic));
+        let result = results(&scenario);
+        assert_eq!(result.flows[0].delivered, 20_000_000, "{link}, {quic}");
+        (result.links[0].dropped_full, result.flows[0].stats.max_flight)
+    };
+    const ADVICE: &str = "throughput_advice = \"18 Mbit/s\"";
+    let (alone, followed) = (losses(ADVICE, "scone = false"), losses(ADVICE, "scone = true"));
+    assert!(alone.0 > 0 && followed.0 == 0, "{alone:?}, {followed:?}");
+    // The window counts data, the flight packets with their headers, and packets without data.
+    let window = 17_782_794 * 6 / 80 * 8 / 7;
+    assert!((window * 9 / 10..window * 11 / 10).contains(&followed.1), "{followed:?}");
+    let unadvised = losses("", "scone = true");
+    assert!(unadvised.0 > 0 && unadvised.1 > followed.1, "{unadvised:?}");
+}
+
 #[test]
 fn a_layer_repairs_under_it() {
     let layer = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n";

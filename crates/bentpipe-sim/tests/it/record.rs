@@ -98,6 +98,10 @@ fn hints_follow_the_window() {
     assert!(short.contains("over before slow start fills"), "{short}");
     let threshold = hints("initial_ssthresh = \"60 segments\"", "bytes = \"10 MB\"");
     assert!(threshold.contains("ends slow start before the queue overflows"), "{threshold}");
+    // The window of an end says nothing about a path on which the connection is split.
+    let split =
+        hints("window_clamp = \"20 segments\"", "bytes = \"10 MB\"\nsplit = [{ at = \"R\", buffer = \"1 MB\" }]");
+    assert!(split.contains("the connection is split") && !split.contains("outstanding"), "{split}");
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn a_picture_shows_losses_and_retransmissions() {
     let panel = sequence.panel(0, "data", None);
     let points = |name: &str| panel.series.iter().find(|s| s.name == name).map_or(0, |s| s.points.len());
     // 100 segments; none falls on another at a thousandth of either axis.
-    assert_eq!((points("sent"), points("lost"), points("retransmitted")), (100, 1, 1));
+    assert_eq!((points("sent"), points("lost (1)"), points("retransmitted (1)")), (100, 1, 1));
     let lost = sequence.flows[0].queue_drops[0].1;
     let again: Vec<_> = sequence.flows[0].sent.iter().filter(|sent| sent.1).map(|sent| sent.0.1).collect();
     assert_eq!(again, [lost]);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::escaped;
+use crate::markup::escaped;
 
 /// Colours that the colour-blind can distinguish, as in the other figures.
 pub(super) const BLUE: &str = "#0072b2";

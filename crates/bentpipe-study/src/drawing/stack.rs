@@ -98,82 +98,123 @@ fn columns(scenario: &Scenario, path: &[LinkId], kind: &FlowKind) -> Vec<Column>
     nodes.enumerate().map(column).collect()
 }
 
+/// Layers on the higher side of a node.
+fn sided(column: &Column) -> usize {
+    let height = |side: &Option<Layers>| side.as_ref().map_or(0, Vec::len);
+    height(&column.left).max(height(&column.right))
+}
+
+/// The left edge of a node's column.
+fn left_of(n: usize) -> i32 {
+    20 + (WIDTH + GAP) * n as i32
+}
+
+/// A picture that is being drawn, and the same as a table.
+struct Picture<'a> {
+    scenario: &'a Scenario,
+    columns: Vec<Column>,
+    /// The lower edge of the columns.
+    ground: i32,
+    canvas: Canvas,
+    csv: String,
+}
+
+impl Picture<'_> {
+    fn column(&mut self, n: usize) {
+        let Picture { columns, ground, canvas, csv, .. } = self;
+        let (column, x) = (&columns[n], left_of(n));
+        let mut y = *ground - LAYER * (column.common.len() + sided(column)) as i32;
+        canvas.text((x + WIDTH / 2, y - 10), Anchor::Middle, BLUE, &column.name);
+        for (words, bytes) in &column.common {
+            canvas.rect((x, y), (WIDTH, LAYER), LIGHT, BLACK);
+            canvas.text((x + WIDTH / 2, y + 21), Anchor::Middle, BLACK, words);
+            *csv += &csv_row(&[&column.name, "both", words, &bytes.map_or(String::new(), |b| b.to_string())]);
+            y += LAYER;
+        }
+        let sides = [("left", &column.left), ("right", &column.right)];
+        let two = sides.iter().all(|(_, side)| side.is_some());
+        for (side, (name, layers)) in sides.iter().enumerate() {
+            let Some(layers) = layers else { continue };
+            let width = if two { WIDTH / 2 } else { WIDTH };
+            let from = x + if two { side as i32 * width } else { 0 };
+            // The sides of a node may differ in height: both fill the space from the common layers to the ground.
+            let mut y = *ground - LAYER * (sided(column) as i32);
+            let last = layers.len() - 1;
+            for (row, (words, bytes)) in layers.iter().enumerate() {
+                let height = if row == last { *ground - y } else { LAYER };
+                canvas.rect((from, y), (width, height), LIGHT, BLACK);
+                // Half a column is too narrow for all of it.
+                let short = words.split([':', ',']).next().unwrap_or(words);
+                let short = if width_of(words) < width { words } else { short };
+                canvas.text((from + width / 2, y + height / 2 + 5), Anchor::Middle, BLACK, short);
+                *csv += &csv_row(&[&column.name, name, words, &bytes.map_or(String::new(), |b| b.to_string())]);
+                y += LAYER;
+            }
+        }
+    }
+
+    fn links(&mut self, path: &[LinkId]) {
+        let ground = self.ground;
+        for (n, &link) in path.iter().enumerate() {
+            let link = &self.scenario[link];
+            let (from, to) = (left_of(n) + WIDTH * 3 / 4, left_of(n + 1) + WIDTH / 4);
+            let line = [(from, ground), (from, ground + 24), (to, ground + 24), (to, ground)];
+            self.canvas.path(&line, BLUE, false, true);
+            let label = format!("{}, {}", words::name(link), words::span(link.config.delay));
+            self.canvas.text(((from + to) / 2, ground + 42), Anchor::Middle, BLUE, &label);
+        }
+    }
+
+    /// The links of ACKs that are not the other directions of those of `path`. Returns the height below them.
+    fn links_of_acks(&mut self, path: &[LinkId], back: &[LinkId]) -> i32 {
+        let (scenario, ground) = (self.scenario, self.ground);
+        let mut y = ground + 66;
+        let paired = |link: LinkId| {
+            path.iter().any(|&other| words::partner(scenario, &scenario[other]) == Some(&scenario[link]))
+        };
+        for link in back.iter().filter(|&&link| !paired(link)).map(|&link| &scenario[link]) {
+            let at = |node: NodeId| self.columns.iter().position(|column| column.name == scenario[node]).unwrap_or(0);
+            let (from, to) = (left_of(at(link.from)) + WIDTH / 2, left_of(at(link.to)) + WIDTH / 8);
+            self.canvas.path(&[(from, ground), (from, y), (to, y), (to, ground)], ORANGE, false, true);
+            let rate = link.config.rate.map_or("no line rate".to_owned(), words::rate);
+            let label = format!("{}, {rate}, {}: ACKs", words::name(link), words::span(link.config.delay));
+            self.canvas.text(((from + to) / 2, y + 18), Anchor::Middle, ORANGE, &label);
+            y += 36;
+        }
+        y
+    }
+
+    /// Sizes of a full packet on the receiver's layers, down to the line.
+    fn sizes(&mut self) {
+        let Some(receiver) = self.columns.last() else { return };
+        let x = left_of(self.columns.len() - 1) + WIDTH + 16;
+        let sizes: Vec<_> = receiver.common.iter().chain(receiver.left.iter().flatten()).collect();
+        let mut y = self.ground - LAYER * sizes.len() as i32;
+        self.canvas.text((x, y - 10), Anchor::Start, GREY, "full packet");
+        for (_, bytes) in sizes {
+            y += LAYER;
+            if let Some(bytes) = bytes {
+                self.canvas.text((x, y - 11), Anchor::Start, GREY, &format!("{bytes} B"));
+            }
+        }
+    }
+}
+
 /// The protocols of the nodes on the first flow's path, with the size of a full packet on each layer; `notes` are
 /// written below. There must be a flow whose ends are joined.
 pub fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
     let flow = scenario.flows.first().expect("a flow to follow");
     let (path, back) = topology::flow_paths(scenario, flow).expect("its ends are joined");
     let columns = columns(scenario, &path, &flow.kind);
-    let height = |side: &Option<Layers>| side.as_ref().map_or(0, Vec::len);
-    let layers = |column: &Column| column.common.len() + height(&column.left).max(height(&column.right));
-    let max = columns.iter().map(layers).max().unwrap_or(0) as i32;
-    let ground = 30 + LAYER * max;
-    let mut canvas = Canvas::default();
-    let mut csv = String::from("node,side,layer,bytes of a full packet\n");
-    let x = |n: usize| 20 + (WIDTH + GAP) * n as i32;
-    for (n, column) in columns.iter().enumerate() {
-        let mut y = ground - LAYER * layers(column) as i32;
-        canvas.text((x(n) + WIDTH / 2, y - 10), Anchor::Middle, BLUE, &column.name);
-        for (words, bytes) in &column.common {
-            canvas.rect((x(n), y), (WIDTH, LAYER), LIGHT, BLACK);
-            canvas.text((x(n) + WIDTH / 2, y + 21), Anchor::Middle, BLACK, words);
-            csv += &csv_row(&[&column.name, "both", words, &bytes.map_or(String::new(), |b| b.to_string())]);
-            y += LAYER;
-        }
-        let sides = [("left", &column.left), ("right", &column.right)];
-        let layers_below = height(&column.left).max(height(&column.right));
-        let two = sides.iter().all(|(_, side)| side.is_some());
-        for (side, (name, layers)) in sides.iter().enumerate() {
-            let Some(layers) = layers else { continue };
-            let width = if two { WIDTH / 2 } else { WIDTH };
-            let from = x(n) + if two { side as i32 * width } else { 0 };
-            // The sides of a node may differ in height: both fill the space from the common layers to the ground.
-            let mut y = ground - LAYER * (layers_below as i32);
-            let last = layers.len() - 1;
-            for (row, (words, bytes)) in layers.iter().enumerate() {
-                let height = if row == last { ground - y } else { LAYER };
-                canvas.rect((from, y), (width, height), LIGHT, BLACK);
-                // Half a column is too narrow for all of it.
-                let short = words.split([':', ',']).next().unwrap_or(words);
-                let short = if width_of(words) < width { words } else { short };
-                canvas.text((from + width / 2, y + height / 2 + 5), Anchor::Middle, BLACK, short);
-                csv += &csv_row(&[&column.name, name, words, &bytes.map_or(String::new(), |b| b.to_string())]);
-                y += LAYER;
-            }
-        }
-    }
-    for (n, &link) in path.iter().enumerate() {
-        let link = &scenario[link];
-        let (from, to) = (x(n) + WIDTH * 3 / 4, x(n + 1) + WIDTH / 4);
-        canvas.path(&[(from, ground), (from, ground + 24), (to, ground + 24), (to, ground)], BLUE, false, true);
-        let label = format!("{}, {}", words::name(link), words::span(link.config.delay));
-        canvas.text(((from + to) / 2, ground + 42), Anchor::Middle, BLUE, &label);
-    }
-    let mut y = ground + 66;
-    // ACKs may use separate links.
-    let paired =
-        |link: LinkId| path.iter().any(|&other| words::partner(scenario, &scenario[other]) == Some(&scenario[link]));
-    for link in back.iter().filter(|&&link| !paired(link)).map(|&link| &scenario[link]) {
-        let at = |node: NodeId| columns.iter().position(|column| column.name == scenario[node]).unwrap_or(0);
-        let (from, to) = (x(at(link.from)) + WIDTH / 2, x(at(link.to)) + WIDTH / 8);
-        canvas.path(&[(from, ground), (from, y), (to, y), (to, ground)], ORANGE, false, true);
-        let rate = link.config.rate.map_or("no line rate".to_owned(), words::rate);
-        let label = format!("{}, {rate}, {}: ACKs", words::name(link), words::span(link.config.delay));
-        canvas.text(((from + to) / 2, y + 18), Anchor::Middle, ORANGE, &label);
-        y += 36;
-    }
-    // The receiver's layers, down to the line.
-    let receiver = &columns[columns.len() - 1];
-    let right = x(columns.len() - 1) + WIDTH + 16;
-    let sizes: Vec<_> = receiver.common.iter().chain(receiver.left.iter().flatten()).collect();
-    let mut row = ground - LAYER * sizes.len() as i32;
-    canvas.text((right, row - 10), Anchor::Start, GREY, "full packet");
-    for (_, bytes) in sizes {
-        row += LAYER;
-        if let Some(bytes) = bytes {
-            canvas.text((right, row - 11), Anchor::Start, GREY, &format!("{bytes} B"));
-        }
-    }
+    let highest = columns.iter().map(|column| column.common.len() + sided(column)).max().unwrap_or(0);
+    let csv = String::from("node,side,layer,bytes of a full packet\n");
+    let ground = 30 + LAYER * highest as i32;
+    let mut picture = Picture { scenario, columns, ground, canvas: Canvas::default(), csv };
+    (0..picture.columns.len()).for_each(|n| picture.column(n));
+    picture.links(&path);
+    let y = picture.links_of_acks(&path, &back);
+    picture.sizes();
+    let Picture { mut canvas, mut csv, .. } = picture;
     canvas.lines((20, y + 20), Anchor::Start, BLACK, notes);
     for note in notes {
         csv += &csv_row(&["", "", note, ""]);

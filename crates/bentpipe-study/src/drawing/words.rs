@@ -12,10 +12,19 @@ pub(super) fn plain(value: f64) -> String {
 
 pub(super) fn rate(rate: Rate) -> String {
     let bits = rate.bits_per_second() as f64;
-    if bits >= 1e6 {
-        format!("{} Mbit/s", plain((bits / 1e3).round() / 1e3))
-    } else {
-        format!("{} kbit/s", plain(bits / 1e3))
+    let (scale, unit) = match bits {
+        1e9.. => (1e9, "Gbit/s"),
+        1e6.. => (1e6, "Mbit/s"),
+        _ => (1e3, "kbit/s"),
+    };
+    format!("{} {unit}", plain((bits / scale * 1e3).round() / 1e3))
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        1_000_000.. => format!("{} MB", plain(bytes as f64 / 1e6)),
+        1_000.. => format!("{} kB", plain(bytes as f64 / 1e3)),
+        _ => format!("{bytes} bytes"),
     }
 }
 
@@ -29,7 +38,7 @@ pub(super) fn room(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Unlimited => "unlimited queue".into(),
         QueueLimit::Packets(packets) => format!("{packets} packets wait"),
-        QueueLimit::Bytes(bytes) => format!("{} bytes wait", bytes.get()),
+        QueueLimit::Bytes(limit) => format!("{} wait", bytes(limit.get())),
     }
 }
 

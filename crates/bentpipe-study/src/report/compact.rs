@@ -61,12 +61,12 @@ fn is_opaque(line: &str) -> bool {
     value(line, "opacity") == Some("1")
 }
 
-/// Look and path of a filled circle: the round cap of a stroke without length.
+/// Look and path of a filled circle: the round caps of a stroke. Of a stroke without any length some programs draw none.
 fn dot(line: &str) -> Option<(String, String)> {
     let is_dot = line.starts_with("<circle") && is_opaque(line) && value(line, "stroke") == Some("none");
     let radius: u32 = is_dot.then(|| value(line, "r"))??.parse().ok()?;
     let look = format!("stroke=\"{}\" stroke-width=\"{}\" stroke-linecap=\"round\"", value(line, "fill")?, 2 * radius);
-    Some((look, format!("M{},{}h0", value(line, "cx")?, value(line, "cy")?)))
+    Some((look, format!("M{},{}h.01", value(line, "cx")?, value(line, "cy")?)))
 }
 
 /// Look and path of a straight line.
@@ -112,7 +112,7 @@ mod tests {
              <text>\nx\n</text>\n</svg>\n"
         );
         let expected = "<svg>\n\
-                        <path fill=\"none\" stroke=\"#0072B2\" stroke-width=\"2\" stroke-linecap=\"round\" d=\"M1,2h0M3,4h0\"/>\n\
+                        <path fill=\"none\" stroke=\"#0072B2\" stroke-width=\"2\" stroke-linecap=\"round\" d=\"M1,2h.01M3,4h.01\"/>\n\
                         <path fill=\"none\" stroke=\"#D55E00\" stroke-width=\"1\" d=\"M5,6L7,8\"/>\n<text>\nx\n</text>\n</svg>\n";
         assert_eq!(compact(&svg), expected);
     }

@@ -1,4 +1,4 @@
-//! A figure as data: panels, each with series over two axes and shaded spans of time.
+//! A figure as data: panels side by side, each with series over two axes and shaded spans of time.
 
 use crate::csv;
 
@@ -42,12 +42,25 @@ pub enum Mark {
     Line,
     /// Level until the next point: counters, ACK numbers.
     Step,
+    /// The same, dashed: two runs that coincide are both seen.
+    DashedStep,
     /// A dot at each point: packets sent.
     Dot,
     /// A cross at each point: packets lost.
     Cross,
     /// A ring around each point, visible among dots and on lines: retransmissions.
     Ring,
+}
+
+/// Colours of series; then they begin again.
+pub(super) const COLOURS: usize = 6;
+
+impl Mark {
+    /// The n-th of several curves: solid and dashed in turns, so that where two coincide both are seen, and no two of twelve are
+    /// alike.
+    pub const fn of_curve(n: usize) -> Self {
+        if (n + n / COLOURS).is_multiple_of(2) { Mark::Step } else { Mark::DashedStep }
+    }
 }
 
 /// One curve or cloud.
@@ -59,6 +72,20 @@ pub struct Series {
     pub mark: Mark,
     /// Points in order of x.
     pub points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// The percentage of `runs` whose value is at most x, as a staircase. Runs without a value (unfinished ones) are counted in the
+    /// name, and the curve ends below 100 %.
+    pub fn distribution(name: &str, mark: Mark, mut values: Vec<f64>, runs: usize) -> Self {
+        values.sort_by(f64::total_cmp);
+        let missing = runs - values.len();
+        let name = if missing == 0 { name.to_owned() } else { format!("{name} ({missing} of {runs} unfinished)") };
+        let floor = values.first().map(|&first| (first, 0.0));
+        let share = |n: usize| 100.0 * (n + 1) as f64 / runs as f64;
+        let points = floor.into_iter().chain(values.iter().enumerate().map(|(n, &value)| (value, share(n)))).collect();
+        Series { name, mark, points }
+    }
 }
 
 /// A shaded interval of x: an error burst.
@@ -90,14 +117,16 @@ pub struct Panel {
 pub struct Figure {
     /// Title over all panels.
     pub title: String,
-    /// Panels in reading order.
+    /// Panels from left to right; of more than two, row by row.
     pub panels: Vec<Panel>,
 }
 
+/// From, and to.
+pub(super) type Range = (f64, f64);
+
 impl Panel {
-    #[cfg(any(feature = "svg", test))]
     /// The min and max x and y of the data, or the given ranges; an empty range is widened.
-    pub(super) fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+    pub(super) fn ranges(&self) -> (Range, Range) {
         let fit = |pick: fn(&(f64, f64)) -> f64| {
             let points = self.series.iter().flat_map(|s| &s.points).map(pick);
             let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -117,6 +146,20 @@ impl Panel {
 }
 
 impl Figure {
+    /// The same panels with the same axes, which contain the data of all of them: what is higher in one panel is more.
+    pub fn with_shared_axes(mut self) -> Self {
+        let ranges: Vec<_> = self.panels.iter().map(Panel::ranges).collect();
+        let union = |pick: fn(&(Range, Range)) -> Range| {
+            let ranges = ranges.iter().map(pick);
+            ranges.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
+        };
+        let (x, y) = (union(|range| range.0), union(|range| range.1));
+        for panel in &mut self.panels {
+            (panel.x.range, panel.y.range) = (x, y);
+        }
+        self
+    }
+
     /// All points as CSV: `panel,series,x,y` under a header that names the axes of the first panel with their units.
     /// Spans are series of two points, start and end, without y.
     pub fn to_csv(&self) -> String {
@@ -172,6 +215,32 @@ pub(super) mod tests {
         assert_eq!(lines[1], "\"Ref, 1 flow\",sent,0,1");
         assert_eq!(lines[7], "\"Ref, 1 flow\",error burst,0.9,");
         assert_eq!(lines.len(), 9);
+    }
+
+    #[test]
+    fn twelve_curves_differ_in_colour_or_dashes() {
+        let looks: Vec<_> = (0..12).map(|n| (n % COLOURS, Mark::of_curve(n))).collect();
+        assert!((0..12).all(|n| !looks[..n].contains(&looks[n])), "{looks:?}");
+    }
+
+    #[test]
+    fn a_distribution_ends_at_the_share_that_finished() {
+        let series = Series::distribution("sack", Mark::Step, vec![3.0, 1.0, 2.0], 4);
+        assert_eq!(series.name, "sack (1 of 4 unfinished)");
+        assert_eq!(series.points, [(1.0, 0.0), (1.0, 25.0), (2.0, 50.0), (3.0, 75.0)]);
+        assert_eq!(Series::distribution("tahoe", Mark::Step, Vec::new(), 2).points, []);
+    }
+
+    #[test]
+    fn shared_axes_contain_every_panel() {
+        let mut two = figure();
+        let mut other = two.panels[0].clone();
+        other.series[0].points = vec![(-4.0, 2.0), (9.0, 70.0)];
+        two.panels.push(other);
+        let shared = two.with_shared_axes();
+        let [(x, y), again] = [0, 1].map(|n| shared.panels[n].ranges());
+        assert_eq!((x, y), again);
+        assert!(x.0 <= -4.0 && x.1 >= 9.0 && y.0 <= 1.0 && y.1 >= 70.0, "{x:?} {y:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bentpipe_engine::slacp::{Arq, Codel, Copies, Fec, Order, Queueing, Repairs};
 use bentpipe_engine::units::Duration;
 use bentpipe_language::document::Value;
 use bentpipe_language::error::Problems;
-use bentpipe_language::reader::Item;
+use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::{Counted, Shape};
 
 use super::grammar::{CHANNEL, CHANNEL_FEC, CODEL, COPIES, MATCH, OFF, ORDERS, QUEUEINGS, REPAIRS, SEGMENT_COUNT};
@@ -34,6 +34,30 @@ pub(super) fn channel(
         let rules = item.list(&Shape::List(&Shape::Table(MATCH)), problems)?;
         spec.rules = rules.iter().map(|item| rule(item, problems)).collect::<Option<_>>()?;
     }
+    losses(&view, &mut spec, problems)?;
+    if let Some(item) = view.get("priority") {
+        spec.config.priority = item.count(Counted::new("", 0, 255), problems)? as u8;
+    }
+    if let Some(item) = view.get("weight") {
+        spec.config.weight = item.count(Counted::new("", 1, 1000), problems)? as u32;
+    }
+    queue(&view, over, network, &mut spec, problems)?;
+    if let Some(item) = view.get("segments") {
+        let count = item.count(SEGMENT_COUNT, problems)?;
+        spec.config.segments = u8::try_from(count).expect("within the bounds just checked");
+        let config = &spec.config;
+        let has_codel = spec.auto_codel || config.codel.is_some();
+        if count > 1 && (config.arq.is_none() || config.fec.is_some() || has_codel || config.filters_acks) {
+            let expected = "a channel with retransmission, without `fec`, `codel` and `ack_filter`".to_owned();
+            item.refuse(problems, "packets in several frames need all of them", Some(expected));
+            return None;
+        }
+    }
+    Some(spec)
+}
+
+/// What becomes of lost packets, and of those behind them.
+fn losses(view: &View<'_>, spec: &mut ChannelSpec, problems: &mut Problems) -> Option<()> {
     if let Some(item) = view.get("transmissions") {
         spec.config.arq = match item.as_text() {
             Some("off") => None,
@@ -68,12 +92,17 @@ pub(super) fn channel(
             _ => Order::None,
         };
     }
-    if let Some(item) = view.get("priority") {
-        spec.config.priority = item.count(Counted::new("", 0, 255), problems)? as u8;
-    }
-    if let Some(item) = view.get("weight") {
-        spec.config.weight = item.count(Counted::new("", 1, 1000), problems)? as u32;
-    }
+    Some(())
+}
+
+/// The queue of the channel's packets.
+fn queue(
+    view: &View<'_>,
+    over: &[LinkId; 2],
+    network: &Network,
+    spec: &mut ChannelSpec,
+    problems: &mut Problems,
+) -> Option<()> {
     if let Some(item) = view.get("queue") {
         // A time stands for the bytes that the first link sends in it; with two link rates, use bytes or
         // packets.
@@ -104,17 +133,7 @@ pub(super) fn channel(
             return None;
         }
     }
-    if let Some(item) = view.get("segments") {
-        let count = item.count(SEGMENT_COUNT, problems)?;
-        spec.config.segments = u8::try_from(count).expect("within the bounds just checked");
-        let config = &spec.config;
-        if count > 1 && (config.arq.is_none() || config.fec.is_some() || has_codel || config.filters_acks) {
-            let expected = "a channel with retransmission, without `fec`, `codel` and `ack_filter`".to_owned();
-            item.refuse(problems, "packets in several frames need all of them", Some(expected));
-            return None;
-        }
-    }
-    Some(spec)
+    Some(())
 }
 
 fn rule(item: &Item<'_>, problems: &mut Problems) -> Option<Rule> {

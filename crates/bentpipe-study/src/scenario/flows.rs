@@ -51,19 +51,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         Some(kind) => kind.choice(FLOW_TYPES, problems)?,
         None => "tcp",
     };
-    let foreign: &[(&str, &[&str])] = match transport {
-        "udp" => &[("tcp", TCP_ONLY), ("tcp", CONNECTION_ONLY), ("stp", STP_ONLY), ("quic", QUIC_ONLY)],
-        "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY), ("quic", QUIC_ONLY)],
-        "quic" => &[("tcp", TCP_ONLY), ("stp", STP_ONLY), ("udp", UDP_ONLY)],
-        _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY), ("quic", QUIC_ONLY)],
-    };
-    let first_leg = transport == "tcp" && view.get("split").is_some();
-    for (is, keys) in foreign {
-        // The legs of a split connection may be STP.
-        for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
-            item.refuse(problems, format!("`{}` applies to {is} flows, but this flow is {transport}", item.path), None);
-        }
-    }
+    refuse_foreign_keys(&view, transport, problems);
     let kind = match transport {
         "udp" => udp(&view, problems).map(FlowKind::Udp),
         "stp" => stp::flow(&view, problems).map(|flow| FlowKind::Stp(Box::new(flow))),
@@ -97,6 +85,23 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         }
     };
     Some((0..count).map(flow).collect())
+}
+
+/// Refuses keys that only other transports have.
+fn refuse_foreign_keys(view: &View<'_>, transport: &str, problems: &mut Problems) {
+    let foreign: &[(&str, &[&str])] = match transport {
+        "udp" => &[("tcp", TCP_ONLY), ("tcp", CONNECTION_ONLY), ("stp", STP_ONLY), ("quic", QUIC_ONLY)],
+        "stp" => &[("tcp", TCP_ONLY), ("udp", UDP_ONLY), ("quic", QUIC_ONLY)],
+        "quic" => &[("tcp", TCP_ONLY), ("stp", STP_ONLY), ("udp", UDP_ONLY)],
+        _ => &[("stp", STP_ONLY), ("udp", UDP_ONLY), ("quic", QUIC_ONLY)],
+    };
+    let first_leg = transport == "tcp" && view.get("split").is_some();
+    for (is, keys) in foreign {
+        // The legs of a split connection may be STP.
+        for item in keys.iter().filter(|key| !(first_leg && STP_ONLY.contains(key))).filter_map(|key| view.get(key)) {
+            item.refuse(problems, format!("`{}` applies to {is} flows, but this flow is {transport}", item.path), None);
+        }
+    }
 }
 
 fn tcp(

@@ -85,9 +85,9 @@ impl Network {
                     Some(direction) => Some(direction.table(DIRECTION, problems)?),
                     None => None,
                 };
-                let config = config(&Direction::new(own.as_ref(), &view), beside, problems);
+                let settings = settings(&Direction::new(own.as_ref(), &view), beside, problems);
                 let (from, to, way) = if index == 0 { (first, second, "forward") } else { (second, first, "backward") };
-                self.add(format!("{name}/{way}"), from, to, config, &between, problems);
+                self.add(format!("{name}/{way}"), from, to, settings, &between, problems);
             }
             return (first? != second?).then_some(());
         }
@@ -99,9 +99,9 @@ impl Network {
         }
         let (from, to) = (view.require("from", problems), view.require("to", problems));
         let (from, to) = (from?, to?);
-        let config = config(&Direction::new(None, &view), beside, problems);
+        let settings = settings(&Direction::new(None, &view), beside, problems);
         let ends = (self.node(&from, problems), self.node(&to, problems));
-        self.add(name, ends.0, ends.1, config, &to, problems);
+        self.add(name, ends.0, ends.1, settings, &to, problems);
         (ends.0? != ends.1?).then_some(())
     }
 
@@ -110,12 +110,13 @@ impl Network {
         name: String,
         from: Option<NodeId>,
         to: Option<NodeId>,
-        config: Option<LinkConfig>,
+        settings: Option<Settings>,
         place: &Item<'_>,
         problems: &mut Problems,
     ) {
         // A link with wrong settings still joins its nodes, to avoid follow-up errors.
-        let config = config.unwrap_or_else(|| LinkConfig::clean(None, Duration::ZERO));
+        let clean = || Settings { config: LinkConfig::clean(None, Duration::ZERO), throughput_advice: None };
+        let Settings { config, throughput_advice } = settings.unwrap_or_else(clean);
         let (Some(from), Some(to)) = (from, to) else { return };
         if from == to {
             let message = format!("a link cannot join `{}` with itself", self.nodes[from.index()]);
@@ -125,8 +126,22 @@ impl Network {
         if self.links.iter().any(|link| link.name == name) {
             place.refuse(problems, format!("two links are called `{name}`"), None);
         }
-        self.links.push(LinkSpec { name, from, to, config });
+        self.links.push(LinkSpec { name, from, to, config, throughput_advice });
     }
+}
+
+/// What one direction of a link is set to.
+struct Settings {
+    config: LinkConfig,
+    throughput_advice: Option<Rate>,
+}
+
+fn settings(direction: &Direction<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<Settings> {
+    let throughput_advice = match direction.get("throughput_advice") {
+        Some(item) => Some(item.rate(problems)?),
+        None => None,
+    };
+    Some(Settings { config: config(direction, beside, problems)?, throughput_advice })
 }
 
 fn config(direction: &Direction<'_, '_>, beside: Beside<'_>, problems: &mut Problems) -> Option<LinkConfig> {

@@ -71,6 +71,8 @@ pub struct LinkSpec {
     pub to: NodeId,
     /// Its settings.
     pub config: LinkConfig,
+    /// What the network element before it advises to flows of QUIC that ask.
+    pub throughput_advice: Option<Rate>,
 }
 
 /// A flow of packets.

@@ -62,6 +62,9 @@ fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
     if let Some(item) = view.get("ack_frequency") {
         quic.ack_frequency = Some(ack_frequency(&item, problems)?);
     }
+    if let Some(item) = view.get("scone") {
+        quic.scone = item.flag(problems)?;
+    }
     if let Some(item) = view.get("idle_timeout") {
         quic.idle_timeout = item.duration(problems)?;
         if quic.idle_timeout < Duration::from_millis(1) {
@@ -159,6 +162,7 @@ pub(super) fn written(quic: &QuicFlow) -> Value {
         }
         put("ack_frequency", Value::Table(asked));
     }
+    put("scone", Value::Boolean(quic.scone));
     put("idle_timeout", text(format_duration(quic.idle_timeout)));
     put("encryption", Value::Boolean(quic.encryption));
     Value::Table(table)

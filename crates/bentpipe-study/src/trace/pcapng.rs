@@ -1,11 +1,12 @@
 //! Packets as pcapng (draft-ietf-opsawg-pcapng): one interface per tap, nanoseconds, raw IP.
 //!
-//! Times count from the start of the run, so simulated packets are in the first hours of 1970. A packet lost on a
-//! link is missing at the tap after the link.
+//! Simulated times count from the start of the run, so these packets are in the first hours of 1970. A live capture has the time of
+//! day. A packet lost on a link is missing at the tap after the link.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use bentpipe_engine::units::Time;
 use pcap_file::pcapng::PcapNgWriter;
@@ -26,6 +27,8 @@ const NANOSECONDS: u8 = 9;
 pub struct PcapWriter {
     writer: PcapNgWriter<OutputFile>,
     taps: u32,
+    /// The start of the run, from 1970 on.
+    start: Duration,
 }
 
 impl PcapWriter {
@@ -35,11 +38,26 @@ impl PcapWriter {
     /// # Errors
     /// Fails with the path if the file cannot be created or written.
     pub fn create(path: &Path, taps: &[&str], comment: &str) -> io::Result<Self> {
+        Self::over(OutputFile::create(path)?, taps, comment, Duration::ZERO)
+    }
+
+    /// As [`PcapWriter::create`], for readers that follow the file while it grows: it has its name from the start. `start` is the
+    /// time of day, since 1970, of [`Time::ZERO`].
+    ///
+    /// # Errors
+    /// As [`PcapWriter::create`].
+    pub fn create_live(path: &Path, taps: &[&str], comment: &str, start: Duration) -> io::Result<Self> {
+        let mut live = Self::over(OutputFile::create_live(path)?, taps, comment, start)?;
+        live.flush()?;
+        Ok(live)
+    }
+
+    fn over(file: OutputFile, taps: &[&str], comment: &str, start: Duration) -> io::Result<Self> {
         let mut options: Vec<_> = pieces(comment).map(|c| SectionHeaderOption::Comment(Cow::Owned(c.into()))).collect();
         options.push(SectionHeaderOption::UserApplication(concat!("bentpipe ", env!("CARGO_PKG_VERSION")).into()));
         // The same bytes on every machine.
         let section = SectionHeaderBlock { endianness: Endianness::Little, options, ..SectionHeaderBlock::default() };
-        let mut writer = PcapNgWriter::with_section_header(OutputFile::create(path)?, section).map_err(to_io)?;
+        let mut writer = PcapNgWriter::with_section_header(file, section).map_err(to_io)?;
         for tap in taps {
             let interface = InterfaceDescriptionBlock {
                 linktype: DataLink::RAW,
@@ -51,7 +69,7 @@ impl PcapWriter {
             };
             writer.write_pcapng_block(interface).map_err(to_io)?;
         }
-        Ok(PcapWriter { writer, taps: taps.len() as u32 })
+        Ok(PcapWriter { writer, taps: taps.len() as u32, start })
     }
 
     /// Writes one IP packet seen at the `tap`-th interface. `bytes` may be truncated; `original_len` is its length
@@ -65,7 +83,7 @@ impl PcapWriter {
         }
         let block = EnhancedPacketBlock {
             interface_id: tap,
-            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
+            timestamp: self.start + Duration::from_nanos(at.as_nanos()),
             original_len,
             data: Cow::Borrowed(bytes),
             options: Vec::new(),
@@ -73,7 +91,15 @@ impl PcapWriter {
         self.writer.write_pcapng_block(block).map(drop).map_err(to_io)
     }
 
-    /// Renames the capture to its final name.
+    /// Lets readers of a live capture see all packets so far.
+    ///
+    /// # Errors
+    /// Fails with the path if the file cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+
+    /// Completes the capture, and renames it to its final name unless it is live.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be written, for example if the disk is full.
@@ -148,6 +174,29 @@ mod tests {
         let [packet] = &packets[..] else { panic!("{packets:?}") };
         assert_eq!((packet.interface_id, packet.original_len, packet.data.len()), (1, 1500, 21));
         assert_eq!(packet.timestamp.as_nanos(), 5_000_000_001);
+    }
+
+    #[test]
+    fn a_live_capture_is_readable_at_any_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("live.pcapng");
+        let start = Duration::from_secs(1_800_000_000);
+        let mut writer = PcapWriter::create_live(&path, &["inside"], "", start).expect("writable");
+        let times = || {
+            let mut reader = PcapNgReader::new(File::open(&path).expect("it is there")).expect("pcapng");
+            let mut times = Vec::new();
+            while let Some(block) = reader.next_block() {
+                if let Block::EnhancedPacket(packet) = block.expect("a block") {
+                    times.push(packet.timestamp);
+                }
+            }
+            times
+        };
+        assert_eq!(times(), []);
+        writer.packet(0, Time::from_nanos(7), &[0x45; 20], 20).and_then(|()| writer.flush()).expect("writable");
+        assert_eq!(times(), [start + Duration::from_nanos(7)]);
+        drop(writer);
+        assert_eq!(times().len(), 1, "what is broken off stays");
     }
 
     #[test]

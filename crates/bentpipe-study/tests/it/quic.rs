@@ -1,6 +1,6 @@
 //! Flows of QUIC: their keys, their way back to text, and what is refused.
 
-use bentpipe_engine::units::{Bytes, Duration};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{AckFrequency, FlowKind, QuicControl, QuicFlow, Scenario, Workload};
 
@@ -8,7 +8,7 @@ use bentpipe_study::scenario::{AckFrequency, FlowKind, QuicControl, QuicFlow, Sc
 fn text(lines: &str) -> String {
     format!(
         "name = \"quic\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"20 Mbit/s\"\ndelay = \"300 ms\"\n\
-         [[flows]]\nname = \"data\"\ntype = \"quic\"\nfrom = \"A\"\nto = \"B\"\n{lines}\n"
+         forward.throughput_advice = \"18 Mbit/s\"\n[[flows]]\nname = \"data\"\ntype = \"quic\"\nfrom = \"A\"\nto = \"B\"\n{lines}\n"
     )
 }
 
@@ -25,7 +25,7 @@ fn quic(scenario: &Scenario) -> QuicFlow {
 
 const ALL: &str = "bytes = \"1 MB\"\nquic = { congestion_control = \"linux-cubic\", zero_rtt = true, streams = 7, \
                    initial_window = \"20 kB\", receive_window = \"2 MB\", send_window = \"3 MB\", datagram = \"1350 B\", \
-                   ack_frequency = { every = \"10 packets\", delay = \"50 ms\" }, idle_timeout = \"60 s\", encryption = false }";
+                   ack_frequency = { every = \"10 packets\", delay = \"50 ms\" }, scone = true, idle_timeout = \"60 s\", encryption = false }";
 
 #[test]
 fn every_key_arrives_and_is_written() {
@@ -40,10 +40,13 @@ fn every_key_arrives_and_is_written() {
         send_window: Some(Bytes::new(3_000_000)),
         datagram: Some(1350),
         ack_frequency: Some(AckFrequency { every: 10, delay: Some(Duration::from_millis(50)) }),
+        scone: true,
         idle_timeout: Duration::from_secs(60),
         encryption: false,
     };
     assert_eq!(quic(&scenario), expected);
+    let advice = [0, 1].map(|link| scenario.links[link].throughput_advice);
+    assert_eq!(advice, [Rate::from_bits_per_second(18_000_000), None]);
     for lines in [ALL, "bytes = \"1 MB\"", "greedy = true\nquic = { ack_frequency = { every = 3 } }"] {
         let scenario = parse(&text(lines));
         assert_eq!(parse(&scenario.to_toml()), scenario, "{lines}");

@@ -19,11 +19,11 @@ impl End {
         if self.history.has(number) {
             return Verdict::Refused;
         }
-        // Before the frame is judged: whether what comes after a silence is grouped counts for this frame too.
+        // Decided before the frame is judged: whether packets after a silence are grouped counts for this frame too.
         let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
         self.releasing.heard(now, missing, self.round_trip());
-        // What arrives too early, while packets before it wait for their release, or too late for its block, is not
-        // noted and so counts as lost: its sender must not think that it is done.
+        // A frame that arrives too early, while packets before it wait for their release, or too late for its block,
+        // is not recorded. It counts as lost, so that its sender repeats it.
         let (verdict, whole) = self.take(now, &frame);
         if whole {
             self.history.on_frame(now, number);

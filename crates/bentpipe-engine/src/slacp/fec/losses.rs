@@ -19,7 +19,7 @@ pub(super) struct Losses {
 
 /// Full blocks over which a block's contribution decays to 1/e.
 const MEMORY: f64 = 128.0;
-/// Terms of a distribution: more losses than a block with its repair frames has are none.
+/// Terms of a distribution. More losses than the frames of a block with its repairs cannot occur.
 const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
 
 impl Losses {
@@ -71,7 +71,8 @@ impl Losses {
         let deviation = self.lost_squared - 2.0 * share * self.product + share * share * self.frames_squared;
         let dispersion = (deviation / self.lost).max(1.0);
         let mean = f64::from(count) * share / (1.0 - share);
-        // Terms up to a common factor, which their sum tells: nothing but the four operations, the same on all machines.
+        // Terms up to a common factor, which their sum gives. Only the four operations are used: the result is the
+        // same on all machines.
         let mut terms = [0.0; TERMS];
         let (mut term, mut sum) = (1.0, 0.0);
         for (k, place) in terms.iter_mut().enumerate() {

@@ -180,7 +180,7 @@ impl Provisioned {
             self.finish_trial(share, is_busy);
             return;
         }
-        // A sender of little has not built the queue, which may be that of the other direction.
+        // A sender that sends little has not built the queue, which may be in the other direction.
         let weighs = sent.max(all) as f64 * 8.0 * MIN_WEIGHT as f64
             >= self.max_rate.bits_per_second() as f64 * span.as_secs_f64();
         let threshold = MIN_QUEUE.max(base.div_floor(8));

@@ -14,7 +14,7 @@ use crate::units::{Duration, Time};
 impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     pub(super) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
-        if let Some(verdict) = S::take_predicted(self, cx, segment) {
+        if let Some(verdict) = self.take_predicted(cx, segment) {
             return verdict;
         }
         // A copy, so that a predicted segment can stay in registers.

@@ -223,11 +223,6 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.srtt()
     }
 
-    /// True if nothing waits beyond a gap.
-    pub fn is_contiguous(&self) -> bool {
-        self.receiver.is_contiguous()
-    }
-
     /// The new bytes of the segment that was handled last, as spans of sequence numbers, where its verdict says
     /// [`Fresh::Spans`].
     pub fn fresh_spans(&self) -> &[(u64, u64)] {

@@ -13,8 +13,7 @@ use crate::tcp::ecn::EcnMode;
 use crate::tcp::receiver::Fresh;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::Sender;
-use crate::tcp::sending::SendingHalf;
-use crate::tcp::sending::sealed::Sequenced;
+use crate::tcp::sending::{Half, SendingHalf};
 use crate::units::Time;
 use crate::wire::ecn::Ecn;
 
@@ -78,14 +77,12 @@ impl Duplex<Sender> {
         self.receiver.acknowledged();
         Segment { seq, ack, window, len, ..Segment::new(flags) }
     }
+}
 
+impl<S: SendingHalf> Duplex<S> {
     /// Handles a predicted segment; returns `None` for any other, without any effect.
     #[inline(always)]
-    pub(in crate::tcp) fn take_predicted<P: Probe>(
-        &mut self,
-        cx: &mut Context<'_, P>,
-        segment: &Segment,
-    ) -> Option<Verdict> {
+    pub(super) fn take_predicted<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
         // An observer sees the slow path.
         if P::WATCHES
             || segment.flags != Flags::ACK

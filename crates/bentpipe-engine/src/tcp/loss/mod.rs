@@ -1,8 +1,8 @@
 //! Loss detection: from ACKs and SACK blocks to suspected or certain losses.
 //!
-//! A method is a [`Method`] with its rule for [`Detector::on_duplicate`]. Recovery reads the lost segments from the //!
+//! A method is a [`Method`] with its rule for [`Detector::on_duplicate`]. Recovery reads the lost segments from the
 //! scoreboard. RACK (`rack.rs`) marks segments there by the time at which they were sent; `tlp.rs` provokes an ACK when
-//! none //! arrives.
+//! none arrives.
 
 pub(in crate::tcp) mod frto;
 mod rack;

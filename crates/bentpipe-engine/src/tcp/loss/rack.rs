@@ -1,8 +1,8 @@
 //! RACK (RFC 8985): a segment is lost if one that was sent later, and long enough later, has been delivered.
 //!
 //! The RFC visits all segments in the order of transmission at each ACK. Here that order is a queue: segments leave its
-//! front //! once they are delivered or lost, so each transmission is visited a constant number of times. The literal
-//! version is the //! oracle of the tests.
+//! front once they are delivered or lost, so each transmission is visited a constant number of times. The tests compare it with
+//! the literal version.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -299,8 +299,7 @@ impl Rack {
     }
 
     /// Marks the segments that are lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after
-    /// a timeout is
-    ///     /// in progress. Returns true if any was marked.
+    /// a timeout is in progress. Returns true if any was marked.
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;
         let Some(rtt) = self.rtt else { return false };

@@ -140,8 +140,7 @@ mod tests {
     }
 
     /// RFC 8985 §7.4.2: a probe that retransmitted data and repaired a loss is a sign of congestion; new data,
-    /// duplicates and
-    ///     /// ACKs of both copies are not.
+    /// duplicates and ACKs of both copies are not.
     #[test]
     fn only_a_repair_is_congestion() {
         let verdict = |is_retransmission, ack, duplicate: bool, again: bool| {

@@ -156,11 +156,6 @@ impl Receiver {
         self.beyond.end().max(self.rcv_nxt)
     }
 
-    /// True if nothing waits beyond a gap.
-    pub(super) fn is_contiguous(&self) -> bool {
-        self.beyond.is_empty()
-    }
-
     /// Takes the payload `seq..end`. Returns the new part. If `rcv_nxt` moved, the new bytes begin at its old value.
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {

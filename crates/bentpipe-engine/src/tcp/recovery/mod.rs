@@ -11,6 +11,7 @@ mod limited;
 #[cfg(feature = "ns2")]
 mod ns2;
 mod parts;
+mod phase;
 mod pipe;
 mod prr;
 mod restart;
@@ -19,6 +20,7 @@ use self::burst::Burst;
 use self::inflate::Inflate;
 use self::limited::Limited;
 pub(in crate::tcp) use self::parts::Parts;
+pub(in crate::tcp) use self::phase::Phase;
 use self::pipe::Pipe;
 use super::config::SsthreshBase;
 use super::congestion::Congestion;
@@ -30,17 +32,6 @@ use super::span::Span;
 #[cfg(feature = "ns2")]
 use super::variant::PipeForm;
 use super::variant::{Exit, Recovery, ReentryGuard, TimeoutRepair, Variant};
-
-/// The sender's recovery phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) enum Phase {
-    /// No loss is known.
-    Open,
-    /// Fast recovery.
-    Recovery,
-    /// After a timeout or Tahoe's restart, until `recover` is acknowledged.
-    Loss,
-}
 
 /// What chooses the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,20 +60,6 @@ impl Sender {
         });
     }
 
-    /// True while no loss is being repaired.
-    #[inline(always)]
-    pub(in crate::tcp) fn is_calm(&self) -> bool {
-        self.recovery.phase() == Phase::Open
-    }
-
-    /// An ACK with data that acknowledges nothing new, while no loss is being repaired: the remaining part of
-    /// [`Self::take_ack`].
-    #[inline(always)]
-    pub(in crate::tcp) fn on_ack_beside_data(&mut self) {
-        self.counters.acks += 1;
-        self.new_event();
-    }
-
     /// Takes SACK blocks. Returns whether they have new information.
     pub(super) fn take_sack(&mut self, now: Time, segment: &Segment) -> bool {
         let in_recovery = self.recovery.phase() == Phase::Recovery;

@@ -12,8 +12,7 @@ use crate::units::Time;
 
 impl Sender {
     /// Takes the data that an ACK delivers and detects losses. Returns whether its SACK blocks were new, and
-    /// whether
-    ///     /// a segment was lost.
+    /// whether a segment was lost.
     #[inline(never)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));

@@ -4,19 +4,20 @@ use super::Sender;
 use crate::machine::Context;
 use crate::probe::Probe;
 use crate::tcp::abort::Abort;
-use crate::tcp::connection::{Duplex, Verdict};
 use crate::tcp::departures::{Departs, RepairKind};
 use crate::tcp::ecn::{EcnMode, EcnResponse};
+use crate::tcp::recovery::Phase;
 use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::sending::sealed::Sequenced;
-use crate::tcp::sending::{Protocol, SenderCounters, SendingHalf};
+use crate::tcp::sending::{Half, Protocol, SenderCounters};
 use crate::tcp::sequence::SequenceSpace;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::units::{Duration, Time};
 use crate::wire::ecn::Ecn;
 
-impl Sequenced for Sender {
+impl Half for Sender {
+    const PROTOCOL: Protocol = Protocol::Tcp;
+
     #[inline(always)]
     fn sequence(&self) -> &SequenceSpace {
         &self.seq
@@ -26,10 +27,6 @@ impl Sequenced for Sender {
     fn sequence_mut(&mut self) -> &mut SequenceSpace {
         &mut self.seq
     }
-}
-
-impl SendingHalf for Sender {
-    const PROTOCOL: Protocol = Protocol::Tcp;
 
     fn mss(&self) -> u16 {
         self.mss
@@ -127,12 +124,15 @@ impl SendingHalf for Sender {
     }
 
     #[inline(always)]
-    fn take_predicted<P: Probe>(
-        connection: &mut Duplex<Self>,
-        cx: &mut Context<'_, P>,
-        segment: &Segment,
-    ) -> Option<Verdict> {
-        connection.take_predicted(cx, segment)
+    fn is_calm(&self) -> bool {
+        self.recovery.phase() == Phase::Open
+    }
+
+    /// What is left of [`Sender::take_ack`].
+    #[inline(always)]
+    fn on_ack_beside_data(&mut self) {
+        self.counters.acks += 1;
+        self.new_event();
     }
 
     #[inline(always)]

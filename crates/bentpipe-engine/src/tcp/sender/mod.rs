@@ -1,9 +1,9 @@
 //! TCP's sender: joins loss detection, recovery, congestion control and the timers.
 //!
-//! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and //!
-//! `congestion` sets the window. The connection then pulls segments out of
-//! [`SendingHalf::next`](super::SendingHalf::next) //! until there are no more. `ack.rs` handles ACKs, `loss.rs` losses
-//! and timeouts, `transmit.rs` the choice of segments; //! `by_time.rs` has the additions of RFC 8985, `marks.rs` those of RFC 3168.
+//! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and `congestion` sets the
+//! window. The connection then pulls segments out of [`Half::next`](super::sending::Half::next) until there are no more. `ack.rs` handles
+//! ACKs, `loss.rs` losses and timeouts, `transmit.rs` the choice of segments; `by_time.rs` has the additions of RFC 8985, `marks.rs` those
+//! of RFC 3168.
 
 mod ack;
 mod by_rate;

@@ -3,10 +3,9 @@
 use super::*;
 use crate::machine::Context;
 use crate::probe::{NoProbe, Who};
-use crate::tcp::SendingHalf;
 use crate::tcp::config::Shortcuts;
 use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::sending::sealed::Sequenced;
+use crate::tcp::sending::Half;
 use crate::units::{Duration, Rate};
 
 fn at(millis: u64) -> Time {

@@ -4,15 +4,14 @@ use super::Sender;
 use crate::tcp::config::WindowUnit;
 use crate::tcp::departures::Departs;
 use crate::tcp::recovery::{Chooser, Phase};
-use crate::tcp::sending::SendingHalf;
+use crate::tcp::sending::Half;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::units::Time;
 
 impl Sender {
     /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and
-    /// no segment
-    ///     /// has been requested that is sent regardless of the window.
+    /// no segment has been requested that is sent regardless of the window.
     #[inline(always)]
     pub(super) fn is_ordinary(&self) -> bool {
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;

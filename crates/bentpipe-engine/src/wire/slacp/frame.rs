@@ -3,19 +3,19 @@
 use super::report::Report;
 
 /// Maximum packets of a block: seven bits of a repair frame's header count them.
-pub const MAX_BLOCK: u8 = 128;
+pub(crate) const MAX_BLOCK: u8 = 128;
 /// Maximum repair frames of a block, for the same reason.
-pub const MAX_REPAIRS: u8 = 128;
+pub(crate) const MAX_REPAIRS: u8 = 128;
 /// Bytes that a data frame has besides its packet: 20 of header and 4 of CRC.
 pub const DATA_HEADER: u32 = 24;
 /// Bytes that a repair frame has besides its symbol.
-pub const REPAIR_HEADER: u32 = 24;
+pub(crate) const REPAIR_HEADER: u32 = 24;
 /// Bytes that a symbol protects besides the packet: its length and its distance from its predecessor.
 pub const PROTECTED_HEADER: u32 = 4;
 /// Bytes of a sync frame.
-pub const SYNC_LEN: u32 = 18;
+pub(crate) const SYNC_LEN: u32 = 18;
 /// Bytes of a report besides its bitmap.
-pub const REPORT_HEADER: u32 = 20;
+const REPORT_HEADER: u32 = 20;
 
 /// A frame; the bytes of its packet or symbol are the driver's.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ fn resident(line: &Line, name: &str) -> u64 {
 }
 
 /// A server that takes all and says nothing; the number of bytes that it has taken.
-fn counted(line: &Line) -> (SocketAddr, Arc<AtomicU64>) {
+pub(super) fn counted(line: &Line) -> (SocketAddr, Arc<AtomicU64>) {
     let got = Arc::new(AtomicU64::new(0));
     let counted = got.clone();
     let sink = line.serve(80, move |mut stream: TcpStream| {

@@ -167,7 +167,7 @@ impl Boxes {
     }
 }
 
-fn soak(is_short: bool, is_link: bool) -> Measured {
+pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
     many_descriptors();
     let line = Line::new("50 Mbit/s");
     if is_link {
@@ -222,12 +222,4 @@ fn soak(is_short: bool, is_link: bool) -> Measured {
     );
     let is_met = got(&counts.wrong) == 0 && got(&counts.stalled) == 0 && got(&counts.whole) > 0 && idle < 64;
     Measured { text, is_met }
-}
-
-pub(super) fn split(is_short: bool) -> Measured {
-    soak(is_short, false)
-}
-
-pub(super) fn link(is_short: bool) -> Measured {
-    soak(is_short, true)
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::Measured;
 use crate::namespace::Namespace;
-use crate::pair::{Hosts, Running, attach, bentpipe, inside, many_descriptors};
+use crate::pair::{Hosts, Running, attach, bentpipe, folder, inside, many_descriptors};
 
 struct Field {
     hosts: Hosts,
@@ -24,6 +24,9 @@ fn address(n: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 100 + (n / 200) as u8, (n % 200) as u8, 2)
 }
 
+/// The first address of the terminals' devices.
+const TUNS: u32 = u32::from_be_bytes([10, 8, 0, 1]);
+
 /// Connections per second that are opened to the flooded terminal and reset.
 const RESETS: f64 = 1000.0;
 
@@ -32,7 +35,7 @@ const ECHO: u16 = 80;
 
 impl Field {
     /// `count` terminals, on a line of `rate` together. They run with the hub.
-    fn new(count: usize, rate: &str) -> Field {
+    fn new(count: usize, rate: &str, is_link: bool) -> Field {
         many_descriptors();
         let [client, hub, field] = [(); 3].map(|()| Arc::new(Namespace::new().expect("root and namespaces")));
         attach(&client, &hub, "lan", 2);
@@ -42,7 +45,9 @@ impl Field {
             inside(at, "ip link set sky up");
         }
         inside(&field, "ip link set lo up");
-        let folder = tempfile::tempdir().expect("a folder");
+        // All terminals are one host here, and what comes for one of them goes out by its own device.
+        inside(&field, "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0");
+        let folder = folder();
         let keygen = |name: &str| {
             let output = bentpipe(folder.path(), &["keygen", &format!("{name}.key")]);
             String::from_utf8(output.stdout).expect("text").trim().to_owned()
@@ -59,14 +64,22 @@ impl Field {
             let text = format!(
                 "name = \"{name}\"\ncontrol = \"{name}.sock\"\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \"{hub_key}\"\n\
                  state = \"{name}.state\"\npeer = \"10.9.0.1:4500\"\nlisten = \"0.0.0.0:{}\"\n[satellite]\nrate = \"{rate}\"\n\
-                 round_trip = \"600 ms\"\n[split]\nclient_address = \"replace\"\nallow = [\"{at}\"]\n",
-                5000 + n
+                 round_trip = \"600 ms\"\n{}",
+                5000 + n,
+                match is_link {
+                    true => format!(
+                        "[link]\ndevice = \"{name}\"\naddresses = [\"{}/32\"]\n",
+                        Ipv4Addr::from(TUNS + n as u32)
+                    ),
+                    false => format!("[split]\nclient_address = \"replace\"\nallow = [\"{at}\"]\n"),
+                }
             );
             write(&name, text);
         }
         let text = format!(
             "name = \"hub\"\ncontrol = \"hub.sock\"\n[tunnel]\nprivate_key = \"hub.key\"\nstate = \"hub.state\"\n[satellite]\nrate = \
-             \"{rate}\"\nround_trip = \"600 ms\"\n[split]\ncapture = [\"lan\"]\n{peers}"
+             \"{rate}\"\nround_trip = \"600 ms\"\n{}\n{peers}",
+            if is_link { "[link]\naddresses = [\"10.8.255.1/32\"]" } else { "[split]\ncapture = [\"lan\"]" }
         );
         write("hub", text);
         let running = Running::start(&hub, folder.path(), "hub", 8192);
@@ -94,6 +107,19 @@ impl Field {
 
     fn peers_up(&self) -> u64 {
         self.hosts.status("hub").and_then(|status| status["tunnel"]["peers_up"].as_u64()).unwrap_or(0)
+    }
+
+    /// Of `link`: sends what is for terminals into the hub's device, and what a terminal answers into the terminal's.
+    fn route(&self) {
+        inside(&self.hub, "ip route replace 10.100.0.0/14 dev bentpipe0");
+        let count = self.terminals.len();
+        let answers = (0..count).map(|n| {
+            let (at, table) = (address(n), 1000 + n);
+            format!("rule add from {at} lookup {table}\nroute replace default dev t{n} table {table}\n")
+        });
+        let path = self.hosts.folder.path().join("routes");
+        std::fs::write(&path, answers.collect::<String>()).expect("a file");
+        inside(&self.field, &format!("ip -batch {}", path.display()));
     }
 
     /// How long it takes until all are up.
@@ -178,10 +204,10 @@ fn count(is_short: bool) -> usize {
 }
 
 /// The hub's memory and CPU for each terminal that is up and idle, beside a hub with one.
-pub(super) fn cost(is_short: bool) -> Measured {
+pub(super) fn cost(is_short: bool, is_link: bool) -> Measured {
     let (count, span) = (count(is_short), Duration::from_secs(if is_short { 10 } else { 60 }));
     let [one, all] = [1, count].map(|count| {
-        let field = Field::new(count, "50 Mbit/s");
+        let field = Field::new(count, "50 Mbit/s", is_link);
         let took = field.until_up();
         let (_, before) = field.cost();
         let start = Instant::now();
@@ -206,8 +232,8 @@ pub(super) fn cost(is_short: bool) -> Measured {
 }
 
 /// From the start of the hub, after it was killed, until all terminals are up.
-pub(super) fn storm(is_short: bool) -> Measured {
-    let mut field = Field::new(count(is_short), "50 Mbit/s");
+pub(super) fn storm(is_short: bool, is_link: bool) -> Measured {
+    let mut field = Field::new(count(is_short), "50 Mbit/s", is_link);
     let first = field.until_up();
     let mut took = Vec::new();
     for _ in 0..if is_short { 1 } else { 3 } {
@@ -222,10 +248,14 @@ pub(super) fn storm(is_short: bool) -> Measured {
     Measured { text, is_met: field.peers_up() == field.terminals.len() as u64 && worst < 20.0 }
 }
 
-/// Five terminals' bulk, before one other's hosts take fifty times as much and connect and reset besides, and meanwhile.
-pub(super) fn flood(is_short: bool) -> Measured {
-    let field = Field::new(count(is_short), "20 Mbit/s");
+/// Five terminals' bulk, before one other's hosts take fifty times as much, there and back, and connect and reset besides, and
+/// meanwhile.
+pub(super) fn flood(is_short: bool, is_link: bool) -> Measured {
+    let field = Field::new(count(is_short), "20 Mbit/s", is_link);
     field.until_up();
+    if is_link {
+        field.route();
+    }
     let span = Duration::from_secs(if is_short { 10 } else { 30 });
     let before = field.bulk(1..6, span);
     let (ended, sum) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));

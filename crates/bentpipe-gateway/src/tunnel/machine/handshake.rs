@@ -1,10 +1,11 @@
 //! The handshake: the first message, its answer, and the cookie between them.
 //!
-//! Both ends may begin. Where both do at once, the first message of the end that [`Tunnel::leads`] counts: the other drops its
-//! own when it answers. The leading end answers too, and keeps its own: one of them may not get through.
+//! Both ends may begin. If both do at once, the first message of the end that [`Tunnel::leads`] counts: the other end drops
+//! its own when it answers. The leading end answers too, and keeps its own, since one of the two messages may be lost.
 //!
-//! A first message is fresh if its timestamp is above the last one, or if it bears a cookie that its address was given within
-//! the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So no clock has to be right.
+//! A first message is fresh if its timestamp is above the last one, or if it bears a cookie that its address was given
+//! within the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So no clock has to be
+//! right.
 
 use std::net::SocketAddr;
 
@@ -133,7 +134,7 @@ impl Tunnel {
         receiver: u32,
         datagram: &[u8],
     ) -> Option<Heard> {
-        // A forged response must not end the handshake: it is taken out only by a right one.
+        // A forged response must not end the handshake: only a valid one takes it out.
         let begun = self.begun.as_mut().filter(|begun| begun.own == receiver)?;
         if !self.guard.fits(datagram, RESPONSE) {
             return None;
@@ -150,12 +151,12 @@ impl Tunnel {
         let theirs = u64::from_le_bytes(*payload.first_chunk().expect("a number and a flag"));
         let goes_on = payload[8] == 1 && self.is_up && self.bound == Some(theirs);
         if payload[8] == 1 && !goes_on {
-            // The peer goes on with a link that we have given up in the meantime: once more.
+            // The peer continues a link that this end has given up in the meantime: the handshake is repeated.
             return Some(Heard::default());
         }
         let cipher = Cipher::between([self.has_aes, payload[9] == 1]);
         let session = Session::new(own, sender, true, handshake, cipher, now);
-        // The number of our memory is the one that the peer has just been told: it need not change.
+        // The peer has just been told the number of this end's memory, so it need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.endpoint = Some(from);
         // The peer waits for a first datagram under the new keys.
@@ -163,7 +164,8 @@ impl Tunnel {
         Some(Heard { event, ..Heard::default() })
     }
 
-    /// Where the next first message goes: while the peer is lost, by turns to where it was last and to where it should be.
+    /// The destination of the next first message. While the peer is lost, its last address and its configured one take
+    /// turns.
     fn where_to_begin(&self) -> Option<SocketAddr> {
         match (self.endpoint, self.config.endpoint) {
             (Some(_), Some(configured)) if !self.is_up && self.attempts.is_multiple_of(2) => Some(configured),

@@ -1,4 +1,4 @@
-//! What an operator should hear of: one line, and the same one no more than once a minute.
+//! Messages for the operator: one line, and the same one at most once a minute.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -1,22 +1,22 @@
-//! What an end wants by itself: keepalives, new keys, and to give up a peer that is silent.
+//! What an end does by itself: sends keepalives, makes new keys, and gives up a silent peer.
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
 use super::{Event, Sealed, Todo, Tunnel, What};
 
-/// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME): after that,
-/// another may have its address.
+/// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME). After
+/// that, another host may have its address.
 pub(super) const CALL_FOR: Duration = Duration::from_secs(90);
-/// A payload to which nothing comes back for so long makes doubt whether the peer still has the keys. What lies above
-/// answers within a round trip; a handshake that was not needed does no harm.
+/// If nothing answers a payload for so long, the peer may have lost the keys, and a handshake follows. The layers above
+/// answer within a round trip; a handshake that was not needed does no harm.
 const DOUBT_AFTER: Duration = Duration::from_millis(1500);
 /// An idle peer is doubted if its keepalive is late by so much.
 const LATE_KEEPALIVE: Duration = Duration::from_secs(3);
 
 impl Tunnel {
-    /// What this end wants. `wall` is the time of day in nanoseconds, right or not: if it is above that of the last
-    /// start a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
+    /// The next request of this end. `wall` is the time of day in nanoseconds, right or not: if it is above that of the
+    /// last start, a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Todo> {
         if let Some((to, reply)) = self.replies.pop_front() {
             out[..reply.len()].copy_from_slice(&reply);

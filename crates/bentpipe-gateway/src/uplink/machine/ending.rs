@@ -1,8 +1,8 @@
-//! How connections end, and when those are ended that do not end themselves: half-open ones, silent ones, orphans, and
-//! TIME-WAIT.
+//! How connections end, and when half-open, silent and orphaned ones and those in TIME-WAIT are ended.
 //!
-//! A half-open connection ends after 30 s, or when its source or all sources together have too many ([`HalfOpen`]). RFC 9293
-//! §3.8.3 wants SYNs to be repeated for three minutes: the client does that, and each of its SYNs begins a new attempt.
+//! A half-open connection ends after 30 s, or when its source or all sources together have too many ([`HalfOpen`]). RFC
+//! 9293 §3.8.3 wants SYNs to be repeated for three minutes: the client does that, and each of its SYNs begins a new
+//! attempt.
 
 use bentpipe_engine::tcp::State;
 use bentpipe_engine::units::Duration;
@@ -112,8 +112,8 @@ impl Uplink {
         }
     }
 
-    /// Whether one more connection has a place. Those in TIME-WAIT take little, but not nothing: there are at most as many
-    /// as may be open, and the oldest gives way.
+    /// True if there is a place for one more connection. Those in TIME-WAIT take little memory, but some: there are at most
+    /// as many as may be open, and the oldest gives way.
     pub(super) fn has_place(&mut self) -> bool {
         let max = 2 * u64::from(self.config.max_streams);
         while self.entries.len() as u64 >= max {
@@ -142,7 +142,8 @@ impl Uplink {
         }
     }
 
-    /// Ends a connection of which nothing more is expected. A client that has heard nothing hears nothing, and may repeat its SYN.
+    /// Ends a connection of which nothing more is expected. A client that has not been answered gets no reset, and may
+    /// repeat its SYN.
     pub(super) fn give_up(&mut self, now: Time, id: ConnectionId) {
         if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
             self.told.push_back(Uplinked::Reset(id));

@@ -71,7 +71,7 @@ impl Uplink {
         Step::Do(Uplinked::Send(length))
     }
 
-    /// What is to be done at `now`; a packet lies in `out`, of at least 64 KiB.
+    /// The next task at `now`. A packet is written to `out`, of at least 64 KiB.
     pub fn poll(&mut self, now: Time, out: &mut [u8]) -> Step<Uplinked> {
         if self.sweep_at <= now {
             self.sweep(now);

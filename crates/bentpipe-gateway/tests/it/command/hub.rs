@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use super::pair::{Hosts, Running, attach, bentpipe, until};
+use super::pair::{Hosts, Running, attach, bentpipe, folder, until};
 use crate::namespace::Namespace;
 
 /// One box between a client and a server; its settings are there, and it does not run yet.
@@ -17,7 +17,7 @@ impl Hub {
         let [client, hub, server] = [(); 3].map(|()| Namespace::new().expect("this test needs root and namespaces"));
         attach(&client, &hub, "sat", 1);
         attach(&server, &hub, "lan", 2);
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder();
         let hosts = Hosts { client: Arc::new(client), server: Arc::new(server), folder };
         let text = format!(
             "name = \"hub\"\ncontrol = \"hub.sock\"\n[satellite]\nrate = \"50 Mbit/s\"\nround_trip = \"20 ms\"\n\

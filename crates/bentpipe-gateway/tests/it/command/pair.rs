@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -25,6 +26,13 @@ pub(crate) fn inside(host: &Namespace, line: &str) -> String {
     let output = output.expect("iproute2 is there");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// A folder of settings, in which a gateway that root has started may write as the user that it becomes.
+pub(crate) fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    folder
 }
 
 /// A host in network 10.`net`, by `device` of the box that is its way out.
@@ -203,7 +211,7 @@ impl Line {
             inside(gate, "ip link set sat up");
             inside(gate, &format!("ip route add 10.{}.0.0/24 via 10.9.0.{}", 3 - n, 3 - n));
         }
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder();
         let [near_key, far_key] = keys(folder.path());
         let metrics = format!("metrics = \"{METRICS}\"");
         let write =

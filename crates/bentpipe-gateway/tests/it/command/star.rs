@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bentpipe_gateway::tunnel::PrivateKey;
 
-use super::pair::{Hosts, Running, attach, bentpipe, inside, until};
+use super::pair::{Hosts, Running, attach, bentpipe, folder, inside, until};
 use crate::namespace::Namespace;
 
 /// A terminal and a host behind it.
@@ -47,7 +47,7 @@ impl Star {
     pub(crate) fn new(shapes: &[bool]) -> Star {
         let [server, hub] = [(); 2].map(|()| namespace());
         attach(&server, &hub, "lan", 2);
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder();
         let keygen = |name: &str| {
             let output = bentpipe(folder.path(), &["keygen", &format!("{name}.key")]);
             String::from_utf8(output.stdout).expect("text").trim().to_owned()

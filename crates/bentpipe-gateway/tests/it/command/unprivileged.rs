@@ -1,9 +1,11 @@
-//! A gateway of a user who is not root, with the capabilities that the unit file gives.
+//! Gateways without root's rights: of a user who is not root, with the capabilities that the unit file gives, and started by root.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 
+use nix::unistd::User;
+
 use super::hub::Hub;
-use super::pair::{Hosts, Line, Running, asks, echo, inside, until};
+use super::pair::{Hosts, Line, Running, asks, bentpipe, echo, inside, until};
 
 const NOBODY: u32 = 65_534;
 
@@ -17,18 +19,21 @@ fn hand_over(hosts: &Hosts) {
     chown(folder, Some(NOBODY), Some(NOBODY)).expect("root may");
 }
 
-fn is_nobodys(gateway: &Running) {
+/// The values of a line in /proc/PID/status.
+fn field(gateway: &Running, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(format!("/proc/{}/status", gateway.0.id())).expect("it runs");
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel says it");
-        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(field("Uid:"), vec![NOBODY.to_string(); 4]);
-    assert_eq!(field("Groups:"), Vec::<String>::new());
-    // CAP_NET_ADMIN, bit 12.
-    assert_eq!(field("CapEff:"), ["0000000000001000"]);
-    assert_eq!(field("CapPrm:"), ["0000000000001000"]);
-    assert_eq!(field("NoNewPrivs:"), ["1"]);
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel says it");
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// It is this user's, with CAP_NET_ADMIN (bit 12) and nothing else, and stays so.
+fn is_of(gateway: &Running, uid: u32) {
+    let [uid, none] = [vec![uid.to_string(); 4], Vec::new()];
+    assert_eq!((field(gateway, "Uid:"), field(gateway, "Groups:")), (uid, none));
+    for set in ["CapEff:", "CapPrm:", "CapAmb:"] {
+        assert_eq!(field(gateway, set), ["0000000000001000"], "{set}");
+    }
+    assert_eq!(field(gateway, "NoNewPrivs:"), ["1"]);
 }
 
 #[test]
@@ -38,7 +43,7 @@ fn nobody_runs_each_shape() {
     let mut both = [(&line.near, "near"), (&line.far, "far")]
         .map(|(host, name)| Running::start_as_nobody(host, line.folder.path(), name));
     line.wait_until_up(&["near", "far"], true);
-    both.iter().for_each(is_nobodys);
+    both.iter().for_each(|gateway| is_of(gateway, NOBODY));
     let mut stream = line.connect(line.serve(80, echo)).expect("it connects");
     asks(&mut stream).expect("through the gateways");
     assert_eq!(line.fresh_status("near")["split"]["open"], 1);
@@ -55,7 +60,7 @@ fn nobody_runs_each_shape() {
         hand_over(&hub.hosts);
         let mut gateway = Running::start_as_nobody(&hub.hub, hub.hosts.folder.path(), "hub");
         until("it is up", || hub.hosts.status("hub").is_some_and(|s| s["up"] == true));
-        is_nobodys(&gateway);
+        is_of(&gateway, NOBODY);
         let mut stream = hub.hosts.connect(hub.hosts.serve(80, echo)).expect("it connects");
         asks(&mut stream).expect("through the gateway");
         assert_eq!(hub.hosts.fresh_status("hub")["uplink"]["open"], 1);
@@ -64,4 +69,87 @@ fn nobody_runs_each_shape() {
         gateway.ends();
         assert_eq!(inside(&hub.hub, "nft list tables"), "", "he removes his rules");
     }
+}
+
+/// Whom a gateway becomes that root starts, without a word of it in its settings.
+fn default_user() -> u32 {
+    let found = ["bentpipe", "nobody"].into_iter().find_map(|name| User::from_name(name).expect("/etc/passwd"));
+    found.expect("every system has nobody").uid.as_raw()
+}
+
+/// Started by root in a shell, with keys that only root may read, it is an ordinary user's before it hears the first stranger. All
+/// that it does later works as before: connections, reload, status, the note of its peer, the end.
+#[test]
+fn roots_gateway_becomes_an_ordinary_users() {
+    let line = Line::new("100 Mbit/s");
+    let folder = line.folder.path();
+    let mut both = ["near", "far"].map(|name| line.start(name, 1024));
+    line.wait_until_up(&["near", "far"], true);
+    both.iter().for_each(|gateway| is_of(gateway, default_user()));
+    let at = line.serve(80, echo);
+    let ask = || line.connect(at).and_then(|mut stream| asks(&mut stream));
+    ask().expect("through the gateways");
+    line.edit("near", "[split]", "[split]\ndeny = [\"*:80\"]");
+    both[0].signal("HUP");
+    until("it reads again", || line.said("near").contains("reload: "));
+    ask().expect_err("denied by now");
+    // Where the peer was is noted within ten seconds.
+    until("it is noted", || std::fs::read_to_string(folder.join("near.state")).is_ok_and(|text| text.contains("4500")));
+    for gateway in &mut both {
+        gateway.signal("TERM");
+        gateway.ends();
+    }
+    assert!(!folder.join("near.sock").exists());
+    assert_eq!(inside(&line.near, "nft list tables"), "");
+    assert!(!inside(&line.near, "ip rule").contains("fwmark"));
+    assert!(!line.said("near").contains("warning"), "{}", line.said("near"));
+
+    for settings in ["", "sender = \"kernel\"\n"] {
+        let hub = Hub::new(settings);
+        let mut gateway = hub.run(1024);
+        is_of(&gateway, default_user());
+        let mut stream = hub.hosts.connect(hub.hosts.serve(80, echo)).expect("it connects");
+        asks(&mut stream).expect("through the gateway");
+        drop(stream);
+        gateway.signal("TERM");
+        gateway.ends();
+        assert_eq!(inside(&hub.hub, "nft list tables"), "");
+    }
+}
+
+/// The settings say whom it becomes; what that user cannot do is said.
+#[test]
+fn settings_name_the_user() {
+    let hub = Hub::new("sender = \"kernel\"\n");
+    let (folder, path) = (hub.hosts.folder.path(), hub.hosts.folder.path().join("hub.toml"));
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    let named = |user: &str| std::fs::write(&path, format!("user = \"{user}\"\n{text}")).expect("a file");
+    let end = |mut gateway: Running| {
+        gateway.signal("TERM");
+        gateway.ends();
+    };
+    named("nobody");
+    let gateway = hub.run(1024);
+    is_of(&gateway, NOBODY);
+    end(gateway);
+    named("root");
+    let gateway = hub.run(1024);
+    assert_eq!(field(&gateway, "Uid:"), ["0"; 4]);
+    assert_eq!(field(&gateway, "CapEff:"), ["0000000000001000"]);
+    end(gateway);
+    named("no-such-user");
+    let output = bentpipe(folder, &["run", "--dry-run", "hub.toml"]);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("hub.toml:1:8") && said.contains("no user `no-such-user`"), "{said}");
+
+    // A file that only root may read: it runs, and says what will not work.
+    std::fs::write(&path, &text).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let gateway = hub.run(1024);
+    let said = hub.hosts.said("hub");
+    assert!(said.contains("SIGHUP will change nothing: hub.toml: Permission denied"), "{said}");
+    gateway.signal("HUP");
+    until("it says so", || hub.hosts.said("hub").contains("the old settings remain"));
+    end(gateway);
 }

@@ -11,9 +11,13 @@ use super::FlowOutlook;
 /// The sentences; `sharing` is the number of other flows on the bottleneck.
 pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<String> {
     let mut hints = Vec::new();
-    if let FlowKind::Tcp(tcp) = &flow.kind {
-        window(outlook, tcp, &mut hints);
-        startup(outlook, tcp, &mut hints);
+    match &flow.kind {
+        FlowKind::Tcp(tcp) if tcp.splits.is_empty() => {
+            window(outlook, tcp, &mut hints);
+            startup(outlook, tcp, &mut hints);
+        }
+        FlowKind::Tcp(_) => hints.push("the connection is split: each leg has a window of its own".into()),
+        _ => {}
     }
     if let FlowKind::Stp(stp) = &flow.kind {
         constant_window(outlook, &stp.config, &mut hints);

@@ -141,6 +141,11 @@ pub(crate) const DIRECTION: &[Field] = &[
         Shape::SIZE,
         "Maximum packet size, with the IP header, without `header`, such as \"1500 B\". Longer packets are dropped silently, as on a path that filters ICMP. Default: unlimited.",
     ),
+    field(
+        "throughput_advice",
+        Shape::RATE,
+        "Rate that the network element before the link writes into SCONE packets (draft-ietf-scone-protocol), if they say nothing or more. Flows with `quic.scone` send such packets. Default: it writes nothing.",
+    ),
     field("bursts", Shape::Table(BURSTS), "Fades and outages: intervals in which the channel is bad."),
     field(
         "gilbert_elliott",

@@ -53,6 +53,11 @@ pub(crate) const QUIC: &[Field] = &[
         "How often the sender asks its peer to acknowledge (draft-ietf-quic-ack-frequency). Default: an ACK for two packets, after 25 ms at most.",
     ),
     field(
+        "scone",
+        Shape::Flag,
+        "True: both ends send SCONE packets (draft-ietf-scone-protocol), and a receiver follows the advice of links with `throughput_advice`: its window is what fills such a rate. Default: false.",
+    ),
+    field(
         "idle_timeout",
         Shape::DURATION,
         "Time without packets after which the connection ends. Default: 30 s, as in quinn.",

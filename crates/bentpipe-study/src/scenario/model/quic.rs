@@ -69,6 +69,8 @@ pub struct QuicFlow {
     pub datagram: Option<u16>,
     /// What the sender asks of its peer's ACKs; `None`: nothing.
     pub ack_frequency: Option<AckFrequency>,
+    /// True if both ends send SCONE packets and receivers follow the advice in them.
+    pub scone: bool,
     /// Time without packets after which the connection ends.
     pub idle_timeout: Duration,
     /// False: packets keep their lengths and their 16 bytes of tag, but are not encrypted.
@@ -87,7 +89,7 @@ impl QuicFlow {
     /// The max idle timeout that quinn offers.
     pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
     /// Least window: quinn's default for a stream, 100 Mbit/s for 100 ms.
-    const LEAST_WINDOW: u64 = 1_250_000;
+    pub const LEAST_WINDOW: u64 = 1_250_000;
 
     /// A connection with quinn's defaults.
     pub fn new(workload: Workload) -> Self {
@@ -101,6 +103,7 @@ impl QuicFlow {
             send_window: None,
             datagram: None,
             ack_frequency: None,
+            scone: false,
             idle_timeout: QuicFlow::IDLE_TIMEOUT,
             encryption: true,
         }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::tcp::settings;
 use super::values::{distribution, duration, integer, table, text};
 use crate::scenario::model::{
-    BufferSharing, FlowKind, FlowSpec, Mpeg, Scenario, Split, Spoof, UdpFlow, UdpPattern, Workload,
+    BufferSharing, FlowKind, FlowSpec, Mpeg, Scenario, Split, Spoof, TcpFlow, UdpFlow, UdpPattern, Workload,
 };
 use crate::scenario::windows::TcpEnds;
 
@@ -40,61 +40,11 @@ pub(super) fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
             put(key, links(route, scenario));
         }
     }
-    match spec.kind.workload() {
-        None => {}
-        Some(Workload::Bulk(bytes)) => put("bytes", text(SIZE.format(bytes.get()))),
-        Some(Workload::Greedy { duration: None }) => put("greedy", Value::Boolean(true)),
-        Some(Workload::Greedy { duration: Some(span) }) => put("greedy", table([("duration", duration(span))])),
-        Some(Workload::Paced { rate, write, pattern, total }) => {
-            let mut paced = Table::new();
-            paced.insert("rate".into(), text(format_rate(rate)));
-            paced.insert("write".into(), text(SIZE.format(write.get())));
-            paced.insert("pattern".into(), self::pattern(&pattern));
-            if let Some(total) = total {
-                paced.insert("bytes".into(), text(SIZE.format(total.get())));
-            }
-            put("paced", Value::Table(paced));
-        }
-        Some(Workload::RequestResponse { request, response, think, count }) => put(
-            "request_response",
-            table([
-                ("request", text(SIZE.format(request.get()))),
-                ("response", text(SIZE.format(response.get()))),
-                ("think", duration(think)),
-                ("count", integer(count as u64)),
-            ]),
-        ),
+    if let Some((key, value)) = spec.kind.workload().map(workload) {
+        put(key, value);
     }
     match &spec.kind {
-        FlowKind::Tcp(tcp) => {
-            if let Some(Spoof { at, buffer, sharing, reopens }) = tcp.spoof {
-                let sharing = match sharing {
-                    BufferSharing::Common => "common",
-                    BufferSharing::Equal => "equal",
-                };
-                put(
-                    "spoof",
-                    table([
-                        ("at", text(&scenario[at])),
-                        ("buffer", text(format!("{buffer} packets"))),
-                        ("sharing", text(sharing)),
-                        ("reopens", Value::Boolean(reopens)),
-                    ]),
-                );
-            }
-            match &tcp.stp {
-                Some(config) => put("stp", crate::scenario::stp::written(config)),
-                None => {
-                    let (profile, variant, explicit) = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit);
-                    let own = TcpEnds { profile, variant, explicit, ends: (tcp.sender, tcp.receiver) };
-                    put("tcp", settings(&own, spec, 0, scenario));
-                }
-            }
-            if !tcp.splits.is_empty() {
-                let legs = tcp.splits.iter().enumerate();
-                put("split", Value::Array(legs.map(|(n, leg)| split(leg, spec, n + 1, scenario)).collect()));
-            }
-        }
+        FlowKind::Tcp(tcp) => self::tcp(tcp, spec, scenario, &mut put),
         FlowKind::Stp(stp) => put("stp", crate::scenario::stp::written(&stp.config)),
         FlowKind::Quic(quic) => put("quic", crate::scenario::quic::written(quic)),
         FlowKind::Udp(UdpFlow { rate, packet, pattern, stop }) => {
@@ -107,6 +57,65 @@ pub(super) fn flow(spec: &FlowSpec, scenario: &Scenario) -> Value {
         }
     }
     Value::Table(flow)
+}
+
+/// The key of what the application sends, and its value.
+fn workload(workload: Workload) -> (&'static str, Value) {
+    match workload {
+        Workload::Bulk(bytes) => ("bytes", text(SIZE.format(bytes.get()))),
+        Workload::Greedy { duration: None } => ("greedy", Value::Boolean(true)),
+        Workload::Greedy { duration: Some(span) } => ("greedy", table([("duration", duration(span))])),
+        Workload::Paced { rate, write, pattern, total } => {
+            let mut paced = Table::new();
+            paced.insert("rate".into(), text(format_rate(rate)));
+            paced.insert("write".into(), text(SIZE.format(write.get())));
+            paced.insert("pattern".into(), self::pattern(&pattern));
+            if let Some(total) = total {
+                paced.insert("bytes".into(), text(SIZE.format(total.get())));
+            }
+            ("paced", Value::Table(paced))
+        }
+        Workload::RequestResponse { request, response, think, count } => (
+            "request_response",
+            table([
+                ("request", text(SIZE.format(request.get()))),
+                ("response", text(SIZE.format(response.get()))),
+                ("think", duration(think)),
+                ("count", integer(count as u64)),
+            ]),
+        ),
+    }
+}
+
+/// The keys of a TCP flow alone.
+fn tcp(tcp: &TcpFlow, spec: &FlowSpec, scenario: &Scenario, put: &mut impl FnMut(&str, Value)) {
+    if let Some(Spoof { at, buffer, sharing, reopens }) = tcp.spoof {
+        let sharing = match sharing {
+            BufferSharing::Common => "common",
+            BufferSharing::Equal => "equal",
+        };
+        put(
+            "spoof",
+            table([
+                ("at", text(&scenario[at])),
+                ("buffer", text(format!("{buffer} packets"))),
+                ("sharing", text(sharing)),
+                ("reopens", Value::Boolean(reopens)),
+            ]),
+        );
+    }
+    match &tcp.stp {
+        Some(config) => put("stp", crate::scenario::stp::written(config)),
+        None => {
+            let (profile, variant, explicit) = (&tcp.profile_name, &tcp.variant_name, &tcp.explicit);
+            let own = TcpEnds { profile, variant, explicit, ends: (tcp.sender, tcp.receiver) };
+            put("tcp", settings(&own, spec, 0, scenario));
+        }
+    }
+    if !tcp.splits.is_empty() {
+        let legs = tcp.splits.iter().enumerate();
+        put("split", Value::Array(legs.map(|(n, leg)| split(leg, spec, n + 1, scenario)).collect()));
+    }
 }
 
 fn pattern(pattern: &UdpPattern) -> Value {

@@ -13,9 +13,9 @@ use crate::scenario::model::{LinkSpec, Scenario};
 
 pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     let LinkConfig {
-        rate,
-        rate_trace,
-        tdma,
+        rate: _,
+        rate_trace: _,
+        tdma: _,
         delay,
         header,
         mtu,
@@ -27,34 +27,22 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
         packet_bursts,
         ties,
         drop_list,
-        moves,
-        phases,
-        jitter,
-        reorder,
-        duplicate,
-        corrupt,
+        moves: _,
+        phases: _,
+        jitter: _,
+        reorder: _,
+        duplicate: _,
+        corrupt: _,
         cells,
     } = &spec.config;
     let mut link = Table::new();
     let mut put = |key: &str, value: Value| {
         link.insert(key.to_owned(), value);
     };
-    let rates = moves.as_ref().and_then(|moves| moves.rate.as_ref());
     put("name", text(&spec.name));
     put("from", text(&scenario[spec.from]));
     put("to", text(&scenario[spec.to]));
-    match (rate_trace, tdma) {
-        (Some(trace), _) => put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect())),
-        (None, Some(schedule)) => {
-            put("rate", text(format_rate(schedule.rate())));
-            let bursts =
-                schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
-            put("tdma", table([("frame", duration(schedule.frame())), ("bursts", Value::Array(bursts.collect()))]));
-        }
-        (None, None) if rates.is_some_and(|track| moves::is_trace(track)) => {}
-        (None, None) if let Some(track) = rates => put("rate", text(RATE.format(track.initial()))),
-        (None, None) => put("rate", rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
-    }
+    line(&spec.config, &mut put);
     put("delay", duration(*delay));
     match cells {
         None => put("queue", self::queue(limit(&queue.limit), queue)),
@@ -71,18 +59,14 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     if let Some(mtu) = mtu {
         put("mtu", text(SIZE.format(*mtu as u64)));
     }
+    if let Some(advice) = spec.throughput_advice {
+        put("throughput_advice", text(format_rate(advice)));
+    }
     if *channel != ChannelConfig::Clear {
         put("bursts", bursts(channel, bad, extra_delay.0));
     }
-    match *packet_bursts {
-        None => {}
-        Some(PacketBursts::Conditional { start, again }) => {
-            put("packet_bursts", table([("start", probability(start)), ("burstiness", probability(again))]));
-        }
-        Some(PacketBursts::Runs { start, length }) => {
-            let length = format!("{length} packet{}", if length == 1 { "" } else { "s" });
-            put("packet_bursts", table([("start", probability(start)), ("length", text(length))]));
-        }
+    if let Some(bursts) = *packet_bursts {
+        put("packet_bursts", self::packet_bursts(bursts));
     }
     if *ties == Ties::Begun {
         put("ties", text("begun"));
@@ -90,24 +74,60 @@ pub(super) fn link(spec: &LinkSpec, scenario: &Scenario) -> Value {
     if !drop_list.is_empty() {
         put("drop_list", Value::Array(drop_list.iter().copied().map(integer).collect()));
     }
-    if let Some(moves) = moves {
-        moves::put(moves, &mut put);
+    what_else_happens(&spec.config, &mut put);
+    Value::Table(link)
+}
+
+/// When the line sends, and how fast.
+fn line(config: &LinkConfig, put: &mut impl FnMut(&str, Value)) {
+    if let Some(trace) = &config.rate_trace {
+        return put("rate_trace", Value::Array(trace.millis().iter().copied().map(integer).collect()));
     }
-    if let Some(phases) = phases {
+    if let Some(schedule) = &config.tdma {
+        put("rate", text(format_rate(schedule.rate())));
+        let bursts =
+            schedule.bursts().iter().map(|&(start, length)| Value::Array(vec![duration(start), duration(length)]));
+        put("tdma", table([("frame", duration(schedule.frame())), ("bursts", Value::Array(bursts.collect()))]));
+        return;
+    }
+    match config.moves.as_ref().and_then(|moves| moves.rate.as_ref()) {
+        Some(track) if moves::is_trace(track) => {}
+        Some(track) => put("rate", text(RATE.format(track.initial()))),
+        None => put("rate", config.rate.map_or_else(|| text("unlimited"), |rate| text(format_rate(rate)))),
+    }
+}
+
+/// Changes of the settings, and what happens to packets besides losses.
+fn what_else_happens(config: &LinkConfig, put: &mut impl FnMut(&str, Value)) {
+    if let Some(moves) = &config.moves {
+        moves::put(moves, put);
+    }
+    if let Some(phases) = &config.phases {
         put("phases", moves::phases(phases));
     }
-    if let Some(jitter) = jitter {
+    if let Some(jitter) = &config.jitter {
         put("jitter", moves::jitter(jitter));
     }
-    if let Some(Reorder { probability: p, delay }) = reorder {
-        put("reorder", table([("probability", probability(*p)), ("delay", duration(*delay))]));
+    if let Some(Reorder { probability: p, delay }) = config.reorder {
+        put("reorder", table([("probability", probability(p)), ("delay", duration(delay))]));
     }
-    for (key, share) in [("duplicate", duplicate), ("corrupt", corrupt)] {
-        if *share != Probability::ZERO {
-            put(key, probability(*share));
+    for (key, share) in [("duplicate", config.duplicate), ("corrupt", config.corrupt)] {
+        if share != Probability::ZERO {
+            put(key, probability(share));
         }
     }
-    Value::Table(link)
+}
+
+fn packet_bursts(bursts: PacketBursts) -> Value {
+    match bursts {
+        PacketBursts::Conditional { start, again } => {
+            table([("start", probability(start)), ("burstiness", probability(again))])
+        }
+        PacketBursts::Runs { start, length } => {
+            let length = format!("{length} packet{}", if length == 1 { "" } else { "s" });
+            table([("start", probability(start)), ("length", text(length))])
+        }
+    }
 }
 
 fn atm(cells: &CellConfig) -> Value {

@@ -1,0 +1,71 @@
+//! What an ACK tells a congestion control, and slow start.
+
+use crate::tcp::delivery::{LostSample, RateSample};
+use crate::tcp::recovery::Phase;
+use crate::units::{Duration, Time};
+
+/// An ACK of new data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct AckSample {
+    /// Bytes acknowledged.
+    pub(in crate::tcp) acked: u64,
+    /// Bytes outstanding before it.
+    pub(in crate::tcp) flight: u64,
+    /// True while the sender repairs losses after a timeout.
+    pub(in crate::tcp) after_timeout: bool,
+    /// Its arrival time.
+    pub(in crate::tcp) now: Time,
+    /// Its round-trip sample.
+    pub(in crate::tcp) rtt: Option<Duration>,
+    /// The round trip of the newest segment delivered, by the time at which it was sent. Needs RACK.
+    pub(in crate::tcp) latest_rtt: Option<Duration>,
+    /// The smoothed round trip.
+    pub(in crate::tcp) srtt: Option<Duration>,
+    /// `snd_una` after the ACK, and `snd_max`.
+    pub(in crate::tcp) snd_una: u64,
+    pub(in crate::tcp) snd_max: u64,
+}
+
+/// What an ACK has delivered, for controls that measure the rate. Bytes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Delivered {
+    /// Its arrival time.
+    pub(in crate::tcp) now: Time,
+    /// The round trip of the newest segment delivered, if it delivers one that was sent once.
+    pub(in crate::tcp) rtt: Option<Duration>,
+    /// The smoothed round trip.
+    pub(in crate::tcp) srtt: Option<Duration>,
+    /// The rate of delivery.
+    pub(in crate::tcp) sample: Option<RateSample>,
+    /// Of the segments that it shows to be lost, the one of which most was lost besides.
+    pub(in crate::tcp) worst: Option<LostSample>,
+    /// Delivered by this ACK, and by all.
+    pub(in crate::tcp) newly: u64,
+    pub(in crate::tcp) delivered: u64,
+    /// Found lost by this ACK.
+    pub(in crate::tcp) lost: u64,
+    /// In flight after it, and before it.
+    pub(in crate::tcp) pipe: u64,
+    pub(in crate::tcp) pipe_before: u64,
+    /// Whether losses are being repaired after it.
+    pub(in crate::tcp) phase: Phase,
+}
+
+/// What an ACK tells of marks, with accurate ECN (RFC 9768), for controls that react to their number.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Marks {
+    /// Its arrival time.
+    pub(in crate::tcp) now: Time,
+    /// The window before it, bytes.
+    pub(in crate::tcp) before: f64,
+    /// Bytes that it delivers, in order or not, and those of them that were marked.
+    pub(in crate::tcp) bytes: u64,
+    pub(in crate::tcp) marked: u64,
+    /// True if some were marked, and what was outstanding at the last reduction is acknowledged.
+    pub(in crate::tcp) counts: bool,
+    /// `snd_una` after the ACK, and `snd_max`.
+    pub(in crate::tcp) snd_una: u64,
+    pub(in crate::tcp) snd_max: u64,
+    /// The smoothed round trip.
+    pub(in crate::tcp) srtt: Option<Duration>,
+}

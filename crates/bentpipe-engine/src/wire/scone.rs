@@ -1,0 +1,185 @@
+//! SCONE: a network's advice on throughput, in a packet at the head of a QUIC datagram (draft-ietf-scone-protocol).
+//!
+//! The sender of a datagram writes a packet without advice before its own ([`emit`]). A network element on the way lowers the signal in
+//! place ([`advise`]); the datagram keeps its length. The receiver takes the packet off ([`parse`]).
+
+use core::ops::RangeInclusive;
+
+use crate::units::Rate;
+
+/// The version field of a SCONE packet without its highest bit, which belongs to the signal.
+const VERSION: u32 = 0x6f7d_c0fd;
+/// Flags of the first byte: a long header, and the bit that QUIC version 1 sets.
+const LONG_HEADER: u8 = 0x80;
+const FIXED_BIT: u8 = 0x40;
+/// The first byte, the version, the length of the destination connection ID.
+const BEFORE_ID: usize = 6;
+
+/// A rate on the protocol's scale: 100 kbit/s times 10^(n/20), n from 0 to 126; or 127, unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Signal(u8);
+
+impl Signal {
+    /// No advice: what a sender writes. It is above every signal with a rate.
+    pub const UNKNOWN: Signal = Signal(127);
+    /// The numbers that stand for a rate.
+    const RATES: RangeInclusive<u8> = 0..=126;
+
+    /// The greatest signal that stands for at most `rate`; that of 100 kbit/s if `rate` is less.
+    pub fn at_most(rate: Rate) -> Signal {
+        let fits = |signal: &Signal| signal.rate().is_some_and(|stands_for| stands_for <= rate);
+        Signal::RATES.rev().map(Signal).find(fits).unwrap_or(Signal(0))
+    }
+
+    /// The rate, rounded down to a bit per second; `None` if unknown.
+    pub fn rate(self) -> Option<Rate> {
+        let bits = 100_000.0 * libm::pow(10.0, f64::from(self.0) / 20.0);
+        // pow may be short of a whole power of ten by less than this.
+        let bits = libm::floor(bits * (1.0 + 1e-12)) as u64;
+        Rate::from_bits_per_second(bits).filter(|_| self != Signal::UNKNOWN)
+    }
+}
+
+/// Bytes of a packet for a destination connection ID of `id` bytes, without a source connection ID.
+pub const fn length(id: usize) -> usize {
+    BEFORE_ID + id + 1
+}
+
+/// Appends a packet without advice. `destination` is the connection ID of the packet with a short header that follows it.
+///
+/// # Panics
+/// Panics if the ID is longer than its length field can say, 255 bytes.
+pub fn emit(destination: &[u8], out: &mut impl Extend<u8>) {
+    let length = u8::try_from(destination.len()).expect("connection IDs have at most 255 bytes");
+    let Signal(unknown) = Signal::UNKNOWN;
+    let version = VERSION | u32::from(unknown & 1) << 31;
+    out.extend([LONG_HEADER | FIXED_BIT | unknown >> 1]);
+    out.extend(version.to_be_bytes());
+    out.extend([length]);
+    out.extend(destination.iter().copied());
+    out.extend([0]);
+}
+
+/// The signal at the head of a UDP payload, and the bytes of its packet; `None` if no whole SCONE packet is there.
+pub fn parse(payload: &[u8]) -> Option<(Signal, usize)> {
+    let signal = signal(payload)?;
+    let destination = usize::from(*payload.get(BEFORE_ID - 1)?);
+    let source = usize::from(*payload.get(BEFORE_ID + destination)?);
+    let length = length(destination) + source;
+    (payload.len() >= length).then_some((signal, length))
+}
+
+/// What a network element does with a UDP payload: lowers the signal to `advice`. Returns whether it changed anything; the UDP checksum
+/// then has to be computed anew.
+pub fn advise(payload: &mut [u8], advice: Signal) -> bool {
+    if signal(payload).is_none_or(|present| present <= advice) {
+        return false;
+    }
+    payload[0] = payload[0] & !0x3f | advice.0 >> 1;
+    payload[1] = payload[1] & 0x7f | advice.0 << 7;
+    true
+}
+
+fn signal(payload: &[u8]) -> Option<Signal> {
+    let &[first, a, b, c, d, ..] = payload else { return None };
+    let version = u32::from_be_bytes([a, b, c, d]);
+    let is_scone = first & LONG_HEADER != 0 && version & !(1 << 31) == VERSION;
+    is_scone.then_some(Signal((first & 0x3f) << 1 | a >> 7))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rate(bits: u64) -> Rate {
+        Rate::from_bits_per_second(bits).expect("above zero")
+    }
+
+    fn packet(id: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        emit(id, &mut bytes);
+        bytes
+    }
+
+    /// The draft's table "Examples of SCONE signals and corresponding rates": to the three digits that it prints.
+    #[test]
+    fn signals_stand_for_the_drafts_rates() {
+        let printed = [
+            (0, 100_000, 0),
+            (1, 112_000, 500),
+            (2, 126_000, 500),
+            (3, 141_000, 500),
+            (20, 1_000_000, 0),
+            (21, 1_120_000, 5_000),
+            (40, 10_000_000, 0),
+            (60, 100_000_000, 0),
+            (80, 1_000_000_000, 0),
+            (120, 100_000_000_000, 0),
+            (126, 199_500_000_000, 50_000_000),
+        ];
+        for (number, bits, half_a_digit) in printed {
+            let ours = Signal(number).rate().expect("a rate").bits_per_second();
+            assert!(ours.abs_diff(bits) <= half_a_digit, "{number}: {ours}");
+        }
+        assert_eq!(Signal::UNKNOWN.rate(), None);
+    }
+
+    #[test]
+    fn a_rate_is_rounded_down() {
+        assert_eq!(Signal::at_most(rate(20_000_000)), Signal(46), "10^2.3 is 199.5, 10^2.35 is 223.9");
+        assert_eq!(Signal::at_most(rate(10_000_000)), Signal(40));
+        assert_eq!(Signal::at_most(rate(9_999_999)), Signal(39));
+        assert_eq!(Signal::at_most(rate(1)), Signal(0));
+        assert_eq!(Signal::at_most(rate(u64::MAX)), Signal(126));
+    }
+
+    /// The bytes by the draft's figure: version 0xef7dc0fd has the lowest bit of 127.
+    #[test]
+    fn a_packet_by_hand() {
+        let mut bytes = packet(&[1, 2, 3]);
+        assert_eq!(bytes, [0xff, 0xef, 0x7d, 0xc0, 0xfd, 3, 1, 2, 3, 0]);
+        assert_eq!(bytes.len(), length(3));
+        assert_eq!(parse(&bytes), Some((Signal::UNKNOWN, 10)));
+        assert!(advise(&mut bytes, Signal(40)));
+        assert_eq!(bytes, [0xd4, 0x6f, 0x7d, 0xc0, 0xfd, 3, 1, 2, 3, 0]);
+        assert!(!advise(&mut bytes, Signal(41)), "advice is never raised");
+        assert!(!advise(&mut bytes, Signal(40)));
+        assert!(advise(&mut bytes, Signal(39)));
+        assert_eq!(parse(&bytes), Some((Signal(39), 10)));
+    }
+
+    #[test]
+    fn other_packets_are_left_alone() {
+        let mut initial = vec![0xc0, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0];
+        let mut short = packet(&[1, 2, 3]);
+        short[0] &= 0x7f;
+        for bytes in [&mut initial, &mut short] {
+            let before = bytes.clone();
+            assert!(!advise(bytes, Signal(0)));
+            assert_eq!((&*bytes, parse(bytes)), (&before, None));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_judged(mut bytes in proptest::collection::vec(any::<u8>(), 0..40), is_scone in any::<bool>(), advice in 0_u8..=127) {
+            if is_scone && bytes.len() >= 5 {
+                bytes[0] |= LONG_HEADER;
+                let version = VERSION | u32::from(bytes[1]) << 31;
+                bytes[1..5].copy_from_slice(&version.to_be_bytes());
+            }
+            let before = (parse(&bytes), bytes.len());
+            if let Some((_, length)) = before.0 {
+                prop_assert!(length <= bytes.len());
+            }
+            let changed = advise(&mut bytes, Signal(advice));
+            prop_assert_eq!(parse(&bytes).map(|(_, length)| length), before.0.map(|(_, length)| length));
+            if let (Some((signal, _)), Some((then, _))) = (parse(&bytes), before.0) {
+                prop_assert_eq!(signal, then.min(Signal(advice)));
+                prop_assert_eq!(changed, signal != then);
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@ mod holding;
 mod satellite;
 mod sizes;
 
-pub use holding::{CONNECTION, MAX_UNSENT, MIN_UNSENT, ROOM, max_unsent};
+pub use holding::{CONNECTION, MAX_UNSENT, MIN_UNSENT, ROOM, max_unsent, packet_memory, queue_room};
 pub use satellite::{Layer, Satellite};
 pub use sizes::{
     DATA_HEADER, DATA_OVERHEAD, FRAME_OVERHEAD, INTEGRITY, line_overhead, max_packet, max_payload, udp_overhead,

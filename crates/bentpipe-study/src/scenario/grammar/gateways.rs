@@ -6,7 +6,7 @@ use bentpipe_language::shape::{Field, Shape, field};
 /// Shapes of a gateway.
 pub(crate) const SHAPES: &[&str] = &["split", "link"];
 /// Keys that only `split` has a use for.
-pub(crate) const OF_SPLIT: &[&str] = &["max_streams", "memory"];
+pub(crate) const OF_SPLIT: &[&str] = &["max_streams"];
 
 /// A gateway.
 pub(crate) const GATEWAY: &[Field] = &[
@@ -40,6 +40,6 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "`shape = \"split\"`: maximum memory of each box for data that hosts have not accepted yet. Default: 256 MiB.",
+        "Maximum memory of each box for connections, their data, and packets that wait for the link, are on their way, or wait for others. Default: 256 MiB.",
     ),
 ];

@@ -95,7 +95,7 @@ VENV = $(abspath $(or $(CARGO_TARGET_DIR),target))/venv
 test-python:
 	@scripts/setup rust python
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/pip install --quiet maturin 'distributed>=2024.8' 'duckdb>=1.1' 'matplotlib>=3.8' 'numpy>=1.26' 'pandas>=2.1' 'polars>=1.10' 'pyarrow>=15' 'pytest>=8' 'scipy>=1.12'
+	@$(VENV)/bin/pip install --quiet maturin 'distributed>=2024.8' 'duckdb>=1.1' 'ipykernel>=6' 'matplotlib>=3.8' 'nbclient>=0.10' 'numpy>=1.26' 'pandas>=2.1' 'polars>=1.10' 'pyarrow>=15' 'pytest>=8' 'scipy>=1.12'
 	@VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet --profile dev
 	@$(VENV)/bin/python -m pytest --quiet
 

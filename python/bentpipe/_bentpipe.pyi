@@ -1,6 +1,7 @@
 """The Rust part of the package: crates/bentpipe-python. Only :class:`Scenario` and the exceptions are for users."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 __version__: str
@@ -18,12 +19,18 @@ class Scenario:
     """A scenario that has been read and checked. Made by :func:`bentpipe.load` and :func:`bentpipe.scenario`."""
 
     @staticmethod
-    def named(name: str) -> Scenario: ...
+    def named(
+        name: str, sets: Sequence[tuple[str, str]] = ..., variant: str | None = None, hosts: str | None = None
+    ) -> Scenario: ...
     @staticmethod
-    def text(text: str, name: str) -> Scenario: ...
+    def text(
+        text: str, name: str, sets: Sequence[tuple[str, str]] = ..., variant: str | None = None, hosts: str | None = None
+    ) -> Scenario: ...
     @staticmethod
-    def json(json: str, name: str) -> Scenario: ...
-    def changed(self, sets: list[tuple[str, str]], variant: str | None, hosts: str | None) -> Scenario: ...
+    def json(
+        json: str, name: str, sets: Sequence[tuple[str, str]] = ..., variant: str | None = None, hosts: str | None = None
+    ) -> Scenario: ...
+    def changed(self, sets: Sequence[tuple[str, str]], variant: str | None, hosts: str | None) -> Scenario: ...
     @property
     def name(self) -> str: ...
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
-from ._bentpipe import Scenario
+from ._bentpipe import Scenario, shipped
 
 #: What is taken for a scenario.
 ScenarioLike = Union[Scenario, str, "os.PathLike[str]", Mapping[str, Any]]
@@ -126,19 +127,23 @@ def load(
       |           ^^^^^ expected one of name, between, ...
       = help: did you mean `delay`?
     """
+    changes = tuple((key, _literal(value, key, top=True)) for key, value in (set or {}).items()), variant, hosts
     if isinstance(scenario, Scenario):
-        read = scenario
-    elif isinstance(scenario, Mapping):
-        read = Scenario.json(json.dumps(_plain(scenario, "")), "dict")
-    elif isinstance(scenario, str) and "\n" in scenario:
-        read = Scenario.text(scenario, "text")
-    elif isinstance(scenario, (str, os.PathLike)):
-        read = Scenario.named(os.fspath(scenario))
-    else:
-        raise TypeError(f"a scenario is a name, a path, TOML text, a dict or a Scenario, not {type(scenario).__name__}")
-    if not set and variant is None and hosts is None:
-        return read
-    return read.changed([(key, _literal(value, key, top=True)) for key, value in (set or {}).items()], variant, hosts)
+        return scenario if changes == ((), None, None) else scenario.changed(*changes)
+    if isinstance(scenario, Mapping):
+        return Scenario.json(json.dumps(_plain(scenario, "")), "dict", *changes)
+    if isinstance(scenario, str) and "\n" in scenario:
+        return Scenario.text(scenario, "text", *changes)
+    if isinstance(scenario, (str, os.PathLike)):
+        name = os.fspath(scenario)
+        return _shipped(name, *changes) if name in _SHIPPED and not os.path.exists(name) else Scenario.named(name, *changes)
+    raise TypeError(f"a scenario is a name, a path, TOML text, a dict or a Scenario, not {type(scenario).__name__}")
+
+
+_SHIPPED = frozenset(shipped())
+
+# Shipped scenarios never change, nor do objects of Scenario; to read one takes longer than a short run of it.
+_shipped = functools.lru_cache(maxsize=256)(Scenario.named)
 
 
 def _plain(value: Any, path: str) -> Any:

@@ -5,6 +5,8 @@ import importlib
 import pathlib
 import re
 
+import nbclient
+import nbformat
 import pytest
 
 import bentpipe as bp
@@ -30,6 +32,15 @@ def test_code_of_pages(page, tmp_path, monkeypatch):
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
+
+
+def test_the_notebook_runs_from_start_to_end(tmp_path):
+    notebook = nbformat.read(ROOT / "python/notebook.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert cells and not any(cell.outputs or cell.execution_count for cell in cells), "outputs are not kept"
+    # Raises the error of a cell that fails.
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs), "it draws"
 
 
 def test_everything_public_is_documented_and_typed():

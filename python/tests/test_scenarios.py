@@ -57,6 +57,14 @@ def test_set_is_that_of_the_command():
     assert "2 Mbit/s" in bp.load(slow, set={"links.sat.delay": "40 ms"}).to_toml()
 
 
+def test_a_file_takes_precedence_over_a_shipped_scenario_that_was_read_before(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert bp.load("geo") is bp.load("geo")
+    assert bp.load("geo", set={"links.sat.delay": "40 ms"}).to_toml() != bp.load("geo").to_toml()
+    (tmp_path / "geo").write_text(TEXT)
+    assert bp.load("geo").name == "mine"
+
+
 def test_a_mistake_has_file_line_key_and_what_was_expected(tmp_path):
     file = tmp_path / "wrong.toml"
     file.write_text(TEXT.replace("delay =", "dealy ="))

@@ -209,6 +209,9 @@ pub(crate) struct Reproduce {
     /// Write all rows to a document, and print only the counts
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) markdown: Option<PathBuf>,
+    /// Write all rows and figures to a page for a browser, and print only the counts
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown"])]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

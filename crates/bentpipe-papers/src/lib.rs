@@ -2,10 +2,12 @@
 //!
 //! [`published`] has the printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They
 //! share `lab`, which makes runs, `drawing`, which draws topologies, and `inventory`, references for each item.
-//! [`reproduce`] is the entry point: it runs a `request` and returns rows. [`scoreboard`] has results of others beside the scoreboard's.
+//! [`reproduce`] is the entry point: it runs a `request` and returns rows; [`to_markdown`] and [`book`] write them as documents. [`scoreboard`] has results of others beside the scoreboard's.
 #![forbid(unsafe_code)]
 
 mod acts;
+pub mod book;
+mod chapter;
 mod finding;
 mod hybrid;
 mod inventory;

@@ -18,11 +18,14 @@ enum Source {
     Text(String, String),
 }
 
+/// Keys and values, as `--set` has them.
+type Sets = Vec<(String, String)>;
+
 /// A scenario that has been read and checked.
 #[pyclass(frozen, module = "bentpipe")]
 pub(crate) struct Scenario {
     source: Source,
-    sets: Vec<(String, String)>,
+    sets: Sets,
     variant: Option<String>,
     hosts: Option<String>,
     pub(crate) value: scenario::Scenario,
@@ -32,7 +35,7 @@ impl Scenario {
     fn read(
         py: Python<'_>,
         source: Source,
-        sets: Vec<(String, String)>,
+        sets: Sets,
         variant: Option<String>,
         hosts: Option<String>,
     ) -> PyResult<Scenario> {
@@ -79,35 +82,52 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// A file or a shipped scenario.
+    /// A file or a shipped scenario, with changes as [`Scenario::changed`] makes them.
     #[staticmethod]
-    fn named(py: Python<'_>, name: String) -> PyResult<Self> {
-        Scenario::read(py, Source::Named(name), Vec::new(), None, None)
+    #[pyo3(signature = (name, sets=Vec::new(), variant=None, hosts=None))]
+    fn named(
+        py: Python<'_>,
+        name: String,
+        sets: Sets,
+        variant: Option<String>,
+        hosts: Option<String>,
+    ) -> PyResult<Self> {
+        Scenario::read(py, Source::Named(name), sets, variant, hosts)
     }
 
-    /// A text; paths in it are relative to the folder of `name`.
+    /// A text, with such changes; paths in it are relative to the folder of `name`.
     #[staticmethod]
-    fn text(py: Python<'_>, text: String, name: String) -> PyResult<Self> {
-        Scenario::read(py, Source::Text(text, name), Vec::new(), None, None)
+    #[pyo3(signature = (text, name, sets=Vec::new(), variant=None, hosts=None))]
+    fn text(
+        py: Python<'_>,
+        text: String,
+        name: String,
+        sets: Sets,
+        variant: Option<String>,
+        hosts: Option<String>,
+    ) -> PyResult<Self> {
+        Scenario::read(py, Source::Text(text, name), sets, variant, hosts)
     }
 
-    /// A dictionary as JSON.
+    /// A dictionary as JSON, with such changes.
     #[staticmethod]
-    fn json(py: Python<'_>, json: &str, name: String) -> PyResult<Self> {
+    #[pyo3(signature = (json, name, sets=Vec::new(), variant=None, hosts=None))]
+    fn json(
+        py: Python<'_>,
+        json: &str,
+        name: String,
+        sets: Sets,
+        variant: Option<String>,
+        hosts: Option<String>,
+    ) -> PyResult<Self> {
         let table: toml::Table = serde_json::from_str(json).map_err(failed)?;
         let text = toml::to_string(&table).map_err(failed)?;
-        Scenario::read(py, Source::Text(text, name), Vec::new(), None, None)
+        Scenario::read(py, Source::Text(text, name), sets, variant, hosts)
     }
 
     /// The same with further values, as `--set`; with another variant; with Linux's hosts.
     #[pyo3(signature = (sets, variant, hosts))]
-    fn changed(
-        &self,
-        py: Python<'_>,
-        sets: Vec<(String, String)>,
-        variant: Option<String>,
-        hosts: Option<String>,
-    ) -> PyResult<Self> {
+    fn changed(&self, py: Python<'_>, sets: Sets, variant: Option<String>, hosts: Option<String>) -> PyResult<Self> {
         let all = self.sets.iter().cloned().chain(sets).collect();
         let variant = variant.or_else(|| self.variant.clone());
         Scenario::read(py, self.source.clone(), all, variant, hosts.or_else(|| self.hosts.clone()))

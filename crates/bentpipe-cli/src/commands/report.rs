@@ -1,13 +1,11 @@
 //! `bentpipe report`: one page about a scenario, for people without bentpipe.
 
-mod page;
-
 use std::path::PathBuf;
 
 use bentpipe_sim::recommend::{Options, RecommendError};
 use bentpipe_sim::record::{Outlook, Plot, Sequence, Summary};
 use bentpipe_study::drawing::topology;
-use bentpipe_study::report::write_whole;
+use bentpipe_study::report::{Page, write_whole};
 use bentpipe_study::scenario::Scenario;
 
 use super::plots::figure;
@@ -15,9 +13,8 @@ use super::run::{drive, flows, links};
 use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Grid, Remake};
 use crate::{interrupt, source};
-use page::Page;
 
 /// The recommendation's margin: the default of `bentpipe recommend`.
 const MARGIN: f64 = 0.05;
@@ -42,9 +39,9 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     let mut page = Page::new(&scenario.name, &scenario.description, scenario.source.as_deref());
     page.drawing(&topology(&scenario, &scenario.name).svg);
     page.heading("Result");
-    page.table(&flows(&summary));
+    table(&mut page, &flows(&summary));
     page.note("x limit: time over the minimum time that the links allow.");
-    page.table(&links(&summary));
+    table(&mut page, &links(&summary));
     if !interrupt::asked() && !args.no_recommend {
         page.heading("What would help");
         let compared = source::with_hosts(scenario.clone(), &args.hosts)?;
@@ -75,12 +72,16 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     Ok(if summary.timed_out { End::Failed } else { End::Done })
 }
 
+fn table(page: &mut Page, grid: &Grid) {
+    page.table(&grid.header, grid.numbers, &grid.rows);
+}
+
 /// The systems for this path, as `bentpipe recommend --no-flips` compares them.
 fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<(), Failure> {
     let options = Options { reps, flip_reps: 0, margin: MARGIN, threads: 0, stop: interrupt::asked };
     match systems::search(scenario, &options) {
         Ok(found) => {
-            page.table(&systems::grid(&found));
+            table(page, &systems::grid(&found));
             if let Some(verdict) = &found.verdict {
                 page.note(&systems::sentences(&found, verdict, false, MARGIN));
             }

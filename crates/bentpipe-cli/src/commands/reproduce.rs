@@ -1,5 +1,9 @@
 //! `bentpipe reproduce`: a paper's tables and figures compared with ours.
 
+use std::path::Path;
+use std::time::Instant;
+
+use bentpipe_papers::book::{self, Made};
 use bentpipe_papers::reproduce::{Options, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, Tally, render_text, to_markdown};
 use bentpipe_study::report::write_whole;
@@ -22,6 +26,16 @@ struct Json<'a> {
 }
 
 pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
+    let began = Instant::now();
+    if let Some(folder) = &args.out {
+        output::check_writable(&folder.join("figure.svg"))?;
+    }
+    for file in args.markdown.iter().chain(&args.report) {
+        output::check_writable(file)?;
+    }
+    // A report shows the figures; without --out they are kept only for it.
+    let scratch = args.report.as_ref().map(|_| tempfile::tempdir()).transpose().map_err(Failure::broken)?;
+    let figures = args.out.as_deref().or(scratch.as_ref().map(|folder| folder.path()));
     let defaults = Options::default();
     let options = Options {
         table: args.table,
@@ -29,15 +43,9 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         reps: args.reps,
         seed: args.seed,
         threads: if args.threads == 0 { defaults.threads } else { args.threads },
-        out_dir: args.out.clone(),
+        out_dir: figures.map(Path::to_owned),
         stop: interrupt::asked,
     };
-    if let Some(folder) = &args.out {
-        output::check_writable(&folder.join("figure.svg"))?;
-    }
-    if let Some(file) = &args.markdown {
-        output::check_writable(file)?;
-    }
     let bar = progress::spinner();
     let hears = |what: &str, done: usize, of: usize| bar.set_message(format!("{what}: {done} of {of}"));
     let study = match args.paper {
@@ -56,20 +64,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         Err(ReproduceError::Cut { rows }) => (rows, true),
         Err(error) => return Err(failure(&error)),
     };
-    let remake = Remake::new(args.seed);
-    if args.json {
-        let counts = Tally::of(&rows);
-        output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, counts, rows: &rows })?;
-    } else if let Some(file) = &args.markdown {
-        // Half a document could be mistaken for a whole one.
-        if !interrupted {
-            write_whole(file, to_markdown(&rows, &remake.command).as_bytes()).map_err(Failure::broken)?;
-        }
-        output::print(&format!("{}\n{}\n", Tally::of(&rows), remake.line()))?;
-    } else {
-        let text = render_text(&rows, output::width());
-        output::print(&format!("{text}{}\n", remake.line()))?;
-    }
+    show(args, &rows, figures, interrupted)?;
     if let Some(folder) = &args.out {
         eprintln!("figures are in {}", folder.display());
     }
@@ -77,7 +72,39 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         eprintln!("interrupted after {} rows; the rest is missing", rows.len());
         return Ok(End::Interrupted);
     }
+    if let Some(file) = &args.report {
+        eprintln!("the report is in {}, after {} s", file.display(), began.elapsed().as_secs());
+    }
     Ok(End::Done)
+}
+
+/// Writes the rows where they were asked for. Half a document could be mistaken for a whole one, so there is none.
+fn show(args: &Reproduce, rows: &[Row], figures: Option<&Path>, interrupted: bool) -> Result<(), Failure> {
+    let remake = Remake::new(args.seed);
+    if args.json {
+        let counts = Tally::of(rows);
+        return output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, counts, rows });
+    }
+    if let Some(file) = args.markdown.as_ref().filter(|_| !interrupted) {
+        write_whole(file, to_markdown(rows, &remake.command).as_bytes()).map_err(Failure::broken)?;
+    }
+    if let Some((file, figures)) = args.report.as_ref().zip(figures).filter(|_| !interrupted) {
+        let made = Made { by: &remake.line(), options: &settings(args) };
+        let html = book::to_html(rows, figures, made).map_err(Failure::broken)?;
+        write_whole(file, html.as_bytes()).map_err(Failure::broken)?;
+    }
+    if args.markdown.is_some() || args.report.is_some() {
+        return output::print(&format!("{}\n{}\n", Tally::of(rows), remake.line()));
+    }
+    output::print(&format!("{}{}\n", render_text(rows, output::width()), remake.line()))
+}
+
+/// The options that change numbers, where they are not the defaults.
+fn settings(args: &Reproduce) -> String {
+    let defaults = Options::default();
+    let reps = (args.reps != defaults.reps).then(|| format!(" --reps {}", args.reps));
+    let seed = (args.seed != defaults.seed).then(|| format!(" --seed {}", args.seed));
+    [reps, seed].into_iter().flatten().collect()
 }
 
 fn failure(error: &ReproduceError) -> Failure {

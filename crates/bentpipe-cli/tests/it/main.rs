@@ -2,6 +2,7 @@
 
 mod command;
 mod docs;
+mod examples;
 mod gateway;
 #[cfg(target_os = "linux")]
 mod realtime;

@@ -212,7 +212,8 @@ fn windows(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
     Ok(vec![Panel {
         title: "end to end, B = 100 packets, T1 = T2 = 100 ms, p = 0.1".into(),
         x: Axis::time(),
-        y: Axis::new("congestion window", "packets"),
+        // Room for the legend above the overflows.
+        y: Axis::new("congestion window", "packets").between(0.0, 1.4 * top),
         series,
         spans: None,
     }])

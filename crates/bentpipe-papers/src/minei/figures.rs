@@ -8,7 +8,7 @@ use super::cases::{self, Case};
 use super::claims;
 use super::world::{FILE, Mean, RUNS, World, packets_sent, throughputs};
 use crate::lab::Lab;
-use crate::published::MINEI;
+use crate::published::{MINEI, PublishedFigure};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 use bentpipe_study::drawing::{stack, topology};
@@ -217,6 +217,12 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     })
 }
 
+/// The points that the paper's text gives of a figure.
+fn printed(figure: &PublishedFigure) -> Option<Series> {
+    let points: Vec<_> = figure.points.iter().filter_map(|point| Some((point.x?, point.y))).collect();
+    (!points.is_empty()).then(|| Series { name: "printed".into(), mark: Mark::Ring, points })
+}
+
 /// The claims that a figure supports.
 const fn shown_by(number: u8) -> &'static [&'static str] {
     match number {
@@ -257,7 +263,8 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
         return Ok(row.judged(Verdict::Built, format!("drawn from scenarios/{file}")));
     }
     if let Some(folder) = folder {
-        let panels = panels(lab, number)?;
+        let mut panels = panels(lab, number)?;
+        panels[0].series.extend(printed(figure));
         // A single panel has no room above it for the list.
         let short = title.split([':', '(']).take(2).collect::<Vec<_>>().join(":");
         let title = if panels.len() == 1 { short.trim_end().to_owned() } else { title };

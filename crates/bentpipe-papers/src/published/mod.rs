@@ -50,6 +50,8 @@ pub struct Paper {
     /// Decisions where it is silent or contradicts itself.
     #[serde(rename = "decision")]
     pub decisions: Vec<Decision>,
+    #[serde(skip)]
+    study: &'static str,
 }
 
 /// Number of items of each kind.
@@ -206,8 +208,14 @@ pub struct Decision {
 }
 
 impl Paper {
-    fn read(text: &str) -> Self {
-        toml::from_str(text).expect("checked by the tests")
+    fn read(text: &str, study: &'static str) -> Self {
+        let paper: Paper = toml::from_str(text).expect("checked by the tests");
+        Paper { study, ..paper }
+    }
+
+    /// What the paper asks, what was done here, and what differs: the study's README, in Markdown.
+    pub fn study(&self) -> &'static str {
+        self.study
     }
 
     /// Table `number`, from 1.
@@ -265,7 +273,10 @@ pub(crate) fn with(text: &str, more: Option<&str>) -> String {
 macro_rules! papers {
     ($($(#[$doc:meta])* $name:ident = $key:literal;)*) => {
         $($(#[$doc])* pub static $name: LazyLock<Paper> =
-            LazyLock::new(|| Paper::read(include_str!(concat!("../../studies/", $key, "/expected.toml"))));)*
+            LazyLock::new(|| Paper::read(
+                include_str!(concat!("../../studies/", $key, "/expected.toml")),
+                include_str!(concat!("../../studies/", $key, "/README.md")),
+            ));)*
         /// All papers.
         pub static PAPERS: [&LazyLock<Paper>; 5] = [$(&$name),*];
     };

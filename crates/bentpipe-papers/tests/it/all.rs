@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use bentpipe_papers::book::{self, Made};
 use bentpipe_papers::published::PAPERS;
 use bentpipe_papers::reproduce::{Options, Progress, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, Verdict, to_json};
@@ -90,6 +91,27 @@ fn each_figure_is_drawn() {
             assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: there is nothing in it");
         }
     }
+}
+
+#[test]
+fn the_book_has_every_row_and_figure() {
+    let (rows, folder) = &*REPRODUCED;
+    let made = Made { by: "bentpipe reproduce all", options: "" };
+    let html = book::to_html(rows, folder.path(), made).expect("every figure is drawn");
+    for row in rows {
+        let (id, verdict) = (&row.id, row.verdict.name());
+        // A line or a heading, or a cell of a table.
+        let forms = [format!("id=\"{id}\" data-verdict=\"{verdict}\""), format!("title=\"{id}: {verdict}")];
+        assert!(forms.iter().any(|form| html.contains(form)), "{id} ({verdict}) is not in the book");
+    }
+    let figures: usize = PAPERS.iter().map(|paper| paper.counts.figure).sum();
+    assert!(html.matches("<svg").count() >= figures);
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+    // It asks no network.
+    assert!(!html.contains(" src=") && !html.contains("<link") && !html.contains("<script") && !html.contains("url("));
+    let empty = tempfile::tempdir().expect("a folder");
+    let error = book::to_html(rows, empty.path(), made).expect_err("no figure is there").to_string();
+    assert!(error.starts_with("figure T-F01: "), "{error}");
 }
 
 #[test]

@@ -92,12 +92,11 @@ impl Canvas {
     /// The document, with its title on top.
     pub(super) fn finish(self, title: &str) -> String {
         const HEAD: i32 = 40;
-        let width = self.width.max(width_of(title) * 4 / 3) + 20;
+        let (width, height) = (self.width.max(width_of(title) * 4 / 3) + 20, self.height + HEAD + 16);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{}\" font-family=\"sans-serif\" \
-             font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"{}\" y=\"26\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"{}\" y=\"26\" \
              font-size=\"17\" text-anchor=\"middle\">{}</text>\n<g transform=\"translate(0 {HEAD})\">\n{}</g>\n</svg>\n",
-            self.height + HEAD + 16,
             width / 2,
             escaped(title),
             self.body

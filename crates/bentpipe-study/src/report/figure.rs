@@ -117,7 +117,7 @@ pub struct Panel {
 pub struct Figure {
     /// Title over all panels.
     pub title: String,
-    /// Panels from left to right; of more than three, row by row.
+    /// Panels from left to right; of more than two, row by row.
     pub panels: Vec<Panel>,
 }
 

@@ -1,11 +1,15 @@
 //! The results of a study: rows that compare a published value with ours, figures, and their files.
 //!
 //! Reading order: [`Row`], [`Verdict`] and [`Tally`]; [`render_text`] and [`to_json`]; [`Figure`], its [SVG](Figure::to_svg) and
-//! its [CSV](Figure::to_csv), and [other formats](Picture); [`write_whole`], which leaves a complete file or none.
+//! its [CSV](Figure::to_csv), and [other formats](Picture); [`Page`], a report as HTML; [`write_whole`], which leaves a complete file or
+//! none.
 
+#[cfg(feature = "svg")]
+mod compact;
 mod figure;
 #[cfg(feature = "files")]
 mod files;
+mod page;
 #[cfg(feature = "files")]
 mod pdf;
 #[cfg(feature = "files")]
@@ -18,6 +22,7 @@ mod text;
 pub use figure::{Axis, Figure, Mark, Panel, Series, Span};
 #[cfg(feature = "files")]
 pub use files::{WriteError, write_figure, write_whole};
+pub use page::Page;
 #[cfg(feature = "files")]
 pub use picture::Picture;
 pub use row::{Row, Tally, Verdict};

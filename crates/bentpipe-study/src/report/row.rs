@@ -43,6 +43,23 @@ impl Verdict {
         }
     }
 
+    /// What it says, in words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Verdict::Match => {
+                "compared in this run: the number or the ordering is within bounds that the reason derives"
+            }
+            Verdict::Shape => "compared: out of bounds, but the ordering or the approximate size is right",
+            Verdict::Differs => "compared: neither; the reason gives the cause, or says that it is not explained",
+            Verdict::Built => {
+                "a mechanism, a topology or a drawing; nothing is compared. The reason names the test or the scenario that uses \
+                 it, and a test checks that these exist"
+            }
+            Verdict::Decision => "our choice where the paper is silent or contradicts itself",
+            Verdict::Missing => "absent or incomplete",
+        }
+    }
+
     /// True if a number or an ordering of ours was compared.
     pub const fn is_compared(self) -> bool {
         matches!(self, Verdict::Match | Verdict::Shape | Verdict::Differs)

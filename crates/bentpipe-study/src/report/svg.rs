@@ -4,6 +4,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
+use super::compact::compact;
 use super::figure::{self, Figure, Mark, Panel, Range, Series};
 
 /// Why a figure could not be drawn.
@@ -52,17 +53,13 @@ impl Figure {
             }
             root.present().map_err(DrawError::of)?;
         }
-        Ok(out)
+        Ok(compact(&out))
     }
 }
 
-/// Rows and columns of this many panels: up to three beside one another, which is as much as a page takes.
+/// Rows and columns of this many panels: two beside one another, whose labels can be read on a page.
 const fn grid(panels: usize) -> (usize, usize) {
-    let columns = match panels {
-        0..=3 => panels,
-        4 => 2,
-        _ => 3,
-    };
+    let columns = if panels == 1 { 1 } else { 2 };
     (panels.div_ceil(columns), columns)
 }
 
@@ -75,7 +72,7 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .caption(&panel.title, ("sans-serif", 16))
         .margin(12)
         .x_label_area_size(42)
-        .y_label_area_size(64)
+        .y_label_area_size(72)
         .build_cartesian_2d(x0..x1, y0..y1)
         .map_err(DrawError::of)?;
     chart
@@ -84,10 +81,10 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .y_desc(panel.y.title())
         .x_label_formatter(&tick)
         .y_label_formatter(&tick)
-        .light_line_style(WHITE)
+        .max_light_lines(0)
         .bold_line_style(RGBColor(225, 225, 225))
-        .axis_desc_style(("sans-serif", 14))
-        .label_style(("sans-serif", 12))
+        .axis_desc_style(("sans-serif", 16))
+        .label_style(("sans-serif", 15))
         .draw()
         .map_err(DrawError::of)?;
     if let Some((name, spans)) = &panel.spans {
@@ -224,7 +221,7 @@ mod tests {
             assert!(svg.contains(text), "{text} is missing");
         }
         // Three packets and the dot of the legend.
-        assert_eq!(svg.matches("<circle").count(), 4);
+        assert_eq!(svg.matches("h.01").count(), 4);
     }
 
     #[test]
@@ -256,8 +253,8 @@ mod tests {
     }
 
     #[test]
-    fn more_than_three_panels_take_rows() {
-        assert_eq!([1, 3, 4, 5, 7].map(grid), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 3)]);
+    fn more_than_two_panels_take_rows() {
+        assert_eq!([1, 2, 3, 4, 5].map(grid), [(1, 1), (1, 2), (2, 2), (2, 2), (3, 2)]);
     }
 
     #[test]

@@ -64,3 +64,14 @@ fn an_interrupted_reproduction_shows_what_is_done() {
     let json = json(&String::from_utf8_lossy(&output.stdout));
     assert_eq!((&json["interrupted"], &json["rows"]), (&true.into(), &serde_json::json!([])));
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_report_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = ["--report", "book.html"];
+    let arguments = ["reproduce", "transat", "--table", "3", "--reps", "1000000", "--threads", "1"];
+    let output = ctrl_c(folder.path(), &[&arguments[..], &report].concat());
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+}

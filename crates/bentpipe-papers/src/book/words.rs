@@ -1,0 +1,43 @@
+//! Verdicts and numbers as the book shows them.
+
+use crate::chapter::number;
+use crate::{Row, Verdict};
+
+/// A sign for the verdict: it can be told apart without colour.
+pub(super) const fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Match => "✓",
+        Verdict::Shape => "≈",
+        Verdict::Differs => "✗",
+        Verdict::Built => "■",
+        Verdict::Decision => "◆",
+        Verdict::Missing => "?",
+    }
+}
+
+/// The sign alone.
+pub(super) fn mark(verdict: Verdict) -> String {
+    format!("<span class=\"sign {}\">{}</span>", verdict.name(), sign(verdict))
+}
+
+/// Sign and name.
+pub(super) fn chip(verdict: Verdict) -> String {
+    let name = verdict.name();
+    format!("<span class=\"chip {name}\">{} {name}</span>", sign(verdict))
+}
+
+/// A number, or a dash.
+pub(super) fn number_or_dash(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), number)
+}
+
+/// The bounds of our number, if it has any.
+pub(super) fn range(row: &Row) -> Option<String> {
+    match (row.low, row.high) {
+        (None, None) => None,
+        (Some(low), None) => Some(format!("at least {}", number(low))),
+        (None, Some(high)) => Some(format!("at most {}", number(high))),
+        (Some(low), Some(high)) if low == high => Some(number(low)),
+        (Some(low), Some(high)) => Some(format!("{} to {}", number(low), number(high))),
+    }
+}

@@ -103,8 +103,8 @@ def fit(path: str | os.PathLike[str]) -> Fit:
     ...     found = bp.fit(log)
     >>> found.source, found.estimates["median"]["value"], found.estimates["rate"]["kind"]
     ('pings', 0.601, 'unknown')
-    >>> len(found.round_trips), found.scenario.links[2:4]
-    (100, ['measured/forward', 'measured/return'])
+    >>> len(found.round_trips), found.scenario.links[:2]
+    (100, ['measured/forward', 'measured/backward'])
     """
     answer, round_trips, behaves = _bentpipe.fit(path)
     found = json.loads(answer)

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_engine::NoProbe;
 use bentpipe_sim::record::{Comparison, Measure, Ratio, Sequence, VariantRow};
-use bentpipe_sim::{RunResult, Timers, in_parallel, run, run_with};
+use bentpipe_sim::{RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::report::Figure;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
@@ -55,8 +55,13 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
         let is_random = scenarios.iter().any(|(_, scenario)| !scenario.random_parts().is_empty());
         print(&text(&base, &comparison, is_random, &remake, &resolve))?;
     }
-    if let Some(path) = args.plot.as_ref().filter(|_| !runs.is_empty()) {
-        plots::write(path, &figure(args.kind, &scenarios, &runs)?, &remake)?;
+    if let Some(path) = args.plot.as_ref().filter(|_| !interrupted) {
+        let figure = figure(args.kind, &scenarios, &runs)?;
+        if interrupt::asked() {
+            eprintln!("interrupted: no plot was written");
+            return Ok(End::Interrupted);
+        }
+        plots::write(path, &figure, &remake)?;
     }
     if interrupted {
         eprintln!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
@@ -83,7 +88,8 @@ fn figure(kind: Kind, scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>])
     let Some(plot) = kind.plot() else { return Ok(plots::replications(scenarios, runs)) };
     let observed = scenarios.iter().map(|(_, scenario)| {
         let mut sequence = Sequence::at_bottleneck(scenario);
-        run(scenario, scenario.seed, &mut sequence).map_err(Failure::broken)?;
+        let goes_on = |_| !interrupt::asked();
+        run_with(scenario, scenario.seed, &mut sequence, Timers::Lazy, goes_on).map_err(Failure::broken)?;
         Ok(sequence)
     });
     Ok(plots::compared(scenarios, &observed.collect::<Result<Vec<_>, Failure>>()?, plot))

@@ -136,3 +136,36 @@ fn lists_as_json() {
     assert!(names(&["variants", "--json"], "name").contains(&"cubic".to_owned()));
     assert!(names(&["doctor", "--json"], "what").contains(&"user namespaces".to_owned()));
 }
+
+#[test]
+fn a_plot_has_the_format_of_its_name() {
+    let folder = folder();
+    let plot = |file: &str, more: &[&str]| {
+        ok(folder.path(), &[&["run", "small.toml", "--plot", file], more].concat());
+        std::fs::read(folder.path().join(file)).expect("it is there")
+    };
+    assert!(plot("a.png", &[]).starts_with(b"\x89PNG"));
+    assert!(plot("a.pdf", &["--kind", "cwnd"]).starts_with(b"%PDF-"));
+    let svg = String::from_utf8(plot("a.svg", &["--kind", "cdf"])).expect("text");
+    for text in ["completion time (s)", "flows (%)", "--plot a.svg --kind cdf</desc>"] {
+        assert!(svg.contains(text), "{text} is missing in\n{svg}");
+    }
+    let error = refused(folder.path(), 2, &["run", "small.toml", "--plot", "a.jpeg"]);
+    assert!(error.contains("must end in .svg, .png or .pdf"), "{error}");
+}
+
+#[test]
+fn variants_are_curves_of_one_plot() {
+    let folder = folder();
+    let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--reps", "3", "--plot", "-"];
+    let times = ok(folder.path(), &compare);
+    for text in ["3 replications", "time of the slowest transfer (s)", "sack\n", "tahoe\n"] {
+        assert!(times.contains(text), "{text:?} is missing in\n{times}");
+    }
+    for (kind, text) in
+        [("sequence", "lost, "), ("cwnd", "bandwidth-delay"), ("queue", "lost in queues"), ("rtt", "round")]
+    {
+        let svg = ok(folder.path(), &[&compare[..], &["--kind", kind]].concat());
+        assert!(svg.contains("sack") && svg.contains("tahoe") && svg.contains(text), "{kind}:\n{svg}");
+    }
+}

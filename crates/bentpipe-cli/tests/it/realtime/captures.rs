@@ -116,7 +116,7 @@ fn both_ends_have_each_packet_once() {
         assert!(done.expect("tshark is there").status.success());
         assert_eq!(tshark(&one, "tcp").expect("it is there"), BTreeMap::from([(end.to_owned(), (both[end].0, 0))]));
     }
-    let unknown = output(&["emulate", &path, "--pcap", "x.pcapng", "--tap", "C"]);
+    let unknown = output(&["emulate", &path, "--pcap", "x.pcapng", "--tap", "elsewhere"]);
     let error = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(unknown.status.code() == Some(2) && error.contains("there are A, B and all"), "{error}");
 }

@@ -174,6 +174,11 @@ impl Carrier {
         self.port.as_ref().map_or(0, LinkPort::held_bytes)
     }
 
+    /// Those of them that the link cannot do without: [`LinkPort::needed_bytes`].
+    pub fn needed_bytes(&self) -> u64 {
+        self.port.as_ref().map_or(0, LinkPort::needed_bytes)
+    }
+
     /// Memory of packets for the far end, bytes.
     pub fn given_bytes(&self) -> u64 {
         self.port.as_ref().map_or(0, LinkPort::given_bytes)

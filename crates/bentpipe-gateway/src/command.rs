@@ -11,6 +11,7 @@ mod prepare;
 mod privileges;
 mod status;
 mod user;
+mod watch;
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,8 +22,9 @@ use std::sync::{Arc, Mutex};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-pub use args::{Down, File, Gateway, Keygen, Run, Up};
+pub use args::{Down, File, Gateway, Keygen, Run, Status, Up};
 pub use failure::{End, Failure};
+pub use watch::interval;
 
 use self::failure::{print, warned};
 use self::installed::Installed;
@@ -70,10 +72,15 @@ pub fn gateway(command: &Gateway) -> Result<End, Failure> {
         Gateway::Status(args) => {
             let file = load(&args.file)?;
             let control = file.control.display();
-            let text = ask(&file.control).map_err(|error| {
-                Failure::broken(format!("gateway {} does not answer at {control}: {error}", file.name))
-            })?;
-            print(&text)?;
+            let text = || {
+                ask(&file.control).map_err(|error| {
+                    std::io::Error::other(format!("gateway {} does not answer at {control}: {error}", file.name))
+                })
+            };
+            match args.interval {
+                None => print(&text().map_err(Failure::broken)?)?,
+                Some(every) => watch::watch(every, text, print)?,
+            }
             Ok(End::Done)
         }
     }

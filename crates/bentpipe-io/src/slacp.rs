@@ -12,6 +12,7 @@ mod variation;
 use std::sync::Arc;
 
 use bentpipe_engine::compression::{Announcement, Headers};
+use bentpipe_engine::gateway::{packet_memory, queue_room};
 use bentpipe_engine::slacp::classify::{self, Flow, FlowHash, Rule};
 use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats, Verdict};
 use bentpipe_engine::units::{Duration, Time};
@@ -25,13 +26,8 @@ use variation::{Variation, microseconds};
 
 type Bytes = Arc<[u8]>;
 
-/// Memory of a packet or symbol besides its bytes: 32 bytes of its allocation, and its places in our tables and the machine's (a handle, a
-/// queue entry, a slot and a transmission), some 150 bytes in tables that may be half empty.
-const OVERHEAD: u64 = 256;
-
-/// Memory of a packet or symbol of `len` bytes.
-fn cost(len: usize) -> u64 {
-    len as u64 + OVERHEAD
+const fn cost(len: usize) -> u64 {
+    packet_memory(len as u64)
 }
 
 /// A packet, and the distance back to the flow's previous packet.
@@ -192,14 +188,19 @@ impl LinkPort {
         self.given_bytes + symbols + self.incoming.iter().map(Incoming::bytes).sum::<u64>()
     }
 
+    /// Memory of all packets but those kept for repair frames only, which go as soon as [`LinkPort::set_room`] leaves less.
+    pub fn needed_bytes(&self) -> u64 {
+        self.held_bytes() - self.incoming.iter().map(Incoming::kept_bytes).sum::<u64>()
+    }
+
     /// Memory of the packets for the far end that it has not confirmed, bytes.
     pub fn given_bytes(&self) -> u64 {
         self.given_bytes
     }
 
-    /// Limits the memory of packets and symbols to `bytes`, from the next packet on. Without room:
+    /// Limits the memory of packets and symbols to `bytes`. Without room:
     ///
-    /// - Packets that are kept for repair frames go first, and such frames are not accepted any more.
+    /// - Packets that are kept for repair frames go first and at once, and such frames are not accepted any more.
     /// - A packet of [`LinkPort::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
     ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
     ///   one.
@@ -207,6 +208,9 @@ impl LinkPort {
     ///   repeat the oldest first (`ChannelConfig::resends_oldest_first`): a frame that is not accepted brings no report.
     pub fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
+        if self.held_bytes() > bytes {
+            self.incoming.iter_mut().for_each(Incoming::spare);
+        }
     }
 
     /// Queues a packet for the far end. The layer's counters show whether the queue had room.
@@ -272,11 +276,9 @@ impl LinkPort {
 
     /// Leaves a queue as much room for the next packet as the limit of memory does.
     fn limit_queue(&mut self, channel: u8) {
-        let eighths = if channel == self.default_channel { 4 } else { 5 };
-        let free = (self.room / 8 * eighths).saturating_sub(self.given_bytes + OVERHEAD);
+        let free = queue_room(self.room, self.given_bytes, channel == self.default_channel);
         let is_plenty = free >= self.max_packet as u64;
-        let bytes = if is_plenty { u64::MAX } else { self.end.waiting_bytes(channel) + free };
-        self.end.set_room(channel, bytes);
+        self.end.set_room(channel, if is_plenty { u64::MAX } else { self.end.waiting_bytes(channel) + free });
     }
 
     /// True if a frame of `len` bytes may be kept.

@@ -1,12 +1,11 @@
 //! Finds unsupported features in the text of a script: its calls, options, flags, settings and packets. The result does
 //! not depend on whether the script passes.
 
-mod recovery;
-
 use std::collections::BTreeSet;
 
 use crate::host::Profile;
 use crate::host::command::{Effect, effects};
+use crate::host::linux;
 use crate::lang::ast::{Action, Body, Call, Expr, Script, TcpOption};
 use crate::lang::code;
 use crate::play::names;
@@ -67,7 +66,7 @@ const OPTIONS: [&str; 21] = [
 ];
 
 /// Kernel settings that have no effect on a host here.
-const NEUTRAL: [&str; 26] = [
+const NEUTRAL: [&str; 24] = [
     "tcp.hostcache.purgenow",
     "tcp.blackhole",
     "tcp.syncookies",
@@ -92,8 +91,6 @@ const NEUTRAL: [&str; 26] = [
     "tcp_moderate_rcvbuf",
     "tcp_no_metrics_save",
     "vm.old_mlock",
-    "tcp_congestion_control",
-    "tcp_recovery",
 ];
 
 /// The names of the unsupported features of a script.
@@ -139,7 +136,7 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
     of_descriptors(script, &mut needs);
     of_insecure(script, &mut needs);
     if profile == Profile::Linux {
-        recovery::of_recovery(script, &mut needs);
+        of_send_buffer(script, &mut needs);
     }
     missing
 }
@@ -160,6 +157,7 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
             ("tcp_mtu_probing", _) => needs("path MTU discovery"),
             ("tcp_early_retrans", "1" | "2") | ("tcp.rfc5827", "1") => needs("early retransmit"),
             ("tcp_early_retrans" | "tcp.rfc5827", _) => {}
+            ("tcp_congestion_control", value) if linux::row(value).is_none() => needs("another congestion control"),
             (name, value) => {
                 let mut settings = crate::host::Settings::new(Profile::Linux);
                 if !NEUTRAL.contains(&name) && !settings.sysctl(name, value) {
@@ -185,6 +183,26 @@ fn words<'a>(expr: &'a Expr, found: &mut Vec<&'a str>) {
     }
 }
 
+/// How much a socket takes from a write depends on the size of Linux's sk_buff.
+fn of_send_buffer(script: &Script, needs: &mut impl FnMut(&str)) {
+    let sets_size = script.events.iter().any(|event| match &event.action {
+        Action::Call(call) => matches!(call.arguments.get(2), Some(Expr::Word(option)) if option == "SO_SNDBUF"),
+        _ => false,
+    });
+    for event in &script.events {
+        let Action::Call(call) = &event.action else { continue };
+        let asked = match call.arguments.get(2) {
+            Some(Expr::Int(count)) => *count,
+            _ => 0,
+        };
+        let is_partial = matches!(call.result, Expr::Int(taken) if 0 < taken && taken < asked);
+        let writes = ["write", "send", "sendto"].contains(&call.name.as_str());
+        if writes && (is_partial || call.until.is_some() && sets_size) {
+            return needs("send buffers counted in sk_buffs");
+        }
+    }
+}
+
 fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
     let mut symbols = Vec::new();
     call.arguments.iter().for_each(|argument| words(argument, &mut symbols));
@@ -207,6 +225,11 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
             let known = OPTIONS.contains(&option.as_str());
             if !known && !["SO_ZEROCOPY", "SO_TIMESTAMPING", "TCP_INQ"].contains(&option.as_str()) {
                 needs(&format!("socket option {option}"));
+            }
+            if let ("TCP_CONGESTION", Some(Expr::Text(control))) = (option.as_str(), call.arguments.get(3))
+                && linux::row(control).is_none()
+            {
+                needs("another congestion control");
             }
         }
         "epoll_create1" => {}

@@ -30,13 +30,15 @@ pub(crate) struct StreamBox {
     pub(crate) dirty: Vec<EndId>,
     /// Bytes that connections take.
     pub(crate) memory: u64,
-    /// Bytes that they may take.
+    /// Bytes that the packets of the tunnel take.
+    pub(crate) link: u64,
+    /// Bytes that all may take.
     pub(crate) budget: u64,
 }
 
 impl StreamBox {
-    fn new(pair: &PairSpec, side: usize, max_streams: u32, budget: u64) -> Self {
-        let satellite = pair.satellite[side];
+    fn new(pair: &PairSpec, side: usize, max_streams: u32) -> Self {
+        let (satellite, budget) = (pair.satellite[side], pair.memory.get());
         let config = MuxConfig {
             // The near box opens the tunnel.
             side: if side == 0 { Side::Initiator } else { Side::Responder },
@@ -45,16 +47,21 @@ impl StreamBox {
             max_streams,
             budget,
         };
-        StreamBox { mux: Mux::new(config), sockets: BTreeMap::new(), dirty: Vec::new(), memory: 0, budget }
+        StreamBox { mux: Mux::new(config), sockets: BTreeMap::new(), dirty: Vec::new(), memory: 0, link: 0, budget }
     }
 
     pub(crate) fn change_memory(&mut self, change: i64) {
         self.memory = self.memory.saturating_add_signed(change);
     }
 
+    /// Bytes that all takes.
+    pub(crate) fn taken(&self) -> u64 {
+        self.memory + self.link
+    }
+
     /// True if there is memory for one connection more.
     pub(crate) fn has_room(&self) -> bool {
-        self.memory < self.budget / 8 * 7
+        self.taken() < self.budget / 8 * 7
     }
 
     /// What this end has to say when the tunnel comes up.
@@ -112,7 +119,7 @@ impl Boxes {
         let mut streams = Vec::new();
         for pair in pairs {
             let mut both = [0, 1].map(|side| match pair.carries {
-                Carries::Streams { max_streams, memory } => Some(StreamBox::new(pair, side, max_streams, memory.get())),
+                Carries::Streams { max_streams } => Some(StreamBox::new(pair, side, max_streams)),
                 Carries::Packets => None,
             });
             greet(&mut both);

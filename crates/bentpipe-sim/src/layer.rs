@@ -8,6 +8,7 @@ use bentpipe_engine::slacp::{End, Frame};
 use bentpipe_engine::slots::Slots;
 
 use crate::boxes::Above;
+use crate::holding::Holding;
 use crate::packet::Parcel;
 
 /// An end, with the driver's state for it.
@@ -25,6 +26,8 @@ pub(crate) struct LayerEnd {
     pub(crate) too_long: u64,
     pub(crate) rules: Vec<(Rule, u8)>,
     pub(crate) default_channel: u8,
+    /// Of a box: the memory of packets.
+    pub(crate) holding: Option<Holding>,
     /// Packets by handle, not by their slot in the store: the far end is done with a packet before its copy is released
     /// here, and by then the slot may be reused.
     held: Vec<Held>,
@@ -86,6 +89,7 @@ impl LayerEnd {
             too_long: 0,
             rules: rules.0,
             default_channel: rules.1,
+            holding: None,
             held: Vec::new(),
             free_handles: Vec::new(),
             sent: vec![Sent::default(); segments.len()],
@@ -95,16 +99,45 @@ impl LayerEnd {
         }
     }
 
-    /// An end of a gateway's tunnel, for packets of at most `max_packet` bytes.
-    pub(crate) fn of_box(layer: Layer, max_packet: u32, above: Above) -> Self {
+    /// An end of a gateway's tunnel, for packets of at most `max_packet` bytes, which take at most `memory` bytes.
+    pub(crate) fn of_box(layer: Layer, max_packet: u32, memory: u64, above: Above) -> Self {
         let Layer { config, rules, default_channel, .. } = layer;
         let segments = vec![1; config.channels.len()];
         let end = LayerEnd::new(End::new(&config), max_packet, (rules, default_channel), segments);
-        LayerEnd { above, overhead: gateway::line_overhead(false), ..end }
+        LayerEnd { above, overhead: gateway::line_overhead(false), holding: Some(Holding::new(memory)), ..end }
+    }
+
+    /// The next packet of a channel may take no more memory than there is.
+    pub(crate) fn limit_queue(&mut self, channel: u8) {
+        if let Some(holding) = &self.holding {
+            holding.limit_queue(&mut self.end, channel, channel == self.default_channel, self.mtu);
+        }
+    }
+
+    /// True if there is memory for a frame.
+    pub(crate) fn has_room(&self, frame: &Frame) -> bool {
+        self.holding.as_ref().is_none_or(|holding| holding.has_room(frame, &self.end))
+    }
+
+    /// A packet has arrived.
+    pub(crate) fn arrive(&mut self, channel: u8, seq: u64, len: u32) {
+        if let Some(holding) = &mut self.holding {
+            holding.arrive(channel, seq, len);
+        }
+    }
+
+    /// A packet that arrived goes to where it leads.
+    pub(crate) fn deliver(&mut self, channel: u8, seq: u64) {
+        if let Some(holding) = &mut self.holding {
+            holding.deliver(channel, seq);
+        }
     }
 
     /// Stores a packet of this length in the layer; returns its handle.
     pub(crate) fn hold(&mut self, parcel: Parcel, len: u32) -> u32 {
+        if let Some(holding) = &mut self.holding {
+            holding.give(len);
+        }
         let parcel = Held { parcel, len, id: self.packets };
         self.packets += 1;
         match self.free_handles.pop() {
@@ -122,12 +155,11 @@ impl LayerEnd {
     /// The machine is done with a handle; returns its packet.
     pub(crate) fn let_go(&mut self, handle: u32) -> Parcel {
         self.free_handles.push(handle);
-        self.held(handle)
-    }
-
-    /// The packet of a handle.
-    fn held(&self, handle: u32) -> Parcel {
-        self.held[handle as usize].parcel
+        let Held { parcel, len, .. } = self.held[handle as usize];
+        if let Some(holding) = &mut self.holding {
+            holding.release(len);
+        }
+        parcel
     }
 
     /// Called when a data frame is sent with the packet of this handle.

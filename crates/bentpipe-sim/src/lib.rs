@@ -14,6 +14,7 @@ mod endpoint;
 mod ends;
 mod fingerprint;
 mod gateway;
+mod holding;
 mod layer;
 mod observe;
 mod pacer;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use bentpipe_engine::units::Duration;
-use bentpipe_language::quantity::DURATION;
+use bentpipe_gateway::command::interval;
 use clap::{Args, Subcommand};
 
 use super::World;
@@ -29,18 +28,7 @@ pub(crate) struct Watch {
     pub(crate) taps: Vec<String>,
     /// Print a table line for each link on standard error at this interval, such as 1s
     #[arg(long, value_name = "TIME", value_parser = interval)]
-    pub(crate) interval: Option<Duration>,
-}
-
-/// The shortest interval: lines of shorter ones cannot be read.
-const SHORTEST: Duration = Duration::from_millis(100);
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let nanos = DURATION.parse(text).map_err(|error| error.to_string())?;
-    match Duration::from_nanos(nanos) {
-        every if every >= SHORTEST => Ok(every),
-        _ => Err("expected at least 100 ms".to_owned()),
-    }
+    pub(crate) interval: Option<std::time::Duration>,
 }
 
 const EMULATE_MORE: &str = "\

@@ -30,22 +30,18 @@ pub(super) fn mark(command: &mut Command, shell: &str, name: &str) -> io::Result
         }
         "zsh" => {
             let folder = folder()?;
-            let own = "${BENTPIPE_ZDOTDIR:-$HOME}";
-            let read = |file: &str| format!("[ -r \"{own}/{file}\" ] && . \"{own}/{file}\"\n");
+            let own = theirs("ZDOTDIR").unwrap_or_else(|| "$HOME".to_owned());
+            let read = |file: &str| format!("[ -r {own}/{file} ] && . {own}/{file}\n");
             fs::write(folder.path().join(".zshenv"), read(".zshenv"))?;
             let last = format!("PROMPT=\"({name}) $PROMPT\"\n");
-            fs::write(folder.path().join(".zshrc"), format!("ZDOTDIR=\"{own}\"\n{}{last}", read(".zshrc")))?;
-            if let Some(theirs) = std::env::var_os("ZDOTDIR") {
-                command.env("BENTPIPE_ZDOTDIR", theirs);
-            }
+            fs::write(folder.path().join(".zshrc"), format!("ZDOTDIR={own}\n{}{last}", read(".zshrc")))?;
             command.env("ZDOTDIR", folder.path());
             folder
         }
         "sh" | "dash" | "ash" | "ksh" | "mksh" => {
             let folder = folder()?;
             let file = folder.path().join("shrc");
-            let theirs = std::env::var("ENV").ok().and_then(|path| shlex::try_quote(&path).ok().map(String::from));
-            let read = theirs.map(|path| format!("[ -r {path} ] && . {path}\n")).unwrap_or_default();
+            let read = theirs("ENV").map(|path| format!("[ -r {path} ] && . {path}\n")).unwrap_or_default();
             fs::write(&file, format!("{read}PS1=\"({name}) ${{PS1:-$ }}\"\n"))?;
             command.env("ENV", file);
             folder
@@ -53,6 +49,12 @@ pub(super) fn mark(command: &mut Command, shell: &str, name: &str) -> io::Result
         _ => return Ok(None),
     };
     Ok(Some(folder))
+}
+
+/// The user's own start file or folder, quoted for a shell.
+fn theirs(variable: &str) -> Option<String> {
+    let path = std::env::var(variable).ok()?;
+    shlex::try_quote(&path).ok().map(String::from)
 }
 
 /// The name without what a prompt would expand.

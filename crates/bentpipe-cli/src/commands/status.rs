@@ -37,13 +37,13 @@ pub(super) struct Status {
 
 impl Status {
     /// `every`: the length of the table's intervals, whose lines take the place of the status line.
-    pub(super) fn new(place: Place, every: Option<Duration>, emulator: &Emulator) -> Self {
+    pub(super) fn new(place: Place, every: Option<std::time::Duration>, emulator: &Emulator) -> Self {
         let place = match place {
             Place::Line if every.is_some() => Place::Hidden,
             place if std::io::stderr().is_terminal() => place,
             _ => Place::Hidden,
         };
-        let intervals = every.map(|every| Intervals::new(every, emulator));
+        let intervals = every.map(|every| Intervals::new(Duration::from_nanos(every.as_nanos() as u64), emulator));
         Status { place, next: Time::ZERO, since: Time::ZERO, bytes: 0, intervals }
     }
 

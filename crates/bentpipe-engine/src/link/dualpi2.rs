@@ -26,7 +26,8 @@ pub struct DualPi2 {
 }
 
 impl DualPi2 {
-    /// The settings of RFC 9332 §A.1; it leaves the scheduler's weight open, and 10 % is that of Linux (tc-dualpi2).
+    /// The settings of RFC 9332 §A.1. Of the scheduler's weight §4.2.2 says only that it is small, such as 1/16; 10 % is that of Linux
+    /// (tc-dualpi2).
     pub fn standard() -> DualPi2 {
         DualPi2 {
             target: Duration::from_millis(15),
@@ -82,6 +83,8 @@ pub(crate) struct Coupled {
     next: Time,
     classic: Recurrence,
     l4s: Recurrence,
+    /// Drops of L4S packets in overload. The appendix adds these up with the marks, and with p_CL above 1 would drop more than p_C.
+    l4s_drops: Recurrence,
 }
 
 impl Coupled {
@@ -96,6 +99,7 @@ impl Coupled {
             next: Time::ZERO + config.update(),
             classic: Recurrence::default(),
             l4s: Recurrence::default(),
+            l4s_drops: Recurrence::default(),
         }
     }
 
@@ -129,7 +133,7 @@ impl Coupled {
     }
 
     /// True if marks do not do any more: all L4S packets would be marked.
-    //= RFC 9332 §A.2: from there on both queues drop with the classic probability
+    //= RFC 9331 §5.1: "During overload, it MUST apply the same drop probability to L4S traffic as it would to Classic traffic."
     fn is_overloaded(&self) -> bool {
         self.coupled_probability() >= 1.0
     }
@@ -148,9 +152,9 @@ impl Coupled {
     /// Decides on an L4S packet that has waited for `wait`; `is_alone`: no other is behind it.
     pub(crate) fn judge_l4s(&mut self, wait: Duration, is_alone: bool) -> Judgement {
         if self.is_overloaded() {
-            return if self.classic.is_due(self.classic_probability()) { Judgement::Drop } else { Judgement::Mark };
+            return if self.l4s_drops.is_due(self.classic_probability()) { Judgement::Drop } else { Judgement::Mark };
         }
-        //= RFC 9332 §A.1: Th_len, below which the queue itself marks nothing
+        //= RFC 9332 §A.2: "p'_L, is zeroed if the queue is only 1 packet"
         let own = if is_alone { 0.0 } else { self.ramp(wait) };
         if self.l4s.is_due(own.max(self.coupled_probability())) { Judgement::Mark } else { Judgement::Pass }
     }
@@ -222,13 +226,27 @@ mod tests {
         assert_eq!([799, 800].map(|micros| of(&step, micros)), [0.0, 1.0]);
     }
 
+    /// Classic and L4S packets by turns, half of each dropped: with one count for both all drops would fall on one kind.
+    #[test]
+    fn each_queue_has_its_own_drops() {
+        let mut coupled = Coupled::new(DualPi2::standard());
+        coupled.base = libm::sqrt(0.5);
+        let mut drops = [0, 0];
+        for _ in 0..100 {
+            drops[0] += u32::from(coupled.judge_classic(true) == Judgement::Drop);
+            drops[1] += u32::from(coupled.judge_l4s(Duration::ZERO, true) == Judgement::Drop);
+        }
+        // A sum of probabilities is above a whole number one packet late at most.
+        assert!(drops.iter().all(|&count: &u32| count.abs_diff(50) <= 1), "{drops:?}");
+    }
+
     /// p' = 0.4: 16 of 100 classic packets, 80 of 100 of L4S; p' = 0.6 is above 1/k, where both drop 36 of 100, and all the rest of L4S is
     /// marked.
     #[test]
     fn overload_drops_in_both() {
         let mut coupled = Coupled::new(DualPi2::standard());
         let mut count = |base, l4s| {
-            (coupled.base, coupled.classic, coupled.l4s) = (base, Recurrence::default(), Recurrence::default());
+            coupled = Coupled { base, ..Coupled::new(DualPi2::standard()) };
             let judged: Vec<_> = (0..100)
                 .map(|_| if l4s { coupled.judge_l4s(Duration::ZERO, true) } else { coupled.judge_classic(true) })
                 .collect();

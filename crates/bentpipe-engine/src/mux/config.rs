@@ -16,7 +16,7 @@ pub struct MuxConfig {
     pub side: Side,
     /// Window of a stream: bytes that the peer has sent and the user here has not taken. Should be the link's rate times
     /// several round trips, so that the line stays busy while lost packets are retransmitted. A peer that announces a larger one gets as
-    /// much, up to half of the budget: it sends faster than this end.
+    /// much: it sends faster than this end. Either has at most half of the budget.
     pub window: u64,
     /// Maximum payload of a message, bytes.
     pub max_payload: u32,

@@ -57,8 +57,10 @@ impl Mux {
         self.config.max_payload = max_payload;
     }
 
-    /// An end without streams.
+    /// An end without streams. A window has at most half of the budget, so that a user who takes nothing halts its stream, and is not
+    /// reset.
     pub fn new(config: MuxConfig) -> Self {
+        let config = MuxConfig { window: config.window.min(config.budget / 2), ..config };
         let hello = Message::Hello { credit: config.window, streams: config.max_streams };
         Mux {
             config,

@@ -56,7 +56,7 @@ fn the_faster_end_gets_the_window_that_it_needs() {
     for (opener, is_early) in [(0, false), (1, false), (1, true)] {
         assert_eq!(sendable(opener, is_early, 100_000_000), 5_000_000, "{opener} {is_early}");
         assert_eq!(sendable(opener, is_early, 4_000_000), 2_000_000, "half of the budget: {opener} {is_early}");
-        assert_eq!(sendable(opener, is_early, 150_000), 100_000, "its own at least: {opener} {is_early}");
+        assert_eq!(sendable(opener, is_early, 150_000), 75_000, "less than its own: {opener} {is_early}");
     }
     // It was opened with the credit of that time, and gets more when something is taken.
     assert_eq!(sendable(0, true, 100_000_000), 100_000);
@@ -71,4 +71,21 @@ fn equal_ends_have_nothing_to_add() {
     carry(b, a);
     give(a, Input::Room(1));
     assert_eq!(a.poll(&mut Context::silent(Time::ZERO)), Step::Wait(None));
+}
+
+/// A user who takes nothing: the peer stops at half of the budget, and the stream lives on.
+#[test]
+fn a_window_is_at_most_half_of_the_budget() {
+    let mut ends = [end(Side::Initiator, 5_000_000, 1_000_000), end(Side::Responder, 5_000_000, 1_000_000)];
+    let [a, b] = &mut ends;
+    carry(a, b);
+    carry(b, a);
+    let stream = a.open(route()).expect("there is room");
+    give(a, Input::Write { stream, bytes: 5_000_000 });
+    carry(a, b);
+    assert_eq!((b.held(), b.stats().out_of_memory), (500_000, 0));
+    give(b, Input::Taken { stream, bytes: 500_000 });
+    carry(b, a);
+    carry(a, b);
+    assert_eq!((b.held(), b.stats().out_of_memory), (500_000, 0), "it goes on");
 }

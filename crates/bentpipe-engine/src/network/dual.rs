@@ -1,7 +1,7 @@
 //! The two queues of DualPI2 (RFC 9332) before one line: one for L4S, one for all else.
 //!
 //! Packets that are ECT(1) or marked are L4S's (RFC 9331 §5.1). They go first, but for a share of the line that waiting classic
-//! packets get in any case: weighted round robin by bytes, one of the two schedulers that RFC 9332 §A.1 names.
+//! packets get in any case: weighted round robin by bytes, the scheduler that RFC 9332 §A.2 recommends.
 
 use std::collections::VecDeque;
 
@@ -70,7 +70,7 @@ impl DualQueue {
     }
 
     /// The packet that the line takes at `now`, and whether it is marked. `drop` is called with those that are dropped before it.
-    //= RFC 9332 §A.1: the dequeue routine
+    //= RFC 9332 §A.2, figure 7: the dequeue routine
     pub(super) fn pop(&mut self, now: Time, mut drop: impl FnMut(u32)) -> Option<(Waiting, bool)> {
         self.coupled.update_until(now, self.oldest());
         loop {

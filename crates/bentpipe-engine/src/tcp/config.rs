@@ -142,6 +142,12 @@ pub struct TcpConfig {
     pub rto: RtoConfig,
     /// Receive buffer in bytes. Without `window_scaling` at most 65535 are advertised.
     pub receive_buffer: u32,
+    /// The first window in bytes, which grows to `receive_buffer` as data arrives (`receiver/tuning.rs`). `None`: the whole buffer from
+    /// the start.
+    pub first_window: Option<u32>,
+    /// Data beyond a gap takes room from the window: its right edge stays where it is while a gap is open (Linux). Otherwise only
+    /// what could be read takes room, since a window has room for all that it allows to be sent.
+    pub gaps_take_room: bool,
     /// Offer window scaling (RFC 7323 §2).
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 §3).
@@ -184,6 +190,8 @@ impl Default for TcpConfig {
             ack: AckPolicy::DELAYED,
             rto: RtoConfig::RFC6298,
             receive_buffer: 32 << 20,
+            first_window: None,
+            gaps_take_room: false,
             window_scaling: true,
             timestamps: false,
             sack_blocks: 4,

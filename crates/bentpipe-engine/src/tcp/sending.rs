@@ -44,6 +44,7 @@ pub struct SenderCounters {
     pub spurious_timeouts: u64,
     pub spurious_recoveries: u64,
     pub ecn_reductions: u64,
+    pub marks_told: u64,
     pub acks: u64,
     pub duplicate_acks: u64,
     pub max_flight: u64,
@@ -135,6 +136,8 @@ pub trait Half {
         window_changed: bool,
         sample: Option<Duration>,
     );
+    /// Takes an ACK below `snd_una` with SACK blocks.
+    fn on_overtaken_ack<P: Probe>(&mut self, _cx: &mut Context<'_, P>, _segment: &Segment) {}
     /// True while no loss is being repaired: predicted segments take the fast path. A sender without one is never calm.
     #[inline(always)]
     fn is_calm(&self) -> bool {

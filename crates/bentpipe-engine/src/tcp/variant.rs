@@ -85,7 +85,9 @@ pub enum Growth {
     /// Appropriate Byte Counting: the bytes acknowledged, in slow start at most this many segments per ACK
     /// (RFC 3465 §2.1, RFC 5681 §3.1).
     Bytes(u32),
-    /// The bytes acknowledged, however many, also after a timeout; never beyond the threshold. Linux counts so.
+    /// The bytes that an ACK of new data delivers, however many, also after a timeout; never beyond the threshold. What was reported by
+    /// SACK before does not count again. A window is in use in slow start if more than half of it was in the last round trip. Linux
+    /// counts so.
     All,
 }
 
@@ -286,12 +288,21 @@ pub struct AckPolicy {
     /// The ACK that fills a gap goes out before the user has read the data behind the gap, so it offers a window without their
     /// space. Another one follows where that window is at most half of the buffer and a reading doubles it (Linux).
     pub before_reading: bool,
+    /// An ACK of data beyond a gap waits this long for more of it, at most a twentieth of the round trip. The first three of a gap do
+    /// not wait, so that a loss is found as soon (Linux's compressed SACKs; RFC 5681 §4.2 wants each at once).
+    pub compress: Option<Duration>,
 }
 
 impl AckPolicy {
     /// Every segment at once.
-    pub const IMMEDIATE: AckPolicy =
-        AckPolicy { delay: Duration::ZERO, every: 1, daass: Daass::Off, tick: None, before_reading: false };
+    pub const IMMEDIATE: AckPolicy = AckPolicy {
+        delay: Duration::ZERO,
+        every: 1,
+        daass: Daass::Off,
+        tick: None,
+        before_reading: false,
+        compress: None,
+    };
     /// Every second segment, or after 200 ms.
     pub const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), every: 2, ..AckPolicy::IMMEDIATE };
 }

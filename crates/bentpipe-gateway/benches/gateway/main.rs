@@ -1,10 +1,11 @@
 //! What a gateway gains: kernel TCP at both hosts, with and without gateways on the same path. `make bench-gateway`.
 //!
-//! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new
-//! connections. Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate
-//! if not given), `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the
-//! bulk, `--kernel cubic|reno` at the hosts, `--objects no`, `--shared yes` for gateways that find their share, `--beside
-//! cubic|bbr` for a greedy connection of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
+//! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new connections.
+//! Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--up "3 Mbit/s"` from client to server if that is another, `--round-trip
+//! "650 ms"`, `--queue PACKETS`, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate if not given), `--bulk BYTES`, `--modes
+//! direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts,
+//! `--objects 100000,1000000` or `no`, `--shared yes` for gateways that find their share, `--beside cubic|bbr` for a greedy connection
+//! of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
 //!
 //! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
 //! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
@@ -21,7 +22,6 @@ mod sky;
 #[path = "../../tests/it/world.rs"]
 mod world;
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Stdio};
@@ -33,18 +33,23 @@ use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units;
 use bentpipe_gateway::{ClientAddress, RelayConfig};
 
+use serde_json::json;
 use world::{Path, SERVER, World, run};
 
 struct Options {
     seeds: u64,
     rate: u64,
+    up: Option<u64>,
+    round_trip: u64,
+    queue: u32,
     told: Option<u64>,
     bulk: usize,
     modes: Vec<String>,
     losses: Vec<String>,
     down: bool,
     kernel: String,
-    objects: bool,
+    /// Their lengths, bytes.
+    objects: Vec<usize>,
     shared: bool,
     beside: Option<String>,
     out: Option<String>,
@@ -55,17 +60,25 @@ fn rate(text: &str) -> u64 {
     1_000_000 * number.unwrap_or_else(|| panic!("{text} is no rate such as \"20 Mbit/s\""))
 }
 
+fn milliseconds(text: &str) -> u64 {
+    let number = text.strip_suffix(" ms").and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("{text} is no time such as \"650 ms\""))
+}
+
 fn options() -> Options {
     let mut options = Options {
         seeds: 5,
         rate: 10_000_000,
+        up: None,
+        round_trip: 600,
+        queue: 500,
         told: None,
         bulk: 30_000_000,
         modes: ["direct", "split", "link"].map(str::to_owned).into(),
         losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
         down: false,
         kernel: "cubic".to_owned(),
-        objects: true,
+        objects: vec![100_000, 1_000_000],
         shared: false,
         beside: None,
         out: None,
@@ -77,13 +90,17 @@ fn options() -> Options {
         match word.as_str() {
             "--seeds" => options.seeds = value.parse().expect("a number"),
             "--rate" => options.rate = rate(&value),
+            "--up" => options.up = Some(rate(&value)),
+            "--round-trip" => options.round_trip = milliseconds(&value),
+            "--queue" => options.queue = value.parse().expect("a number of packets"),
             "--told" => options.told = Some(rate(&value)),
             "--bulk" => options.bulk = value.parse().expect("a number of bytes"),
             "--modes" => options.modes = list(),
             "--losses" => options.losses = list(),
             "--direction" => options.down = value == "down",
             "--kernel" => options.kernel = value,
-            "--objects" => options.objects = value != "no",
+            "--objects" if value == "no" => options.objects.clear(),
+            "--objects" => options.objects = value.split(',').map(|len| len.parse().expect("bytes")).collect(),
             "--shared" => options.shared = value != "no",
             "--beside" => options.beside = Some(value),
             "--out" => options.out = Some(value),
@@ -100,8 +117,8 @@ struct Sample {
     offered: f64,
     ping: f64,
     beside: f64,
-    object_100k: f64,
-    object_1m: f64,
+    /// Seconds that each object takes.
+    objects: Vec<f64>,
 }
 
 /// A transfer is given up after so long: kernel cubic at 5 % would take half an hour.
@@ -233,15 +250,15 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     let path = Path {
         rate: options.rate,
-        delay: units::Duration::from_millis(300),
+        up: options.up,
+        delay: units::Duration::from_millis(options.round_trip / 2),
+        queue: options.queue,
         loss: loss.parse().unwrap_or(0.0),
         outages: loss == "outages",
     };
     let mut world = World::new(path, seed);
     world.shared = options.shared;
-    if let Some(told) = options.told {
-        world.told = told;
-    }
+    world.told = options.told;
     for host in [&world.client, &world.server] {
         // Connections of one run teach the next ones nothing.
         run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");
@@ -259,48 +276,37 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         }
         world.uplink(config, ClientAddress::Keep)
     });
-    let objects = |bytes| {
-        let count = if options.objects { 3 } else { 0 };
-        median((0..count).map(|_| object(&world, bytes, &options.kernel)).collect())
-    };
-    let (object_100k, object_1m) = (objects(100_000), objects(1_000_000));
-    let [mbits, offered, ping, beside] = bulk(&world, options);
+    let took = |&bytes: &usize| median((0..3).map(|_| object(&world, bytes, &options.kernel)).collect());
+    let objects = options.objects.iter().map(took).collect();
+    let [mbits, offered, ping, beside] = if options.bulk > 0 { bulk(&world, options) } else { [f64::NAN; 4] };
     drop((split, link, relay, uplink));
-    Sample { mbits, offered, ping, beside, object_100k, object_1m }
+    Sample { mbits, offered, ping, beside, objects }
 }
 
 fn main() {
     let options = options();
-    let mut json = String::from("[\n");
-    println!(
-        "{:20} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
-        "", "loss", "Mbit/s", "offered", "ping ms", "100 kB s", "1 MB s", "beside"
-    );
+    let mut found = Vec::new();
+    print!("{:20} {:>8}  {:>8} {:>8} {:>8} {:>8}", "", "loss", "Mbit/s", "offered", "ping ms", "beside");
+    options.objects.iter().for_each(|len| print!(" {:>12}", format!("{} kB, s", len / 1000)));
+    println!();
     for loss in &options.losses {
         for mode in &options.modes {
             let samples: Vec<_> = (1..=options.seeds).map(|seed| sample(mode, loss, seed, &options)).collect();
             let of = |get: fn(&Sample) -> f64| median(samples.iter().map(get).collect());
-            let middle = [
-                of(|sample| sample.mbits),
-                of(|sample| sample.offered),
-                of(|sample| sample.ping),
-                of(|sample| sample.object_100k),
-                of(|sample| sample.object_1m),
-                of(|sample| sample.beside),
-            ];
-            let [mbits, offered, ping, small, large, beside] = middle;
-            println!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {small:8.2} {large:8.2} {beside:8.2}");
-            writeln!(
-                json,
-                "  {{\"mode\": \"{mode}\", \"loss\": \"{loss}\", \"seeds\": {}, \"mbits\": {mbits:.3}, \"offered\": \
-                 {offered:.4}, \"ping_ms\": {ping:.1}, \"object_100k_s\": {small:.3}, \"object_1m_s\": {large:.3}, \"beside_mbits\": {beside:.3}}},",
-                options.seeds
-            )
-            .expect("memory");
+            let [mbits, offered] = [of(|sample| sample.mbits), of(|sample| sample.offered)];
+            let [ping, beside] = [of(|sample| sample.ping), of(|sample| sample.beside)];
+            let object = |n: usize| median(samples.iter().map(|sample| sample.objects[n]).collect());
+            let objects: Vec<_> = (0..options.objects.len()).map(object).collect();
+            print!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {beside:8.2}");
+            objects.iter().for_each(|took| print!(" {took:12.2}"));
+            println!();
+            found.push(json!({
+                "mode": mode, "loss": loss, "seeds": options.seeds, "mbits": mbits, "offered": offered, "ping_ms": ping,
+                "beside_mbits": beside, "object_bytes": options.objects, "object_s": objects,
+            }));
         }
     }
-    let json = json.trim_end().trim_end_matches(',').to_owned() + "\n]\n";
     if let Some(out) = options.out {
-        std::fs::write(&out, json).expect("the file can be written");
+        std::fs::write(&out, format!("{:#}\n", json!(found))).expect("the file can be written");
     }
 }

@@ -1,15 +1,19 @@
 //! The arguments of `bentpipe gateway` and of `bentpipe-gateway`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+
+use super::watch::interval;
 
 const GATEWAY_MORE: &str = "\
 Examples:
   bentpipe gateway keygen /etc/bentpipe/private.key    prints the public key
   bentpipe gateway up --dry-run gateway.toml           show the kernel rules
   bentpipe gateway run gateway.toml                    SIGTERM drains; a second one ends it
-  bentpipe gateway status gateway.toml";
+  bentpipe gateway status gateway.toml
+  bentpipe gateway status gateway.toml --interval 1s";
 
 /// What can be asked of the command.
 #[derive(Debug, Subcommand)]
@@ -25,8 +29,8 @@ pub enum Gateway {
     Down(Down),
     /// Set what the kernel's settings should be for a gateway, before it runs without the right to
     Prepare(File),
-    /// Print the state of a running gateway as JSON
-    Status(File),
+    /// Print the state of a running gateway as JSON, or what it carries as a table
+    Status(Status),
 }
 
 /// Arguments of `keygen`.
@@ -37,12 +41,23 @@ pub struct Keygen {
     pub file: PathBuf,
 }
 
-/// The argument of `status` and `prepare`.
+/// The argument of `prepare`.
 #[derive(Debug, Args)]
 pub struct File {
     /// The gateway's settings file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The gateway's settings file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print a table line at this interval, such as 1s, until Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    pub interval: Option<Duration>,
 }
 
 /// Arguments of `run`.

@@ -47,8 +47,9 @@ pub(super) struct Streams {
     unsent: u64,
     /// Bytes of memory that connections take.
     memory: u64,
-    /// Bytes of memory that the link takes.
+    /// Bytes of memory that the link takes, and those of them that it needs: the rest goes as soon as connections need it.
     link: u64,
+    needed: u64,
     /// When the last connection was over, while draining.
     done_at: Option<Time>,
     stats: SplitStats,
@@ -69,6 +70,7 @@ impl Streams {
             unsent: 0,
             memory: 0,
             link: 0,
+            needed: 0,
             done_at: None,
             stats: SplitStats::default(),
             past: MuxStats::default(),
@@ -125,14 +127,14 @@ impl Streams {
             && self.taken() < common.memory.limit(self.slot) / 8 * 7
     }
 
-    /// Bytes of memory that all takes.
+    /// Bytes of memory that are not to be had otherwise.
     fn taken(&self) -> u64 {
-        self.memory + self.link
+        self.memory + self.needed
     }
 
     /// What it takes of what all peers share.
     fn tell_use(&self, common: &mut Common) {
-        common.memory.set(self.slot, self.taken());
+        common.memory.set(self.slot, self.memory + self.link);
         common.descriptors.set(self.slot, self.conns.len() as u64);
     }
 
@@ -344,7 +346,7 @@ impl Streams {
             self.half_open.end(stream);
             conn.reset();
         }
-        (self.unsent, self.memory, self.link) = (0, 0, 0);
+        (self.unsent, self.memory, self.link, self.needed) = (0, 0, 0, 0);
         if let Some(mux) = self.mux.take() {
             self.past += mux.stats();
         }
@@ -371,9 +373,9 @@ impl Streams {
 
     /// Notes what the link takes, and limits what it may.
     pub(super) fn settle(&mut self, common: &mut Common, carrier: &mut Carrier) {
-        self.link = carrier.held_bytes();
-        self.tell_use(common);
         carrier.set_room(common.memory.limit(self.slot).saturating_sub(self.memory));
+        (self.link, self.needed) = (carrier.held_bytes(), carrier.needed_bytes());
+        self.tell_use(common);
     }
 
     /// Gives the carrier as much as it has room for.

@@ -17,7 +17,7 @@ const SIZE: usize = 1 << 30;
 const BLOCK: usize = 1 << 20;
 
 fn path(rate: u64) -> Path {
-    Path { rate, delay: Duration::from_millis(25), loss: 0.05, outages: true }
+    Path { delay: Duration::from_millis(25), outages: true, ..Path::quick(rate, 0.05) }
 }
 
 /// Writes a gigabyte of which no two blocks are alike; its hash.

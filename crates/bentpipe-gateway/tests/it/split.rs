@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bentpipe_gateway::SplitConfig;
+
 use crate::hosts::{
     connect, data, echo_after_end, hash, many_at_once, pushed_then_closed, resets_go_through, send_then_take, serve,
     take,
@@ -107,7 +109,7 @@ fn requests_wait_for_nothing() {
 #[test]
 fn a_share_is_found() {
     let mut world = World::new(Path::lossy(0.01), 11);
-    (world.shared, world.told) = (true, 5 * world.path.rate);
+    (world.shared, world.told) = (true, Some(5 * world.path.rate));
     let gateways = world.split();
     let bytes = data(8_000_000, 11);
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
@@ -266,7 +268,7 @@ fn the_last_bytes_of_a_drained_gateway_arrive() {
 fn requests_do_not_wait_behind_bulk() {
     let mut world = World::new(Path::lossy(0.0), 12);
     // A machine without time for the link in between lets packets pile up before it; so they drain in the end.
-    world.told = world.path.rate / 10 * 8;
+    world.told = Some(world.path.rate / 10 * 8);
     let gateways = world.split();
     let (bulk_at, bulk_server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
@@ -312,5 +314,30 @@ fn urgent_data_is_kept() {
     let world = World::new(Path::quick(QUICK, 0.0), 30);
     let gateways = world.split();
     crate::hosts::urgent_data_is_kept(&world.client, &world.server, SERVER);
+    drop(gateways);
+}
+
+/// A client who reads nothing for a while, where a window is longer than there is memory: its stream waits, and is not reset.
+#[test]
+fn a_client_who_reads_late_gets_all() {
+    // Six bandwidth-delay products are 9 MB. The hosts' and the box's kernels take some 10 MB.
+    const BUDGET: u64 = 6 << 20;
+    let path = Path { delay: bentpipe_engine::units::Duration::from_millis(150), ..Path::quick(40_000_000, 0.0) };
+    let world = World::new(path, 31);
+    let side = |side| world.split_side(side, SplitConfig { budget: BUDGET, ..world.split_config(side) });
+    let gateways = [1, 0].map(side);
+    world.wait_for_listener(true);
+    let bytes = data(24_000_000, 5);
+    let sent = bytes.clone();
+    let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
+        stream.read_exact(&mut [0]).expect("a request");
+        stream.write_all(&sent)
+    });
+    let mut stream = connect(&world.client, at);
+    stream.write_all(&[1]).expect("it is open");
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(take(&mut stream), (bytes.len(), hash(&bytes)));
+    assert!(server.join().expect("the server ends").iter().all(Result::is_ok));
+    assert_eq!(gateways[1].1.lock().expect("nobody panics").mux.out_of_memory, 0);
     drop(gateways);
 }

@@ -37,6 +37,10 @@ fn instance() -> Instance {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) rate: u64,
+    /// From the near box to the far one, if that is another.
+    pub(crate) up: Option<u64>,
+    /// Packets.
+    pub(crate) queue: u32,
     /// One way.
     pub(crate) delay: Duration,
     pub(crate) loss: f64,
@@ -47,17 +51,23 @@ pub(crate) struct Path {
 impl Path {
     /// A satellite's, in small.
     pub(crate) fn lossy(loss: f64) -> Self {
-        Path { rate: 20_000_000, delay: Duration::from_millis(30), loss, outages: false }
+        Path { delay: Duration::from_millis(30), ..Path::quick(20_000_000, loss) }
     }
 
     /// One that costs a test little time.
     pub(crate) fn quick(rate: u64, loss: f64) -> Self {
-        Path { rate, delay: Duration::from_millis(5), loss, outages: false }
+        Path { rate, up: None, queue: 500, delay: Duration::from_millis(5), loss, outages: false }
     }
 
-    fn link(&self) -> LinkConfig {
-        let mut link = LinkConfig::clean(Rate::from_bits_per_second(self.rate), self.delay);
-        link.queue.limit = QueueLimit::Packets(500);
+    /// The rate at which the box on that side may send.
+    fn rate_of(&self, side: usize) -> u64 {
+        self.up.filter(|_| side == 0).unwrap_or(self.rate)
+    }
+
+    /// The link that the box on that side sends on.
+    fn link(&self, side: usize) -> LinkConfig {
+        let mut link = LinkConfig::clean(Rate::from_bits_per_second(self.rate_of(side)), self.delay);
+        link.queue.limit = QueueLimit::Packets(self.queue);
         link.good = LossConfig { packet: Probability::new(self.loss).expect("a probability"), bit: Probability::ZERO };
         if self.outages {
             let span = |from, to| Distribution::Uniform(Duration::from_millis(from), Duration::from_millis(to));
@@ -76,8 +86,8 @@ pub(crate) struct World {
     pub(crate) server: Arc<Namespace>,
     pub(crate) sky: Sky,
     pub(crate) path: Path,
-    /// The rate that the gateways are told.
-    pub(crate) told: u64,
+    /// The rate that the gateways are told, if it is not nearly that of the link.
+    pub(crate) told: Option<u64>,
     /// Whether they share the link.
     pub(crate) shared: bool,
     keys: [PrivateKey; 2],
@@ -133,8 +143,7 @@ impl World {
             }
             tun
         });
-        let sky = Sky::over(doors, [path.link(), path.link()], seed);
-        let told = path.rate / 1000 * 995;
+        let sky = Sky::over(doors, [path.link(0), path.link(1)], seed);
         World {
             client,
             near,
@@ -142,7 +151,7 @@ impl World {
             server,
             sky,
             path,
-            told,
+            told: None,
             shared: false,
             keys: [PrivateKey::generate(), PrivateKey::generate()],
             seen: Mutex::default(),
@@ -161,9 +170,10 @@ impl World {
         }
     }
 
-    fn satellite(&self) -> Satellite {
+    fn satellite(&self, side: usize) -> Satellite {
+        let told = self.told.unwrap_or(self.path.rate_of(side) / 1000 * 995);
         Satellite {
-            rate: Rate::from_bits_per_second(self.told).expect("not zero"),
+            rate: Rate::from_bits_per_second(told).expect("not zero"),
             round_trip: self.path.delay.saturating_mul(2),
             path_mtu: 1500,
             over_ipv6: false,
@@ -180,7 +190,7 @@ impl World {
         shape: impl FnOnce() -> S + Send + 'static,
         mut user: impl FnMut(&mut Gateway<S>) + Send + 'static,
     ) -> Running {
-        let satellite = self.satellite();
+        let satellite = self.satellite(side);
         let port = if reliable {
             for_streams(&satellite)
         } else {
@@ -232,7 +242,7 @@ impl World {
             listen: if side == 0 { listen.into() } else { Vec::new() },
             client_address: ClientAddress::Keep,
             fallback: Fallback::Direct,
-            window: self.satellite().window(),
+            window: self.satellite(side).window(),
             max_streams: 10_000,
             budget: 64 << 20,
             policy: Policy::default(),
@@ -269,7 +279,7 @@ impl World {
     }
 
     pub(crate) fn uplink_config(&self, variant: &str) -> UplinkConfig {
-        let satellite = self.satellite();
+        let satellite = self.satellite(1);
         let mut row = Variant::named(variant).expect("a row of the table");
         // For what clients send.
         row.sack = true;
@@ -303,7 +313,7 @@ impl World {
         RelayConfig {
             listen: vec![([0, 0, 0, 0], PORT).into(), ([0; 16], PORT).into()],
             congestion: "bbr".to_owned(),
-            rate: self.satellite().rate,
+            rate: self.satellite(1).rate,
             client_address: ClientAddress::Keep,
             max_streams: 10_000,
             memory: 64 << 20,

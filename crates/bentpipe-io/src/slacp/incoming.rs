@@ -22,6 +22,8 @@ pub(super) struct Incoming {
     computed: BTreeMap<u64, Held>,
     /// What packets that arrived or are kept cost, and symbols.
     bytes: u64,
+    /// What those that are kept cost.
+    kept_bytes: u64,
 }
 
 /// The repair symbols of a block.
@@ -46,6 +48,7 @@ impl Incoming {
             blocks: BTreeMap::new(),
             computed: BTreeMap::new(),
             bytes: 0,
+            kept_bytes: 0,
         }
     }
 
@@ -60,6 +63,7 @@ impl Incoming {
     pub(super) fn take(&mut self, seq: u64) -> Held {
         let packet = self.arrived.remove(&seq).expect("a delivered packet was stored");
         if self.has_fec {
+            self.kept_bytes += cost(packet.bytes.len());
             self.kept.insert(seq, packet.clone());
         } else {
             self.bytes -= cost(packet.bytes.len());
@@ -79,13 +83,14 @@ impl Incoming {
 
     /// Drops delivered packets but for those of blocks that have repair symbols. Blocks before them get no more symbols.
     pub(super) fn spare(&mut self) {
-        let Incoming { kept, blocks, bytes, spared, .. } = self;
+        let Incoming { kept, blocks, bytes, kept_bytes, spared, .. } = self;
         let Some((last, _)) = kept.last_key_value() else { return };
         *spared = (last + 1).max(*spared);
         kept.retain(|&seq, packet| {
             let block = blocks.range(..=seq).next_back();
             let stays = block.is_some_and(|(first, block)| seq - first < u64::from(block.count));
-            *bytes -= if stays { 0 } else { cost(packet.bytes.len()) };
+            let freed = if stays { 0 } else { cost(packet.bytes.len()) };
+            (*bytes, *kept_bytes) = (*bytes - freed, *kept_bytes - freed);
             stays
         });
     }
@@ -122,7 +127,7 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        let bytes = &mut self.bytes;
+        let (bytes, kept_bytes) = (&mut self.bytes, &mut self.kept_bytes);
         self.blocks.retain(|&first, block| {
             let stays = awaits(first);
             *bytes -= if stays { 0 } else { block.by_index.len() as u64 * cost(block.len as usize) };
@@ -131,7 +136,8 @@ impl Incoming {
         if self.kept.len() >= self.sweep_at {
             self.kept.retain(|&seq, packet| {
                 let stays = needs(seq);
-                *bytes -= if stays { 0 } else { cost(packet.bytes.len()) };
+                let freed = if stays { 0 } else { cost(packet.bytes.len()) };
+                (*bytes, *kept_bytes) = (*bytes - freed, *kept_bytes - freed);
                 stays
             });
             self.sweep_at = (2 * self.kept.len()).max(MIN_SWEEP);
@@ -147,5 +153,10 @@ impl Incoming {
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Those of them that packets take which were delivered: they are kept for repair frames.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
     }
 }

@@ -139,6 +139,7 @@ fn linux() -> TcpConfig {
         // tcp_rmem[2] is 32 MiB, of which 0.633 can be offered with packets of 1500 bytes. Autotuning reaches it in time: a download
         // over GEO takes as long with it as with a fixed window.
         receive_buffer: 21_240_000,
+        gaps_take_room: true,
         // net.ipv4.tcp_ecn is 2.
         ecn: EcnUse::Accept,
         shortcuts: Shortcuts {

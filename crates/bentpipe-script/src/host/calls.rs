@@ -50,6 +50,7 @@ impl Host {
         }
         let options = Options {
             mss: None,
+            control: None,
             no_delay: false,
             cork: false,
             send_buffer: None,

@@ -16,7 +16,7 @@ pub enum Effect {
 }
 
 /// The settings of `defaults.sh` that a host here supports.
-pub const DEFAULTS: [(&str, &str); 8] = [
+pub const DEFAULTS: [(&str, &str); 11] = [
     ("tcp_timestamps", "1"),
     ("tcp_syn_retries", "5"),
     ("tcp_synack_retries", "5"),
@@ -24,6 +24,9 @@ pub const DEFAULTS: [(&str, &str); 8] = [
     ("tcp_sack", "1"),
     ("tcp_dsack", "1"),
     ("tcp_reordering", "3"),
+    ("tcp_congestion_control", "cubic"),
+    ("tcp_early_retrans", "4"),
+    ("tcp_recovery", "1"),
     ("tcp_slow_start_after_idle", "0"),
 ];
 

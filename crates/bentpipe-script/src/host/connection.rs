@@ -28,6 +28,8 @@ impl Host {
         config.nagle = config.nagle && !options.no_delay && self.settings.profile == Profile::Rfc;
         let retries = self.settings.syn_retries;
         if self.settings.profile == Profile::Linux {
+            let kernel = &self.settings.kernel;
+            config.variant = kernel.sender(kernel.control(options.control), &config.variant);
             config.rto.max_retries = options.syn_count.unwrap_or(if is_active { retries.0 } else { 15 });
         }
         if let Some(buffer) = options.receive_buffer {

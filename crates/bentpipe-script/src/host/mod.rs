@@ -7,6 +7,7 @@ mod arrival;
 pub mod calls;
 pub mod command;
 mod connection;
+pub(crate) mod linux;
 pub(crate) mod own;
 pub mod ready;
 pub mod settings;

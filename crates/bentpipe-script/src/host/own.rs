@@ -82,6 +82,9 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
                 _ => return Err("immediate or delayed".into()),
             }
         }
+        "compress" => config.ack.compress = Some(millis(value)?),
+        "gaps-take-room" => config.gaps_take_room = switch(value)?,
+        "first-window" => config.first_window = Some(number(value)?),
         "ack-tick" => config.ack.tick = Some(millis(value)?),
         "additive-constant" => config.shortcuts.bsd_additive_constant = switch(value)?,
         "daass" => {

@@ -1,6 +1,6 @@
 //! Readiness of sockets for poll() and epoll, and the values of TCP_INFO.
 
-use bentpipe_engine::tcp::{Abort, EcnMode, State};
+use bentpipe_engine::tcp::{Abort, EcnMode, Phase, State};
 use bentpipe_engine::units::Duration;
 
 use super::socket::{Role, SocketId};
@@ -83,10 +83,10 @@ impl Host {
         let stats = connection.stats();
         let mss = f64::from(conn.watch.mss.unwrap_or(connection.config().mss));
         let state = conn.state();
-        let disorder = stats.duplicate_acks > conn.progress.1;
+        let known = || self.settings.kernel.counts_segments().then(|| connection.outstanding());
+        let disorder = stats.duplicate_acks > conn.progress.1 || connection.outstanding().sacked > 0;
         let micros = |duration: Duration| (duration.as_nanos() / 1000) as f64;
         let threshold = |bytes: u64| if bytes == u64::MAX { f64::from(0x7fff_ffffu32) } else { bytes as f64 / mss };
-        let in_recovery = conn.watch.recoveries.0 > conn.watch.recoveries.1;
         let outstanding = conn.watch.sent_edge.saturating_sub(connection.snd_una());
         Some(match name {
             "tcpi_state" if is_linux => linux_state(state),
@@ -97,16 +97,23 @@ impl Host {
             "tcpi_snd_mss" => mss,
             "tcpi_advmss" => f64::from(connection.config().mss),
             "tcpi_unacked" => (outstanding as f64 / mss).ceil(),
-            "tcpi_ca_state" => {
-                if in_recovery {
-                    3.0
-                } else {
-                    f64::from(u8::from(disorder))
-                }
+            "tcpi_ca_state" => match connection.phase() {
+                Phase::Loss => 4.0,
+                Phase::Recovery => 3.0,
+                Phase::Open => f64::from(u8::from(disorder)),
+            },
+            "tcpi_sacked" => known()?.sacked as f64,
+            "tcpi_lost" => known()?.lost as f64,
+            "tcpi_retrans" => known()?.retransmitted as f64,
+            // In segments, and at least the number of duplicates that mean a loss.
+            "tcpi_reordering" => {
+                let least = f64::from(connection.config().variant.dup_thresh.count);
+                (connection.outstanding().reordered as f64 / mss).ceil().max(least)
             }
             "tcpi_rtt" => micros(connection.srtt()?),
             "tcpi_rto" if conn.watch.rto == Duration::ZERO => micros(connection.config().rto.initial),
             "tcpi_rto" => micros(conn.watch.rto),
+            "tcpi_delivered_ce" => stats.marks_told as f64,
             "tcpi_total_retrans" => stats.retransmits as f64,
             "tcpi_last_data_recv" => {
                 let last = conn.watch.last_data?;

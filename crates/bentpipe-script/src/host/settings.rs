@@ -1,8 +1,12 @@
 //! The settings of a host: a kernel's defaults, and changes by `sysctl`.
 
 use bentpipe_engine::tcp::variant::Growth;
-use bentpipe_engine::tcp::{AckPolicy, Daass, EcnUse, RtoConfig, TcpConfig, Variant};
+use bentpipe_engine::tcp::{
+    AckPolicy, Daass, EcnUse, RtoConfig, RtoFloor, Shortcuts, SsthreshBase, TcpConfig, Variant,
+};
 use bentpipe_engine::units::Duration;
+
+use super::linux::Kernel;
 
 /// The system whose defaults a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub struct Settings {
     pub version: IpVersion,
     /// Largest packet.
     pub mtu: u32,
+    /// Linux's senders.
+    pub(super) kernel: Kernel,
     /// Initial settings of connections; the MSS comes from the MTU.
     pub config: TcpConfig,
     /// An MSS set by the script, regardless of the MTU.
@@ -75,20 +81,29 @@ impl Settings {
         let named = |name| Variant::named(name).expect("a row of the table");
         let config = match profile {
             Profile::Linux => TcpConfig {
-                // tcp_slow_start: the window grows by all acknowledged bytes; TCP_INIT_CWND 10, F-RTO.
-                variant: Variant { growth: Growth::Bytes(u32::MAX), ..named("sack-frto") },
+                // TCP_INIT_CWND 10, F-RTO. What depends on the congestion control is set for each socket.
+                variant: named("linux-cubic"),
                 // TCP_DELACK_MIN; TCP_MAX_QUICKACKS segments are acknowledged at once.
                 ack: AckPolicy {
                     delay: Duration::from_millis(40),
                     every: 2,
                     daass: Daass::FirstSegments(16),
                     tick: None,
-                    before_reading: false,
+                    before_reading: true,
+                    compress: Some(Duration::from_millis(1)),
                 },
                 // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2.
-                rto: RtoConfig { min: Duration::from_millis(200), max: Duration::from_secs(120), ..RtoConfig::RFC6298 },
+                rto: RtoConfig {
+                    min: Duration::from_millis(200),
+                    floor: RtoFloor::Variance,
+                    max: Duration::from_secs(120),
+                    ..RtoConfig::RFC6298
+                },
+                // The window is reduced, not the data in flight.
+                shortcuts: Shortcuts { ssthresh_base: SsthreshBase::Window, ..Shortcuts::NONE },
                 // The initial window, before autotuning.
                 receive_buffer: 65_535,
+                gaps_take_room: true,
                 // tcp_ecn 2.
                 ecn: EcnUse::Accept,
                 timestamps: true,
@@ -125,6 +140,7 @@ impl Settings {
         };
         Settings {
             profile,
+            kernel: Kernel::default(),
             version: IpVersion::V4,
             mtu: 1500,
             config,
@@ -154,7 +170,7 @@ impl Settings {
     pub fn sysctl(&mut self, name: &str, value: &str) -> bool {
         let config = &mut self.config;
         let numbers: Vec<u64> = value.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let Some(&number) = numbers.first() else { return false };
+        let Some(&number) = numbers.first() else { return self.kernel.sysctl(name, value) };
         let is_on = number != 0;
         let millis = Duration::from_millis(number);
         match name {
@@ -194,7 +210,7 @@ impl Settings {
             "tcp.keepidle" => self.keep[1] = (number / 1000) as u32,
             "tcp.keepintvl" => self.keep[2] = (number / 1000) as u32,
             "tcp.keepcnt" => self.keep[3] = number as u32,
-            _ => return false,
+            name => return self.kernel.sysctl(name, value),
         }
         if !self.config.variant.sack && matches!(name, "tcp_sack" | "tcp.sack.enable") {
             // Without SACK, recovery by scoreboard has no information.

@@ -179,6 +179,8 @@ pub(super) struct Socket {
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) mss: Option<u16>,
+    /// TCP_CONGESTION: a row of the engine's table.
+    pub(super) control: Option<&'static str>,
     pub(super) no_delay: bool,
     pub(super) cork: bool,
     pub(super) send_buffer: Option<usize>,

@@ -309,8 +309,9 @@ impl Player {
         let Some(Expr::Word(name)) = arguments.get(2) else {
             return Err(Stop::Needs("a socket option without a name".into()));
         };
-        if name == "TCP_CONGESTION" {
-            return Ok(Reply::Value(0));
+        if let ("TCP_CONGESTION", Some(Expr::Text(control))) = (name.as_str(), arguments.get(3)) {
+            let reply = self.host.set_congestion(id, control);
+            return reply.ok_or_else(|| Stop::Needs("another congestion control".into()));
         }
         let value = match arguments.get(3) {
             Some(structure @ Expr::Struct(_)) if name == "SO_LINGER" => {

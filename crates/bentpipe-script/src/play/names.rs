@@ -1,7 +1,7 @@
 //! The names available to code.
 
 /// The supported `tcpi_*` names.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 18] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -9,9 +9,14 @@ const KNOWN: [&str; 13] = [
     "tcpi_advmss",
     "tcpi_unacked",
     "tcpi_ca_state",
+    "tcpi_sacked",
+    "tcpi_lost",
+    "tcpi_retrans",
+    "tcpi_reordering",
     "tcpi_rtt",
     "tcpi_rto",
     "tcpi_total_retrans",
+    "tcpi_delivered_ce",
     "tcpi_last_data_recv",
     "tcpi_options",
     "tcpi_state_name",

@@ -162,7 +162,7 @@ impl Ground {
             reordering: PairSpec::REORDERING,
             shared: false,
         });
-        let pair = PairSpec { name: "boxes".to_owned(), carries, nodes, over, satellite };
+        let pair = PairSpec { name: "boxes".to_owned(), carries, nodes, over, satellite, memory: PairSpec::MEMORY };
         scenario.with_pair(pair).map_err(Unfit::Refused)
     }
 

@@ -41,7 +41,7 @@ impl World {
                     Carries::Streams { .. } => (satellite.for_streams(), Above::Streams(2 * n + side)),
                     Carries::Packets => (satellite.for_packets(), Above::Packets(2 * n + side)),
                 };
-                let end = LayerEnd::of_box(layer, u32::from(satellite.max_packet()), above);
+                let end = LayerEnd::of_box(layer, u32::from(satellite.max_packet()), pair.memory.get(), above);
                 self.ends.push(EndState::new(Endpoint::Layer(Box::new(end))));
             }
         }
@@ -111,6 +111,7 @@ impl World {
     /// Does at a box what can be done at this instant.
     pub(super) fn settle<O: Observer>(&mut self, side: usize, observer: &mut O) {
         loop {
+            self.note_link(side);
             while let Some(end) = self.boxes.side(side).dirty.pop() {
                 self.work(end, observer);
             }
@@ -134,7 +135,7 @@ impl World {
                 Step::Wait(until) => until,
             };
             let state = self.boxes.streams[socket.side].as_ref().expect("a socket is at a box of shape `split`");
-            let limit = max_unsent(state.memory, state.budget) as u64;
+            let limit = max_unsent(state.taken(), state.budget) as u64;
             let outcome = socket.serve(&mut cx, limit);
             let touched = self.follow_socket(end, outcome, observer);
             if !touched {
@@ -201,16 +202,30 @@ impl World {
         }
     }
 
+    /// Notes what packets of the tunnel take, and limits what they may. Returns what those for the far end take.
+    fn note_link(&mut self, side: usize) -> u64 {
+        let state = self.boxes.side(side);
+        let room = state.budget.saturating_sub(state.memory);
+        let end = self.tunnel_end(side);
+        let holding = self.layer(end).holding.as_mut().expect("an end of a box");
+        holding.set_room(room);
+        let (given, bytes) = (holding.given(), holding.bytes());
+        self.boxes.side(side).link = bytes;
+        given
+    }
+
     /// Gives the layer what it has room for; true if there was something to do.
     fn fill<O: Observer>(&mut self, side: usize, observer: &mut O) -> bool {
+        let given = self.note_link(side);
         let end = self.tunnel_end(side);
         let waiting = self.layer(end).end.waiting(0);
         let state = self.boxes.side(side);
-        // What streams may hold is what connections do not take otherwise.
-        let elsewhere = state.memory.saturating_sub(state.mux.held());
+        // What streams may hold is what connections and the link do not take otherwise.
+        let elsewhere = state.taken().saturating_sub(state.mux.held());
+        let room = if given < state.budget / 2 { ROOM.saturating_sub(waiting) } else { 0 };
         let budget = state.budget.saturating_sub(elsewhere);
         self.give(side, MuxInput::Budget(budget), observer);
-        self.give(side, MuxInput::Room(ROOM.saturating_sub(waiting) as u32), observer);
+        self.give(side, MuxInput::Room(room as u32), observer);
         let mut any = false;
         loop {
             let mut cx = Context { now: self.now, who: ends::who(end), probe: &mut *observer };

@@ -4,7 +4,7 @@ use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::network::{EndId, LinkId};
 use bentpipe_engine::probe::DropReason;
 use bentpipe_engine::slacp::classify::{Headers, classify};
-use bentpipe_engine::slacp::{End, Input, Output, Released, Stats};
+use bentpipe_engine::slacp::{End, Frame, Input, Output, Released, Stats, Verdict};
 use bentpipe_engine::wire::{ip, stp};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
@@ -91,11 +91,10 @@ impl World {
         }
     }
 
-    pub(super) fn bring<O: Observer>(&mut self, end: EndId, input: Input, observer: &mut O) {
+    pub(super) fn bring<O: Observer>(&mut self, end: EndId, input: Input, observer: &mut O) -> Verdict {
         let mut cx = Context { now: self.now, who: ends::who(end), probe: observer };
         match &mut self.ends[end.index()].kind {
-            // There are no payload bytes here.
-            Endpoint::Layer(layer) => _ = layer.end.handle(&mut cx, input),
+            Endpoint::Layer(layer) => layer.end.handle(&mut cx, input),
             _ => unreachable!("the ends after those of flows are layers'"),
         }
     }
@@ -128,6 +127,7 @@ impl World {
             }
             Above::Flows | Above::Streams(_) => (len, 0, None),
         };
+        self.layer(end).limit_queue(channel);
         let handle = self.layer(end).hold(parcel, len);
         self.bring(end, Input::Packet { channel, handle, len, flow, host, acknowledges }, observer);
         if let Some((side, base)) = base {
@@ -141,7 +141,18 @@ impl World {
     /// A frame arrives from below.
     pub(super) fn leave_line<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let frame = self.frames.take(parcel.slot());
-        self.bring(end, Input::Frame(frame), observer);
+        // Without memory it is not accepted, and comes again.
+        if !self.layer(end).has_room(&frame) {
+            return;
+        }
+        let packet = match frame {
+            Frame::Data { channel, seq, len, .. } => Some((channel, seq, len)),
+            _ => None,
+        };
+        let verdict = self.bring(end, Input::Frame(frame), observer);
+        if let (Verdict::Kept, Some((channel, seq, len))) = (verdict, packet) {
+            self.layer(end).arrive(channel, seq, len);
+        }
         self.run_layer(end, observer);
     }
 
@@ -185,13 +196,17 @@ impl World {
                     self.go(frames, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
+                    layer.deliver(channel, seq);
                     let taken = self.layer(far).take(channel, seq, false).expect("a delivered packet was sent");
                     self.done(end, hears, taken, observer);
                 }
                 Output::Recover { channel, seq, .. } => {
                     let (len, behind) =
                         self.layer(far).look_up(channel, seq).expect("a missing packet was not delivered");
-                    self.bring(end, Input::Recovered { channel, seq, behind, len }, observer);
+                    let input = Input::Recovered { channel, seq, behind, len };
+                    if self.bring(end, input, observer) == Verdict::Kept {
+                        self.layer(end).arrive(channel, seq, len);
+                    }
                 }
                 Output::Skip { channel, seq } => {
                     let taken = self.layer(far).take(channel, seq, true).expect("a skipped packet was sent");

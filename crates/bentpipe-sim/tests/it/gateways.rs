@@ -199,3 +199,36 @@ fn memory_is_bounded() {
     assert!(result.flows.iter().any(|flow| flow.aborted.is_some()), "{:?}", result.flows);
     assert!(result.end.saturating_since(Time::ZERO) < Duration::from_secs(400));
 }
+
+fn with_memory(shape: &str, memory: &str, link: &str) -> Scenario {
+    world(&format!("{shape}\"\nmemory = \"{memory}"), link)
+}
+
+/// A box with little memory is slower, and loses nothing: what it does not accept comes again.
+#[test]
+fn with_little_memory_all_data_arrives() {
+    for shape in ["split", "link"] {
+        for link in LINKS {
+            let result = one(&with_memory(shape, "4 MiB", link), 1);
+            let delivered: Vec<_> = result.flows[..3].iter().map(|flow| (flow.delivered, flow.aborted)).collect();
+            assert_eq!(delivered, [(2_000_000, None), (2_000_000, None), (900, None)], "{shape} {link}");
+        }
+    }
+}
+
+/// Packets of a flood have half of the memory of a box of shape `link`; the rest is dropped.
+#[test]
+fn packets_of_the_link_take_no_more_than_memory() {
+    let dropped = |memory: &str| {
+        let flood = "[[flows]]\nname = \"flood\"\nfrom = \"client\"\nto = \"server\"\ntype = \"udp\"\nrate = \"40 Mbit/s\"\npacket = \"1000 B\"\nstop = \"2 s\"\n";
+        let text = WORLD.replace("SHAPE", &format!("link\"\nmemory = \"{memory}")).replace("LINK", "") + flood;
+        let scenario = Scenario::parse(&text, "flood", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let summary = Summary::new(&scenario, &one(&scenario, 1));
+        let bulk = summary.channels.iter().find(|channel| channel.channel == "bulk" && channel.link == "sat/forward");
+        bulk.expect("the flood's channel").dropped_full
+    };
+    // 10 000 packets are offered in two seconds, 2500 leave, and half of 4 MiB holds 1600 with 256 B each besides their bytes; CoDel drops
+    // some of them.
+    let (little, plenty) = (dropped("4 MiB"), dropped("256 MiB"));
+    assert!(little > 3000 && plenty == 0, "{little} {plenty}");
+}

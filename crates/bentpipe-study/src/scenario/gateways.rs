@@ -92,13 +92,11 @@ fn pair(
     let over = over(item, view, network, [near, far], problems)?;
     let satellite = satellite(item, view, network, over, problems)?;
     let carries = match shape {
-        "split" => {
-            let (max_streams, memory) = (gateway::max_streams(view, problems), gateway::memory(view, problems));
-            Carries::Streams { max_streams: max_streams?, memory: memory? }
-        }
+        "split" => Carries::Streams { max_streams: gateway::max_streams(view, problems)? },
         _ => Carries::Packets,
     };
-    Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite })
+    let memory = gateway::memory(view, problems)?;
+    Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite, memory })
 }
 
 /// The links between the boxes, from near to far and back.

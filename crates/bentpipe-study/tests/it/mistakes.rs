@@ -344,7 +344,7 @@ fn gateways_refuse_what_they_cannot_carry() {
     let again = "[[gateways]]\nname = \"box\"\nshape = \"link\"\nnear = \"near\"\nfar = \"far\"\n[[flows]]";
     let rows: &[(&str, &str)] = &[
         ("shape = \"split\"", "shape = \"uplnk\""),
-        ("shape = \"split\"", "shape = \"link\"\nmemory = \"1 MiB\""),
+        ("shape = \"split\"", "shape = \"link\"\nmax_streams = 100"),
         ("near = \"near\"", "near = \"naer\""),
         ("near = \"near\"", "near = \"far\""),
         ("near = \"near\"", "near = \"client\""),

@@ -25,17 +25,19 @@ pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
     line("rate", format!("{} from {near}, {} from {far}{finds}", rate(one.rate), rate(other.rate)));
     line("round trip", span(one.round_trip));
     match pair.carries {
-        Carries::Streams { max_streams, memory } => {
+        Carries::Streams { max_streams } => {
             line("TCP", format!("ends at both boxes, which are Linux hosts; at most {max_streams} connections"));
-            line("window", format!("{} a stream", output::bytes(one.window())));
+            let window = one.window().min(pair.memory.get() / 2);
+            line("window", format!("{} a stream", output::bytes(window)));
             let each = output::bytes((CONNECTION + MIN_UNSENT) as u64);
-            line("memory", format!("{} a box, {each} a connection at least", output::bytes(memory.get())));
+            line("memory", format!("{} a box, {each} a connection at least", output::bytes(pair.memory.get())));
         }
         Carries::Packets => {
             line(
                 "packets",
                 format!("up to {} B, with compressed headers; TCP stays between the hosts", one.max_packet()),
             );
+            line("memory", format!("{} a box", output::bytes(pair.memory.get())));
         }
     }
     let layer = match pair.carries {

@@ -40,21 +40,21 @@ fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
     };
     let (rate, round_trip) = (format_rate(satellite.rate), format_duration(satellite.round_trip));
     let mtu = SIZE.format(u64::from(satellite.path_mtu));
+    let memory = SIZE.format(pair.memory.get());
     let shape = match pair.carries {
-        Carries::Streams { max_streams, memory } => {
+        Carries::Streams { max_streams } => {
             let capture = [
                 "# interfaces whose hosts' connections are intercepted",
                 "# as above, if hosts here open connections too",
             ];
             format!(
-                "[split]\ncapture = [\"lan0\"]   {}\nmax_streams = {max_streams}\nmemory = \"{}\"\n",
+                "[split]\ncapture = [\"lan0\"]   {}\nmax_streams = {max_streams}\nmemory = \"{memory}\"\n",
                 capture[side],
-                SIZE.format(memory.get())
             )
         }
         Carries::Packets => {
             format!(
-                "[link]\naddresses = [\"10.8.0.{}/24\"]   # of the TUN device; route into it what should go over the link\n",
+                "[link]\naddresses = [\"10.8.0.{}/24\"]   # of the TUN device; route into it what should go over the link\nmemory = \"{memory}\"\n",
                 side + 1
             )
         }

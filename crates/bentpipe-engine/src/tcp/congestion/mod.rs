@@ -30,7 +30,7 @@ pub(in crate::tcp) use self::window::Window;
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
 use super::startup::SlowStart;
-use super::variant::{CongestionControl, Startup, congestion_controls};
+use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
 use crate::units::Rate;
 
 /// The rules of one congestion control.
@@ -217,6 +217,8 @@ pub(in crate::tcp) struct Congestion {
     start: SlowStart,
     /// True if the control also receives ACKs while the window is not in use.
     grows_unused: bool,
+    /// The most that was in flight in this round trip, and the number whose acknowledgement ends it; if slow start asks for it.
+    peak: Option<(u64, u64)>,
     /// What the control does: the many that do neither are not asked with each segment.
     paces: bool,
     measures_rate: bool,
@@ -241,14 +243,23 @@ impl Congestion {
             Control::Bbr(_) | Control::Bbr3(_) | Control::Hybla(_) | Control::Prague(_) | Control::Resuming(_)
         );
         let (start, measures_rate) = (SlowStart::new(&config.variant), control.measures_rate());
-        Congestion { window, control, start, grows_unused, paces, measures_rate }
+        let peak = (config.variant.growth == Growth::All).then_some((0, 0));
+        Congestion { window, control, start, grows_unused, peak, paces, measures_rate }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
     /// so it does not grow (RFC 7661 §4.3).
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
-        let heard = self.grows_unused || self.window.is_used(ack.flight);
+        let flight = match &mut self.peak {
+            Some((peak, end)) => {
+                let most = ack.flight.max(*peak);
+                (*peak, *end) = if ack.snd_una >= *end { (ack.flight, ack.snd_max) } else { (most, *end) };
+                if self.window.in_slow_start() { most } else { ack.flight }
+            }
+            None => ack.flight,
+        };
+        let heard = self.grows_unused || self.window.is_used(flight);
         if heard {
             self.control.on_ack(&mut self.window, &mut self.start, ack);
         } else {

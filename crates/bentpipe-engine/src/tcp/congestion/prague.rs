@@ -3,7 +3,8 @@
 //! Its packets are ECT(1) where both ends use accurate ECN. The share of marked packets is averaged over round trips (alpha), and a
 //! round trip with marks leaves 1 - alpha/2 of the window, so that a queue can mark early and often, and the window hardly moves.
 //! Between the marks the window grows as Reno's. With short round trips growth and average go as slowly as with one of
-//! [`REFERENCE_RTT`] (§2.4.4), or such flows would take the link from others. Segments are paced (RFC 9331 §4.3).
+//! [`REFERENCE_RTT`] (§2.4.4), or such flows would take the link from others. Segments are paced, which keeps bursts
+//! short (RFC 9331 §4.3, item 7).
 //!
 //! A loss halves the window; so does a mark where the peer knows only RFC 3168, and then packets are ECT(0).
 
@@ -21,7 +22,7 @@ const GAIN: f64 = 1.0 / 16.0;
 const REFERENCE_RTT: Duration = Duration::from_millis(25);
 /// The rate of pacing in slow start, in windows per round trip; afterwards it is one.
 const SLOW_START_GAIN: f64 = 2.0;
-/// The least window, segments.
+/// The least window, segments. RFC 9331 §4.3 (item 5) prefers less than one.
 const LEAST: f64 = 2.0;
 
 /// Delivered since the average was last updated.

@@ -81,11 +81,16 @@ impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     pub(super) fn on_acceptable_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         let ack = segment.ack;
-        if self.state == State::SynReceived {
+        let opens = self.state == State::SynReceived;
+        if opens {
             let mss = self.sender.mss();
             self.establish(cx, mss);
         }
         if ack < self.sender.snd_una() {
+            if !segment.sack.is_empty() {
+                self.count_dsack(segment);
+                self.sender.on_overtaken_ack(cx, segment);
+            }
             return;
         }
         let window_changed = self.sender.update_window(segment);
@@ -95,6 +100,9 @@ impl<S: SendingHalf> Duplex<S> {
         let before = self.sender.snd_una();
         let sample = if ack > before { self.sample(cx.now, segment) } else { None };
         self.sender.on_ack(cx, segment, window_changed, sample);
+        if opens {
+            self.tell_round_trip();
+        }
         if ack > before {
             self.pending.set(Pending::ACKNOWLEDGED);
             if self.sender.sequence().fin_acknowledged() {

@@ -26,7 +26,9 @@ use std::sync::Arc;
 use super::abort::Abort;
 use super::config::TcpConfig;
 use super::ecn::{EcnEcho, EcnMode};
+use super::loss::Outstanding;
 use super::receiver::{Fresh, Receiver};
+use super::recovery::Phase;
 use super::segment::Segment;
 use super::sender::Sender;
 use super::sending::SendingHalf;
@@ -130,6 +132,16 @@ impl Connection {
     /// Switches Nagle's algorithm (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
     pub fn set_nagle(&mut self, on: bool) {
         self.sender.set_nagle(on);
+    }
+
+    /// The phase of loss recovery.
+    pub fn phase(&self) -> Phase {
+        self.sender.phase()
+    }
+
+    /// What is known of the outstanding segments.
+    pub fn outstanding(&self) -> Outstanding {
+        self.sender.outstanding()
     }
 
     /// Stores its state for later connections.
@@ -255,6 +267,7 @@ impl<S: SendingHalf> Duplex<S> {
             spurious_timeouts: c.spurious_timeouts,
             spurious_recoveries: c.spurious_recoveries,
             ecn_reductions: c.ecn_reductions,
+            marks_told: c.marks_told,
             marks_received: self.ecn.marks,
             acks_received: c.acks,
             duplicate_acks: c.duplicate_acks,
@@ -302,7 +315,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             Input::Segment(segment) => return self.on_segment(cx, segment),
             &Input::Write(bytes) => return self.on_write(bytes),
             &Input::Read(bytes) => {
-                if self.receiver.read(bytes) && !self.peer_has_closed() {
+                if self.receiver.read(cx.now, bytes) && !self.peer_has_closed() {
                     self.receiver.acknowledge_now();
                 }
             }

@@ -136,6 +136,7 @@ impl<S: SendingHalf> Duplex<S> {
     pub(super) fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
         self.sender.established(mss, self.config.variant.initial_window, self.sack);
         self.sender.use_ecn(self.ecn.mode, self.state == State::SynReceived);
+        self.tell_round_trip();
         self.enter(cx, State::Established);
         if self.sender.is_closed() {
             self.enter(cx, State::FinWait1);
@@ -143,6 +144,13 @@ impl<S: SendingHalf> Duplex<S> {
         self.pending.set(Pending::CONNECTED);
         if self.receiver.open(cx.now) {
             self.pending.set(Pending::READABLE);
+        }
+    }
+
+    /// Tells the receiver the round trip of the handshake.
+    pub(super) fn tell_round_trip(&mut self) {
+        if let Some(rtt) = self.sender.srtt() {
+            self.receiver.on_round_trip(rtt);
         }
     }
 

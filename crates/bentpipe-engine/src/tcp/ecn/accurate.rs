@@ -37,12 +37,12 @@ fn handshake(ecn: Ecn) -> u8 {
 }
 
 /// What an end that knows accurate ECN agrees on by the peer's SYN or SYN-ACK.
-//= RFC 9768 §3.1.1, table 2; §3.1.3: a SYN with a field of no meaning yet asks for accurate ECN
+//= RFC 9768 §3.1.1, table 2; §3.1.3: a SYN or SYN-ACK with a field of no meaning yet is one of accurate ECN
 pub(super) fn agreed(syn: &Segment) -> EcnMode {
     match (syn.flags.has(Flags::ACK), field(syn.flags)) {
         // In a SYN-ACK: of a peer without ECN, and of one that sends the flags of our SYN back.
         (_, 0b000) | (true, ASKS) => EcnMode::Off,
-        (false, 0b011) | (true, 0b001 | 0b101) => EcnMode::Classic,
+        (false, 0b011) | (true, 0b001) => EcnMode::Classic,
         _ => EcnMode::Accurate,
     }
 }
@@ -155,15 +155,15 @@ mod tests {
         segment(Flags::ACK | flags(field), 0, Ecn::NotEct)
     }
 
-    /// RFC 9768 §3.1.1, table 2: the SYN-ACKs of peers with accurate ECN, with RFC 3540's nonce, with RFC 3168, without ECN, and of
-    /// one that copies flags. §3.1.3: SYNs.
+    /// RFC 9768 §3.1.1, table 2: the SYN-ACKs of peers with accurate ECN, with RFC 3168, without ECN, and of one that copies flags.
+    /// §3.1.3: SYNs, and the SYN-ACK 5, which has no meaning yet.
     #[test]
     fn the_handshake_negotiates() {
         use EcnMode::{Accurate, Classic, Off};
         let answer = |field| agreed(&segment(Flags::SYN | Flags::ACK | flags(field), 0, Ecn::NotEct));
         assert_eq!(
             [0, 1, 2, 3, 4, 5, 6, 7].map(answer),
-            [Off, Classic, Accurate, Accurate, Accurate, Classic, Accurate, Off]
+            [Off, Classic, Accurate, Accurate, Accurate, Accurate, Accurate, Off]
         );
         let syn = |field| agreed(&segment(Flags::SYN | flags(field), 0, Ecn::NotEct));
         assert_eq!(

@@ -42,6 +42,19 @@ pub(in crate::tcp) struct LossReport {
     pub(in crate::tcp) peer_window: u64,
 }
 
+/// What is known of the segments that are sent and not acknowledged. RACK counts them; without it all are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outstanding {
+    /// Reported by SACK blocks.
+    pub sacked: u64,
+    /// Lost, whether sent again or not.
+    pub lost: u64,
+    /// Sent again, and neither reported nor lost again.
+    pub retransmitted: u64,
+    /// The greatest distance by which a segment has come behind later ones, so far; in bytes.
+    pub reordered: u64,
+}
+
 /// The rule by which ACKs reveal a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {

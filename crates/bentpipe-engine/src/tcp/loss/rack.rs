@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use super::Outstanding;
 use crate::tcp::delivery::DeliveryRate;
 use crate::units::{Duration, Time};
 
@@ -61,6 +62,8 @@ pub(in crate::tcp) struct Rack {
     /// The highest sequence number delivered.
     fack: u64,
     reordering_seen: bool,
+    /// The greatest distance, in bytes, by which a segment came late.
+    reordered: u64,
     /// The reordering window in quarters of `min_rtt`, and the recoveries for which it stays so.
     reo_wnd_mult: u64,
     reo_wnd_persist: u32,
@@ -97,6 +100,19 @@ impl Rack {
     /// Bytes ever marked lost.
     pub(in crate::tcp) fn marked(&self) -> u64 {
         self.marked
+    }
+
+    /// What is known of the outstanding segments. `probe`: the end of a tail loss probe that is a retransmission, of data that is not
+    /// known to be lost.
+    pub(in crate::tcp) fn outstanding(&self, probe: Option<u64>) -> Outstanding {
+        let mut counts = Outstanding { reordered: self.reordered, ..Outstanding::default() };
+        for segment in &self.segments {
+            let is_again = segment.state == State::InFlight && segment.retransmitted;
+            counts.sacked += u64::from(segment.state == State::Sacked);
+            counts.retransmitted += u64::from(is_again);
+            counts.lost += u64::from(segment.state == State::Lost || is_again && probe != Some(segment.end));
+        }
+        counts
     }
 
     /// When [`Self::detect`] is to be called again.
@@ -262,7 +278,10 @@ impl Rack {
             }
         } else {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            self.reordering_seen |= segment.end < self.fack;
+            if segment.end < self.fack {
+                self.reordering_seen = true;
+                self.reordered = self.reordered.max(self.fack - segment.start);
+            }
         }
         self.fack = self.fack.max(segment.end);
         self.rtt = Some(rtt);

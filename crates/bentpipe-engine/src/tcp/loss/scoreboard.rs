@@ -7,6 +7,7 @@
 //!
 //! With RACK what is lost is known of each segment (`rack.rs`), and the cursors are not asked.
 
+use super::Outstanding;
 use super::rack::Rack;
 use crate::tcp::ranges::Ranges;
 use crate::units::{Duration, Time};
@@ -51,6 +52,11 @@ impl Scoreboard {
     #[inline(always)]
     pub(in crate::tcp) fn deadline(&self) -> Time {
         self.rack.as_ref().map_or(Time::NEVER, |rack| rack.deadline())
+    }
+
+    /// What RACK knows of the outstanding segments. `probe`: see [`Rack::outstanding`].
+    pub(in crate::tcp) fn outstanding(&self, probe: Option<u64>) -> Outstanding {
+        self.rack.as_ref().map_or_else(Outstanding::default, |rack| rack.outstanding(probe))
     }
 
     /// The round trip of the newest segment delivered, if RACK measures it.

@@ -88,6 +88,11 @@ impl TailProbe {
         (self.is_due, self.out, self.acked) = (false, Some((snd_max, is_retransmission)), None);
     }
 
+    /// The end of the outstanding probe, if it is a retransmission.
+    pub(in crate::tcp) fn resent(&self) -> Option<u64> {
+        self.out.and_then(|(end, is_retransmission)| is_retransmission.then_some(end))
+    }
+
     /// The round in which the probe mattered is over by other means.
     pub(in crate::tcp) fn forget(&mut self) {
         self.stop();

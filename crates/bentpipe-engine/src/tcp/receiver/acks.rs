@@ -21,7 +21,18 @@ pub(super) struct AckSchedule {
     had_gap: bool,
     /// The ACK that is due goes out before anything is read.
     first: bool,
+    /// A twentieth of the round trip, once it is known.
+    patience: Duration,
+    /// ACKs beyond the same gap: the number that they acknowledge, how many were sent at once, and how many wait.
+    gap: u64,
+    prompt: u32,
+    waiting: u32,
 }
+
+/// ACKs beyond a gap that are sent at once: as many as tell the sender of a loss.
+const PROMPT: u32 = 3;
+/// At most this many ACKs become one (Linux's `tcp_comp_sack_nr`).
+const COMPRESSED: u32 = 44;
 
 impl AckSchedule {
     pub(super) fn new(mut policy: AckPolicy) -> Self {
@@ -29,7 +40,38 @@ impl AckSchedule {
             // Without a delay the ACK is immediate.
             policy.every = 1;
         }
-        AckSchedule { policy, due: NONE, pending: 0, data_segments: 0, had_gap: false, first: false }
+        AckSchedule {
+            policy,
+            due: NONE,
+            pending: 0,
+            data_segments: 0,
+            had_gap: false,
+            first: false,
+            patience: Duration::MAX,
+            gap: 0,
+            prompt: 0,
+            waiting: 0,
+        }
+    }
+
+    /// The round trip is known.
+    pub(super) fn on_round_trip(&mut self, rtt: Duration) {
+        self.patience = rtt.div_floor(20);
+    }
+
+    /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled; `apart`: it lies apart from all that has come. Then an
+    /// ACK that waits goes out, because an ACK has room for few ranges.
+    pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64, apart: bool) {
+        let Some(compress) = self.policy.compress else { return self.acknowledge_now() };
+        if self.gap != rcv_nxt {
+            (self.gap, self.prompt) = (rcv_nxt, 0);
+        }
+        if self.prompt < PROMPT || self.waiting == COMPRESSED || apart && self.waiting > 0 {
+            self.prompt = (self.prompt + 1).min(PROMPT);
+            return self.acknowledge_now();
+        }
+        self.waiting += 1;
+        self.due = self.due.min(now + compress.min(self.patience));
     }
 
     /// A segment with data has arrived.
@@ -98,6 +140,7 @@ impl AckSchedule {
     pub(super) fn acknowledged(&mut self) {
         self.due = NONE;
         self.pending = 0;
+        self.waiting = 0;
         self.first = false;
     }
 }

@@ -3,16 +3,18 @@
 
 mod acks;
 mod sack;
+mod tuning;
 mod window;
 
 use self::acks::AckSchedule;
 use self::sack::SackReport;
+use self::tuning::Tuning;
 use self::window::OfferedWindow;
 use super::config::TcpConfig;
 use super::departures::{Departs, Departures};
 use super::ranges::Ranges;
 use super::segment::{FIRST_BYTE, SackBlocks};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The new bytes of a segment's payload, in sequence numbers. A driver must store only these, so that received data,
 /// possibly reported by SACK, is never overwritten.
@@ -42,6 +44,8 @@ pub(super) struct Receiver {
     window: OfferedWindow,
     acks: AckSchedule,
     sack: SackReport,
+    /// The window grows with what arrives.
+    tuning: Option<Box<Tuning>>,
     /// Ranges received beyond a gap.
     beyond: Ranges,
     /// The new parts of the last segment, if received ranges are between them.
@@ -58,9 +62,10 @@ impl Receiver {
             rcv_nxt: 0,
             mss: config.mss,
             departures: Departures::of(config),
-            window: OfferedWindow::new(config.receive_buffer as u64, config.mss, config.ack.before_reading),
+            window: OfferedWindow::new(config),
             acks: AckSchedule::new(config.ack),
             sack: SackReport::new(),
+            tuning: config.first_window.map(|_| Box::new(Tuning::new(config.receive_buffer))),
             beyond: Ranges::new(),
             fresh: Vec::new(),
             duplicates: 0,
@@ -99,8 +104,21 @@ impl Receiver {
 
     /// The user has read `bytes`. Returns whether to send a window update now.
     #[inline(always)]
-    pub(super) fn read(&mut self, bytes: u64) -> bool {
+    pub(super) fn read(&mut self, now: Time, bytes: u64) -> bool {
+        if let Some(tuning) = &mut self.tuning
+            && let Some(buffer) = tuning.on_read(now, bytes, self.mss, self.window.buffer())
+        {
+            self.window.grow(buffer);
+        }
         self.window.read(self.rcv_nxt, bytes)
+    }
+
+    /// The round trip is measured.
+    pub(super) fn on_round_trip(&mut self, rtt: Duration) {
+        self.acks.on_round_trip(rtt);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.on_round_trip(rtt);
+        }
     }
 
     /// Changes the size of the buffer. Returns whether to send a window update now.
@@ -167,7 +185,7 @@ impl Receiver {
             return Fresh::None;
         }
         if seq > self.rcv_nxt || !self.beyond.is_empty() {
-            return self.on_data_and_gaps(seq, end);
+            return self.on_data_and_gaps(now, seq, end);
         }
         let from = core::mem::replace(&mut self.rcv_nxt, end);
         if seq < from && self.sack.reports_duplicates() {
@@ -203,13 +221,11 @@ impl Receiver {
     }
 
     /// Data beyond a gap, or data that comes while there are gaps.
-    fn on_data_and_gaps(&mut self, seq: u64, end: u64) -> Fresh {
-        //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or
-        //= part of a gap in the sequence space."
-        self.acks.acknowledge_now();
+    fn on_data_and_gaps(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
         let from = seq.max(self.rcv_nxt);
         if from >= end {
             // All of it is beyond the window or the FIN.
+            self.acks.acknowledge_now();
             return Fresh::None;
         }
         //= RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data"; of several duplicate
@@ -220,15 +236,18 @@ impl Receiver {
             self.out_of_order += 1;
             let max = (self.window.buffer() / self.mss as u64).clamp(*RANGES.start(), *RANGES.end());
             if self.beyond.len() as u64 >= max && !self.beyond.touches(from, end) {
+                self.acks.acknowledge_now();
                 return Fresh::None;
             }
         }
         if let Some((start, end)) = duplicate {
             self.report_duplicate(start, end);
         }
+        let apart = !self.beyond.touches(from, end);
         self.fresh.clear();
         let fresh = &mut self.fresh;
         self.beyond.insert(from, end, |start, end| fresh.push((start, end)));
+        self.window.hold(fresh.iter().map(|(start, end)| end - start).sum(), 0);
         let fresh = match self.fresh[..] {
             [] => Fresh::None,
             [(start, end)] => Fresh::Span(start, end),
@@ -243,6 +262,13 @@ impl Receiver {
             self.advance();
             self.acks.on_filled();
         }
+        //= RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or
+        //= part of a gap in the sequence space."
+        if self.beyond.is_empty() {
+            self.acks.acknowledge_now()
+        } else {
+            self.acks.on_disorder(now, self.rcv_nxt, apart)
+        }
         fresh
     }
 
@@ -250,7 +276,9 @@ impl Receiver {
     fn advance(&mut self) -> bool {
         let Some((_, to)) = self.beyond.holding(self.rcv_nxt) else { return false };
         self.rcv_nxt = to;
-        self.beyond.remove_below(to, |_, _| ());
+        let mut released = 0;
+        self.beyond.remove_below(to, |start, end| released += end - start);
+        self.window.hold(0, released);
         self.beyond.shrink_if_empty();
         self.sack.advance(to);
         true
@@ -263,6 +291,7 @@ impl Receiver {
             return Fresh::None;
         }
         self.beyond.insert(self.rcv_nxt, end, |_, _| ());
+        self.window.hold(end - self.rcv_nxt, 0);
         Fresh::Span(self.rcv_nxt, end)
     }
 
@@ -277,6 +306,7 @@ impl Receiver {
 
     /// The peer's stream ends at `rcv_nxt`: forgets data received beyond it.
     pub(super) fn drop_beyond(&mut self) {
+        self.window.hold(0, self.beyond_gaps());
         self.beyond.clear();
         self.beyond.shrink_if_empty();
         self.sack.clear();

@@ -1,5 +1,6 @@
 //! The window that the receiver offers (RFC 9293 §3.8.6).
 
+use crate::tcp::config::TcpConfig;
 use crate::tcp::segment::FIRST_BYTE;
 
 /// The receive buffer, and its advertised part. `rcv_nxt` is passed with each call.
@@ -20,6 +21,9 @@ pub(super) struct OfferedWindow {
     min_opening: u64,
     /// A reading tells the window only if it doubles one of at most half of the buffer.
     doubles: bool,
+    /// Bytes held beyond gaps, if they take room from the window.
+    held: u64,
+    holds: bool,
     /// `told` is what would be offered now if `rcv_nxt` is this.
     told_at: u64,
 }
@@ -33,7 +37,9 @@ fn min_opening(buffer: u64, mss: u16) -> u64 {
 const UNKNOWN: u64 = u64::MAX;
 
 impl OfferedWindow {
-    pub(super) fn new(buffer: u64, mss: u16, doubles: bool) -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
+        let first = config.first_window.unwrap_or(u32::MAX);
+        let (buffer, mss) = (u64::from(first.min(config.receive_buffer)), config.mss);
         OfferedWindow {
             read: FIRST_BYTE,
             buffer,
@@ -43,9 +49,25 @@ impl OfferedWindow {
             scale: 0,
             mss,
             min_opening: min_opening(buffer, mss),
-            doubles,
+            doubles: config.ack.before_reading,
+            held: 0,
+            holds: config.gaps_take_room,
             told_at: UNKNOWN,
         }
+    }
+
+    /// This much more is held beyond gaps, or less.
+    pub(super) fn hold(&mut self, more: u64, less: u64) {
+        if self.holds {
+            self.held = self.held + more - less;
+            self.told_at = UNKNOWN;
+        }
+    }
+
+    /// One past the last byte that there is room for.
+    #[inline(always)]
+    fn wanted(&self) -> u64 {
+        self.read + self.buffer - self.held.min(self.buffer)
     }
 
     /// The handshake has agreed on windows of at most `max` bytes.
@@ -74,7 +96,7 @@ impl OfferedWindow {
         let mss = self.mss as u64;
         let frees_much = if self.doubles {
             let told = self.told.saturating_sub(rcv_nxt);
-            2 * told <= self.buffer.min(self.max) && self.limit().saturating_sub(rcv_nxt) >= 2 * told
+            2 * told <= self.buffer.min(self.max) && self.wanted().max(self.edge).saturating_sub(rcv_nxt) >= 2 * told
         } else {
             bytes >= (2 * mss).max(self.buffer / 4)
         };
@@ -87,7 +109,7 @@ impl OfferedWindow {
     /// Tells the window to the peer if it has opened enough. Returns whether it has.
     #[inline(never)]
     fn opens(&mut self, rcv_nxt: u64) -> bool {
-        let wanted = self.limit();
+        let wanted = self.wanted().max(self.edge);
         let window = wanted.saturating_sub(rcv_nxt).min(self.max);
         let tell = rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + self.min_opening;
         if tell {
@@ -96,11 +118,16 @@ impl OfferedWindow {
         tell
     }
 
-    /// Changes the size of the buffer. Returns whether to send a window update, as in [`Self::read`].
-    pub(super) fn resize(&mut self, rcv_nxt: u64, buffer: u64) -> bool {
+    /// The buffer grows; the next ACK tells so.
+    pub(super) fn grow(&mut self, buffer: u64) {
         self.buffer = buffer;
         self.min_opening = min_opening(buffer, self.mss);
         self.told_at = UNKNOWN;
+    }
+
+    /// Changes the size of the buffer. Returns whether to send a window update, as in [`Self::read`].
+    pub(super) fn resize(&mut self, rcv_nxt: u64, buffer: u64) -> bool {
+        self.grow(buffer);
         // Before the peer's SYN there is no peer to notify.
         rcv_nxt > 0 && self.read(rcv_nxt, 0)
     }
@@ -111,7 +138,7 @@ impl OfferedWindow {
         if rcv_nxt == self.told_at && scale == self.scale {
             return (self.told - rcv_nxt) as u32;
         }
-        let wanted = self.read + self.buffer;
+        let wanted = self.wanted();
         // Small openings are held back; an advertised edge never moves back.
         if wanted >= self.edge + self.min_opening {
             self.edge = wanted;

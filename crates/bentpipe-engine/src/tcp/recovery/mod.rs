@@ -20,7 +20,7 @@ use self::burst::Burst;
 use self::inflate::Inflate;
 use self::limited::Limited;
 pub(in crate::tcp) use self::parts::Parts;
-pub(in crate::tcp) use self::phase::Phase;
+pub use self::phase::Phase;
 use self::pipe::Pipe;
 use super::config::SsthreshBase;
 use super::congestion::Congestion;
@@ -133,6 +133,10 @@ impl LossRecovery {
     /// The peer does not send SACK blocks: a SACK variant falls back to NewReno.
     pub(in crate::tcp) fn without_sack(&mut self) {
         if self.kind() == RepairKind::Sack {
+            if matches!(&self.repair, Repair::Pipe(pipe) if pipe.is_by_time()) {
+                // In place of the segments that RACK lets out for what is SACKed.
+                self.limited = Limited::new(true);
+            }
             self.repair = Repair::Inflate(Inflate::newreno());
         }
     }

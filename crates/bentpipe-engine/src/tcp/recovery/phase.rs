@@ -2,7 +2,7 @@
 
 /// The sender's recovery phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) enum Phase {
+pub enum Phase {
     /// No loss is known.
     Open,
     /// Fast recovery.

@@ -25,6 +25,7 @@ impl Sender {
         let ack = segment.ack;
         let by_time = self.loss.scoreboard.rack().is_some();
         let before = self.before_delivery();
+        let (advances, delivered) = (ack > self.seq.snd_una, self.delivered());
         if ack > self.seq.snd_una
             && let Some((cwnd, ssthresh)) = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)))
         {
@@ -36,7 +37,7 @@ impl Sender {
             (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
         };
         if ack > self.seq.snd_una {
-            self.on_new_ack(cx, ack, sample);
+            self.on_new_ack(cx, ack, delivered, sample);
             if news && self.recovery.phase() == Phase::Open && self.loss.counts_advancing_acks() {
                 self.on_same_ack(cx, false, news);
             }
@@ -48,7 +49,7 @@ impl Sender {
             }
         }
         if by_time {
-            self.after_look_back(cx, segment, lost);
+            self.after_look_back(cx, segment, lost, advances);
         }
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
@@ -58,6 +59,21 @@ impl Sender {
             ssthresh: self.congestion.window.ssthresh(),
             flight: self.seq.flight(),
         });
+    }
+
+    /// An ACK that a later one has overtaken. What it reports to have arrived is news all the same (RFC 9293 §3.10.7.4: it can be
+    /// ignored, but need not).
+    #[inline(never)]
+    pub(super) fn take_overtaken<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        if self.loss.scoreboard.rack().is_none() {
+            return;
+        }
+        self.new_event();
+        let (news, lost) = self.look_back(cx.now, segment);
+        if news {
+            self.on_same_ack(cx, false, news);
+        }
+        self.after_look_back(cx, segment, lost, false);
     }
 
     /// Takes SACK blocks. Returns whether they have new information.
@@ -71,7 +87,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn on_new_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+    fn on_new_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, delivered: u64, sample: Option<Duration>) {
         self.timer.forget_retries();
         self.departures.on_new_ack();
         match self.recovery.phase() {
@@ -81,14 +97,20 @@ impl Sender {
                 if self.departures.forgets_sack() && !self.loss.scoreboard.is_empty() {
                     self.loss.scoreboard.clear();
                 }
-                self.grow(cx.now, acked, rtt);
+                self.grow(cx.now, acked, delivered, rtt);
             }
             Phase::Recovery => self.on_new_ack_in_recovery(cx, ack, sample),
-            Phase::Loss => self.on_new_ack_after_timeout(cx, ack, sample),
+            Phase::Loss => self.on_new_ack_after_timeout(cx, ack, delivered, sample),
         }
     }
 
-    fn on_new_ack_after_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+    fn on_new_ack_after_timeout<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        delivered: u64,
+        sample: Option<Duration>,
+    ) {
         let acked = ack - self.seq.snd_una;
         let is_full = self.recovery.covers(ack);
         let allowed = self.seq.peer.now.min(self.congestion.window.clamp());
@@ -114,7 +136,7 @@ impl Sender {
                 return;
             }
         }
-        self.grow(cx.now, acked, rtt);
+        self.grow(cx.now, acked, delivered, rtt);
         self.recovery.on_ack_after_timeout(is_full);
     }
 
@@ -162,11 +184,14 @@ impl Sender {
         self.recovery.advance(ack);
     }
 
-    /// An ACK of `acked` new bytes opens the window.
+    /// An ACK of `acked` new bytes opens the window; `delivered` bytes had been delivered before it.
     #[inline(always)]
-    fn grow(&mut self, now: Time, acked: u64, rtt: Option<Duration>) {
+    fn grow(&mut self, now: Time, acked: u64, delivered: u64, rtt: Option<Duration>) {
         let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
-        let sample = self.ack_sample(now, acked, rtt);
+        let mut sample = self.ack_sample(now, acked, rtt);
+        if self.counts_delivered {
+            sample.acked = self.delivered().saturating_sub(delivered);
+        }
         if self.is_open && self.congestion.on_ack(&sample) {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
         }

@@ -36,9 +36,15 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
     }
 
-    /// An ACK has been taken; `lost`: it showed a loss.
+    /// An ACK has been taken; `lost`: it showed a loss; `advances`: it acknowledged new data.
     #[inline(never)]
-    pub(super) fn after_look_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: bool) {
+    pub(super) fn after_look_back<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+        lost: bool,
+        advances: bool,
+    ) {
         let duplicate = Detector::duplicate_report(segment);
         let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
         if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
@@ -61,9 +67,11 @@ impl Sender {
             // certain.
             self.congestion.window.set_inflation(rack.sacked_bytes());
         }
+        //= RFC 8985 §7.2: "upon receiving an ACK that cumulatively acknowledges new data unless it is already in fast recovery, RTO
+        //= recovery, or segments have been SACKed"
         if self.loss.scoreboard.deadline() < Time::NEVER {
             self.tail.stop();
-        } else {
+        } else if advances {
             self.start_tail(cx.now);
         }
     }
@@ -107,6 +115,9 @@ impl Sender {
     /// Starts the timer of the probe for the outstanding data.
     #[inline(always)]
     pub(super) fn start_tail(&mut self, now: Time) {
+        if self.loss.scoreboard.sacked_bytes() > 0 {
+            return self.tail.stop();
+        }
         let (srtt, rto_at) = (self.timer.rtt.srtt(), self.timer.deadline());
         self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
     }

@@ -123,6 +123,10 @@ impl Half for Sender {
         self.take_ack(cx, segment, window_changed, sample);
     }
 
+    fn on_overtaken_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        self.take_overtaken(cx, segment);
+    }
+
     #[inline(always)]
     fn is_calm(&self) -> bool {
         self.recovery.phase() == Phase::Open

@@ -27,14 +27,18 @@ impl Sender {
         let mss = u64::from(self.mss);
         match self.ecn.count(segment, bytes.div_ceil(mss)) {
             Some(_) if !self.is_open => {}
-            Some(packets) => self.take_count(cx, segment.ack, before, bytes, packets * mss),
+            Some(packets) => {
+                self.counters.marks_told += packets;
+                self.take_count(cx, segment.ack, before, bytes, packets * mss)
+            }
             None if self.is_open => self.take_mark(cx, segment.ack, before),
             None => {}
         }
     }
 
     /// Bytes delivered so far, in order or not.
-    fn delivered(&self) -> u64 {
+    #[inline(always)]
+    pub(super) fn delivered(&self) -> u64 {
         self.seq.snd_una + self.loss.scoreboard.sacked_bytes()
     }
 

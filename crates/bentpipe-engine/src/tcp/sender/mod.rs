@@ -17,19 +17,19 @@ use super::config::{Handshake, TcbSharing, TcpConfig};
 use super::congestion::Congestion;
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
-use super::loss::Detector;
 use super::loss::frto::Frto;
 use super::loss::tlp::TailProbe;
 use super::loss::undo::Undo;
+use super::loss::{Detector, Outstanding};
 use super::pacing::Pacer;
 use super::persist::Persist;
-use super::recovery::{LossRecovery, Parts};
+use super::recovery::{LossRecovery, Parts, Phase};
 use super::segment::FIRST_BYTE;
 use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
-use super::variant::TimeoutWindow;
+use super::variant::{Growth, TimeoutWindow};
 use crate::units::Time;
 
 /// The sender of a TCP connection.
@@ -41,6 +41,8 @@ pub struct Sender {
     reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
+    /// The window grows by what an ACK delivers, in order or not.
+    counts_delivered: bool,
     /// True if data may be sent: the handshake is done.
     is_open: bool,
 
@@ -90,6 +92,7 @@ impl Sender {
             reserved: 0,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
+            counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),
@@ -137,6 +140,14 @@ impl Sender {
     fn new_event(&mut self) {
         self.burst = self.max_burst;
         self.burst_sent = 0;
+    }
+
+    pub(in crate::tcp) fn phase(&self) -> Phase {
+        self.recovery.phase()
+    }
+
+    pub(in crate::tcp) fn outstanding(&self) -> Outstanding {
+        self.loss.scoreboard.outstanding(self.tail.resent())
     }
 
     pub(in crate::tcp) fn set_nagle(&mut self, on: bool) {

@@ -1,6 +1,7 @@
-//! A hub with many terminals, each a gateway of the command in one namespace: `client ── hub ══ field`.
+//! A hub with many terminals, each a gateway of the command: `client ── hub ══ field`.
 //!
-//! What each terminal serves is an address of its own in the field, so that 200 of them need three namespaces.
+//! Ten terminals share a namespace, a field. What each serves is an address of its own there. In one namespace each of 200 terminals of
+//! `link` would look at the devices of all others every second.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -15,7 +16,7 @@ use crate::pair::{Hosts, Running, attach, bentpipe, folder, inside, many_descrip
 struct Field {
     hosts: Hosts,
     hub: Arc<Namespace>,
-    field: Arc<Namespace>,
+    fields: Vec<Arc<Namespace>>,
     terminals: Vec<Running>,
     running: Running,
 }
@@ -27,6 +28,9 @@ fn address(n: usize) -> Ipv4Addr {
 /// The first address of the terminals' devices.
 const TUNS: u32 = u32::from_be_bytes([10, 8, 0, 1]);
 
+/// Terminals of a field.
+const PER_FIELD: usize = 10;
+
 /// Connections per second that are opened to the flooded terminal and reset.
 const RESETS: f64 = 1000.0;
 
@@ -37,16 +41,20 @@ impl Field {
     /// `count` terminals, on a line of `rate` together. They run with the hub.
     fn new(count: usize, rate: &str, is_link: bool) -> Field {
         many_descriptors();
-        let [client, hub, field] = [(); 3].map(|()| Arc::new(Namespace::new().expect("root and namespaces")));
+        let namespace = || Arc::new(Namespace::new().expect("root and namespaces"));
+        let [client, hub] = [(); 2].map(|()| namespace());
         attach(&client, &hub, "lan", 2);
-        inside(&hub, &format!("ip link add sky type veth peer name sky netns {}", field.name()));
-        for (at, end) in [(&hub, 1), (&field, 2)] {
-            inside(at, &format!("ip addr add 10.9.0.{end}/24 dev sky"));
-            inside(at, "ip link set sky up");
+        let fields: Vec<_> = (0..count.div_ceil(PER_FIELD)).map(|_| namespace()).collect();
+        for (n, field) in fields.iter().enumerate() {
+            inside(&hub, &format!("ip link add sky{n} type veth peer name sky netns {}", field.name()));
+            for (at, device, end) in [(&hub, format!("sky{n}"), 1), (field, "sky".to_owned(), 2)] {
+                inside(at, &format!("ip addr add 10.9.{n}.{end}/24 dev {device}"));
+                inside(at, &format!("ip link set {device} up"));
+            }
+            inside(field, "ip link set lo up");
+            // Terminals of a field are one host, and what comes for one of them goes out by its own device.
+            inside(field, "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0");
         }
-        inside(&field, "ip link set lo up");
-        // All terminals are one host here, and what comes for one of them goes out by its own device.
-        inside(&field, "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0");
         let folder = folder();
         let keygen = |name: &str| {
             let output = bentpipe(folder.path(), &["keygen", &format!("{name}.key")]);
@@ -59,12 +67,13 @@ impl Field {
         let mut peers = String::new();
         for n in 0..count {
             let (name, key, at) = (format!("t{n}"), keygen(&format!("t{n}")), address(n));
-            inside(&field, &format!("ip addr add {at}/32 dev lo"));
+            inside(&fields[n / PER_FIELD], &format!("ip addr add {at}/32 dev lo"));
             peers += &format!("[[peers]]\nname = \"{name}\"\nkey = \"{key}\"\nprefixes = [\"{at}\"]\n");
             let text = format!(
                 "name = \"{name}\"\ncontrol = \"{name}.sock\"\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \"{hub_key}\"\n\
-                 state = \"{name}.state\"\npeer = \"10.9.0.1:4500\"\nlisten = \"0.0.0.0:{}\"\n[satellite]\nrate = \"{rate}\"\n\
+                 state = \"{name}.state\"\npeer = \"10.9.{}.1:4500\"\nlisten = \"0.0.0.0:{}\"\n[satellite]\nrate = \"{rate}\"\n\
                  round_trip = \"600 ms\"\n{}",
+                n / PER_FIELD,
                 5000 + n,
                 match is_link {
                     true => format!(
@@ -83,10 +92,11 @@ impl Field {
         );
         write("hub", text);
         let running = Running::start(&hub, folder.path(), "hub", 8192);
-        let terminals = (0..count).map(|n| start_without_rules(&field, folder.path(), &format!("t{n}")));
+        let terminals =
+            (0..count).map(|n| start_without_rules(&fields[n / PER_FIELD], folder.path(), &format!("t{n}")));
         let terminals = terminals.collect();
-        let server = field.clone();
-        let made = Field { hosts: Hosts { client, server, folder }, hub, field, terminals, running };
+        let server = fields[0].clone();
+        let made = Field { hosts: Hosts { client, server, folder }, hub, fields, terminals, running };
         made.serve(ECHO, |mut stream| {
             if let Ok(mut reader) = stream.try_clone() {
                 let _ = std::io::copy(&mut reader, &mut stream);
@@ -96,13 +106,15 @@ impl Field {
     }
 
     fn serve(&self, port: u16, work: fn(TcpStream)) {
-        let listener =
-            self.field.inside(move || TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).expect("a free port"));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || work(stream));
-            }
-        });
+        for field in &self.fields {
+            let at = (Ipv4Addr::UNSPECIFIED, port);
+            let listener = field.inside(move || TcpListener::bind(at).expect("a free port"));
+            std::thread::spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    std::thread::spawn(move || work(stream));
+                }
+            });
+        }
     }
 
     fn peers_up(&self) -> u64 {
@@ -112,14 +124,11 @@ impl Field {
     /// Of `link`: sends what is for terminals into the hub's device, and what a terminal answers into the terminal's.
     fn route(&self) {
         inside(&self.hub, "ip route replace 10.100.0.0/14 dev bentpipe0");
-        let count = self.terminals.len();
-        let answers = (0..count).map(|n| {
-            let (at, table) = (address(n), 1000 + n);
-            format!("rule add from {at} lookup {table}\nroute replace default dev t{n} table {table}\n")
-        });
-        let path = self.hosts.folder.path().join("routes");
-        std::fs::write(&path, answers.collect::<String>()).expect("a file");
-        inside(&self.field, &format!("ip -batch {}", path.display()));
+        for n in 0..self.terminals.len() {
+            let (at, table, field) = (address(n), 1000 + n, &self.fields[n / PER_FIELD]);
+            inside(field, &format!("ip rule add from {at} lookup {table}"));
+            inside(field, &format!("ip route replace default dev t{n} table {table}"));
+        }
     }
 
     /// How long it takes until all are up.

@@ -34,6 +34,22 @@ fn without_a_limit_it_takes_what_it_needs() {
     assert_eq!(pair.ports.map(|port| port.held_bytes()), [0, 0], "all is given back");
 }
 
+/// Packets that are kept for repair frames only go as soon as something else needs the memory.
+#[test]
+fn what_is_kept_for_repairs_goes_first() {
+    let packets = traffic(300);
+    let channel = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };
+    let mut pair = Pair::new(&config(channel), 0.0).run(&packets, Time::ZERO + MS(60_000));
+    let port = &mut pair.ports[1];
+    let held = port.held_bytes();
+    assert!(held > 50 * cost(500), "{held}");
+    assert_eq!(port.needed_bytes(), 0, "all is delivered");
+    port.set_room(held);
+    assert_eq!(port.held_bytes(), held, "there is room");
+    port.set_room(held - 1);
+    assert_eq!(port.held_bytes(), 0);
+}
+
 /// A packet from a host of this address.
 fn of_host(host: u8, number: u32) -> Vec<u8> {
     let mut packet = packet(1, number, 1000);

@@ -183,6 +183,20 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("ack.before_reading", "The ACK that fills a gap goes out before the data behind the gap is read, with the window that is left then (Linux).", flag ack.before_reading),
+    Setting {
+        key: "ack.compress",
+        doc: "An ACK of data beyond a gap waits at most this long for more of it, and at most a twentieth of the round trip; the first three of a gap do not (Linux: 1 ms). Off: each at once (RFC 5681 §4.2).",
+        words: OFF,
+        kind: Kind::Span,
+        get: |c| Some(c.ack.compress.map_or(Cell::Word("off"), Cell::Span)),
+        set: |c, cell| {
+            c.ack.compress = match cell {
+                Cell::Span(delay) => Some(delay),
+                _ => None,
+            };
+            true
+        },
+    },
     row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
     row!("rto.floor", "What `rto.min` bounds. \"timeout\": the timeout (RFC 6298 §2.4). \"variance\": the part of it that is added to the round trip (Linux).",
@@ -290,6 +304,22 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    Setting {
+        key: "first_window",
+        doc: "Receive window at the start, which grows to `receive_buffer` with what arrives (Fisk and Feng 2001; Linux). Off: the whole buffer from the start.",
+        words: OFF,
+        kind: Kind::Size { min: 1, max: 65_535 << 14 },
+        get: |c| Some(c.first_window.map_or(Cell::Word("off"), |first| Cell::Size(first as u64))),
+        set: |c, cell| {
+            c.first_window = match cell {
+                Cell::Word(_) => None,
+                size => Some(size.count()),
+            };
+            true
+        },
+    },
+    row!("gaps_take_room", "Data beyond a gap takes room from the receive window, whose right edge stays where it is while a gap is open (Linux).",
+        flag gaps_take_room),
     row!("window_scaling", "Offer window scaling (RFC 7323 §2).", flag window_scaling),
     row!("timestamps", "Offer timestamps (RFC 7323 §3).", flag timestamps),
     Setting {

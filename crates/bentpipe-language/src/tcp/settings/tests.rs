@@ -15,6 +15,8 @@ fn every_field_has_a_row() {
         ack,
         rto,
         receive_buffer: _,
+        first_window: _,
+        gaps_take_room: _,
         window_scaling: _,
         timestamps: _,
         sack_blocks: _,
@@ -52,7 +54,7 @@ fn every_field_has_a_row() {
         guard_after_timeout: _,
         max_burst: _,
     } = variant;
-    let AckPolicy { delay: _, every: _, daass: _, tick: _, before_reading: _ } = ack;
+    let AckPolicy { delay: _, every: _, daass: _, tick: _, before_reading: _, compress: _ } = ack;
     let RtoConfig { initial: _, min: _, floor: _, max: _, clock: _, max_retries: _ } = rto;
     let Shortcuts {
         bsd_additive_constant: _,
@@ -70,9 +72,9 @@ fn every_field_has_a_row() {
             Some(Recovery::BurstEstimate(cells)) => cells,
             other => panic!("{other:?}"),
         };
-    // 15 plain fields, two of careful resume, 20 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 5 of the ACK
+    // 17 plain fields, two of careful resume, 20 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 6 of the ACK
     // policy, 6 of the timer and 3 of a ticking clock, 9 shortcuts.
-    assert_eq!(SETTINGS.len(), 15 + 2 + 20 + 3 + 3 + 5 + 6 + 3 + 9);
+    assert_eq!(SETTINGS.len(), 17 + 2 + 20 + 3 + 3 + 6 + 6 + 3 + 9);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Socket options and queries.
 
 use crate::host::socket::{Errno, Reply, Role, SocketId};
-use crate::host::{Host, Profile};
+use crate::host::{Host, Profile, linux};
 
 impl Host {
     /// fcntl(F_SETFL).
@@ -82,6 +82,22 @@ impl Host {
             "TCP_NOTSENT_LOWAT" => options.notsent_lowat = Some(value as u64),
             "SO_LINGER" => options.linger_zero = value == 0,
             _ => return None,
+        }
+        Some(Reply::Value(0))
+    }
+
+    /// setsockopt(TCP_CONGESTION). `None` if the control is unknown, or the connection is open with another one.
+    pub fn set_congestion(&mut self, id: SocketId, name: &str) -> Option<Reply> {
+        // Only Linux's are known.
+        if self.settings.profile == Profile::Linux {
+            let row = linux::row(name)?;
+            let kernel = self.settings.kernel;
+            let is_connected = self.conn(id).is_some();
+            let options = &mut self.sockets.get_mut(&id)?.options;
+            if is_connected && kernel.control(options.control) != row {
+                return None;
+            }
+            options.control = Some(row);
         }
         Some(Reply::Value(0))
     }

@@ -6,6 +6,15 @@ use super::super::ast::{Body, Icmp, Packet, Tcp, TcpOption};
 use super::super::lex::Token;
 use super::{Parsed, Parser};
 
+const FLAGS: &str = "flags: letters of SFRPUEWA, a digit of ACE and `.`, or `-`";
+
+/// The flags AE, CWR and ECE as one number, the field ACE of accurate ECN.
+fn ace(digit: char) -> u16 {
+    let value = digit.to_digit(8).expect("the caller has looked");
+    let bit = |at: u32, flag| if value & at != 0 { flag } else { 0 };
+    bit(4, AE) | bit(2, CWR) | bit(1, ECE)
+}
+
 /// Max bytes of options in a TCP header.
 const MAX_OPTIONS: usize = 40;
 
@@ -48,7 +57,7 @@ impl Parser {
                 "encap" => return Err(Refusal::Foreign("PSP")),
                 _ => {}
             },
-            Some(Token::Number(_)) => {
+            Some(Token::Number(_)) if self.field_after_ack().is_none() => {
                 let source = self.number("a port", u16::MAX.into())? as u16;
                 self.sign('>')?;
                 packet.ports = Some((source, self.number("a port", u16::MAX.into())? as u16));
@@ -107,17 +116,32 @@ impl Parser {
                     'E' => ECE,
                     'W' => CWR,
                     'A' => AE,
-                    _ => return self.expected("flags: letters of SFRPUEWA and `.`, or `-`"),
+                    '0'..='7' => ace(letter),
+                    _ => return self.expected(FLAGS),
                 };
             }
             self.at += 1;
-        } else if !self.is_sign('.') {
-            return self.expected("flags: letters of SFRPUEWA and `.`, or `-`");
+        } else if !self.is_sign('.') && self.field_after_ack().is_none() {
+            return self.expected(FLAGS);
         }
-        if self.take('.') {
+        if let Some(field) = self.field_after_ack() {
+            flags |= ACK | field;
+            self.at += 1;
+        } else if self.take('.') {
             flags |= ACK;
         }
         Ok(flags)
+    }
+
+    /// The flags of `.5`: the field ACE after the sign of ACK. It looks like a number.
+    fn field_after_ack(&self) -> Option<u16> {
+        match self.peek() {
+            Some(Token::Number(text)) => match text.strip_prefix("0.")?.as_bytes() {
+                [digit @ b'0'..=b'7'] => Some(ace(char::from(*digit))),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// `1:1001(1000)`; the two ends.

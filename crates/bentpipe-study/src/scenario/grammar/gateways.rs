@@ -7,8 +7,8 @@ use bentpipe_language::shape::{Field, Shape, field};
 pub(crate) const SHAPES: &[&str] = &["split", "link", "uplink"];
 /// Keys that not all shapes have a use for, with those that have.
 pub(crate) const OF_SHAPES: &[(&[&str], &[&str])] = &[
-    (&["max_streams", "memory"], &["split"]),
-    (&["near", "far", "reordering", "shared"], &["split", "link"]),
+    (&["max_streams"], &["split"]),
+    (&["near", "far", "reordering", "shared", "memory"], &["split", "link"]),
     (&["at", "sender", "congestion", "variant", "window", "early_accept", "tcp"], &["uplink"]),
 ];
 /// Keys of `uplink` that only the engine's sender has a use for, and only the kernel's.
@@ -58,7 +58,7 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "`shape = \"split\"`: maximum memory of each box for data that hosts have not accepted yet. Default: 256 MiB.",
+        "Maximum memory of each box for connections, their data, and packets that wait for the link, are on their way, or wait for others. Default: 256 MiB.",
     ),
     field(
         "sender",

@@ -43,6 +43,8 @@ pub struct PairSpec {
     pub over: [LinkId; 2],
     /// What the near and the far box are told of the link.
     pub satellite: [Satellite; 2],
+    /// Maximum memory of each box for connections, their data, and packets of the link.
+    pub memory: Bytes,
 }
 
 impl PairSpec {
@@ -53,6 +55,8 @@ impl PairSpec {
 
     /// The gateway's default of `reordering`.
     pub const REORDERING: u64 = REORDERING_DEFAULT;
+    /// The gateway's default of `memory`.
+    pub const MEMORY: Bytes = MEMORY_DEFAULT;
 }
 
 /// What goes through a tunnel: the shape of the gateway.
@@ -62,8 +66,6 @@ pub enum Carries {
     Streams {
         /// Maximum number of open connections of each box.
         max_streams: u32,
-        /// Maximum memory of each box for data that hosts have not accepted yet.
-        memory: Bytes,
     },
     /// `link`: packets of any kind.
     Packets,
@@ -71,7 +73,7 @@ pub enum Carries {
 
 impl Carries {
     /// `split` with the gateway's defaults.
-    pub const STREAMS: Carries = Carries::Streams { max_streams: STREAMS_DEFAULT, memory: MEMORY_DEFAULT };
+    pub const STREAMS: Carries = Carries::Streams { max_streams: STREAMS_DEFAULT };
 
     /// The name of the shape.
     pub const fn shape(self) -> &'static str {

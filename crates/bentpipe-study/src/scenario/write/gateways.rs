@@ -23,10 +23,10 @@ pub(super) fn pair(spec: &PairSpec, scenario: &Scenario) -> Value {
     put("reordering", integer(near.reordering));
     put("shared", Value::Boolean(near.shared));
     put("mtu", text(SIZE.format(u64::from(near.path_mtu))));
-    if let Carries::Streams { max_streams, memory } = spec.carries {
+    if let Carries::Streams { max_streams } = spec.carries {
         put("max_streams", integer(u64::from(max_streams)));
-        put("memory", text(SIZE.format(memory.get())));
     }
+    put("memory", text(SIZE.format(spec.memory.get())));
     Value::Table(gateway)
 }
 

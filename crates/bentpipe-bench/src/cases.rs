@@ -58,6 +58,12 @@ pub(crate) fn hundred_flows() -> Scenario {
     geo("geo-100flows", "155 Mbit/s", "6600 packets", 2740, flows, "60 s")
 }
 
+/// Case (b), or with `hundred` case (c), with another row of the table of variants.
+pub(crate) fn row(variant: &str, hundred: bool) -> Scenario {
+    let base = if hundred { hundred_flows() } else { one_fat_flow() };
+    base.with_variant(variant).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// 2 GB over 155 Mbit/s by this many flows, which start within two minutes. For the cost per packet against the number
 /// of flows.
 pub(crate) fn many_flows(count: u32) -> Scenario {

@@ -42,12 +42,20 @@ struct Arguments {
     command: Option<Case>,
 }
 
-#[derive(Clone, Copy, Subcommand)]
+#[derive(Clone, Subcommand)]
 enum Case {
     /// One flow of 1 GB over 100 Mbit/s of GEO
     FatFlow,
     /// 100 flows over 155 Mbit/s of GEO for 60 s
     HundredFlows,
+    /// One of these two with another row of the table of variants
+    Row {
+        /// The row
+        variant: String,
+        /// The 100 flows, not the one
+        #[arg(long)]
+        hundred: bool,
+    },
     /// 2 GB over 155 Mbit/s of GEO by this many flows
     Flows {
         /// Number of flows
@@ -84,6 +92,7 @@ fn scenario(case: Case) -> Scenario {
     match case {
         Case::FatFlow => cases::one_fat_flow(),
         Case::HundredFlows => cases::hundred_flows(),
+        Case::Row { variant, hundred } => cases::row(&variant, hundred),
         Case::ManyFlows => cases::many_flows(50_000),
         Case::Flows { count } => cases::many_flows(count),
         Case::Cells => cases::three_lines_of_cells(),
@@ -139,6 +148,7 @@ fn everything(arguments: &Arguments) -> Result<()> {
     versus("geo-1gb-vs-ns2", ours(&["fat-flow"]), ns2("100 100000 1 684932 0 sack1 5480"), &mut entries)?;
     versus("geo-100flows-vs-ns2", ours(&["hundred-flows"]), ns2("155 6600 100 0 60 sack1 2740"), &mut entries)?;
     throughput(&mut entries)?;
+    rows(&ours, arguments.pairs, &mut entries)?;
     windows(&ours, arguments.pairs, &mut entries)?;
     flows(&mut entries)?;
     cells(&mut entries)?;
@@ -167,6 +177,19 @@ fn throughput(entries: &mut Vec<Entry>) -> Result<()> {
             ratio: None,
             unit: "million packets per CPU-second",
         });
+    }
+    Ok(())
+}
+
+/// Packets per CPU-second of the rows with RACK, PRR and CUBIC, as a part of those of `sack`: 1 GB without a loss, which takes the same
+/// packets.
+fn rows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<Entry>) -> Result<()> {
+    for variant in ["rack", "cubic", "linux-cubic"] {
+        let name = format!("{variant}-vs-sack");
+        let Paired { ours, peer, ratio } =
+            paired(ours(&["row", variant]), ours(&["row", "sack"]), pairs).with_context(|| name.clone())?;
+        println!("{name:<24} {ours:.3} s of CPU, {peer:.3} s with `sack`: {ratio:.2} of its packets per CPU-second");
+        entries.push(Entry { name, ours, peer: Some(peer), ratio: Some(ratio), unit: "s of CPU" });
     }
     Ok(())
 }

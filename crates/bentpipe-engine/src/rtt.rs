@@ -95,20 +95,21 @@ impl Variance {
 }
 
 /// The estimator of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct RttEstimator {
-    config: RtoConfig,
     /// Exact: ticks of [`Time`]. Ticks: eighths of a tick.
     srtt: u64,
     /// Exact: ticks of [`Time`]. Ticks: quarters of a tick.
     rttvar: u64,
-    /// With [`RtoFloor::Variance`].
-    variance: Variance,
-    measured: bool,
     /// RTO before backoff and bounds.
     base: Duration,
     backoff: u64,
     last_sample: Duration,
+    measured: bool,
+    config: RtoConfig,
+    /// With [`RtoFloor::Variance`].
+    variance: Variance,
 }
 
 impl RttEstimator {

@@ -1,7 +1,7 @@
-//! What remains of a connection's end after its connection has ended: its results, and the answer to stray segments.
+//! What remains of a connection's end after its connection has ended: its results, and what answers stray segments.
 
 use bentpipe_engine::network::EndId;
-use bentpipe_engine::tcp::{Abort, Closed, Segment, TcpStats};
+use bentpipe_engine::tcp::{Abort, Closed, Resting, Segment, TcpStats};
 use bentpipe_engine::units::Time;
 
 use crate::packet::{self, Parcel, Store};
@@ -20,18 +20,47 @@ pub(crate) struct Outcome {
     pub(crate) stats: TcpStats,
 }
 
-/// An end whose connection is closed.
+/// What is left of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Rest {
+    /// It is in TIME-WAIT.
+    Waits(Box<Resting>),
+    /// It is closed.
+    Closed(Closed),
+}
+
+/// An end whose connection is closed, or waits in TIME-WAIT.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
-    pub(crate) closed: Closed,
+    pub(crate) rest: Rest,
     pub(crate) ns2_lengths: bool,
+    /// What it was made from, if it waits.
+    pub(crate) model: u32,
 }
 
 impl Ended {
-    /// The answer of `end` to a segment, if it gets one.
+    /// When it has something to do.
+    pub(crate) fn until(&self) -> Option<Time> {
+        match &self.rest {
+            Rest::Waits(resting) => Some(resting.until()),
+            Rest::Closed(_) => None,
+        }
+    }
+
+    /// It is `now`: TIME-WAIT may be over.
+    pub(crate) fn on_time(&mut self, now: Time) {
+        if let Rest::Waits(resting) = &self.rest
+            && resting.until() <= now
+        {
+            self.rest = Rest::Closed(resting.closed());
+        }
+    }
+
+    /// The answer of `end` to a segment, if it gets one. Its connection is closed.
     pub(crate) fn answer(&self, end: EndId, now: Time, segment: &Segment, packets: &mut Store) -> Option<Parcel> {
-        let answer = self.closed.answer(now, segment)?;
+        let Rest::Closed(closed) = &self.rest else { return None };
+        let answer = closed.answer(now, segment)?;
         let wire_len = packet::wire_len(&answer, self.ns2_lengths);
         Some(packets.put_segment(end, wire_len, &answer))
     }

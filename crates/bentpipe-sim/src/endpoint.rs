@@ -1,5 +1,7 @@
 //! The ends of flows: a connection with its application, or a source or sink of datagrams.
 
+mod life;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,7 +16,6 @@ use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::{ConnectionId, Workload};
 
-use crate::ended::{Ended, Outcome};
 use crate::ends;
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
@@ -34,7 +35,7 @@ pub(crate) enum Endpoint {
     Late {
         model: u32,
     },
-    /// One whose connection is closed; what remains of it has this place.
+    /// One whose connection is closed or in TIME-WAIT; what remains of it has this place.
     Ended {
         at: u32,
     },
@@ -57,40 +58,43 @@ pub(crate) enum Endpoint {
     },
 }
 
-/// A connection and its application.
+/// A connection and its application. What each event touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct TcpEnd {
-    pub(crate) connection: Transport,
-    /// Shared by ends made from one model.
-    workload: Rc<Workload>,
-    client: bool,
-    /// Its number in the world.
-    end: EndId,
-    /// When the application opens the connection.
-    start: Time,
-    opened: bool,
-    /// True if a FIN follows the data; one-way openings have none.
-    closes: bool,
+    /// Time of the application's next action, the first being to open the connection; [`Time::NEVER`] if there is
+    /// none.
+    next_action: Time,
     /// Bytes to write, and to expect, until the flow is done.
     to_send: u64,
     expected: u64,
     /// Bytes read.
     read: u64,
-    /// Time of the application's next action, the first being to open the connection; [`Time::NEVER`] if there is
-    /// none.
-    next_action: Time,
+    /// Its number in the world.
+    end: EndId,
     requests_left: u32,
+    client: bool,
+    opened: bool,
+    /// True if a FIN follows the data; one-way openings have none.
+    closes: bool,
+    bare_first: bool,
+    ns2_lengths: bool,
+    aborted: Option<Abort>,
+    /// See [`Outcome`](crate::ended::Outcome).
+    acked_at: Option<Time>,
+    received_at: Option<Time>,
+    /// Shared by ends made from one model.
+    workload: Rc<Workload>,
+    pub(crate) connection: Transport,
+    connected_at: Option<Time>,
+    /// When the application opens the connection.
+    start: Time,
+    /// What it was made from, if it may rest in TIME-WAIT.
+    model: Option<u32>,
     /// When the next write is due, for an application that writes at a rate; boxed, because few do.
     pacer: Option<Box<Pacer>>,
     /// State shared by connections of this host to the same peer (RFC 9040), if any.
     shared: Option<Rc<RefCell<TcbCache>>>,
-    bare_first: bool,
-    ns2_lengths: bool,
-    /// See [`Outcome`].
-    connected_at: Option<Time>,
-    acked_at: Option<Time>,
-    received_at: Option<Time>,
-    aborted: Option<Abort>,
 }
 
 impl TcpEnd {
@@ -128,6 +132,7 @@ impl TcpEnd {
         TcpEnd {
             connection,
             workload: Rc::new(workload),
+            model: None,
             client,
             end,
             start,
@@ -147,37 +152,6 @@ impl TcpEnd {
             received_at: None,
             aborted: None,
         }
-    }
-
-    /// The same end of another connection with the same settings.
-    pub(crate) fn of_another(&self, end: EndId, start: Time) -> TcpEnd {
-        let mut end = TcpEnd { end, start, ..self.clone() };
-        if !end.opened {
-            end.next_action = end.first_action();
-        }
-        end
-    }
-
-    /// What it has come to so far.
-    pub(crate) fn outcome(&self) -> Outcome {
-        Outcome {
-            connected_at: self.connected_at,
-            acked_at: self.acked_at,
-            received_at: self.received_at,
-            aborted: self.aborted,
-            received: self.connection.received(),
-            stats: self.connection.stats(),
-        }
-    }
-
-    /// What remains of it, if its connection is closed and it has nothing more to do.
-    pub(crate) fn ended(&self) -> Option<Ended> {
-        let Transport::Tcp(connection) = &self.connection else { return None };
-        if !self.is_done() || self.next_action != Time::NEVER {
-            return None;
-        }
-        let closed = connection.closed()?;
-        Some(Ended { outcome: self.outcome(), closed, ns2_lengths: self.ns2_lengths })
     }
 
     /// The connection of this end: the last leg of a split flow.

@@ -8,7 +8,7 @@ use bentpipe_engine::{Context, Step};
 
 use crate::boxes::Boxes;
 use crate::ended::Ended;
-use crate::endpoint::{Endpoint, TcpEnd};
+use crate::endpoint::Endpoint;
 use crate::ends;
 use crate::gateway::Gateway;
 use crate::layer::Frames;
@@ -28,6 +28,7 @@ mod wiring;
 pub use results::FlowResult;
 
 use agenda::{Agenda, Slot};
+use lifetimes::{Former, Model};
 use uplinks::UplinkBox;
 
 /// Handling of timers in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
@@ -92,12 +93,10 @@ pub(crate) struct World {
     /// Two for each connection, one for each spoofed flow, then two for each link layer.
     ends: Vec<EndState>,
     /// What late ends are made from: an active and a passive one for flows that are alike.
-    models: Vec<TcpEnd>,
-    /// What remains of ends whose connection is closed.
+    models: Vec<Model>,
+    /// What remains of ends whose connection is closed or in TIME-WAIT.
     ended: Vec<Ended>,
-    /// Memory of former ends, for the next ones.
-    #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
-    spare: Vec<Box<TcpEnd>>,
+    former: Former,
     /// The ends from here to those of layers are the destinations of spoofed flows.
     first_sink: EndId,
     /// The ends from here on are those of link layers.
@@ -295,7 +294,7 @@ impl World {
                 self.make(to);
                 return self.deliver(to, parcel, observer);
             }
-            Endpoint::Ended { .. } => self.reach_ended(to, parcel, observer),
+            Endpoint::Ended { .. } => return self.reach_ended(to, parcel, observer),
             #[cfg(feature = "quic")]
             Endpoint::Quic(quic) => {
                 let datagram = self.packets.take_content(parcel);
@@ -334,10 +333,11 @@ impl World {
                     (Step::Do(parcel), _) => break parcel,
                     (Step::Wait(until), _) => {
                         let is_done = tcp.is_done();
+                        let is_over = is_done && !O::WATCHES && tcp.is_over();
                         if is_done && !self.ends[n.index()].is_done {
                             self.note_done(n);
                         }
-                        if is_done && until.is_none() && !O::WATCHES {
+                        if is_over {
                             self.retire(n);
                         }
                         return self.wait(n, until);
@@ -368,9 +368,12 @@ impl World {
                     self.make(n);
                     return self.run_end(n, observer);
                 }
-                Endpoint::UdpSink(_) | Endpoint::Sink(_) | Endpoint::Late { .. } | Endpoint::Ended { .. } => {
-                    Step::Wait(None)
+                &mut Endpoint::Ended { at } => {
+                    let ended = &mut self.ended[at as usize];
+                    ended.on_time(self.now);
+                    Step::Wait(ended.until())
                 }
+                Endpoint::UdpSink(_) | Endpoint::Sink(_) | Endpoint::Late { .. } => Step::Wait(None),
                 Endpoint::Layer(_) => return self.run_layer(n, observer),
                 Endpoint::Socket(_) => return self.run_socket(n, observer),
             };

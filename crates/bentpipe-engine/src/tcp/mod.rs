@@ -37,7 +37,7 @@ pub use crate::rtt::{RtoConfig, RtoFloor, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
 pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
-pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Role, State, TcpStats, Verdict};
+pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Resting, Role, State, TcpStats, Verdict};
 pub use ecn::{EcnMode, EcnUse};
 pub use loss::Outstanding;
 pub use receiver::Fresh;

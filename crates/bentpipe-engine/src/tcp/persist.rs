@@ -9,7 +9,7 @@ const MAX_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_DOUBLINGS: u32 = 6;
 
 /// When the next probe is due.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Persist {
     /// [`Time::NEVER`] while the timer is off.
     at: Time,

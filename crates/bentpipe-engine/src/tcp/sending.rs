@@ -36,8 +36,13 @@ impl Protocol {
 /// Counters of a sender. [`TcpStats`](super::TcpStats) gives their meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of TcpStats")]
+#[repr(C)]
 pub struct SenderCounters {
     pub segments: u64,
+    pub acks: u64,
+    pub max_flight: u64,
+    pub max_cwnd: u64,
+    pub max_burst: u32,
     pub retransmits: u64,
     pub timeouts: u64,
     pub fast_retransmits: u64,
@@ -45,11 +50,7 @@ pub struct SenderCounters {
     pub spurious_recoveries: u64,
     pub ecn_reductions: u64,
     pub marks_told: u64,
-    pub acks: u64,
     pub duplicate_acks: u64,
-    pub max_flight: u64,
-    pub max_cwnd: u64,
-    pub max_burst: u32,
 }
 
 /// The sending half of a connection: [`Sender`](super::Sender) of TCP or [`stp::Sender`](crate::stp::Sender). Sealed: what a

@@ -5,7 +5,7 @@ use super::segment::FIRST_BYTE;
 use super::span::Span;
 
 /// Sequence numbers of one direction, including SYN and FIN, from 0 on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct SequenceSpace {
     /// SND.UNA: the first number not acknowledged.
     pub(crate) snd_una: u64,

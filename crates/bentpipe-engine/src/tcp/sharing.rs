@@ -30,6 +30,6 @@ impl TcbCache {
         if window.ssthresh() != u64::MAX {
             self.ssthresh = Some(window.ssthresh());
         }
-        self.rtt = Some(rtt.clone());
+        self.rtt = Some(*rtt);
     }
 }

@@ -4,9 +4,9 @@ use crate::rtt::{RtoConfig, RttEstimator};
 use crate::units::{Duration, Time};
 
 /// The timer for retransmitting the oldest segment, and its state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(in crate::tcp) struct RetransmissionTimer {
-    pub(in crate::tcp) rtt: RttEstimator,
     /// When it expires; [`Time::NEVER`] while it is off.
     at: Time,
     /// The segment being timed: its end, and when it was sent.
@@ -14,6 +14,7 @@ pub(in crate::tcp) struct RetransmissionTimer {
     /// Times that the timer has expired since new data was acknowledged.
     retries: u32,
     max_retries: u32,
+    pub(in crate::tcp) rtt: RttEstimator,
 }
 
 impl RetransmissionTimer {

@@ -25,7 +25,7 @@ macro_rules! congestion_controls {
             /// Slow start, congestion avoidance and halving (RFC 5681 §3.1). [`Growth`] says how fast.
             Reno(reno::Reno) = "reno",
             /// A cubic function of the time since the last loss (RFC 9438).
-            Cubic(cubic::Cubic) = "cubic",
+            Cubic(boxed::Boxed<cubic::Cubic>) = "cubic",
             /// CUBIC in the form of Ha, Rhee and Xu (2008), which Linux has.
             CubicLinux(boxed::Boxed<cubic_linux::CubicLinux>) = "cubic-linux",
             /// BBR v1: paces at the measured rate of delivery (draft-cardwell-iccrg-bbr-congestion-control-00).
@@ -33,11 +33,11 @@ macro_rules! congestion_controls {
             /// BBRv3: losses bound the rate and what is in flight (draft-ietf-ccwg-bbr-05).
             Bbr3(boxed::Boxed<bbr3::Bbr3>) = "bbr3",
             /// Vegas: keeps one to three segments in the queue (Brakmo and Peterson 1995).
-            Vegas(vegas::Vegas) = "vegas",
+            Vegas(boxed::Boxed<vegas::Vegas>) = "vegas",
             /// Westwood+: after a loss the measured rate times the least round trip (Grieco and Mascolo 2004).
-            Westwood(westwood::Westwood) = "westwood",
+            Westwood(boxed::Boxed<westwood::Westwood>) = "westwood",
             /// Prague: reduces in proportion to the share of marked packets, for L4S (draft-briscoe-iccrg-prague-congestion-control-04).
-            Prague(prague::Prague) = "prague",
+            Prague(boxed::Boxed<prague::Prague>) = "prague",
             /// Hybla: grows as with a round trip of 25 ms (Caini and Firrincieli 2004).
             Hybla(hybla::Hybla) = "hybla",
         }

@@ -16,7 +16,7 @@ use bentpipe_study::topology;
 use super::agenda::Agenda;
 use super::uplinks::UplinkBox;
 use super::wiring::{Counts, Ways};
-use super::{EndState, FlowState, Timers, World, lifetimes, spoofing};
+use super::{EndState, FlowState, Former, Timers, World, lifetimes, spoofing};
 use crate::boxes::Boxes;
 use crate::endpoint::{Endpoint, TcpEnd};
 use crate::ends;
@@ -63,7 +63,7 @@ impl World {
             ends: Vec::with_capacity(counts.all()),
             models: Vec::new(),
             ended: Vec::new(),
-            spare: Vec::new(),
+            former: Former::default(),
             first_sink,
             first_layer_end: EndId::from(counts.of_flows()),
             frames: Frames::default(),
@@ -170,6 +170,7 @@ impl World {
         for (end, hop) in world.ends.iter_mut().zip(first_hop) {
             end.first_hop = hop;
         }
+        world.ended.reserve_exact(world.late_ends());
         world.plan_first_actions();
         Ok(world)
     }
@@ -214,7 +215,7 @@ impl World {
                 &Endpoint::Late { model } => {
                     let start = self.flows[ends::connection(n).index()].start;
                     let first = if ends::opens(n) { start } else { Time::ZERO };
-                    (self.models[model as usize].counts(), first)
+                    (self.models[model as usize].end.counts(), first)
                 }
                 Endpoint::Sink(sink) => (sink.is_finite(), Time::NEVER),
                 #[cfg(feature = "quic")]

@@ -69,7 +69,7 @@ impl World {
             #[cfg(feature = "quic")]
             Endpoint::Quic(quic) => Some(quic.outcome()),
             &Endpoint::Ended { at } => Some(self.ended[at as usize].outcome),
-            &Endpoint::Late { model } => Some(self.models[model as usize].outcome()),
+            &Endpoint::Late { model } => Some(self.models[model as usize].end.outcome()),
             _ => None,
         }
     }

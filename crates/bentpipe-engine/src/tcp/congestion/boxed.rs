@@ -1,33 +1,31 @@
-//! A control behind a pointer: large ones would make every connection as large, and few connections have them.
+//! A control behind a pointer: those with much state would make every connection as large.
 
 use core::ops::{Deref, DerefMut};
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
+use super::cubic::Cubic;
 use super::cubic_linux::CubicLinux;
+use super::prague::Prague;
+use super::vegas::Vegas;
+use super::westwood::Westwood;
 use crate::tcp::config::TcpConfig;
 
 /// The control.
 #[derive(Clone, Debug)]
 pub(super) struct Boxed<C>(Box<C>);
 
-impl Boxed<Bbr> {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        Boxed(Box::new(Bbr::new(config)))
-    }
+macro_rules! boxed {
+    ($($control:ty),+) => {
+        $(impl Boxed<$control> {
+            pub(super) fn new(config: &TcpConfig) -> Self {
+                Boxed(Box::new(<$control>::new(config)))
+            }
+        })+
+    };
 }
 
-impl Boxed<Bbr3> {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        Boxed(Box::new(Bbr3::new(config)))
-    }
-}
-
-impl Boxed<CubicLinux> {
-    pub(super) fn new(config: &TcpConfig) -> Self {
-        Boxed(Box::new(CubicLinux::new(config)))
-    }
-}
+boxed!(Bbr, Bbr3, Cubic, CubicLinux, Prague, Vegas, Westwood);
 
 impl<C> Deref for Boxed<C> {
     type Target = C;

@@ -11,7 +11,7 @@ use crate::tcp::variant::Growth;
 const BETA_ECN: f64 = 0.8;
 
 /// The state of Reno's congestion control.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Reno {
     growth: Growth,
     base: SsthreshBase,

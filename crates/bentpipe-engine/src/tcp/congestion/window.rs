@@ -6,7 +6,7 @@ use crate::tcp::config::{TcpConfig, WindowUnit};
 ///
 /// `cwnd` is a real number of bytes, because congestion avoidance adds fractions. Only sums, products and quotients are
 /// used, which are the same on every machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Window {
     mss: f64,
     cwnd: f64,

@@ -1,7 +1,7 @@
 //! What is left of a connection that has ended (RFC 9293 §3.10.7.1): the answer to stray segments.
 
 use super::{Connection, Duplex, State, timestamp};
-use crate::tcp::config::Handshake;
+use crate::tcp::config::{Handshake, TcpConfig};
 use crate::tcp::segment::{Flags, Segment, Timestamps};
 use crate::tcp::sending::SendingHalf;
 use crate::units::Time;
@@ -17,6 +17,10 @@ pub struct Closed {
 }
 
 impl Closed {
+    pub(super) fn new(config: &TcpConfig, ts_recent: Option<u32>) -> Closed {
+        Closed { answers: config.shortcuts.handshake == Handshake::ThreeWay, ts_recent }
+    }
+
     //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
     /// The answer to a segment that arrives now, if it gets one.
     pub fn answer(&self, now: Time, segment: &Segment) -> Option<Segment> {
@@ -45,10 +49,7 @@ impl Closed {
 impl<S: SendingHalf> Duplex<S> {
     /// What it would be if it were closed now.
     pub(super) fn if_closed(&self) -> Closed {
-        Closed {
-            answers: self.config.shortcuts.handshake == Handshake::ThreeWay,
-            ts_recent: self.timestamps.then_some(self.ts_recent),
-        }
+        Closed::new(&self.config, self.timestamps.then_some(self.ts_recent))
     }
 }
 

@@ -14,11 +14,13 @@ mod output;
 mod prediction;
 mod rejection;
 mod state;
+mod time_wait;
 
 pub use self::closed::Closed;
 pub use self::events::{Input, Output, TcpStats, Verdict};
 pub use self::prediction::Ordinary;
 pub use self::state::{Role, State};
+pub use self::time_wait::Resting;
 
 use self::challenges::Challenges;
 use std::sync::Arc;
@@ -72,44 +74,46 @@ impl Pending {
 /// One end of a TCP connection.
 pub type Connection = Duplex<Sender>;
 
-/// One end of a connection that opens and closes like TCP, with any sender.
+/// One end of a connection that opens and closes like TCP, with any sender. What each segment touches is in the lines of the cache
+/// before the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Duplex<S> {
-    /// Shared by connections that are set alike.
-    config: Arc<TcpConfig>,
-    role: Role,
     state: State,
-    sender: S,
-    receiver: Receiver,
+    role: Role,
+    pending: Pending,
     /// Negotiated by both ends.
     sack: bool,
     timestamps: bool,
-    ecn: EcnEcho,
     /// ECN or timestamps: no segment is without extras.
     has_extras: bool,
+    /// Both SYNs had the window scale option.
+    scaled: bool,
     /// Shift of our advertised windows.
     rcv_scale: u8,
     /// TSval to echo, and the ACK we had sent when it arrived (RFC 7323 §4.3).
     ts_recent: u32,
+    /// The last poll received from an STP peer.
+    poll_heard: u32,
     last_ack_sent: u64,
     /// When TS.Recent was last updated.
     ts_recent_at: Time,
-    /// Both SYNs had the window scale option.
-    scaled: bool,
+    pure_acks: u64,
     /// Sequence number of the peer's FIN.
     peer_fin: Option<u64>,
     /// When TIME-WAIT ends; [`Time::NEVER`] in other states.
     time_wait: Time,
-    pending: Pending,
-    /// How it ended, until it is reported to the driver.
-    closed: Option<Result<(), Abort>>,
     /// A pending reset.
     reset: Option<Box<Segment>>,
-    pure_acks: u64,
+    ecn: EcnEcho,
+    receiver: Receiver,
+    sender: S,
+    /// Shared by connections that are set alike.
+    config: Arc<TcpConfig>,
     dsacks: u64,
     challenges: Challenges,
-    /// The last poll received from an STP peer.
-    poll_heard: u32,
+    /// How it ended, until it is reported to the driver.
+    closed: Option<Result<(), Abort>>,
 }
 
 /// RFC 7323 §5.4: a timestamp clock of 1 ms.

@@ -28,7 +28,7 @@ enum Stage {
     Second,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Frto {
     enabled: bool,
     stage: Stage,

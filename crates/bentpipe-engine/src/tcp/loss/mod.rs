@@ -165,7 +165,11 @@ impl Detector {
     }
 
     /// The end of what an ACK reports to have come twice (RFC 2883 §4), if it does.
+    #[inline(always)]
     pub(in crate::tcp) fn duplicate_report(segment: &Segment) -> Option<u64> {
+        if segment.sack.is_empty() {
+            return None;
+        }
         let mut blocks = segment.sack.iter(segment.ack);
         let (start, end) = blocks.next()?;
         let inside = |(outer_start, outer_end)| outer_start <= start && end <= outer_end;

@@ -1,8 +1,8 @@
 //! RACK (RFC 8985): a segment is lost if one that was sent later, and long enough later, has been delivered.
 //!
-//! The RFC visits all segments in the order of transmission at each ACK. Here that order is a queue: segments leave its
-//! front once they are delivered or lost, so each transmission is visited a constant number of times. The tests compare it with
-//! the literal version.
+//! The RFC visits all segments in the order of transmission at each ACK. Here each transmission is visited a constant number of
+//! times. First transmissions are in the order of sequence numbers, so a number tells which of them are done; the others are
+//! in a queue. The tests compare it with the literal version.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -35,6 +35,12 @@ struct Sent {
 }
 
 impl Sent {
+    /// True if it is in flight by its first transmission.
+    #[inline(always)]
+    fn is_ordinary(&self) -> bool {
+        self.state == State::InFlight && !self.retransmitted
+    }
+
     fn len(&self) -> u64 {
         self.end - self.start
     }
@@ -45,8 +51,10 @@ impl Sent {
 pub(in crate::tcp) struct Rack {
     /// From `snd_una` to `snd_max`, in order.
     segments: VecDeque<Sent>,
-    /// Transmissions in the order of time: when, and where the segment starts.
-    order: VecDeque<(Time, u64)>,
+    /// No segment below is in flight by its first transmission; from here on first transmissions are in the order of time.
+    first: u64,
+    /// Other transmissions in the order of time: when, and where the segment starts.
+    again: VecDeque<(Time, u64)>,
     /// Where lost segments start.
     lost: BTreeSet<u64>,
     lost_bytes: u64,
@@ -144,7 +152,7 @@ impl Rack {
     pub(super) fn memory(&self) -> usize {
         self.rate.as_ref().map_or(0, |rate| rate.memory())
             + self.segments.capacity() * size_of::<Sent>()
-            + self.order.capacity() * size_of::<(Time, u64)>()
+            + self.again.capacity() * size_of::<(Time, u64)>()
     }
 
     /// Index of the first segment that ends after `seq`.
@@ -157,7 +165,18 @@ impl Rack {
     }
 
     /// `start..end` is transmitted now, for the first time or again.
+    #[inline(always)]
     pub(in crate::tcp) fn on_sent(&mut self, start: u64, end: u64, now: Time) {
+        let is_next = self.segments.back().is_none_or(|last| last.end <= start);
+        if is_next && start < end && self.rate.is_none() {
+            self.segments.push_back(Sent { start, end, at: now, retransmitted: false, state: State::InFlight });
+        } else {
+            self.on_any_sent(start, end, now);
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_sent(&mut self, start: u64, end: u64, now: Time) {
         if start == end {
             return;
         }
@@ -170,12 +189,12 @@ impl Rack {
             let out = (last - first).saturating_sub(self.sacked_bytes + self.lost_bytes) + again;
             rate.on_sent(start, now, out, is_first);
         }
-        self.order.push_back((now, start));
         let known = self.segments.back().map_or(start, |last| last.end);
         if start >= known {
             self.segments.push_back(Sent { start, end, at: now, retransmitted: false, state: State::InFlight });
             return;
         }
+        self.again.push_back((now, start));
         for at in self.index(start).. {
             let Some(segment) = self.segments.get(at).copied().filter(|segment| segment.start < end) else { break };
             if segment.end > end {
@@ -222,6 +241,10 @@ impl Rack {
             if first.start >= una {
                 break;
             }
+            if first.end <= una && first.is_ordinary() && self.rate.is_none() {
+                self.pop_ordinary(first, una, now);
+                continue;
+            }
             let done = first.end.min(una);
             self.unlose(0);
             if first.state == State::Sacked {
@@ -243,6 +266,23 @@ impl Rack {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
         }
+    }
+
+    /// Acknowledged segments that were sent once, from `first` on. Of these only the first one can show reordering, and the last one was
+    /// sent last and has the least round trip.
+    #[inline(always)]
+    fn pop_ordinary(&mut self, first: Sent, una: u64, now: Time) {
+        self.reordering_seen |= first.end < self.fack;
+        let mut last = first;
+        self.segments.pop_front();
+        while let Some(&next) = self.segments.front()
+            && next.end <= una
+            && next.is_ordinary()
+        {
+            last = next;
+            self.segments.pop_front();
+        }
+        self.delivered(last, now);
     }
 
     /// The peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our FIN, which has arrived with
@@ -317,24 +357,40 @@ impl Rack {
         quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
     }
 
-    /// Marks the segments that are lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after
-    /// a timeout is in progress. Returns true if any was marked.
+    /// The segment in flight whose last transmission is the oldest.
+    fn oldest(&mut self) -> Option<usize> {
+        let mut index = self.index(self.first);
+        while let Some(segment) = self.segments.get(index) {
+            if segment.is_ordinary() {
+                break;
+            }
+            self.first = segment.end;
+            index += 1;
+        }
+        let first = (index < self.segments.len()).then_some(index);
+        while let Some(&(at, start)) = self.again.front() {
+            let index = self.index(start);
+            if self.segments.get(index).is_some_and(|segment| segment.at == at && segment.state == State::InFlight) {
+                let sent = |index: usize| (self.segments[index].at, self.segments[index].end);
+                return Some(first.filter(|&first| sent(first) < sent(index)).unwrap_or(index));
+            }
+            self.again.pop_front();
+        }
+        first
+    }
+
+    /// Marks the segments that are lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after a timeout is in
+    /// progress. Returns true if any was marked.
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;
         let Some(rtt) = self.rtt else { return false };
-        let patience = rtt + self.reo_wnd(repairing, srtt);
         let mut any = false;
-        while let Some(&(at, start)) = self.order.front() {
-            let index = self.index(start);
-            let segment =
-                self.segments.get(index).filter(|segment| segment.at == at && segment.state == State::InFlight);
-            let Some(&segment) = segment else {
-                self.order.pop_front();
-                continue;
-            };
+        while let Some(index) = self.oldest() {
+            let segment = self.segments[index];
             if (segment.at, segment.end) >= (self.xmit_ts, self.end_seq) {
                 break;
             }
+            let patience = rtt + self.reo_wnd(repairing, srtt);
             if now < segment.at + patience {
                 // The RFC's timer runs until the last of those that are waited for is due. That one was sent just before
                 // the segment at which the comparison ends.
@@ -343,7 +399,6 @@ impl Rack {
             }
             self.lose(index);
             any = true;
-            self.order.pop_front();
         }
         any
     }
@@ -386,10 +441,14 @@ impl Rack {
         while let Some(&start) = self.lost.first() {
             let index = self.index(start);
             self.unlose(index);
+            // It can be lost again.
             let segment = self.segments[index];
-            // It can be lost again: it is no longer in the order.
-            let place = self.order.partition_point(|&(at, _)| at <= segment.at);
-            self.order.insert(place, (segment.at, segment.start));
+            if segment.retransmitted {
+                let place = self.again.partition_point(|&(at, _)| at <= segment.at);
+                self.again.insert(place, (segment.at, segment.start));
+            } else {
+                self.first = self.first.min(segment.start);
+            }
         }
     }
 }

@@ -123,6 +123,16 @@ fn a_lost_retransmission_is_found() {
     assert_eq!(rack.first_lost(), Some((1000, 2000)));
 }
 
+/// Half of the second segment is sent again. The other half is as old as it was.
+#[test]
+fn the_rest_of_a_segment_can_be_lost() {
+    let mut rack = flight();
+    rack.on_sent(1000, 1500, at(101));
+    rack.on_sack(2000, 5000, None, at(105));
+    assert!(rack.detect(at(105), false, Some(ms(100))));
+    assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (Some((1500, 2000)), 5500));
+}
+
 /// An ACK that comes sooner than a round trip after a retransmission is the original's (RFC 8985 §6.2 step 2).
 #[test]
 fn an_early_ack_of_a_retransmission_is_the_originals() {

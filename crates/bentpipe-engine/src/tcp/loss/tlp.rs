@@ -21,7 +21,7 @@ pub(in crate::tcp) enum ProbeVerdict {
 }
 
 /// The state of the probe.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct TailProbe {
     is_enabled: bool,
     at: Time,

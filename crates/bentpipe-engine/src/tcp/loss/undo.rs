@@ -27,7 +27,8 @@ struct Before {
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Undo {
     is_enabled: bool,
-    before: Option<Before>,
+    /// Few connections repair a loss.
+    before: Option<Box<Before>>,
 }
 
 impl Undo {
@@ -37,8 +38,8 @@ impl Undo {
 
     /// A recovery begins at `una`; the window and threshold are still those of before.
     pub(in crate::tcp) fn enter(&mut self, cwnd: u64, ssthresh: u64, una: u64) {
-        let before = Before { cwnd, ssthresh, una, resent: 0, first: None, has_moved: false };
-        self.before = self.is_enabled.then_some(before);
+        let before = || Box::new(Before { cwnd, ssthresh, una, resent: 0, first: None, has_moved: false });
+        self.before = self.is_enabled.then(before);
     }
 
     /// The segment that begins at `start` is retransmitted in the recovery.

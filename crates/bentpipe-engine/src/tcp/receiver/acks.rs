@@ -9,7 +9,7 @@ const NOW: Time = Time::ZERO;
 const NONE: Time = Time::NEVER;
 
 /// The delayed ACK.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct AckSchedule {
     policy: AckPolicy,
     /// [`NOW`], [`NONE`], or when a delayed ACK must be sent.
@@ -122,6 +122,11 @@ impl AckSchedule {
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
         self.due = NOW;
+    }
+
+    /// True if no ACK is due or delayed.
+    pub(super) fn is_silent(&self) -> bool {
+        self.due == NONE
     }
 
     #[inline(always)]

@@ -34,8 +34,9 @@ pub enum Fresh {
 /// buffer.
 const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
 
-/// The receiver of one connection.
+/// The receiver of one connection. What each segment touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Receiver {
     /// Next sequence number expected.
     rcv_nxt: u64,
@@ -48,12 +49,12 @@ pub(super) struct Receiver {
     tuning: Option<Box<Tuning>>,
     /// Ranges received beyond a gap.
     beyond: Ranges,
-    /// The new parts of the last segment, if received ranges are between them.
-    fresh: Vec<(u64, u64)>,
     /// Segments without new data.
     pub(super) duplicates: u64,
     /// Segments received beyond a gap.
     pub(super) out_of_order: u64,
+    /// The new parts of the last segment, if received ranges are between them.
+    fresh: Vec<(u64, u64)>,
 }
 
 impl Receiver {
@@ -331,6 +332,11 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
         self.acks.acknowledge_now();
+    }
+
+    /// True if no ACK is due or delayed, nothing is to be reported, and nothing waits beyond a gap.
+    pub(super) fn is_silent(&self) -> bool {
+        self.acks.is_silent() && self.sack.is_empty() && self.beyond.is_empty()
     }
 
     /// True if an ACK must be sent.

@@ -2,31 +2,40 @@
 
 use crate::tcp::segment::{MAX_SACK_BLOCKS, SackBlocks};
 
+/// What there is to report.
+#[derive(Clone, Debug, Default)]
+struct Blocks {
+    /// The last changed blocks, newest first.
+    recent: [(u64, u64); MAX_SACK_BLOCKS],
+    /// A duplicate to report once.
+    duplicate: Option<(u64, u64)>,
+}
+
 /// The state for reports in the next segments.
 #[derive(Clone, Debug)]
 pub(super) struct SackReport {
-    /// The last changed blocks, newest first.
-    recent: [(u64, u64); MAX_SACK_BLOCKS],
+    /// Set by the first gap or duplicate, which many connections never see.
+    blocks: Option<Box<Blocks>>,
     recent_len: u8,
     /// Max blocks per segment; 0 without SACK.
     max_blocks: u8,
     reports_duplicates: bool,
     /// True if there is nothing to report; tested with every segment.
     is_empty: bool,
-    /// A duplicate to report once.
-    duplicate: Option<(u64, u64)>,
 }
 
 impl SackReport {
     pub(super) const fn new() -> Self {
-        SackReport {
-            recent: [(0, 0); MAX_SACK_BLOCKS],
-            recent_len: 0,
-            max_blocks: 0,
-            reports_duplicates: false,
-            is_empty: true,
-            duplicate: None,
-        }
+        SackReport { blocks: None, recent_len: 0, max_blocks: 0, reports_duplicates: false, is_empty: true }
+    }
+
+    fn duplicate(&self) -> Option<(u64, u64)> {
+        self.blocks.as_ref()?.duplicate
+    }
+
+    /// The last changed blocks, newest first.
+    fn recent(&self) -> &[(u64, u64)] {
+        self.blocks.as_ref().map_or(&[], |blocks| &blocks.recent[..self.recent_len as usize])
     }
 
     /// The handshake has agreed on segments with at most `max_blocks` blocks; `dsack`: duplicates are reported.
@@ -42,7 +51,7 @@ impl SackReport {
 
     /// Reports `start..end` as a duplicate in the next segment.
     pub(super) fn set_duplicate(&mut self, start: u64, end: u64) {
-        self.duplicate = Some((start, end));
+        self.blocks.get_or_insert_default().duplicate = Some((start, end));
         self.is_empty = false;
     }
 
@@ -58,14 +67,14 @@ impl SackReport {
         if self.is_empty() {
             return 0;
         }
-        let duplicates = self.reports_duplicates && self.duplicate.is_some();
+        let duplicates = self.reports_duplicates && self.duplicate().is_some();
         (self.recent_len + duplicates as u8).min(self.max_blocks) as usize
     }
 
     /// The blocks of a segment that acknowledges `rcv_nxt`, at most `max`: a D-SACK first, then the newest.
     pub(super) fn take_blocks(&mut self, rcv_nxt: u64, max: usize) -> SackBlocks {
         let mut blocks = SackBlocks::NONE;
-        let duplicate = self.duplicate.take();
+        let duplicate = self.blocks.as_mut().and_then(|blocks| blocks.duplicate.take());
         self.is_empty = self.recent_len == 0;
         let max = max.min(self.max_blocks as usize);
         if max == 0 {
@@ -75,7 +84,7 @@ impl SackReport {
             blocks.push(rcv_nxt, start, end);
         }
         let room = max - blocks.len();
-        for &(start, end) in self.recent[..self.recent_len as usize].iter().take(room) {
+        for &(start, end) in self.recent().iter().take(room) {
             blocks.push(rcv_nxt, start, end);
         }
         blocks
@@ -91,34 +100,35 @@ impl SackReport {
         let mut kept = 0;
         let mut recent = [(0, 0); MAX_SACK_BLOCKS];
         recent[0] = block;
-        for &old in &self.recent[..self.recent_len as usize] {
+        for &old in self.recent() {
             let covered = old.0 >= block.0 && old.1 <= block.1;
             if !covered && kept + 1 < self.max_blocks as usize {
                 kept += 1;
                 recent[kept] = old;
             }
         }
-        self.recent = recent;
+        self.blocks.get_or_insert_default().recent = recent;
         self.recent_len = kept as u8 + 1;
         self.is_empty = false;
     }
 
     /// Forgets the blocks below `rcv_nxt`.
     pub(super) fn advance(&mut self, rcv_nxt: u64) {
+        let Some(Blocks { recent, duplicate }) = self.blocks.as_deref_mut() else { return };
         let mut kept = 0;
         for i in 0..self.recent_len as usize {
-            if self.recent[i].0 > rcv_nxt {
-                self.recent[kept] = self.recent[i];
+            if recent[i].0 > rcv_nxt {
+                recent[kept] = recent[i];
                 kept += 1;
             }
         }
         self.recent_len = kept as u8;
-        self.is_empty = kept == 0 && self.duplicate.is_none();
+        self.is_empty = kept == 0 && duplicate.is_none();
     }
 
     /// Forgets all blocks.
     pub(super) fn clear(&mut self) {
         self.recent_len = 0;
-        self.is_empty = self.duplicate.is_none();
+        self.is_empty = self.duplicate().is_none();
     }
 }

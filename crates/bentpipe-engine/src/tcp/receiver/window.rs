@@ -4,7 +4,7 @@ use crate::tcp::config::TcpConfig;
 use crate::tcp::segment::FIRST_BYTE;
 
 /// The receive buffer, and its advertised part. `rcv_nxt` is passed with each call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct OfferedWindow {
     /// The user has read the data up to here.
     read: u64,

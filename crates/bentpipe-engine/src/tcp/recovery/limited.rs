@@ -6,7 +6,7 @@ use crate::tcp::sequence::SequenceSpace;
 use crate::tcp::span::Span;
 
 /// The state of limited transmit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Limited {
     is_enabled: bool,
     /// The last duplicate ACK allows a segment.

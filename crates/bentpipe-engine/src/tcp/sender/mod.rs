@@ -8,10 +8,13 @@
 mod ack;
 mod by_rate;
 mod by_time;
+mod finished;
 mod half;
 mod loss;
 mod marks;
 mod transmit;
+
+pub(in crate::tcp) use self::finished::Finished;
 
 use super::config::{Handshake, TcbSharing, TcpConfig};
 use super::congestion::Congestion;
@@ -32,10 +35,13 @@ use super::timer::RetransmissionTimer;
 use super::variant::{Growth, TimeoutWindow};
 use crate::units::Time;
 
-/// The sender of a TCP connection.
+/// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
     seq: SequenceSpace,
+    /// When the last segment was sent, except probes of a closed window.
+    last_sent: Time,
     mss: u16,
     /// Bytes of a full segment that options other than timestamps currently use.
     reserved: u16,
@@ -45,29 +51,25 @@ pub struct Sender {
     counts_delivered: bool,
     /// True if data may be sent: the handshake is done.
     is_open: bool,
-
-    congestion: Congestion,
-    timer: RetransmissionTimer,
-    persist: Persist,
-    pacer: Pacer,
-    loss: Detector,
-    recovery: LossRecovery,
-    frto: Frto,
-    tail: TailProbe,
-    undo: Undo,
-    ecn: EcnResponse,
-    departures: Departures,
-
+    timeout_window: TimeoutWindow,
     /// Initial window in segments.
     initial_window: u32,
-    timeout_window: TimeoutWindow,
     max_burst: u32,
     /// Segments that may still be sent in answer to the current event, and those that were.
     burst: u32,
     burst_sent: u32,
-    /// When the last segment was sent, except probes of a closed window.
-    last_sent: Time,
     counters: SenderCounters,
+    timer: RetransmissionTimer,
+    congestion: Congestion,
+    loss: Detector,
+    recovery: LossRecovery,
+    tail: TailProbe,
+    persist: Persist,
+    undo: Undo,
+    ecn: EcnResponse,
+    departures: Departures,
+    frto: Frto,
+    pacer: Pacer,
 }
 
 impl Sender {

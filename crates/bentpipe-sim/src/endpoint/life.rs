@@ -1,0 +1,75 @@
+//! How the end of a connection is made from a model, and what is kept of it.
+
+use bentpipe_engine::network::EndId;
+use bentpipe_engine::tcp::{Connection, State};
+use bentpipe_engine::units::Time;
+
+use super::TcpEnd;
+use crate::ended::{Ended, Outcome, Rest};
+use crate::transport::Transport;
+
+impl TcpEnd {
+    /// The end of another connection with the same settings, for [`TcpEnd::begin`]. This one is the model `model` of both.
+    pub(crate) fn of_another(&self, model: u32) -> TcpEnd {
+        TcpEnd { model: Some(model), ..self.clone() }
+    }
+
+    /// It is the end `end`, and its application starts at `start`.
+    pub(crate) fn begin(&mut self, end: EndId, start: Time) {
+        (self.end, self.start) = (end, start);
+        if !self.opened {
+            self.next_action = self.first_action();
+        }
+    }
+
+    /// True if its connection is closed or in TIME-WAIT.
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(&self.connection, Transport::Tcp(tcp) if matches!(tcp.state(), State::Closed | State::TimeWait))
+    }
+
+    /// The end of a connection that has rested, of which this one is the model. It does not rest again.
+    pub(crate) fn woken(&self, end: EndId, start: Time, outcome: &Outcome, connection: Connection) -> TcpEnd {
+        let &Outcome { connected_at, acked_at, received_at, aborted, received, .. } = outcome;
+        TcpEnd {
+            connection: Transport::Tcp(connection),
+            end,
+            start,
+            opened: true,
+            read: received,
+            next_action: Time::NEVER,
+            requests_left: 0,
+            connected_at,
+            acked_at,
+            received_at,
+            aborted,
+            ..self.clone()
+        }
+    }
+
+    /// What it has come to so far.
+    pub(crate) fn outcome(&self) -> Outcome {
+        Outcome {
+            connected_at: self.connected_at,
+            acked_at: self.acked_at,
+            received_at: self.received_at,
+            aborted: self.aborted,
+            received: self.connection.received(),
+            stats: self.connection.stats(),
+        }
+    }
+
+    /// What remains of it, if its connection is closed or rests, and it has nothing more to do.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        let Transport::Tcp(connection) = &self.connection else { return None };
+        if !self.is_done() || self.next_action != Time::NEVER {
+            return None;
+        }
+        let (rest, model) = match (connection.closed(), self.model) {
+            (Some(closed), _) => (Rest::Closed(closed), 0),
+            (None, Some(model)) => (Rest::Waits(Box::new(connection.resting()?)), model),
+            (None, None) => return None,
+        };
+        Some(Ended { outcome: self.outcome(), rest, ns2_lengths: self.ns2_lengths, model })
+    }
+}

@@ -22,24 +22,16 @@ mod layers;
 mod lifetimes;
 mod results;
 mod spoofing;
+mod timers;
 mod uplinks;
 mod wiring;
 
 pub use results::FlowResult;
+pub use timers::Timers;
 
 use agenda::{Agenda, Slot};
 use lifetimes::{Former, Model};
 use uplinks::UplinkBox;
-
-/// Handling of timers in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Timers {
-    /// A timer that moves later keeps its slot; when the slot is due, the machine is polled and returns the new time.
-    #[default]
-    Lazy,
-    /// Each change updates the agenda at once.
-    Literal,
-}
 
 /// An end and the world's state of it, in one line of the cache: with many ends, each event would otherwise wait for
 /// several.
@@ -391,45 +383,6 @@ impl World {
     #[inline(always)]
     fn send<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
         self.go(self.ends[self.leaves_by(parcel).index()].first_hop, parcel, observer);
-    }
-
-    /// The position of an end's timer in the order of events.
-    #[inline(always)]
-    fn due_of_end(&self, n: EndId) -> Due {
-        let EndState { until, begun, .. } = self.ends[n.index()];
-        if until == Time::NEVER { Due::NEVER } else { Due::new(until, begun, self.network.components() + n.index()) }
-    }
-
-    #[inline(always)]
-    fn put_on_agenda(&mut self, n: EndId, due: Due) {
-        let state = &mut self.ends[n.index()];
-        state.on_agenda = due.at();
-        self.agenda.set(&mut state.slot, due);
-    }
-
-    /// Stores the timer of an end with its scheduling time, so that a lazy agenda orders simultaneous events like a
-    /// literal one.
-    #[inline(always)]
-    fn wait(&mut self, n: EndId, until: Option<Time>) {
-        let until = until.unwrap_or(Time::NEVER);
-        let state = &mut self.ends[n.index()];
-        if until != state.until {
-            (state.until, state.begun) = (until, self.now);
-        }
-        // Lazy: a slot that lies in the future but too early only costs a poll.
-        let keep = self.timers == Timers::Lazy && state.on_agenda > self.now && state.on_agenda < until;
-        if !keep {
-            self.plan(n);
-        }
-    }
-
-    #[inline(never)]
-    fn plan(&mut self, n: EndId) {
-        let (due, planned) = (self.due_of_end(n), self.agenda.due(self.ends[n.index()].slot));
-        let keep = self.timers == Timers::Lazy && planned.at() > self.now && planned <= due;
-        if !keep && planned != due {
-            self.put_on_agenda(n, due);
-        }
     }
 
     #[inline(always)]

@@ -1,0 +1,75 @@
+//! Which segments are lost by now (RFC 8985 §6.2, steps 4 and 5).
+
+use super::{Rack, State};
+use crate::units::{Duration, Time};
+
+/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4).
+const DUP_THRESH: usize = 3;
+
+impl Rack {
+    /// RFC 8985 §6.2 step 4.
+    pub(super) fn reo_wnd(&self, repairing: bool, srtt: Option<Duration>) -> Duration {
+        if !self.reordering_seen && (repairing || self.sacked_segments >= DUP_THRESH) {
+            return Duration::ZERO;
+        }
+        let quarter = self.min_rtt.unwrap_or(Duration::ZERO).div_floor(4);
+        quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
+    }
+
+    /// The segment in flight whose last transmission is the oldest.
+    fn oldest(&mut self) -> Option<usize> {
+        let mut index = self.index(self.first);
+        while let Some(segment) = self.segments.get(index) {
+            if segment.is_ordinary() {
+                break;
+            }
+            self.first = segment.end;
+            index += 1;
+        }
+        let first = (index < self.segments.len()).then_some(index);
+        while let Some(&(at, start)) = self.again.front() {
+            let index = self.index(start);
+            if self.segments.get(index).is_some_and(|segment| segment.at == at && segment.state == State::InFlight) {
+                let sent = |index: usize| (self.segments[index].at, self.segments[index].end);
+                return Some(first.filter(|&first| sent(first) < sent(index)).unwrap_or(index));
+            }
+            self.again.pop_front();
+        }
+        first
+    }
+
+    /// Marks the segments that are lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after a timeout is in
+    /// progress. Returns true if any was marked.
+    pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
+        self.deadline = None;
+        let Some(rtt) = self.rtt else { return false };
+        let mut any = false;
+        while let Some(index) = self.oldest() {
+            let segment = self.segments[index];
+            if (segment.at, segment.end) >= (self.xmit_ts, self.end_seq) {
+                break;
+            }
+            let patience = rtt + self.reo_wnd(repairing, srtt);
+            if now < segment.at + patience {
+                // The RFC's timer runs until the last of those that are waited for is due. That one was sent just before
+                // the segment at which the comparison ends.
+                self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience));
+                break;
+            }
+            self.lose(index);
+            any = true;
+        }
+        any
+    }
+
+    pub(super) fn lose(&mut self, index: usize) {
+        let segment = &mut self.segments[index];
+        segment.state = State::Lost;
+        self.lost_bytes += segment.len();
+        self.marked += segment.len();
+        if let Some(rate) = &mut self.rate {
+            rate.on_lost(segment.start, segment.len());
+        }
+        self.lost.insert(segment.start);
+    }
+}

@@ -144,9 +144,7 @@ fn draw_series(
     let label = drawn.map_err(DrawError::of)?.label(&series.name);
     match series.mark {
         Mark::Line | Mark::Step => label.legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], colour)),
-        Mark::DashedStep => {
-            label.legend(move |(x, y)| DashedPathElement::new([(x, y), (x + 14, y)].into_iter(), 5, 4, colour))
-        }
+        Mark::DashedStep => label.legend(move |(x, y)| DashedPathElement::new([(x, y), (x + 14, y)], 5, 4, colour)),
         Mark::Dot => label.legend(move |(x, y)| Circle::new((x + 7, y), 2, colour.filled())),
         Mark::Cross => label.legend(move |(x, y)| Cross::new((x + 7, y), 3, colour)),
         Mark::Ring => label.legend(move |(x, y)| Circle::new((x + 7, y), 3, colour.stroke_width(2))),

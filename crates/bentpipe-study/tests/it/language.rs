@@ -68,7 +68,13 @@ fn every_key_arrives() {
             "orbit/forward",
             "orbit/backward",
             "port/forward",
-            "port/backward"
+            "port/backward",
+            "feeder/forward",
+            "feeder/backward",
+            "own beam/forward",
+            "own beam/backward",
+            "fibre/forward",
+            "fibre/backward"
         ]
     );
     let down = &scenario.links[1].config;

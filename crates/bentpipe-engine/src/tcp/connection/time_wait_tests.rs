@@ -115,13 +115,13 @@ proptest! {
         let mut woken = client.resting().expect("nothing was lost").wake();
         prop_assert_eq!(outputs(&mut woken, now), outputs(&mut client, now));
         for ((seq, ack, len, pause), flags, (exact_seq, exact_ack, bare), block) in segments {
-            now = now + Duration::from_nanos(pause * 1000);
+            now += Duration::from_nanos(pause * 1000);
             let mut segment = Segment::new(flags);
             segment.seq = client.rcv_nxt().saturating_add_signed(if exact_seq { 0 } else { seq });
             segment.ack = client.snd_una().saturating_add_signed(if exact_ack { 0 } else { ack });
             segment.len = if bare { 0 } else { len };
             segment.window = 60_000;
-            segment.timestamps = (timestamps && pause % 3 > 0).then(|| Timestamps { value: (pause / 1000) as u32, echo: 0 });
+            segment.timestamps = (timestamps && pause % 3 > 0).then_some(Timestamps { value: (pause / 1000) as u32, echo: 0 });
             if let Some((from, bytes)) = block {
                 let start = client.snd_una().saturating_add_signed(from);
                 segment.sack.push(segment.ack, start, start + bytes);
@@ -132,7 +132,7 @@ proptest! {
             prop_assert_eq!(outputs(&mut woken, now), outputs(&mut client, now));
             prop_assert_eq!((woken.state(), woken.stats()), (client.state(), client.stats()));
         }
-        now = now + Duration::from_secs(120);
+        now += Duration::from_secs(120);
         prop_assert_eq!(outputs(&mut woken, now), outputs(&mut client, now));
         prop_assert_eq!(woken.closed(), client.closed());
     }

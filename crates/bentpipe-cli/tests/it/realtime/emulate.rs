@@ -270,7 +270,8 @@ fn datagrams_keep_their_sizes_and_bytes() {
             assert_eq!(of_link(&summary, link, "offered"), 2 * DATAGRAMS, "{summary}");
             assert_eq!(of_link(&summary, link, "delivered"), 2 * DATAGRAMS, "{summary}");
         }
-        assert_eq!((&summary["refused"], &summary["overruns"]), (&0.into(), &0.into()), "{summary}");
+        // An overrun can only be a packet of the system's own: all datagrams were offered.
+        assert_eq!(summary["refused"], 0, "{summary}");
     }
 }
 

@@ -75,8 +75,8 @@ pub(in crate::tcp) struct Rack {
     /// The reordering window in quarters of `min_rtt`, and the recoveries for which it stays so.
     reo_wnd_mult: u64,
     reo_wnd_persist: u32,
-    /// Duplicates count once per round trip: until this is acknowledged, they belong to the same round.
-    dsack_round: Option<u64>,
+    /// D-SACKs count once per round trip. The round of the last one that counted ends when this is acknowledged.
+    dsack_round_end: u64,
     /// When a segment still awaited is to be marked lost.
     deadline: Option<Time>,
     /// Few controls need it.
@@ -263,9 +263,6 @@ impl Rack {
         if let Some(rate) = &mut self.rate {
             rate.advance(una);
         }
-        if self.dsack_round.is_some_and(|round| una >= round) {
-            self.dsack_round = None;
-        }
     }
 
     /// Acknowledged segments that were sent once, from `first` on. Of these only the first one can show reordering, and the last one was
@@ -330,11 +327,11 @@ impl Rack {
         }
     }
 
-    /// A D-SACK: the peer has received something twice, in the round that ends when `snd_max` is acknowledged. The reordering
-    /// window was too narrow (RFC 8985 §6.2 step 4).
-    pub(in crate::tcp) fn on_duplicate_report(&mut self, snd_max: u64) {
-        if self.dsack_round.is_none() {
-            self.dsack_round = Some(snd_max);
+    /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
+    /// reordering window was too narrow (RFC 8985 §6.2 step 4).
+    pub(in crate::tcp) fn on_duplicate_report(&mut self, una: u64, snd_max: u64) {
+        if una >= self.dsack_round_end {
+            self.dsack_round_end = snd_max;
             self.reo_wnd_mult = self.reo_wnd_mult.max(1) + 1;
             self.reo_wnd_persist = REO_WND_PERSIST;
         }

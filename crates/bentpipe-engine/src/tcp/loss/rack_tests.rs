@@ -92,13 +92,13 @@ fn duplicates_widen_the_window() {
     let mut rack = flight();
     rack.reordering_seen = true;
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(25));
-    rack.on_duplicate_report(10_000);
-    rack.on_duplicate_report(10_000);
+    rack.on_duplicate_report(0, 10_000);
+    rack.on_duplicate_report(9_000, 10_000);
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(50), "once a round");
     for round in 11..20 {
         rack.on_ack(1000 * (round - 1), at(100 * round));
         rack.on_sent(1000 * (round - 1), 1000 * round, at(100 * round));
-        rack.on_duplicate_report(1000 * round);
+        rack.on_duplicate_report(1000 * (round - 1), 1000 * round);
     }
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(100), "a round trip at most");
     (0..16).for_each(|_| rack.on_recovered());

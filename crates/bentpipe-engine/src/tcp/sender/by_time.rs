@@ -22,7 +22,7 @@ impl Sender {
             }
             rack.on_ack(segment.ack, now);
             if Detector::duplicate_report(segment).is_some() {
-                rack.on_duplicate_report(self.seq.snd_max);
+                rack.on_duplicate_report(self.seq.snd_una.max(segment.ack), self.seq.snd_max);
             }
         }
         let news = !segment.sack.is_empty() && self.take_sack(now, segment);

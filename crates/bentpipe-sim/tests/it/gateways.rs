@@ -8,10 +8,8 @@ use bentpipe_sim::record::Summary;
 use bentpipe_sim::{Fingerprint, RunResult, Timers, replicate, run, run_with};
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
 
-/// Hosts, a box at each end of the satellite link, hosts: an upload, a download, and requests with answers.
-const WORLD: &str = r#"
-name = "gateways"
-time_limit = "400 s"
+/// A client, a box or none at each end of the satellite link, a server.
+const LINES: &str = r#"
 [tcp]
 profile = "linux"
 [[links]]
@@ -31,6 +29,13 @@ name = "internet"
 between = ["far", "server"]
 rate = "1 Gbit/s"
 delay = "10 ms"
+"#;
+
+/// Two boxes; an upload, a download, and requests with answers.
+const WORLD: &str = r#"
+name = "gateways"
+time_limit = "400 s"
+LINES
 [[gateways]]
 name = "box"
 shape = "SHAPE"
@@ -65,8 +70,13 @@ stop = "5 s"
 "#;
 
 fn world(shape: &str, link: &str) -> Scenario {
-    let text = WORLD.replace("SHAPE", shape).replace("LINK", link);
-    Scenario::parse(&text, "gateways.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    over(&WORLD.replace("SHAPE", shape), link)
+}
+
+/// The scenario of a text in which `LINES` stands for a client, a satellite link with these keys, and a server.
+pub(crate) fn over(text: &str, link: &str) -> Scenario {
+    let text = text.replace("LINES", &LINES.replace("LINK", link));
+    Scenario::parse(&text, "world.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 pub(crate) fn one(scenario: &Scenario, seed: u64) -> RunResult {
@@ -126,8 +136,7 @@ fn split_fills_the_line_from_the_first_round_trip() {
     let least = line + 0.311;
     assert!(took >= least && took < least + 0.1, "{took} s, {least} s at least");
     let boxes = "[[gateways]]\nname = \"box\"\nshape = \"SHAPE\"\nnear = \"near\"\nfar = \"far\"\n";
-    let text = WORLD.replace(boxes, "").replace("LINK", "");
-    let mut plain = Scenario::parse(&text, "plain", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let mut plain = over(&WORLD.replace(boxes, ""), "");
     plain.flows.truncate(1);
     assert!(seconds(&one(&plain, 1), 0) > 2.0 * took, "slow start over the satellite");
 }
@@ -191,10 +200,9 @@ fn a_run_is_its_seed() {
 /// A destination that nobody can reach in time, and memory: what one box resets the other resets.
 #[test]
 fn memory_is_bounded() {
-    let text = WORLD.replace("SHAPE", "split\"\nmemory = \"4 MiB").replace("LINK", "");
+    let text = WORLD.replace("SHAPE", "split\"\nmemory = \"4 MiB");
     let text = text.replacen("bytes = \"2 MB\"", "bytes = \"2 kB\"\ncount = 1000", 1);
-    let scenario = Scenario::parse(&text, "small.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
-    let result = one(&scenario, 1);
+    let result = one(&over(&text, ""), 1);
     // A thousand connections of 5 kB each do not fit in seven eighths of 4 MiB: some are refused, and their hosts know it.
     assert!(result.flows.iter().any(|flow| flow.aborted.is_some()), "{:?}", result.flows);
     assert!(result.end.saturating_since(Time::ZERO) < Duration::from_secs(400));
@@ -221,8 +229,7 @@ fn with_little_memory_all_data_arrives() {
 fn packets_of_the_link_take_no_more_than_memory() {
     let dropped = |memory: &str| {
         let flood = "[[flows]]\nname = \"flood\"\nfrom = \"client\"\nto = \"server\"\ntype = \"udp\"\nrate = \"40 Mbit/s\"\npacket = \"1000 B\"\nstop = \"2 s\"\n";
-        let text = WORLD.replace("SHAPE", &format!("link\"\nmemory = \"{memory}")).replace("LINK", "") + flood;
-        let scenario = Scenario::parse(&text, "flood", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let scenario = over(&(WORLD.replace("SHAPE", &format!("link\"\nmemory = \"{memory}")) + flood), "");
         let summary = Summary::new(&scenario, &one(&scenario, 1));
         let bulk = summary.channels.iter().find(|channel| channel.channel == "bulk" && channel.link == "sat/forward");
         bulk.expect("the flood's channel").dropped_full

@@ -5,35 +5,17 @@ use bentpipe_sim::record::Summary;
 use bentpipe_sim::{Fingerprint, Timers, replicate, run, run_with};
 use bentpipe_study::scenario::Scenario;
 
-use crate::gateways::{LINKS, one, seconds};
+use crate::gateways::{LINKS, one, over, seconds};
 
-/// A client over a satellite, a box, a server; FLOWS between them.
+/// A box at the far end, and flows.
 const WORLD: &str = r#"
 name = "uplinks"
 time_limit = "2000 s"
-[tcp]
-profile = "linux"
-[[links]]
-name = "lan"
-between = ["client", "terminal"]
-rate = "1 Gbit/s"
-delay = "1 ms"
-[[links]]
-name = "sat"
-between = ["terminal", "hub"]
-rate = "10 Mbit/s"
-delay = "300 ms"
-queue = "500 packets"
-LINK
-[[links]]
-name = "internet"
-between = ["hub", "server"]
-rate = "1 Gbit/s"
-delay = "10 ms"
+LINES
 [[gateways]]
 name = "box"
 shape = "uplink"
-at = "hub"
+at = "far"
 SENDER
 [[flows]]
 from = "server"
@@ -49,8 +31,7 @@ const SENDERS: [&str; 4] = [
 ];
 
 fn world(sender: &str, link: &str, flow: &str) -> Scenario {
-    let text = WORLD.replace("SENDER", sender).replace("LINK", link).replace("FLOW", flow);
-    Scenario::parse(&text, "uplinks.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    over(&WORLD.replace("SENDER", sender).replace("FLOW", flow), link)
 }
 
 #[test]
@@ -107,9 +88,9 @@ fn all_connections_are_paced_together() {
 #[test]
 fn a_box_with_a_fixed_window_does_not_slow_down_for_losses() {
     let with = seconds(&one(&world(SENDERS[0], "loss = \"1 %\"", "bytes = \"5 MB\""), 1), 0);
-    let text = WORLD.replace("SENDER", "").replace("LINK", "loss = \"1 %\"").replace("FLOW", "bytes = \"5 MB\"");
-    let text = text.replace("[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"hub\"\n", "");
-    let plain = Scenario::parse(&text, "plain.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let text = WORLD.replace("SENDER", "").replace("FLOW", "bytes = \"5 MB\"");
+    let text = text.replace("[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"far\"\n", "");
+    let plain = over(&text, "loss = \"1 %\"");
     assert!(5.0 * with < seconds(&one(&plain, 1), 0), "{with}");
 }
 

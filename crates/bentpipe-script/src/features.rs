@@ -86,7 +86,7 @@ const NEUTRAL: [&str; 24] = [
     "tcp_pacing_ss_ratio",
     "tcp_pacing_ca_ratio",
     "tcp_syncookies",
-    "tcp_ecn_option",
+    "tcp_ecn_option_beacon",
     "tcp_base_mss",
     "tcp_moderate_rcvbuf",
     "tcp_no_metrics_save",
@@ -147,7 +147,7 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
         Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
             // Only where it makes a difference, see below.
             ("tcp.insecure_rst" | "tcp.insecure_syn", _) => {}
-            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2" | "3") => {}
+            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2" | "3" | "5") => {}
             ("tcp.ecn.enable" | "tcp_ecn", _) => needs("accurate ECN"),
             ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
             ("tcp.syncookies_only", _) => needs("SYN cookies"),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
+use bentpipe_engine::wire::tcp::MarkedOrder;
 
 use crate::lang::ast::TcpOption;
 pub use crate::lang::ast::flag;
@@ -152,6 +153,10 @@ fn write_option(option: &TcpOption, out: &mut Vec<u8>) {
             out.extend(value.to_be_bytes());
             out.extend(echo.to_be_bytes());
         }
+        TcpOption::Marked(order, counters) => {
+            out.extend([order.kind(), (2 + 3 * counters.len()) as u8]);
+            counters.iter().for_each(|counter| out.extend(&counter.to_be_bytes()[1..]));
+        }
         TcpOption::Other(kind, body) => {
             out.extend([*kind, (2 + body.len()) as u8]);
             out.extend(body);
@@ -180,6 +185,10 @@ fn read_options(mut bytes: &[u8]) -> Option<Vec<TcpOption>> {
                 TcpOption::Sack((0..len / 8).filter_map(|n| Some((word(8 * n)?, word(8 * n + 4)?))).collect())
             }
             (8, 8) => TcpOption::Timestamps(word(0)?, word(4)?),
+            (172 | 174, len) if len % 3 == 0 => {
+                let counters = body.as_chunks::<3>().0.iter().map(|&[a, b, c]| u32::from_be_bytes([0, a, b, c]));
+                TcpOption::Marked(MarkedOrder::of(kind)?, counters.collect())
+            }
             _ => TcpOption::Other(kind, body.to_vec()),
         });
     }
@@ -208,6 +217,14 @@ impl fmt::Display for TcpOption {
                 blocks.iter().try_for_each(|(start, end)| write!(f, " {start}:{end}"))
             }
             TcpOption::Timestamps(value, echo) => write!(f, "TS val {value} ecr {echo}"),
+            TcpOption::Marked(order, counters) => {
+                let names = match order {
+                    MarkedOrder::Ect0First => ["e0b", "ceb", "e1b"],
+                    MarkedOrder::Ect1First => ["e1b", "ceb", "e0b"],
+                };
+                f.write_str("ECN")?;
+                names.iter().zip(counters).try_for_each(|(name, counter)| write!(f, " {name} {counter}"))
+            }
             TcpOption::Other(kind, body) => write!(f, "option {kind} of {} bytes", body.len() + 2),
         }
     }

@@ -1,6 +1,6 @@
 //! The settings of one end of a connection.
 
-use super::ecn::EcnUse;
+use super::ecn::{EcnOption, EcnUse};
 use super::variant::{AckPolicy, Variant};
 use crate::rtt::RtoConfig;
 use crate::units::Duration;
@@ -164,6 +164,10 @@ pub struct TcpConfig {
     pub ecn: EcnUse,
     /// How often a SYN that asks for ECN is sent again. Later ones do not ask (RFC 3168 §6.1.1.1).
     pub ecn_retries: u32,
+    /// When accurate ECN sends its option (RFC 9768 §3.2.3).
+    pub ecn_option: EcnOption,
+    /// With accurate ECN, bare ACKs, retransmissions and probes are ECT, as data is (Linux).
+    pub ecn_control: bool,
     /// Reduce the window less at a mark than at a loss (RFC 8511).
     pub abe: bool,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
@@ -200,6 +204,8 @@ impl Default for TcpConfig {
             initial_ssthresh: None,
             ecn: EcnUse::Off,
             ecn_retries: 1,
+            ecn_option: EcnOption::Changes,
+            ecn_control: false,
             abe: false,
             nagle: false,
             restart_after_idle: true,

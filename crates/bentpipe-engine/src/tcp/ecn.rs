@@ -4,14 +4,18 @@
 //! Data that is sent for the first time is ECT(0). SYNs, bare ACKs, retransmissions and probes of a closed window are not
 //! (§6.1.1, §6.1.4 to §6.1.6).
 //!
-//! Accurate ECN (RFC 9768) replaces the echo by a count of the marked packets: `accurate.rs`. It is negotiated here, and falls
-//! back to RFC 3168.
+//! Accurate ECN (RFC 9768) replaces the echo by a count of the marked packets, `accurate.rs`, and of bytes, `bytes.rs`. It is
+//! negotiated here, and falls back to RFC 3168.
 
 mod accurate;
+mod bytes;
 
-use self::accurate::{Counted, Heard};
+use self::accurate::{Counted, Heard, Told};
+use self::bytes::Tally;
+pub(in crate::tcp) use self::bytes::Wish;
 use super::segment::{Flags, Segment};
 use crate::wire::ecn::Ecn;
+use crate::wire::tcp::MarkedBytes;
 
 /// Whether an end uses ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +24,24 @@ pub enum EcnUse {
     Off,
     /// If the peer asks for it (Linux's default).
     Accept,
+    /// If the peer asks for it, accurate or not.
+    AcceptAccurate,
     /// It asks for it, and accepts it.
     On,
     /// It asks for accurate ECN (RFC 9768), accepts it, and falls back to RFC 3168 with a peer that knows only that.
     Accurate,
+}
+
+/// When an end that uses accurate ECN sends its option (RFC 9768 §3.2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnOption {
+    /// Never.
+    Off,
+    /// In the handshake, and in ACKs after data that came with an ECN field (RFC 9768 §3.2.3.3).
+    #[default]
+    Changes,
+    /// In every segment, once the peer has sent one (Linux's default).
+    Always,
 }
 
 /// The ECN that both ends have agreed on.
@@ -42,7 +60,7 @@ impl EcnUse {
     /// The flags of a first SYN.
     pub(super) fn flags_of_syn(self) -> Flags {
         match self {
-            EcnUse::Off | EcnUse::Accept => Flags::NONE,
+            EcnUse::Off | EcnUse::Accept | EcnUse::AcceptAccurate => Flags::NONE,
             EcnUse::On => Flags::ECE | Flags::CWR,
             EcnUse::Accurate => Flags::AE | Flags::ECE | Flags::CWR,
         }
@@ -51,11 +69,12 @@ impl EcnUse {
     /// What is used after this SYN or SYN-ACK of the peer.
     pub(super) fn agrees(self, syn: &Segment) -> EcnMode {
         let classic = |agreed| if agreed { EcnMode::Classic } else { EcnMode::Off };
-        if self == EcnUse::Accurate {
+        let is_answer = syn.flags.has(Flags::ACK);
+        if self == EcnUse::Accurate || self == EcnUse::AcceptAccurate && !is_answer {
             return accurate::agreed(syn);
         }
         let (echo, reduced) = (syn.flags.has(Flags::ECE), syn.flags.has(Flags::CWR));
-        if syn.flags.has(Flags::ACK) {
+        if is_answer {
             // A peer that sends the flags of our SYN back has not understood them (§6.1.1).
             classic(self == EcnUse::On && echo && !reduced)
         } else {
@@ -73,14 +92,36 @@ pub(super) struct EcnEcho {
     echoes: bool,
     /// RFC 9768: what is counted instead.
     counted: Counted,
+    tally: Tally,
+    /// RFC 9768: the peer's SYN has come more than once.
+    pub(super) has_syn_again: bool,
+    /// RFC 9768: a SYN of the peer's, or a SYN-ACK of ours, was without the flags of ECN.
+    pub(super) saw_plain_syn: bool,
     /// Segments that were marked: with data, or with accurate ECN all.
     pub(super) marks: u64,
 }
 
 impl EcnEcho {
     /// The peer's SYN or SYN-ACK has come, after which `mode` is used.
-    pub(super) fn negotiated(mode: EcnMode, syn: &Segment) -> Self {
-        EcnEcho { mode, counted: Counted::since(syn), ..EcnEcho::default() }
+    pub(super) fn negotiated(mode: EcnMode, syn: &Segment, option: EcnOption) -> Self {
+        let tally = Tally::since(syn, syn.flags.has(Flags::ACK), option);
+        EcnEcho { mode, counted: Counted::since(syn), tally, ..EcnEcho::default() }
+    }
+
+    /// The peer's SYN or SYN-ACK has come again.
+    pub(super) fn take_syn_again(&mut self, syn: &Segment) {
+        if self.mode == EcnMode::Accurate {
+            self.counted.take_syn_again(syn);
+            self.tally.take_syn_again(syn);
+            self.has_syn_again = true;
+            self.saw_plain_syn |= !syn.flags.any_of(Flags::AE | Flags::CWR | Flags::ECE);
+        }
+    }
+
+    /// A SYN-ACK is sent again, after which nothing may be ECT.
+    //= RFC 9768 §3.1.5: a server may not send ECT if it has sent a SYN-ACK, or received a SYN, with none of the flags
+    pub(super) fn sends_plain_syn_ack(&mut self) {
+        self.saw_plain_syn |= self.mode == EcnMode::Accurate;
     }
 
     /// Takes an acceptable segment. Returns true if it is to be acknowledged at once.
@@ -88,6 +129,7 @@ impl EcnEcho {
     pub(super) fn take(&mut self, segment: &Segment) -> bool {
         if self.mode == EcnMode::Accurate {
             self.marks += u64::from(segment.ecn == Ecn::Ce);
+            self.tally.take(segment);
             return self.counted.take(segment);
         }
         if segment.len == 0 {
@@ -112,6 +154,22 @@ impl EcnEcho {
         }
     }
 
+    /// The option of a SYN-ACK.
+    pub(super) fn bytes_of_syn_ack(&self) -> Option<MarkedBytes> {
+        self.tally.of_syn_ack().filter(|_| self.mode == EcnMode::Accurate)
+    }
+
+    /// What the option of the next segment should tell.
+    #[inline(always)]
+    pub(super) fn wish(&self, with_data: bool) -> Option<Wish> {
+        if self.mode == EcnMode::Accurate { self.tally.wish(with_data) } else { None }
+    }
+
+    /// The first `counters` of what was wished, which are told now.
+    pub(super) fn told(&mut self, wish: &Wish, counters: usize, with_data: bool) -> MarkedBytes {
+        self.tally.told(wish, counters, with_data)
+    }
+
     /// The flags of ECN in a segment that is sent now. `bare`: it has neither data nor SACK blocks.
     pub(super) fn flags(&mut self, bare: bool) -> Flags {
         if self.mode == EcnMode::Accurate {
@@ -134,14 +192,38 @@ pub(super) struct EcnResponse {
     announces_reductions: bool,
     /// The next new segment says so.
     announces: bool,
+    /// Bare ACKs and retransmissions are ECT, too.
+    marks_control: bool,
     /// RFC 9768: the marks heard of so far.
     heard: Option<Heard>,
 }
 
 impl EcnResponse {
+    /// What a SYN-ACK says of our SYN.
+    pub(super) fn take_syn_ack(&mut self, segment: &Segment) {
+        if self.heard.as_mut().is_some_and(|heard| !heard.take_syn_ack(segment)) {
+            self.ect = Ecn::NotEct;
+        }
+    }
+
+    /// The field of a segment without new data.
+    pub(super) fn ect_of_control(&self) -> Ecn {
+        if self.marks_control { self.ect } else { Ecn::NotEct }
+    }
+
+    /// Nothing is ECT from now on. Marks still count.
+    pub(super) fn send_not_ect(&mut self) {
+        self.ect = Ecn::NotEct;
+    }
+
+    /// The bytes that the peer has told of: ECT(0), CE, ECT(1).
+    pub(super) fn bytes_told(&self) -> [u64; 3] {
+        self.heard.map_or([0; 3], |heard| heard.bytes.told)
+    }
+
     /// `scalable`: congestion control reacts to the number of marks, as packets that are ECT(1) demand (RFC 9331 §4.3).
-    /// `handshake`: the next ACK ends a passive opening.
-    pub(super) fn new(mode: EcnMode, scalable: bool, handshake: bool) -> Self {
+    /// `handshake`: the next ACK ends a passive opening. `control`: with accurate ECN, all segments are ECT.
+    pub(super) fn new(mode: EcnMode, scalable: bool, handshake: bool, control: bool) -> Self {
         let (heard_by, ect, heard) = match mode {
             EcnMode::Off => (Flags::NONE, Ecn::NotEct, None),
             EcnMode::Classic => (Flags::ECE, Ecn::Ect0, None),
@@ -150,7 +232,8 @@ impl EcnResponse {
             EcnMode::Accurate => (Flags::ACK, Ecn::Ect0, Some(Heard::new(handshake))),
         };
         let announces_reductions = mode == EcnMode::Classic;
-        EcnResponse { heard_by, ect, heard, announces_reductions, ..EcnResponse::default() }
+        let marks_control = control && mode == EcnMode::Accurate;
+        EcnResponse { heard_by, ect, heard, announces_reductions, marks_control, ..EcnResponse::default() }
     }
 
     /// True if an ACK with these flags says something about marks.
@@ -159,25 +242,32 @@ impl EcnResponse {
         flags.any_of(self.heard_by)
     }
 
-    /// RFC 9768: the marks that an ACK tells of besides those known, which acknowledges `packets` more. `None` with RFC 3168.
-    pub(super) fn count(&mut self, segment: &Segment, packets: u64) -> Option<u64> {
-        let marks = self.heard.as_mut()?.count(segment, packets);
-        if marks.is_none() {
-            // The field is zeroed on the way: no marks can be heard of, so none may be asked for.
-            *self = EcnResponse::default();
-        }
-        Some(marks.unwrap_or(0))
+    /// RFC 9768: the packets and bytes that an ACK says were marked. It delivers `delivered` bytes in segments of `mss`.
+    /// `None` with RFC 3168.
+    pub(super) fn count(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Option<(u64, u64)> {
+        Some(match self.heard.as_mut()?.take(segment, delivered, mss) {
+            Told::Marks { packets, bytes } => (packets, bytes),
+            Told::Mangled => {
+                self.send_not_ect();
+                (0, 0)
+            }
+            Told::Zeroed => {
+                let heard = self.heard;
+                *self = EcnResponse { heard, ..EcnResponse::default() };
+                (0, 0)
+            }
+        })
     }
 
     /// True if an echo that acknowledges everything before `ack` asks for a reduction.
     //= RFC 3168 §6.1.2: at most once per window of data, and not for what a loss has reduced already
     pub(super) fn counts(&self, ack: u64) -> bool {
-        self.ect.is_capable() && ack > self.until
+        self.heard_by != Flags::NONE && ack > self.until
     }
 
     /// The window was reduced, for a mark or a loss, with everything before `snd_max` sent.
     pub(super) fn on_reduction(&mut self, snd_max: u64) {
-        if self.ect.is_capable() {
+        if self.heard_by != Flags::NONE {
             (self.until, self.announces) = (snd_max, self.announces_reductions);
         }
     }
@@ -233,7 +323,7 @@ mod tests {
     /// A reduction with 5000 sent: echoes up to there are of the same window. CWR goes out once.
     #[test]
     fn a_window_is_reduced_once() {
-        let mut response = EcnResponse::new(EcnMode::Classic, false, false);
+        let mut response = EcnResponse::new(EcnMode::Classic, false, false, false);
         assert!(response.counts(1));
         response.on_reduction(5000);
         assert_eq!([1000, 5000, 5001].map(|ack| response.counts(ack)), [false, false, true]);

@@ -38,7 +38,7 @@ pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segme
 pub use abort::Abort;
 pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Resting, Role, State, TcpStats, Verdict};
-pub use ecn::{EcnMode, EcnUse};
+pub use ecn::{EcnMode, EcnOption, EcnUse};
 pub use loss::Outstanding;
 pub use receiver::Fresh;
 pub use recovery::Phase;

@@ -115,8 +115,16 @@ pub trait Half {
     fn close(&mut self);
     /// The handshake is done: data may be sent.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool);
-    /// The ECN that both ends use. `handshake`: the next ACK ends a passive opening.
-    fn use_ecn(&mut self, _mode: EcnMode, _handshake: bool) {}
+    /// The ECN that both ends use. `handshake`: the next ACK ends a passive opening. `control`: segments without new data take part.
+    fn use_ecn(&mut self, _mode: EcnMode, _handshake: bool, _control: bool) {}
+    /// The SYN-ACK that has ended an active opening: what it says of marks.
+    fn take_syn_ack(&mut self, _segment: &Segment) {}
+    /// No segment takes part in ECN from now on. Marks still count.
+    fn send_not_ect(&mut self) {}
+    /// The ECN field of a segment without new data.
+    fn ect_of_control(&self) -> Ecn {
+        Ecn::NotEct
+    }
     /// The ECN field and the flag of ECN of a segment with data, while both ends use ECN.
     fn marks_of(&mut self, _span: &Span) -> (Ecn, Flags) {
         (Ecn::NotEct, Flags::NONE)

@@ -1,4 +1,4 @@
-//! TCP segments (RFC 9293 §3.1) with the options of RFC 2018, RFC 2883 and RFC 7323.
+//! TCP segments (RFC 9293 §3.1) with the options of RFC 2018, RFC 2883, RFC 7323 and RFC 9768.
 //!
 //! A [`Segment`] has 64-bit offsets, windows in bytes and SACK blocks in the same numbering; on the wire there are
 //! 32-bit numbers from two initial sequence numbers, and windows shifted by the negotiated scale. [`Translation`] is
@@ -14,8 +14,10 @@ use super::ip::{Addresses, Ports, TCP};
 use super::seq::{Numbering, SeqNumber};
 use super::{EmitError, WireError, append, bytes, u16_at, u32_at};
 
+mod marked;
 pub(crate) mod segment;
 
+pub use marked::{CYCLE as MARKED_CYCLE, MarkedBytes, Order as MarkedOrder, option_len as marked_option_len};
 pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 
 /// Bytes of a header without options.
@@ -176,6 +178,12 @@ impl Translation {
                 put(&numbering.wrap(end).0.to_be_bytes());
             }
         }
+        if let Some(bytes) = segment.marked_bytes() {
+            let len = 2 + 3 * bytes.len();
+            (len..len.next_multiple_of(4)).for_each(|_| put(&[NOP]));
+            put(&[bytes.order().kind(), len as u8]);
+            bytes.counters().for_each(|counter| put(&counter.to_be_bytes()[1..]));
+        }
         at
     }
 
@@ -263,6 +271,12 @@ fn read_options(mut options: &[u8], ack: SeqNumber, segment: &mut Segment) -> Re
                 segment.timestamps = Some(Timestamps { value: u32_at(body, 0)?, echo: u32_at(body, 4)? });
             }
             kind::SACK => read_sack(body, wrong, ack, &mut segment.sack)?,
+            //= RFC 9768 §3.2.3.2.1: on a SYN it is ignored
+            kind if segment.flags.has(Flags::ACK) => {
+                if let Some(order) = MarkedOrder::of(kind) {
+                    segment.set_marked_bytes(&MarkedBytes::read(order, body));
+                }
+            }
             _ => {}
         }
         options = after;
@@ -274,7 +288,7 @@ fn read_sack(body: &[u8], wrong: WireError, ack: SeqNumber, sack: &mut SackBlock
     if blocks.is_empty() || !rest.is_empty() {
         return Err(wrong);
     }
-    *sack = SackBlocks::NONE;
+    sack.clear();
     for block in blocks {
         let edge = |at| bytes(block, at).map(|edge| SeqNumber(u32::from_be_bytes(edge)));
         let (start, end) = (edge(0)?, edge(4)?);

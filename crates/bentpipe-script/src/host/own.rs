@@ -2,7 +2,7 @@
 
 use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, SlowStartExit, Startup, TimeoutRepair};
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+    AckPolicy, Daass, EcnOption, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -125,8 +125,17 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
             config.ecn = match value {
                 "accept" => EcnUse::Accept,
                 "accurate" => EcnUse::Accurate,
+                "accept-accurate" => EcnUse::AcceptAccurate,
                 value if switch(value)? => EcnUse::On,
                 _ => EcnUse::Off,
+            }
+        }
+        "ecn-option" => {
+            config.ecn_option = match value {
+                "off" => EcnOption::Off,
+                "changes" => EcnOption::Changes,
+                "always" => EcnOption::Always,
+                _ => return Err("off, changes or always".into()),
             }
         }
         "abe" => config.abe = switch(value)?,

@@ -114,6 +114,9 @@ impl Host {
             "tcpi_rto" if conn.watch.rto == Duration::ZERO => micros(connection.config().rto.initial),
             "tcpi_rto" => micros(conn.watch.rto),
             "tcpi_delivered_ce" => stats.marks_told as f64,
+            "tcpi_delivered_e0_bytes" => connection.bytes_told()[0] as f64,
+            "tcpi_delivered_ce_bytes" => connection.bytes_told()[1] as f64,
+            "tcpi_delivered_e1_bytes" => connection.bytes_told()[2] as f64,
             "tcpi_total_retrans" => stats.retransmits as f64,
             "tcpi_last_data_recv" => {
                 let last = conn.watch.last_data?;

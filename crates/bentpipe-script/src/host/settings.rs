@@ -2,7 +2,7 @@
 
 use bentpipe_engine::tcp::variant::Growth;
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, EcnUse, RtoConfig, RtoFloor, Shortcuts, SsthreshBase, TcpConfig, Variant,
+    AckPolicy, Daass, EcnOption, EcnUse, RtoConfig, RtoFloor, Shortcuts, SsthreshBase, TcpConfig, Variant,
 };
 use bentpipe_engine::units::Duration;
 
@@ -104,8 +104,10 @@ impl Settings {
                 // The initial window, before autotuning.
                 receive_buffer: 65_535,
                 gaps_take_room: true,
-                // tcp_ecn 2.
+                // tcp_ecn 2, tcp_ecn_option 2.
                 ecn: EcnUse::Accept,
+                ecn_option: EcnOption::Always,
+                ecn_control: true,
                 timestamps: true,
                 nagle: true,
                 ..base
@@ -184,7 +186,15 @@ impl Settings {
                     1 => EcnUse::On,
                     2 => EcnUse::Accept,
                     3 => EcnUse::Accurate,
+                    5 => EcnUse::AcceptAccurate,
                     _ => return false,
+                }
+            }
+            "tcp_ecn_option" => {
+                config.ecn_option = match number {
+                    0 => EcnOption::Off,
+                    1 => EcnOption::Changes,
+                    _ => EcnOption::Always,
                 }
             }
             "tcp.ecn.maxretries" => config.ecn_retries = number as u32,

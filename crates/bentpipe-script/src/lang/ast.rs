@@ -1,5 +1,7 @@
 //! The syntax tree of a script. Times are in microseconds, as in packetdrill.
 
+use bentpipe_engine::wire::tcp::MarkedOrder;
+
 /// A whole script.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
@@ -145,6 +147,8 @@ pub enum TcpOption {
     Sack(Vec<(u32, u32)>),
     /// Kind 8.
     Timestamps(u32, u32),
+    /// Kinds 172 and 174: the counters of accurate ECN in their order.
+    Marked(MarkedOrder, Vec<u32>),
     /// Any other: kind and body. Shown as in the script.
     Other(u8, Vec<u8>),
 }

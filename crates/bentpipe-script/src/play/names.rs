@@ -1,7 +1,7 @@
 //! The names available to code.
 
 /// The supported `tcpi_*` names.
-const KNOWN: [&str; 18] = [
+const KNOWN: [&str; 21] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -17,6 +17,9 @@ const KNOWN: [&str; 18] = [
     "tcpi_rto",
     "tcpi_total_retrans",
     "tcpi_delivered_ce",
+    "tcpi_delivered_e0_bytes",
+    "tcpi_delivered_ce_bytes",
+    "tcpi_delivered_e1_bytes",
     "tcpi_last_data_recv",
     "tcpi_options",
     "tcpi_state_name",

@@ -45,7 +45,7 @@ impl<S: SendingHalf> Duplex<S> {
             Check::Refuse => self.refuse(cx.now, segment),
             Check::Reset if self.state == State::SynSent => self.finish(cx, Err(Abort::Refused)),
             Check::Reset => self.on_reset(cx, segment),
-            Check::Syn => self.on_syn_again(cx.now, segment),
+            Check::Syn => self.on_syn_again(cx, segment),
             Check::Old => self.reject_with_ack(cx.now, segment),
             Check::OutsideWindow => self.on_segment_outside_window(cx, segment),
             Check::BadAck => self.on_bad_ack(cx.now, segment),

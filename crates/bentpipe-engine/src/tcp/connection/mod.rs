@@ -148,6 +148,11 @@ impl Connection {
         self.sender.outstanding()
     }
 
+    /// Bytes that the peer's options of accurate ECN have told of: arrived as ECT(0), as CE, as ECT(1).
+    pub fn bytes_told(&self) -> [u64; 3] {
+        self.sender.bytes_told()
+    }
+
     /// Stores its state for later connections.
     pub fn bequeath(&self, cache: &mut TcbCache) {
         self.sender.bequeath(cache);
@@ -366,7 +371,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
         }
         if (!is_rare || self.can_send())
             && let Some(span) =
-                self.sender.next(cx.now, self.reserved_for_sack()).or_else(|| self.sender.window_probe())
+                self.sender.next(cx.now, self.reserved_for_options()).or_else(|| self.sender.window_probe())
         {
             let segment = self.segment(cx.now, span);
             return self.transmit(cx, segment, span.retransmission);

@@ -63,6 +63,7 @@ impl<S: SendingHalf> Duplex<S> {
             self.sender.on_ack(cx, segment, true, sample);
             self.receiver.acknowledge_now();
             self.establish(cx, mss);
+            self.sender.take_syn_ack(segment);
             self.on_end_of_stream(cx);
         } else {
             // Both SYNs cross: ours is sent again, with an ACK.
@@ -90,7 +91,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
         self.timestamps = ours.timestamps && segment.timestamps.is_some();
         let mode = if S::PROTOCOL == Protocol::Tcp { ours.ecn.agrees(segment) } else { EcnMode::Off };
-        self.ecn = EcnEcho::negotiated(mode, segment);
+        self.ecn = EcnEcho::negotiated(mode, segment, ours.ecn_option);
         self.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
         self.rcv_scale = if self.scaled { self.offered_scale() } else { NO_SCALE };
         let limit = if self.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
@@ -135,7 +136,11 @@ impl<S: SendingHalf> Duplex<S> {
 
     pub(super) fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
         self.sender.established(mss, self.config.variant.initial_window, self.sack);
-        self.sender.use_ecn(self.ecn.mode, self.state == State::SynReceived);
+        let is_passive = self.state == State::SynReceived;
+        self.sender.use_ecn(self.ecn.mode, is_passive, self.config.ecn_control);
+        if is_passive && self.ecn.saw_plain_syn {
+            self.sender.send_not_ect();
+        }
         self.tell_round_trip();
         self.enter(cx, State::Established);
         if self.sender.is_closed() {

@@ -5,10 +5,11 @@ use crate::machine::{Context, Step};
 use crate::probe::{Event, Probe};
 use crate::tcp::config::Handshake;
 use crate::tcp::ecn::EcnMode;
-use crate::tcp::segment::{Flags, MAX_SACK_BLOCKS, Segment, Timestamps};
+use crate::tcp::segment::{Flags, Segment, Timestamps};
 use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::tcp::span::Span;
 use crate::units::Time;
+use crate::wire::tcp::MAX_OPTIONS;
 
 /// Bytes of a SACK option with its padding.
 const fn sack_option_len(blocks: usize) -> u16 {
@@ -47,9 +48,8 @@ impl<S: SendingHalf> Duplex<S> {
         if synchronized {
             segment.ack = self.receiver.rcv_nxt();
             self.last_ack_sent = segment.ack;
-            if !span.syn && self.receiver.has_sack_blocks() {
-                let room = if span.len == 0 { MAX_SACK_BLOCKS } else { blocks_in(self.sender.mss() - span.len) };
-                segment.sack = self.receiver.sack_blocks(room);
+            if !span.syn {
+                self.add_reports(&mut segment);
             }
             self.receiver.acknowledged();
         }
@@ -62,12 +62,32 @@ impl<S: SendingHalf> Duplex<S> {
         segment
     }
 
+    /// Adds SACK blocks, and the option of accurate ECN.
+    #[inline(always)]
+    fn add_reports(&mut self, segment: &mut Segment) {
+        let with_data = segment.len > 0;
+        let wish = self.ecn.wish(with_data);
+        if wish.is_none() && !self.receiver.has_sack_blocks() {
+            return;
+        }
+        let all = self.room_for_reports();
+        let room = if with_data { all.min(self.sender.mss() - segment.len) } else { all };
+        let blocks = self.receiver.sack_blocks_due();
+        let shared = wish.and_then(|wish| Some((wish, wish.share(u32::from(room), blocks)?)));
+        segment.sack = self.receiver.sack_blocks(shared.map_or(blocks_in(room), |(_, (_, blocks))| blocks));
+        if let Some((wish, (counters, _))) = shared {
+            segment.set_marked_bytes(&self.ecn.told(&wish, counters, with_data));
+        }
+    }
+
     /// Puts the marks of ECN on a segment.
     fn mark(&mut self, segment: &mut Segment, span: &Span) {
         segment.flags = segment.flags | self.ecn.flags(span.len == 0 && segment.sack.is_empty());
         if span.len > 0 {
             let (ecn, reduced) = self.sender.marks_of(span);
             (segment.ecn, segment.flags) = (ecn, segment.flags | reduced);
+        } else {
+            segment.ecn = self.sender.ect_of_control();
         }
     }
 
@@ -92,13 +112,23 @@ impl<S: SendingHalf> Duplex<S> {
             return;
         }
         //= RFC 3168 §6.1.1.1: a SYN that no answer comes to may have been dropped for what it asks
-        let asks = self.sender.counters().timeouts <= u64::from(self.config.ecn_retries);
+        let timeouts = self.sender.counters().timeouts;
+        let asks = timeouts <= u64::from(self.config.ecn_retries);
         let ecn = match answer {
+            //= RFC 9768 §3.2.3.2.2: a SYN-ACK that no answer comes to goes without the option, then without the flags
+            true if !asks && self.ecn.mode == EcnMode::Accurate => {
+                self.ecn.sends_plain_syn_ack();
+                Flags::NONE
+            }
             true => self.ecn.flags_of_syn_ack(),
             false if asks => self.config.ecn.flags_of_syn(),
             false => Flags::NONE,
         };
         segment.flags = segment.flags | ecn;
+        let is_first = answer && timeouts == 0 && !self.ecn.has_syn_again;
+        if let Some(bytes) = self.ecn.bytes_of_syn_ack().filter(|_| is_first) {
+            segment.set_marked_bytes(&bytes);
+        }
         segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
         //= RFC 7323 §2.2: "This option MAY be sent in an initial <SYN> segment [...] If a Window Scale option was received in
         //= the initial <SYN> segment, then this option MAY be sent in the <SYN,ACK> segment", also where our shift is 0
@@ -183,12 +213,21 @@ impl<S: SendingHalf> Duplex<S> {
         self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent })
     }
 
-    /// Bytes of a data segment to reserve for pending SACK blocks, at most half of it.
+    /// Bytes of options beside the timestamps.
+    fn room_for_reports(&self) -> u16 {
+        MAX_OPTIONS as u16 - if self.timestamps { 12 } else { 0 }
+    }
+
+    /// Bytes of a data segment to reserve for pending SACK blocks and the option of accurate ECN, at most half of it.
     #[inline(always)]
-    pub(super) fn reserved_for_sack(&self) -> u16 {
-        match self.receiver.sack_blocks_due() {
-            0 => 0,
-            due => sack_option_len(due.min(blocks_in(self.sender.mss() / 2))),
+    pub(super) fn reserved_for_options(&self) -> u16 {
+        let marked = self.ecn.wish(true).map_or(0, |wish| wish.len() as u16);
+        match (self.receiver.sack_blocks_due(), marked) {
+            (0, 0) => 0,
+            (due, marked) => {
+                let half = self.sender.mss() / 2;
+                (sack_option_len(due.min(blocks_in(half))) + marked).min(half).min(self.room_for_reports())
+            }
         }
     }
 }

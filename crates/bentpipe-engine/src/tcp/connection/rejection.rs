@@ -29,13 +29,24 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     /// A SYN although the peer's sequence numbers are known.
-    pub(super) fn on_syn_again(&mut self, now: Time, segment: &Segment) {
-        if self.state == State::SynReceived && segment.seq == 0 && !segment.flags.has(Flags::ACK) {
+    pub(super) fn on_syn_again<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
+        let now = cx.now;
+        let (is_same, answers) = (segment.seq == 0, segment.flags.has(Flags::ACK));
+        if self.state == State::SynReceived && is_same && !answers {
             // The peer has not received our SYN: it is sent again, within the limit for challenge ACKs.
             if self.may_challenge(now) {
+                self.ecn.take_syn_again(segment);
                 self.sender.resend_syn();
             }
             return;
+        }
+        if is_same && answers && self.role == Role::Active {
+            self.ecn.take_syn_again(segment);
+            //= RFC 9293 §3.5, figure 7: where both SYNs have crossed, a SYN-ACK is the ACK of ours
+            if self.state == State::SynReceived && self.ack_is_acceptable(segment.ack) {
+                self.on_acceptable_ack(cx, segment);
+                return self.receiver.acknowledge_now();
+            }
         }
         //= RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred
         //= to as challenge ACK) to the remote peer"

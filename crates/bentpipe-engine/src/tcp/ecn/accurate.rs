@@ -1,10 +1,10 @@
 //! Accurate ECN (RFC 9768): three flags of every segment, together the field ACE, count the packets that came marked.
 //!
 //! The receiver puts the lowest three bits of its count (r.cep) into the field; the sender keeps its own (s.cep) up to date by
-//! them. In the handshake the field negotiates, and tells how the other SYN arrived. The options with counts of bytes are not
-//! sent, and skipped when they come: RFC 9768 §3.2.3 leaves them out where a sender does not need them.
+//! them. In the handshake the field negotiates, and tells how the other SYN arrived. The counters of bytes are in `bytes.rs`.
 
 use super::EcnMode;
+use super::bytes::HeardBytes;
 use crate::tcp::segment::{Flags, Segment};
 use crate::wire::ecn::Ecn;
 
@@ -12,6 +12,9 @@ use crate::wire::ecn::Ecn;
 const CYCLE: u64 = 8;
 /// r.cep and s.cep at the start (RFC 9768 §3.2.1).
 const FIRST: u64 = 5;
+/// Where an ACK covers more packets than this on average, in 64ths, the field is not thought to cycle: ACKs are joined, not lost
+/// (RFC 9768 §A.2.1 says "well below 8"; Linux takes 4).
+const MAX_AVERAGE: u64 = 4 * 64;
 /// The field of a SYN that asks for accurate ECN.
 const ASKS: u8 = 0b111;
 
@@ -26,7 +29,7 @@ fn flags(field: u8) -> Flags {
     bit(0b100, Flags::AE) | bit(0b010, Flags::CWR) | bit(0b001, Flags::ECE)
 }
 
-/// How the field tells in the handshake what another SYN arrived with (RFC 9768 §3.1.1, table 2, and §3.2.2.1, table 3).
+/// How the field tells in the handshake what another SYN arrived with (RFC 9768 §3.1.2, table 2, and §3.2.2.1, table 3).
 fn handshake(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -37,7 +40,7 @@ fn handshake(ecn: Ecn) -> u8 {
 }
 
 /// What an end that knows accurate ECN agrees on by the peer's SYN or SYN-ACK.
-//= RFC 9768 §3.1.1, table 2; §3.1.3: a SYN or SYN-ACK with a field of no meaning yet is one of accurate ECN
+//= RFC 9768 §3.1.2, table 2; §3.1.3: a SYN or SYN-ACK with a field of no meaning yet is one of accurate ECN
 pub(super) fn agreed(syn: &Segment) -> EcnMode {
     match (syn.flags.has(Flags::ACK), field(syn.flags)) {
         // In a SYN-ACK: of a peer without ECN, and of one that sends the flags of our SYN back.
@@ -56,7 +59,7 @@ pub(super) struct Counted {
     syn: Ecn,
     /// The first segment after a SYN-ACK tells how that arrived.
     tells: bool,
-    /// The last segment with data was marked.
+    /// The last segment was marked.
     was_marked: bool,
     /// Marks since the last segment sent.
     untold: u32,
@@ -83,12 +86,20 @@ impl Counted {
         let marked = segment.ecn == Ecn::Ce;
         self.packets += u64::from(marked);
         self.untold += u32::from(marked);
+        let changes = marked && !self.was_marked;
+        self.was_marked = marked;
         if segment.len == 0 {
             return marked && self.untold >= 3;
         }
-        let changes = marked && !self.was_marked;
-        self.was_marked = marked;
         changes || marked && self.untold >= 2
+    }
+
+    /// The peer's SYN or SYN-ACK has come again.
+    //= RFC 9768 §3.1.5: the field of the latest one to arrive is told; §3.2.2.1: the ACK of a SYN-ACK tells it again
+    pub(super) fn take_syn_again(&mut self, syn: &Segment) {
+        self.tells = syn.flags.has(Flags::ACK);
+        self.packets += u64::from(self.tells && syn.ecn == Ecn::Ce && self.syn != Ecn::Ce);
+        self.syn = syn.ecn;
     }
 
     pub(super) fn flags_of_syn_ack(&self) -> Flags {
@@ -106,6 +117,22 @@ impl Counted {
     }
 }
 
+/// What an ACK says of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// So many packets and bytes were marked.
+    Marks { packets: u64, bytes: u64 },
+    /// Packets were mangled on the way: nothing may be ECT from now on, but marks still count.
+    Mangled,
+    /// The field does not arrive: nothing may be ECT, and no marks can be heard of.
+    Zeroed,
+}
+
+impl Told {
+    /// No marks.
+    const NOTHING: Told = Told::Marks { packets: 0, bytes: 0 };
+}
+
 /// The sender's count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
@@ -113,41 +140,112 @@ pub(super) struct Heard {
     packets: u64,
     /// The next ACK ends a passive opening: it tells how our SYN-ACK arrived.
     handshake: bool,
+    /// No segment has come since the handshake.
+    is_first: bool,
+    /// The newest of the peer's timestamps.
+    newest: Option<u32>,
+    /// The average number of packets that an ACK covers, in 64ths.
+    average: Option<u64>,
+    pub(super) bytes: HeardBytes,
+    /// Bytes reported as marked so far, by the option or else by packets.
+    reported: u64,
 }
 
 impl Heard {
     pub(super) fn new(handshake: bool) -> Self {
-        Heard { packets: FIRST, handshake }
+        Heard {
+            packets: FIRST,
+            handshake,
+            is_first: true,
+            newest: None,
+            average: None,
+            bytes: HeardBytes::new(),
+            reported: 0,
+        }
     }
 
-    /// The marks that an ACK tells of besides those known; it acknowledges `packets` more. `None`: the field does not arrive, and
-    /// nothing may be ECT from now on.
-    pub(super) fn count(&mut self, segment: &Segment, packets: u64) -> Option<u64> {
+    /// The SYN-ACK that answers our SYN, which was not ECT. Returns false if the SYN's field changed on the way.
+    //= RFC 9768 §3.2.2.3: a packet without ECT may not become one
+    pub(super) fn take_syn_ack(&mut self, segment: &Segment) -> bool {
+        self.bytes.check(segment);
+        !matches!(field(segment.flags), 0b011 | 0b100 | 0b110)
+    }
+
+    /// Takes an ACK that delivers `delivered` bytes, in segments of `mss` bytes.
+    pub(super) fn take(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Told {
         let field = field(segment.flags);
-        if std::mem::take(&mut self.handshake) && segment.len == 0 && segment.sack.is_empty() {
-            //= RFC 9768 §3.2.2.1, table 4
-            match field {
-                0b000 => return None,
-                0b110 => self.packets += 1,
-                _ => {}
-            }
-            // Our SYN-ACK is not ECT: a mark of it says nothing about the window for data.
-            return Some(0);
+        let is_bare = segment.len == 0 && segment.sack.is_empty();
+        if std::mem::take(&mut self.handshake) && is_bare {
+            self.newest = segment.timestamps.map(|stamp| stamp.value);
+            self.bytes.check(segment);
+            //= RFC 9768 §3.2.2.1, table 4, and §3.2.2.3: our SYN-ACK is not ECT
+            self.packets += u64::from(field == 0b110);
+            return match field {
+                0b000 => Told::Zeroed,
+                0b011 | 0b100 | 0b110 => Told::Mangled,
+                _ => Told::NOTHING,
+            };
         }
+        //= RFC 9768 §3.2.2.4: the first one after the handshake cannot be zero
+        if std::mem::take(&mut self.is_first) && field == 0 {
+            return Told::Zeroed;
+        }
+        if !self.is_news(segment, delivered) {
+            return Told::NOTHING;
+        }
+        let bytes = self.bytes.take(segment);
         let least = (u64::from(field) + CYCLE - self.packets % CYCLE) % CYCLE;
+        let covered = delivered.div_ceil(mss);
+        let may_cycle = self.average(covered) <= MAX_AVERAGE && covered >= CYCLE;
+        let marks = if may_cycle { covered - (covered - least) % CYCLE } else { least };
+        //= RFC 9768 §A.2.2: the bytes may show that the field has not cycled
+        let is_safe = bytes.is_some_and(|bytes| bytes <= mss * least && bytes < marks * mss / 2);
         //= RFC 9768 §A.2.1: where the field may have cycled since the last ACK that arrived, as many as fit
-        let marks = if packets < CYCLE { least } else { packets - (packets - least) % CYCLE };
-        self.packets += marks;
-        Some(marks)
+        let packets = if is_safe { least } else { marks };
+        self.packets += packets;
+        let total = self.bytes.told[1];
+        //= RFC 9768 §3.2.3.2.5: marked bytes without a marked packet are mangled feedback
+        if self.packets == FIRST && total > 0 {
+            return Told::Mangled;
+        }
+        // An ACK without room for the option tells only of packets; the next option has their bytes.
+        let bytes = if bytes.is_some() { total.saturating_sub(self.reported) } else { packets * mss };
+        self.reported += bytes;
+        Told::Marks { packets, bytes }
+    }
+
+    /// The average with an ACK that covers so many packets, which count for a 64th.
+    fn average(&mut self, covered: u64) -> u64 {
+        if covered > 0 {
+            self.average = Some(self.average.map_or(64 * covered, |average| average - average / 64 + covered));
+        }
+        self.average.unwrap_or(0)
+    }
+
+    /// False if another ACK has overtaken this one, as far as can be told.
+    //= RFC 9768 §A.1: newlyAckedB and newlyAckedT
+    fn is_news(&mut self, segment: &Segment, delivered: u64) -> bool {
+        let stamp = segment.timestamps.map(|stamp| stamp.value);
+        let later = stamp.is_some_and(|now| self.newest.is_none_or(|newest| (now.wrapping_sub(newest) as i32) > 0));
+        if later {
+            self.newest = stamp;
+        }
+        delivered > 0 || later
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::segment::Timestamps;
+    use crate::wire::tcp::MarkedOrder;
 
     fn segment(flags: Flags, len: u16, ecn: Ecn) -> Segment {
         Segment { len, ecn, ..Segment::new(flags) }
+    }
+
+    fn told(packets: u64) -> Told {
+        Told::Marks { packets, bytes: 1000 * packets }
     }
 
     /// An ACK with this field.
@@ -155,7 +253,7 @@ mod tests {
         segment(Flags::ACK | flags(field), 0, Ecn::NotEct)
     }
 
-    /// RFC 9768 §3.1.1, table 2: the SYN-ACKs of peers with accurate ECN, with RFC 3168, without ECN, and of one that copies flags.
+    /// RFC 9768 §3.1.2, table 2: the SYN-ACKs of peers with accurate ECN, with RFC 3168, without ECN, and of one that copies flags.
     /// §3.1.3: SYNs, and the SYN-ACK 5, which has no meaning yet.
     #[test]
     fn the_handshake_negotiates() {
@@ -203,22 +301,76 @@ mod tests {
     #[test]
     fn the_sender_keeps_count() {
         let mut heard = Heard::new(false);
-        let marks = [5, 6, 0, 0, 7].map(|field| heard.count(&ack(field), 2));
-        assert_eq!(marks, [0, 1, 2, 0, 7].map(Some));
-        assert_eq!(heard.count(&ack(0), 10), Some(9));
+        let marks = [5, 6, 0, 0, 7].map(|field| heard.take(&ack(field), 2000, 1000));
+        assert_eq!(marks, [0, 1, 2, 0, 7].map(told));
+        assert_eq!(heard.take(&ack(0), 10_000, 1000), told(9));
+        assert_eq!(heard.take(&ack(1), 0, 1000), told(0), "an ACK that was overtaken");
+        let mut joined = Heard::new(false);
+        assert_eq!(joined.take(&ack(6), 10_000, 1000), told(1), "ACKs that always cover 10 packets");
     }
 
-    /// RFC 9768 §3.2.2.1, table 4: a zero at the end of a passive opening means that the field is not carried.
+    /// RFC 9768 §3.2.2.1, table 4: a zero at the end of a passive opening means that the field is not carried; §3.2.2.4: so does a
+    /// zero right after it.
     #[test]
     fn a_zeroed_field_ends_ecn() {
-        assert_eq!(Heard::new(true).count(&ack(0), 0), None);
+        assert_eq!(Heard::new(true).take(&ack(0), 0, 1000), Told::Zeroed);
+        assert_eq!(Heard::new(false).take(&ack(0), 1000, 1000), Told::Zeroed);
         let mut heard = Heard::new(true);
         assert_eq!(
-            [0b110, 7].map(|field| heard.count(&ack(field), 1)),
-            [Some(0), Some(1)],
+            [0b110, 7].map(|field| heard.take(&ack(field), 1000, 1000)),
+            [Told::Mangled, told(1)],
             "CE on the SYN-ACK makes it 6"
         );
         let mut with_data = Heard::new(true);
-        assert_eq!(with_data.count(&segment(Flags::ACK | flags(5), 1000, Ecn::NotEct), 0), Some(0));
+        assert_eq!(with_data.take(&segment(Flags::ACK | flags(5), 1000, Ecn::NotEct), 1000, 1000), told(0));
+    }
+
+    /// RFC 9768 §3.2.2.3: neither our SYN nor our SYN-ACK is ECT, so nobody may tell that it came as such.
+    #[test]
+    fn mangled_handshakes_are_noticed() {
+        let arrived = [0b010, 0b011, 0b100, 0b110, 0b101];
+        assert_eq!(arrived.map(|field| Heard::new(false).take_syn_ack(&ack(field))), [true, false, false, false, true]);
+        let told = arrived.map(|field| Heard::new(true).take(&ack(field), 0, 1000) == Told::Mangled);
+        assert_eq!(told, [false, true, true, true, false]);
+    }
+
+    /// RFC 9768 §A.2.2's examples, with an MSS of 1460: the field tells of 0, 2 and 7 marks where 8, 10 and 15 would fit.
+    #[test]
+    fn bytes_tell_whether_the_field_has_cycled() {
+        let marks = |field: u64, covered: u64, bytes: u32| {
+            let mut heard = Heard::new(false);
+            let mut ack = ack(((FIRST + field) % CYCLE) as u8);
+            assert!(ack.set_marked_bytes(&MarkedOrder::Ect0First.first(2, 1, bytes, 1)));
+            (heard.is_first, heard.average) = (false, Some(64));
+            heard.take(&ack, covered * 1460, 1460)
+        };
+        let expected = |packets, bytes| Told::Marks { packets, bytes };
+        assert_eq!(marks(0, 8, 1460), expected(8, 1460));
+        assert_eq!(marks(2, 10, 1460), expected(2, 1460));
+        assert_eq!(marks(7, 15, 10_200), expected(7, 10_200));
+        assert_eq!(marks(0, 1, 1460), Told::Mangled, "bytes without a packet");
+    }
+
+    /// Where an ACK had no room for the option, its packets stand for their bytes; the next option does not count them again.
+    #[test]
+    fn bytes_are_reported_once() {
+        let mut heard = Heard::new(false);
+        assert_eq!(heard.take(&ack(7), 4000, 1000), told(2));
+        let mut later = ack(7);
+        assert!(later.set_marked_bytes(&MarkedOrder::Ect0First.first(2, 1, 1900, 1)));
+        assert_eq!(heard.take(&later, 4000, 1000), told(0));
+        let mut last = ack(0);
+        assert!(last.set_marked_bytes(&MarkedOrder::Ect0First.first(2, 1, 2900, 1)));
+        assert_eq!(heard.take(&last, 4000, 1000), Told::Marks { packets: 1, bytes: 900 });
+    }
+
+    /// An ACK that acknowledges nothing new counts if its timestamp is new.
+    #[test]
+    fn timestamps_tell_which_ack_is_newer() {
+        let stamped = |field, value| Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..ack(field) };
+        let mut heard = Heard::new(false);
+        let marks =
+            [(5, 10), (6, 11), (7, 11), (7, 12)].map(|(field, value)| heard.take(&stamped(field, value), 0, 1000));
+        assert_eq!(marks, [0, 1, 0, 1].map(told));
     }
 }

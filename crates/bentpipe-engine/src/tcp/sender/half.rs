@@ -77,8 +77,20 @@ impl Half for Sender {
         self.new_event();
     }
 
-    fn use_ecn(&mut self, mode: EcnMode, handshake: bool) {
-        self.ecn = EcnResponse::new(mode, self.congestion.is_scalable(), handshake);
+    fn use_ecn(&mut self, mode: EcnMode, handshake: bool, control: bool) {
+        self.ecn = EcnResponse::new(mode, self.congestion.is_scalable(), handshake, control);
+    }
+
+    fn take_syn_ack(&mut self, segment: &Segment) {
+        self.ecn.take_syn_ack(segment);
+    }
+
+    fn send_not_ect(&mut self) {
+        self.ecn.send_not_ect();
+    }
+
+    fn ect_of_control(&self) -> Ecn {
+        self.ecn.ect_of_control()
     }
 
     fn marks_of(&mut self, span: &Span) -> (Ecn, Flags) {

@@ -25,11 +25,11 @@ impl Sender {
         self.take_ack(cx, segment, window_changed, sample);
         let bytes = self.delivered().saturating_sub(delivered);
         let mss = u64::from(self.mss);
-        match self.ecn.count(segment, bytes.div_ceil(mss)) {
+        match self.ecn.count(segment, bytes, mss) {
             Some(_) if !self.is_open => {}
-            Some(packets) => {
+            Some((packets, marked)) => {
                 self.counters.marks_told += packets;
-                self.take_count(cx, segment.ack, before, bytes, packets * mss)
+                self.take_count(cx, segment.ack, before, bytes, marked)
             }
             None if self.is_open => self.take_mark(cx, segment.ack, before),
             None => {}
@@ -75,12 +75,17 @@ impl Sender {
         }
     }
 
+    /// Bytes that the peer's options have told of: arrived as ECT(0), as CE, as ECT(1).
+    pub(in crate::tcp) fn bytes_told(&self) -> [u64; 3] {
+        self.ecn.bytes_told()
+    }
+
     /// The ECN field and flag of a segment with data. What was sent before, and what may be a probe of a closed window, is not
     /// ECT.
     //= RFC 3168 §6.1.5, §6.1.6
     pub(super) fn marks_of(&mut self, span: &Span) -> (Ecn, Flags) {
         if span.retransmission || self.persist.is_running() {
-            return (Ecn::NotEct, Flags::NONE);
+            return (self.ecn.ect_of_control(), Flags::NONE);
         }
         (self.ecn.ect, self.ecn.flags_of_new_data())
     }

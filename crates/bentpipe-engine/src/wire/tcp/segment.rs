@@ -6,6 +6,7 @@
 use core::fmt;
 use core::ops::BitOr;
 
+use super::marked::{MarkedBytes, option_len};
 use crate::wire::ecn::Ecn;
 
 /// Sequence number of the first byte of data: the SYN before it occupies 0.
@@ -99,19 +100,25 @@ impl fmt::Debug for Flags {
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// The SACK blocks of a segment, kept as 32-bit distances from its acknowledgement number.
+///
+/// Four blocks leave no room for counters of accurate ECN, so the counters of a segment have the place of its fourth block.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct SackBlocks {
     count: u8,
+    /// Which counters there are, plus one; 0: there is no such option.
+    marked: u8,
+    /// The highest byte of the counters.
+    top: u8,
     blocks: [(i32, i32); MAX_SACK_BLOCKS],
 }
 
 impl SackBlocks {
     /// No blocks.
-    pub const NONE: SackBlocks = SackBlocks { count: 0, blocks: [(0, 0); MAX_SACK_BLOCKS] };
+    pub const NONE: SackBlocks = SackBlocks { count: 0, marked: 0, top: 0, blocks: [(0, 0); MAX_SACK_BLOCKS] };
 
     /// Adds the block `start..end`, relative to the acknowledgement number `ack`; false if there is no room.
     pub fn push(&mut self, ack: u64, start: u64, end: u64) -> bool {
-        if self.count as usize == MAX_SACK_BLOCKS {
+        if self.count as usize == MAX_SACK_BLOCKS - usize::from(self.marked > 0) {
             return false;
         }
         // Windows are at most 2^30 bytes (RFC 7323 §2.3), so a block lies within 31 bits of the ACK.
@@ -141,9 +148,47 @@ impl SackBlocks {
     }
 }
 
+impl SackBlocks {
+    /// Forgets the blocks.
+    pub(super) fn clear(&mut self) {
+        let bytes = self.marked_bytes();
+        *self = SackBlocks::NONE;
+        if let Some(bytes) = bytes {
+            self.set_marked_bytes(&bytes);
+        }
+    }
+
+    /// True if there are counters of accurate ECN.
+    #[inline]
+    pub const fn has_marked_bytes(&self) -> bool {
+        self.marked > 0
+    }
+
+    fn marked_bytes(&self) -> Option<MarkedBytes> {
+        let (low, high) = self.blocks[MAX_SACK_BLOCKS - 1];
+        let values = u128::from(self.top) << 64 | u128::from(high as u32) << 32 | u128::from(low as u32);
+        self.marked.checked_sub(1).map(|bits| MarkedBytes::unpack(bits, values))
+    }
+
+    fn set_marked_bytes(&mut self, bytes: &MarkedBytes) -> bool {
+        if self.len() == MAX_SACK_BLOCKS {
+            return false;
+        }
+        let (bits, values) = bytes.pack();
+        (self.marked, self.top) = (bits + 1, (values >> 64) as u8);
+        self.blocks[MAX_SACK_BLOCKS - 1] = (values as i32, (values >> 32) as i32);
+        true
+    }
+}
+
 impl fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.blocks[..self.count as usize]).finish()
+        let mut list = f.debug_list();
+        list.entries(&self.blocks[..self.count as usize]);
+        if let Some(bytes) = self.marked_bytes() {
+            list.entry(&bytes);
+        }
+        list.finish()
     }
 }
 
@@ -218,10 +263,21 @@ impl Segment {
         self.seq + self.sequence_len()
     }
 
-    /// True if it may carry options: those of a SYN, timestamps, or SACK blocks.
+    /// The option of accurate ECN.
+    #[inline]
+    pub fn marked_bytes(&self) -> Option<MarkedBytes> {
+        self.sack.marked_bytes()
+    }
+
+    /// Adds the option of accurate ECN; false if four SACK blocks leave no room for it.
+    pub fn set_marked_bytes(&mut self, bytes: &MarkedBytes) -> bool {
+        self.sack.set_marked_bytes(bytes)
+    }
+
+    /// True if it may carry options: those of a SYN, timestamps, SACK blocks, or the one of accurate ECN.
     #[inline(always)]
     pub const fn has_options(&self) -> bool {
-        self.flags.has(Flags::SYN) || self.timestamps.is_some() || !self.sack.is_empty()
+        self.flags.has(Flags::SYN) || self.timestamps.is_some() || !self.sack.is_empty() || self.sack.has_marked_bytes()
     }
 
     /// Bytes of TCP options as `wire::tcp` writes them, with padding.
@@ -232,7 +288,8 @@ impl Segment {
             + if self.syn.sack_permitted && self.timestamps.is_none() { 4 } else { 0 };
         let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u32 };
-        syn + timestamps + sack
+        let marked = self.marked_bytes().map_or(0, |bytes| option_len(bytes.len()));
+        syn + timestamps + sack + marked
     }
 }
 
@@ -248,5 +305,22 @@ mod tests {
         assert!(blocks.push(ack, ack - 1460, ack));
         assert!(blocks.push(ack, ack + 1460, ack + 2920));
         assert_eq!(blocks.iter(ack).collect::<Vec<_>>(), [(ack - 1460, ack), (ack + 1460, ack + 2920)]);
+    }
+
+    /// Blocks and counters share the 40 bytes of options.
+    #[test]
+    fn three_blocks_leave_room_for_counters() {
+        let bytes = MarkedBytes { ect0: Some(0xff_ffff), ce: Some(0xab_cdef), ect1: Some(0x12_3456) };
+        let mut segment = Segment::new(Flags::ACK);
+        assert_eq!((segment.marked_bytes(), segment.options_len()), (None, 0));
+        for n in 0..3 {
+            assert!(segment.sack.push(0, 10 * n, 10 * n + 5));
+        }
+        let mut full = segment;
+        assert!(segment.set_marked_bytes(&bytes));
+        assert!(!segment.sack.push(0, 90, 95));
+        assert_eq!((segment.marked_bytes(), segment.sack.len(), segment.options_len()), (Some(bytes), 3, 40));
+        assert!(full.sack.push(0, 90, 95) && !full.set_marked_bytes(&bytes));
+        assert_eq!((full.marked_bytes(), full.sack.len()), (None, 4));
     }
 }

@@ -8,8 +8,8 @@ use bentpipe_engine::tcp::variant::{
     SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Daass, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase, TcbSharing, TcpConfig,
-    Variant, WindowUnit,
+    Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase, TcbSharing,
+    TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -165,6 +165,7 @@ macro_rules! words {
 
 words!(exit: Exit, "first-new-ack" = Exit::FirstNewAck, "recover" = Exit::Recover);
 words!(timer: PartialAckTimer, "impatient" = PartialAckTimer::Impatient, "slow-but-steady" = PartialAckTimer::SlowButSteady);
+words!(ecn_option: EcnOption, "off" = EcnOption::Off, "changes" = EcnOption::Changes, "always" = EcnOption::Always);
 words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt);
 words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::Segments);
 words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);

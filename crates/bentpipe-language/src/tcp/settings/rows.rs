@@ -338,20 +338,22 @@ pub const SETTINGS: &[Setting] = &[
     row!("initial_ssthresh", "Initial slow start threshold in segments. Off: unlimited.", optional SEGMENTS, initial_ssthresh),
     Setting {
         key: "ecn",
-        doc: "Explicit congestion notification (RFC 3168). True: ask for it and accept it. \"accept\": only if the peer asks (Linux). \"accurate\": ask for accurate ECN (RFC 9768), or accept either. Both ends need it.",
-        words: &["accept", "accurate"],
+        doc: "Explicit congestion notification (RFC 3168). True: ask for it and accept it. \"accept\": only if the peer asks (Linux). \"accurate\": ask for accurate ECN (RFC 9768), or accept either. \"accept-accurate\": either, only if the peer asks. Both ends need it.",
+        words: &["accept", "accept-accurate", "accurate"],
         kind: Kind::Flag,
         get: |c| {
             Some(match c.ecn {
                 EcnUse::Off => Cell::Flag(false),
                 EcnUse::Accept => Cell::Word("accept"),
                 EcnUse::On => Cell::Flag(true),
+                EcnUse::AcceptAccurate => Cell::Word("accept-accurate"),
                 EcnUse::Accurate => Cell::Word("accurate"),
             })
         },
         set: |c, cell| {
             c.ecn = match cell {
                 Cell::Word("accurate") => EcnUse::Accurate,
+                Cell::Word("accept-accurate") => EcnUse::AcceptAccurate,
                 Cell::Word(_) => EcnUse::Accept,
                 cell if cell.flag() => EcnUse::On,
                 _ => EcnUse::Off,
@@ -370,6 +372,8 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    row!("ecn_option", "With `ecn = \"accurate\"`, when segments have the option with counters of bytes (RFC 9768 §3.2.3): `changes`, in the handshake and in ACKs after data that came with an ECN field; `always`, in every segment once the peer has sent one (Linux); `off`.", words ecn_option, ecn_option),
+    row!("ecn_control", "With `ecn = \"accurate\"`: ACKs without data and retransmissions take part in ECN, too (Linux). RFC 3168 §6.1.4 and §6.1.5 forbid it.", flag ecn_control),
     row!("abe", "With `ecn`: reduce the window less at a mark than at a loss, to 0.8 (Reno) or 0.85 (CUBIC) of it (RFC 8511).", flag abe),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),

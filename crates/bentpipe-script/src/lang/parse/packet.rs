@@ -5,6 +5,7 @@ use super::super::ast::flag::{ACK, AE, CWR, ECE, FIN, PSH, RST, SYN, URG};
 use super::super::ast::{Body, Icmp, Packet, Tcp, TcpOption};
 use super::super::lex::Token;
 use super::{Parsed, Parser};
+use bentpipe_engine::wire::tcp::{MARKED_CYCLE, MarkedOrder};
 
 const FLAGS: &str = "flags: letters of SFRPUEWA, a digit of ACE and `.`, or `-`";
 
@@ -249,7 +250,21 @@ impl Parser {
             }
             "FO" | "FOEXP" => return Err(Refusal::Foreign("TCP Fast Open")),
             "md5" => return Err(Refusal::Foreign("TCP MD5 signatures")),
-            "ECN" => return Err(Refusal::Foreign("options of accurate ECN")),
+            "ECN" => {
+                let first = if self.is_word("e0b") { MarkedOrder::Ect0First } else { MarkedOrder::Ect1First };
+                let names = match first {
+                    MarkedOrder::Ect0First => ["e0b", "ceb", "e1b"],
+                    MarkedOrder::Ect1First => ["e1b", "ceb", "e0b"],
+                };
+                let mut counters = Vec::new();
+                for name in names {
+                    if !self.take_word(name) {
+                        break;
+                    }
+                    counters.push(self.number("a counter of bytes", u64::from(MARKED_CYCLE) - 1)? as u32);
+                }
+                TcpOption::Marked(first, counters)
+            }
             "gen" | "exp" | "ao" => return Err(Refusal::Foreign("TCP options without a name in packetdrill")),
             _ => {
                 let known = "nop, eol, mss, wscale, sackOK, sack, TS, FO, FOEXP or md5";
@@ -299,6 +314,7 @@ pub(crate) fn len_of(option: &TcpOption) -> usize {
         TcpOption::SackPermitted => 2,
         TcpOption::Sack(blocks) => 2 + 8 * blocks.len(),
         TcpOption::Timestamps(..) => 10,
+        TcpOption::Marked(_, counters) => 2 + 3 * counters.len(),
         TcpOption::Other(_, body) => 2 + body.len(),
     }
 }

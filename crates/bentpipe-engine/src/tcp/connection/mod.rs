@@ -9,6 +9,7 @@ mod check;
 mod closed;
 mod closing;
 mod events;
+mod kept;
 mod opening;
 mod output;
 mod prediction;
@@ -22,7 +23,7 @@ pub use self::prediction::Ordinary;
 pub use self::state::{Role, State};
 pub use self::time_wait::Resting;
 
-use self::challenges::Challenges;
+use self::kept::Kept;
 use std::sync::Arc;
 
 use super::abort::Abort;
@@ -82,27 +83,10 @@ pub struct Duplex<S> {
     state: State,
     role: Role,
     pending: Pending,
-    /// Negotiated by both ends.
-    sack: bool,
-    timestamps: bool,
     /// ECN or timestamps: no segment is without extras.
     has_extras: bool,
-    /// Both SYNs had the window scale option.
-    scaled: bool,
-    /// Shift of our advertised windows.
-    rcv_scale: u8,
-    /// TSval to echo, and the ACK we had sent when it arrived (RFC 7323 §4.3).
-    ts_recent: u32,
-    /// The last poll received from an STP peer.
-    poll_heard: u32,
-    last_ack_sent: u64,
-    /// When TS.Recent was last updated.
-    ts_recent_at: Time,
-    pure_acks: u64,
-    /// Sequence number of the peer's FIN.
-    peer_fin: Option<u64>,
-    /// When TIME-WAIT ends; [`Time::NEVER`] in other states.
-    time_wait: Time,
+    /// What is needed in TIME-WAIT too.
+    kept: Kept,
     /// A pending reset.
     reset: Option<Box<Segment>>,
     ecn: EcnEcho,
@@ -110,8 +94,8 @@ pub struct Duplex<S> {
     sender: S,
     /// Shared by connections that are set alike.
     config: Arc<TcpConfig>,
-    dsacks: u64,
-    challenges: Challenges,
+    /// The last poll received from an STP peer.
+    poll_heard: u32,
     /// How it ended, until it is reported to the driver.
     closed: Option<Result<(), Abort>>,
 }
@@ -162,23 +146,12 @@ impl<S: SendingHalf> Duplex<S> {
             state: State::Closed,
             sender,
             receiver: Receiver::new(&config),
-            sack: false,
-            timestamps: false,
+            kept: Kept::new(),
             ecn: EcnEcho::default(),
             has_extras: false,
-            rcv_scale: NO_SCALE,
-            ts_recent: 0,
-            last_ack_sent: 0,
-            ts_recent_at: Time::ZERO,
-            scaled: false,
-            peer_fin: None,
-            time_wait: Time::NEVER,
             pending: Pending::default(),
             closed: None,
             reset: None,
-            pure_acks: 0,
-            dsacks: 0,
-            challenges: Challenges::default(),
             poll_heard: 0,
             config,
         }
@@ -221,7 +194,7 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// Shift of the windows in the segments we send after the SYN, for the wire.
     pub fn rcv_scale(&self) -> u8 {
-        self.rcv_scale
+        self.kept.rcv_scale
     }
 
     /// Congestion window in bytes.
@@ -275,8 +248,8 @@ impl<S: SendingHalf> Duplex<S> {
             marks_received: self.ecn.marks,
             acks_received: c.acks,
             duplicate_acks: c.duplicate_acks,
-            dsacks: self.dsacks,
-            pure_acks: self.pure_acks,
+            dsacks: self.kept.dsacks,
+            pure_acks: self.kept.pure_acks,
             duplicates_received: self.receiver.duplicates,
             out_of_order_received: self.receiver.out_of_order,
             max_flight: c.max_flight,
@@ -286,7 +259,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn passed_fin(&self) -> u64 {
-        self.peer_fin.is_some_and(|fin| self.receiver.rcv_nxt() > fin) as u64
+        self.kept.peer_fin.is_some_and(|fin| self.receiver.rcv_nxt() > fin) as u64
     }
 
     fn enter<P: Probe>(&mut self, cx: &mut Context<'_, P>, to: State) {
@@ -360,7 +333,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             self.finish(cx, Err(abort));
             return self.end_of_life(cx);
         }
-        if is_rare && self.time_wait <= cx.now {
+        if is_rare && self.kept.time_wait <= cx.now {
             self.finish(cx, Ok(()));
             return self.end_of_life(cx);
         }
@@ -376,7 +349,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             return self.transmit(cx, segment, false);
         }
         self.sender.check();
-        let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.time_wait);
+        let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.kept.time_wait);
         Step::Wait((until != Time::NEVER).then_some(until))
     }
 }

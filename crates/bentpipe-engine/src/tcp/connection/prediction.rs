@@ -61,7 +61,7 @@ impl Duplex<Sender> {
             return Ordinary::Transmit(self.plain(flags, span.seq, span.len));
         }
         if self.receiver.ack_is_due(now) {
-            self.pure_acks += 1;
+            self.kept.pure_acks += 1;
             return Ordinary::Transmit(self.plain(Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0));
         }
         self.sender.check();
@@ -72,8 +72,8 @@ impl Duplex<Sender> {
     #[inline(always)]
     fn plain(&mut self, flags: Flags, seq: u64, len: u16) -> Segment {
         let ack = self.receiver.rcv_nxt();
-        let window = self.receiver.offer_window(self.rcv_scale);
-        self.last_ack_sent = ack;
+        let window = self.receiver.offer_window(self.kept.rcv_scale);
+        self.kept.last_ack_sent = ack;
         self.receiver.acknowledged();
         Segment { seq, ack, window, len, ..Segment::new(flags) }
     }
@@ -90,10 +90,10 @@ impl<S: SendingHalf> Duplex<S> {
             // The count of marks may be zero.
             || self.ecn.mode == EcnMode::Accurate
             || !segment.sack.is_empty()
-            || (self.timestamps && !self.is_recent(cx.now, segment))
+            || (self.kept.timestamps && !self.is_recent(cx.now, segment))
             || !matches!(self.state, State::Established | State::FinWait1)
             || segment.seq != self.receiver.rcv_nxt()
-            || self.peer_fin.is_some()
+            || self.kept.peer_fin.is_some()
             || !self.sender.is_calm()
         {
             return None;

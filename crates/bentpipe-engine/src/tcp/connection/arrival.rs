@@ -12,8 +12,9 @@ use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::units::{Duration, Time};
 
 impl<S: SendingHalf> Duplex<S> {
+    /// Handles a segment, as [`Machine::handle`](crate::Machine::handle) does.
     #[inline(always)]
-    pub(super) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+    pub fn take_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         if let Some(verdict) = self.take_predicted(cx, segment) {
             return verdict;
         }
@@ -24,6 +25,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// Processes any segment, without prediction.
     #[inline(never)]
     pub(super) fn on_any_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+        self.sender_rests = false;
         cx.emit(|| Event::Received { segment: *segment });
         let check = self.check(cx.now, segment);
         if check != Check::Accept {

@@ -85,6 +85,9 @@ pub struct Duplex<S> {
     pending: Pending,
     /// ECN or timestamps: no segment is without extras.
     has_extras: bool,
+    /// The sender has nothing to send, to time or to repair, and nothing has happened since then that could change it: only data has
+    /// come from a peer whose segments acknowledge nothing new.
+    sender_rests: bool,
     /// What is needed in TIME-WAIT too.
     kept: Kept,
     /// A pending reset.
@@ -114,11 +117,13 @@ impl Connection {
 
     /// Inherits the state of earlier connections to the same host (RFC 9040). Call it before opening.
     pub fn inherit(&mut self, cache: &TcbCache) {
+        self.sender_rests = false;
         self.sender.inherit(cache, self.config.tcb_sharing);
     }
 
     /// Switches Nagle's algorithm (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
     pub fn set_nagle(&mut self, on: bool) {
+        self.sender_rests = false;
         self.sender.set_nagle(on);
     }
 
@@ -149,6 +154,7 @@ impl<S: SendingHalf> Duplex<S> {
             kept: Kept::new(),
             ecn: EcnEcho::default(),
             has_extras: false,
+            sender_rests: false,
             pending: Pending::default(),
             closed: None,
             reset: None,
@@ -270,6 +276,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn on_write(&mut self, bytes: u64) -> Verdict {
+        self.sender_rests = false;
         //= RFC 9293 §3.10.2: "error: connection closing"
         let closing = self.sender.is_closed() || self.closed.is_some();
         if closing {
@@ -289,7 +296,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
         // By reference, because a segment is large.
         match &input {
-            Input::Segment(segment) => return self.on_segment(cx, segment),
+            Input::Segment(segment) => return self.take_segment(cx, segment),
             &Input::Write(bytes) => return self.on_write(bytes),
             &Input::Read(bytes) => {
                 if self.receiver.read(cx.now, bytes) && !self.peer_has_closed() {
@@ -305,11 +312,13 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             Input::Close => self.on_close(cx),
             Input::Abort => self.on_abort(cx),
         }
+        self.sender_rests &= matches!(input, Input::Read(_));
         Verdict::Accepted(Fresh::None)
     }
 
     #[inline(always)]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        self.sender_rests = false;
         if self.pending.any() && self.receiver.acks_first() {
             let segment = self.bare(cx.now);
             return self.transmit(cx, segment, false);

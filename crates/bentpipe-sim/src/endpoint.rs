@@ -280,7 +280,8 @@ impl TcpEnd {
         let Transport::Tcp(connection) = &mut self.connection else {
             return self.connection.handle(cx, Input::Segment(segment));
         };
-        connection.handle(cx, Input::Segment(segment));
+        // Not as an input: it would go through memory.
+        connection.take_segment(cx, &segment);
         if self.next_action <= cx.now {
             return;
         }

@@ -1,7 +1,5 @@
 //! Packets in virtual time.
 
-use std::collections::VecDeque;
-
 use bentpipe_engine::link::Wire;
 use bentpipe_engine::network::{Bound, EndId};
 use bentpipe_engine::probe::QuicPacket;
@@ -165,6 +163,23 @@ struct Options {
     sack: SackBlocks,
 }
 
+/// Beyond all slots.
+const NO_SLOT: u32 = u32::MAX;
+
+/// A queue of free slots: the head of each has the number of the next in the place of `seq`, that of the last [`NO_SLOT`].
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    first: u32,
+    /// Valid if there is a first one.
+    last: u32,
+}
+
+impl Default for Free {
+    fn default() -> Self {
+        Free { first: NO_SLOT, last: NO_SLOT }
+    }
+}
+
 /// The contents of packets in flight, with as many slots as there ever were packets at once in each direction.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
@@ -176,7 +191,7 @@ pub(crate) struct Store {
     contents: Vec<(QuicPacket, bytes::BytesMut)>,
     /// Free slots, of packets backward and forward. The slot freed first is reused first, in the same direction. Packets then
     /// lie in the order in which they were sent, mostly that in which they arrive, and the processor prefetches them.
-    free: [VecDeque<u32>; 2],
+    free: [Free; 2],
 }
 
 impl Store {
@@ -238,16 +253,15 @@ impl Store {
 
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
-        let slot = match self.free[usize::from(head.marks & FORWARD)].pop_front() {
-            Some(slot) => {
-                self.heads[slot as usize] = head;
-                slot
-            }
-            None => {
-                self.heads.push(head);
-                self.heads.len() as u32 - 1
-            }
-        };
+        let free = &mut self.free[usize::from(head.marks & FORWARD)];
+        let mut slot = free.first;
+        if let Some(place) = self.heads.get_mut(slot as usize) {
+            free.first = place.seq as u32;
+            *place = head;
+        } else {
+            slot = self.heads.len() as u32;
+            self.heads.push(head);
+        }
         let EndId(opener) = ends::opener(head.connection);
         let to = EndId(opener + u32::from(head.marks & FORWARD));
         let place = slot | u32::from((head.marks & ECN) >> ECN_AT) << FIELD_AT;
@@ -346,7 +360,14 @@ impl Store {
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
         // Forward packets go to listeners, whose numbers are odd. For a sink's the direction does not matter.
-        self.free[usize::from(!ends::opens(parcel.to()))].push_back(parcel.slot());
+        let (slot, free) = (parcel.slot(), &mut self.free[usize::from(!ends::opens(parcel.to()))]);
+        self.heads[slot as usize].seq = NO_SLOT.into();
+        if free.first == NO_SLOT {
+            free.first = slot;
+        } else {
+            self.heads[free.last as usize].seq = slot.into();
+        }
+        free.last = slot;
     }
 }
 

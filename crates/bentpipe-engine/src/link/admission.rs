@@ -170,6 +170,7 @@ impl Admission {
 
     /// True if the departure at this instant comes before the arrival of a packet by an event scheduled at `begun`.
     #[cold]
+    #[inline(never)]
     fn departs_before(&self, begun: impl Fn() -> Time) -> bool {
         self.ties == Ties::Departure || self.on_line <= begun()
     }

@@ -77,6 +77,14 @@ pub(crate) struct Transit {
     pub waiting: u32,
 }
 
+impl Transit {
+    /// That of a packet to which nothing happens, and that does not wait for room.
+    #[inline(always)]
+    pub(crate) fn plain(begun: Time, arrives: Time) -> Self {
+        Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting: 0 }
+    }
+}
+
 /// The link's drop list.
 #[derive(Clone, Debug)]
 pub(super) struct DropList {
@@ -250,10 +258,10 @@ impl<P: Wire> Link<P> {
         begun: impl Fn() -> Time,
     ) -> Result<Transit, DropReason> {
         if let Some((begun, arrives)) = self.pass_plainly::<Pr>(cx.now, packet.wire_len()) {
-            return Ok(Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting: 0 });
+            return Ok(Transit::plain(begun, arrives));
         }
         if let Some((begun, arrives, waiting)) = self.pass_queue::<Pr>(cx.now, packet.wire_len(), &begun) {
-            return Ok(Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting });
+            return Ok(Transit { waiting, ..Transit::plain(begun, arrives) });
         }
         self.full_transit(cx, packet, begun)
     }
@@ -369,11 +377,8 @@ impl<P: Wire> Link<P> {
     /// The next packet that has arrived by `now`, if nothing has happened to it; [`Link::take`] takes the others.
     #[inline(always)]
     pub(crate) fn take_intact(&mut self, now: Time) -> Option<P> {
-        let InFlight { arrives, lost, altered, .. } = self.in_flight.front()?;
-        if *arrives > now || *lost || *altered != Altered::NOT {
-            return None;
-        }
-        let InFlight { packet, .. } = self.in_flight.pop_front()?;
+        let is_intact = |at: &InFlight<P>| at.arrives <= now && !at.lost && at.altered == Altered::NOT;
+        let InFlight { packet, .. } = self.in_flight.pop_front_if(is_intact)?;
         self.note_arrival(packet.wire_len(), false);
         Some(packet)
     }

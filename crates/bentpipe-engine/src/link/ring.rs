@@ -62,8 +62,14 @@ impl<T> Ring<T> {
     /// Takes out the entry that was put in first.
     #[inline(always)]
     pub(super) fn pop_front(&mut self) -> Option<T> {
+        self.pop_front_if(|_| true)
+    }
+
+    /// The same, if it is as `wanted`.
+    #[inline(always)]
+    pub(super) fn pop_front_if(&mut self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
         let place = self.place(self.out);
-        let front = self.places.get_mut(place)?.take()?;
+        let front = self.places.get_mut(place)?.take_if(|front| wanted(front))?;
         self.out = self.out.wrapping_add(1);
         Some(front)
     }

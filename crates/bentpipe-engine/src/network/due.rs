@@ -115,7 +115,11 @@ impl<const FAN: usize> Tournament<FAN> {
         if self.rounds.is_empty() {
             group[component % FAN] = due;
             // Few compete, and the empty slots after them need not be compared.
-            self.winner = group.iter().take(self.components).fold(Due::NEVER, |least, due| least.min(*due));
+            self.winner = if self.components <= 2 {
+                group[0].min(group[1])
+            } else {
+                group.iter().take(self.components).fold(Due::NEVER, |least, due| least.min(*due))
+            };
             return;
         }
         let was = core::mem::replace(&mut group[component % FAN], due);

@@ -95,6 +95,11 @@ struct Node<P> {
 /// A packet that has passed a component, and its next hop or the reason of its loss.
 pub type Taken<P> = (P, Result<Hop, DropReason>);
 
+/// When the event by which a packet reaches a link was scheduled: as the literal network would say, or as a driver does.
+fn scheduled(came: Option<Due>, begun: impl Fn() -> Time) -> Time {
+    came.map_or_else(begun, |came| came.age().begun(came.at()))
+}
+
 /// Links and stations, and the paths over them. Their numbers in the order of events are: links, then stations; a
 /// driver's own components follow from [`Network::components`] on.
 #[derive(Debug)]
@@ -194,94 +199,98 @@ impl<P: Bound> Network<P> {
     ) -> Result<(), P> {
         debug_assert!(!W::WATCHES || !self.routes.has_chains(), "with chains, events are out of order");
         watch.packet(now, link, Passage::Offered, &packet);
-        let (mut at, length) = (link.index(), packet.wire_len());
-        let entry = &mut self.links[at].link;
-        let mut altered = Altered::NOT;
-        let (mut begins, mut arrives, mut lost) = if let Some((begins, arrives)) = entry.pass_plainly::<W>(now, length)
-        {
-            entry.note_admitted();
-            (begins, arrives, false)
-        } else {
-            let mut cx = Context { now, who: Who(LINK_BASE + link.0), probe: &mut *watch };
-            let transit = entry.transit(&mut cx, &packet, begun);
-            entry.note_offered(transit.map(|transit| transit.waiting));
-            match transit {
-                Ok(Transit { begun, arrives, lost, altered: what, .. }) => {
-                    altered = what;
-                    (begun, arrives, lost)
-                }
-                Err(reason) => {
-                    watch.packet(now, link, Passage::Dropped(reason), &packet);
-                    return Err(packet);
-                }
-            }
-        };
+        let (mut at, mut time, length) = (link.index(), now, packet.wire_len());
+        // The link of the chain that it comes from, and when its transmission there began.
+        let mut from: Option<(usize, Time)> = None;
+        let begun = &begun;
         loop {
+            // Links that only have a rate, a delay and perhaps a limit. Nothing else happens to the packet there, and the
+            // event by which it comes is put together only for ties and records.
+            let came = move || from.map(|(from, begins)| Due::new(time, begins, from));
             let node = &mut self.links[at];
+            let (begins, arrives) = if let Some(passed) = node.link.pass_plainly::<W>(time, length) {
+                node.link.note_admitted();
+                passed
+            } else if let Some(passed) = node.link.pass_queue::<W>(time, length, move || scheduled(came(), begun)) {
+                let (begins, arrives, waiting) = passed;
+                if node.link.note_offered(Ok(waiting))
+                    && let Some(came) = came()
+                {
+                    node.log.note_record(came, waiting, now);
+                }
+                (begins, arrives)
+            } else {
+                return self.offer_any((now, came()), begun, watch, at, packet);
+            };
             let next = match node.onward {
-                _ if W::WATCHES => ENDS,
-                DIFFERS => self.routes.onward(self.routes.row_of(packet.to()), at),
+                DIFFERS => self.routes.onward_of(packet.to(), at),
                 next => next,
             };
             if next == ENDS {
-                if node.link.carry(Transit { arrives, begun: begins, lost, altered, waiting: 0 }, packet) {
+                if node.link.carry(Transit::plain(begins, arrives), packet) {
                     self.agenda.set(node.slot as usize, Due::new(arrives, begins, at));
                 }
                 return Ok(());
             }
             // The next link usually admits it; if not, the record is changed.
-            let (from, fate) = (at, if lost { Fate::Lost } else { Fate::Admitted });
-            let length_on_line = node.link.note_arrival(length, lost);
-            let next = LinkId(next);
-            node.log.note(Passing { arrives, begun: begins, length: length_on_line, next, fate }, now);
-            if lost {
-                return Err(packet);
-            }
-            at = next.index();
-            let came = Due::new(arrives, begins, from);
-            let Node { link, log, .. } = &mut self.links[at];
-            if let Some((begins_next, arrives_next)) = link.pass_plainly::<W>(arrives, length) {
-                link.note_admitted();
-                (begins, arrives, altered) = (begins_next, arrives_next, Altered::NOT);
-            } else if let Some(passed) = link.pass_queue::<W>(arrives, length, || came.age().begun(arrives)) {
-                let (begins_next, arrives_next, waiting) = passed;
-                if link.note_offered(Ok(waiting)) {
-                    log.note_record(came, waiting, now);
-                }
-                (begins, arrives, altered) = (begins_next, arrives_next, Altered::NOT);
-            } else {
-                let Some(transit) = self.pass_on(came, next, &packet, watch, now) else { return Err(packet) };
-                (begins, arrives, lost, altered) = (transit.begun, transit.arrives, transit.lost, transit.altered);
-            }
+            let (length, next) = (node.link.note_arrival(length, false), LinkId(next));
+            node.log.note(Passing { arrives, begun: begins, length, next, fate: Fate::Admitted }, now);
+            (from, at, time) = (Some((at, begins)), next.index(), arrives);
         }
     }
 
-    /// A packet comes to a link by the event `came`, which ended its way on the link before in the same chain. `None` if it is
-    /// refused.
+    /// As [`Network::offer`], for any link and from any link of a chain on: the packet comes there by the event `came`, or is offered
+    /// to it now.
     #[inline(never)]
-    fn pass_on<W: Watch<P>>(
+    fn offer_any<W: Watch<P>>(
         &mut self,
-        came: Due,
-        link: LinkId,
-        packet: &P,
-        probe: &mut W,
-        now: Time,
-    ) -> Option<Transit> {
-        let Node { link: at, log, .. } = &mut self.links[link.index()];
-        let mut cx = Context { now: came.at(), who: Who(LINK_BASE + link.0), probe };
-        // As old as an event of the literal network would say.
-        match at.transit(&mut cx, packet, || came.age().begun(came.at())) {
-            Ok(transit) => {
-                if at.note_offered(Ok(transit.waiting)) {
-                    log.note_record(came, transit.waiting, now);
+        (now, mut came): (Time, Option<Due>),
+        begun: impl Fn() -> Time,
+        watch: &mut W,
+        mut at: usize,
+        packet: P,
+    ) -> Result<(), P> {
+        let length = packet.wire_len();
+        loop {
+            let id = LinkId::from(at);
+            let Node { link, log, onward, slot, .. } = &mut self.links[at];
+            let time = came.map_or(now, Due::at);
+            let mut cx = Context { now: time, who: Who(LINK_BASE + id.0), probe: &mut *watch };
+            let transit = link.transit(&mut cx, &packet, || scheduled(came, &begun));
+            let is_record = link.note_offered(transit.map(|transit| transit.waiting));
+            let transit = match (transit, came) {
+                (Ok(transit), _) => transit,
+                (Err(reason), Some(came)) => {
+                    self.links[came.component()].log.amend(Fate::Refused(reason));
+                    return Err(packet);
                 }
-                Some(transit)
+                (Err(reason), None) => {
+                    watch.packet(now, id, Passage::Dropped(reason), &packet);
+                    return Err(packet);
+                }
+            };
+            if is_record && let Some(came) = came {
+                log.note_record(came, transit.waiting, now);
             }
-            Err(reason) => {
-                at.note_offered(Err(reason));
-                self.links[came.component()].log.amend(Fate::Refused(reason));
-                None
+            let next = match *onward {
+                _ if W::WATCHES => ENDS,
+                DIFFERS => self.routes.onward_of(packet.to(), at),
+                next => next,
+            };
+            let Transit { arrives, begun: begins, lost, .. } = transit;
+            if next == ENDS {
+                if link.carry(transit, packet) {
+                    self.agenda.set(*slot as usize, Due::new(arrives, begins, at));
+                }
+                return Ok(());
             }
+            let (next, fate) = (LinkId(next), if lost { Fate::Lost } else { Fate::Admitted });
+            let length = link.note_arrival(length, lost);
+            log.note(Passing { arrives, begun: begins, length, next, fate }, now);
+            if lost {
+                return Err(packet);
+            }
+            (came, at) = (Some(Due::new(arrives, begins, at)), next.index());
         }
     }
 

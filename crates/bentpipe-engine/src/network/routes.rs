@@ -138,10 +138,11 @@ impl Routes {
         self.hops[row + component]
     }
 
-    /// The next link in the same chain, or [`ENDS`].
-    #[inline(always)]
-    pub(super) fn onward(&self, row: usize, link: usize) -> u32 {
-        self.onward[row + link]
+    /// The next link in the same chain for packets to `to`, or [`ENDS`].
+    // Not inlined: where all packets go on in the same way, its values would take registers.
+    #[inline(never)]
+    pub(super) fn onward_of(&self, to: EndId, link: usize) -> u32 {
+        self.onward[self.row_of(to) + link]
     }
 
     /// The same for all packets that pass the link; [`DIFFERS`] if it depends on the packet.

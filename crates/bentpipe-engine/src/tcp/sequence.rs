@@ -90,7 +90,7 @@ impl SequenceSpace {
     /// Bytes written and acknowledged.
     #[inline(always)]
     pub(crate) fn acknowledged(&self) -> u64 {
-        self.snd_una.clamp(FIRST_BYTE, self.data_end) - FIRST_BYTE
+        self.snd_una.max(FIRST_BYTE).min(self.data_end) - FIRST_BYTE
     }
 
     /// True once the peer has acknowledged our FIN.

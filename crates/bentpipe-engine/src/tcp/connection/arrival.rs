@@ -12,8 +12,9 @@ use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::units::{Duration, Time};
 
 impl<S: SendingHalf> Duplex<S> {
+    /// Handles a segment, as [`Machine::handle`](crate::Machine::handle) does.
     #[inline(always)]
-    pub(super) fn on_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+    pub fn take_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         if let Some(verdict) = self.take_predicted(cx, segment) {
             return verdict;
         }
@@ -24,6 +25,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// Processes any segment, without prediction.
     #[inline(never)]
     pub(super) fn on_any_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+        self.sender_rests = false;
         cx.emit(|| Event::Received { segment: *segment });
         let check = self.check(cx.now, segment);
         if check != Check::Accept {
@@ -116,7 +118,7 @@ impl<S: SendingHalf> Duplex<S> {
         //= RFC 2883 §4: the first block lies below the ACK, or inside the second
         if let Some(first) = blocks.next() {
             let inside = blocks.next().is_some_and(|second| first.0 >= second.0 && first.1 <= second.1);
-            self.dsacks += (first.0 < segment.ack || inside) as u64;
+            self.kept.dsacks += (first.0 < segment.ack || inside) as u64;
         }
     }
 
@@ -124,17 +126,17 @@ impl<S: SendingHalf> Duplex<S> {
     /// Takes the timestamp of an acceptable segment.
     #[inline(always)]
     pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
-        if self.timestamps
+        if self.kept.timestamps
             && let Some(timestamps) = segment.timestamps
-            && segment.seq <= self.last_ack_sent
+            && segment.seq <= self.kept.last_ack_sent
         {
-            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
+            (self.kept.ts_recent, self.kept.ts_recent_at) = (timestamps.value, now);
         }
     }
 
     /// The round trip by timestamps (RFC 7323 §4.1).
     pub(super) fn sample(&self, now: Time, segment: &Segment) -> Option<Duration> {
-        if !self.timestamps {
+        if !self.kept.timestamps {
             return None;
         }
         let echo = segment.timestamps.map(|t| t.echo).filter(|echo| *echo != 0)?;
@@ -168,7 +170,7 @@ impl<S: SendingHalf> Duplex<S> {
         if segment.len > 0 {
             let before = self.receiver.rcv_nxt();
             // Nothing follows a known FIN.
-            fresh = self.receiver.on_data(now, segment.seq, end.min(self.peer_fin.unwrap_or(u64::MAX)));
+            fresh = self.receiver.on_data(now, segment.seq, end.min(self.kept.peer_fin.unwrap_or(u64::MAX)));
             if self.receiver.rcv_nxt() > before {
                 self.pending.set(Pending::READABLE);
             }

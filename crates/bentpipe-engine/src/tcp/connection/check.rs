@@ -92,7 +92,7 @@ impl<S: SendingHalf> Duplex<S> {
         if !flags.has(Flags::ACK) {
             return Check::Drop;
         }
-        if self.timestamps {
+        if self.kept.timestamps {
             //= RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment."
             let Some(timestamps) = segment.timestamps else { return Check::Drop };
             //= RFC 7323 §5.3: "Send an acknowledgment in reply [...] and drop the segment."
@@ -116,7 +116,8 @@ impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     fn is_old(&self, now: Time, value: u32) -> bool {
         // RFC 7323 §5.5: after 24 days without a segment the clock of the peer may have wrapped.
-        (value.wrapping_sub(self.ts_recent) as i32) < 0 && now.saturating_since(self.ts_recent_at) <= TS_RECENT_LIFETIME
+        (value.wrapping_sub(self.kept.ts_recent) as i32) < 0
+            && now.saturating_since(self.kept.ts_recent_at) <= TS_RECENT_LIFETIME
     }
 
     /// True if an ACK is acceptable in the current state.

@@ -49,7 +49,7 @@ impl Closed {
 impl<S: SendingHalf> Duplex<S> {
     /// What it would be if it were closed now.
     pub(super) fn if_closed(&self) -> Closed {
-        Closed::new(&self.config, self.timestamps.then_some(self.ts_recent))
+        Closed::new(&self.config, self.kept.echo())
     }
 }
 

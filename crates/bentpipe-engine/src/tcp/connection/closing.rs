@@ -46,21 +46,21 @@ impl<S: SendingHalf> Duplex<S> {
             //= RFC 5681 §3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives"
             self.receiver.acknowledge_now();
         }
-        if self.peer_fin.is_some() || end < rcv_nxt || end > self.receiver.limit() {
+        if self.kept.peer_fin.is_some() || end < rcv_nxt || end > self.receiver.limit() {
             return;
         }
         if end == rcv_nxt {
             self.receiver.drop_beyond();
-            self.peer_fin = Some(end);
+            self.kept.peer_fin = Some(end);
         } else if end >= self.receiver.highest() {
-            self.peer_fin = Some(end);
+            self.kept.peer_fin = Some(end);
         }
     }
 
     /// Processes the FIN once everything before it has arrived.
     #[inline(always)]
     pub(super) fn on_end_of_stream<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        if self.peer_fin == Some(self.receiver.rcv_nxt()) && !self.peer_has_closed() {
+        if self.kept.peer_fin == Some(self.receiver.rcv_nxt()) && !self.peer_has_closed() {
             self.on_fin(cx);
         }
     }
@@ -92,13 +92,13 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn enter_time_wait<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        self.time_wait = cx.now + self.config.time_wait;
+        self.kept.time_wait = cx.now + self.config.time_wait;
         self.enter(cx, State::TimeWait);
     }
 
     /// Ends the connection: only a pending reset is still sent.
     pub(super) fn finish<P: Probe>(&mut self, cx: &mut Context<'_, P>, result: Result<(), Abort>) {
-        self.time_wait = Time::NEVER;
+        self.kept.time_wait = Time::NEVER;
         self.closed = Some(result);
         self.enter(cx, State::Closed);
     }

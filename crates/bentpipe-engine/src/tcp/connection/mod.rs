@@ -9,6 +9,7 @@ mod check;
 mod closed;
 mod closing;
 mod events;
+mod kept;
 mod opening;
 mod output;
 mod prediction;
@@ -22,7 +23,7 @@ pub use self::prediction::Ordinary;
 pub use self::state::{Role, State};
 pub use self::time_wait::Resting;
 
-use self::challenges::Challenges;
+use self::kept::Kept;
 use std::sync::Arc;
 
 use super::abort::Abort;
@@ -82,27 +83,13 @@ pub struct Duplex<S> {
     state: State,
     role: Role,
     pending: Pending,
-    /// Negotiated by both ends.
-    sack: bool,
-    timestamps: bool,
     /// ECN or timestamps: no segment is without extras.
     has_extras: bool,
-    /// Both SYNs had the window scale option.
-    scaled: bool,
-    /// Shift of our advertised windows.
-    rcv_scale: u8,
-    /// TSval to echo, and the ACK we had sent when it arrived (RFC 7323 §4.3).
-    ts_recent: u32,
-    /// The last poll received from an STP peer.
-    poll_heard: u32,
-    last_ack_sent: u64,
-    /// When TS.Recent was last updated.
-    ts_recent_at: Time,
-    pure_acks: u64,
-    /// Sequence number of the peer's FIN.
-    peer_fin: Option<u64>,
-    /// When TIME-WAIT ends; [`Time::NEVER`] in other states.
-    time_wait: Time,
+    /// The sender has nothing to send, to time or to repair, and nothing has happened since then that could change it: only data has
+    /// come from a peer whose segments acknowledge nothing new.
+    sender_rests: bool,
+    /// What is needed in TIME-WAIT too.
+    kept: Kept,
     /// A pending reset.
     reset: Option<Box<Segment>>,
     ecn: EcnEcho,
@@ -110,8 +97,8 @@ pub struct Duplex<S> {
     sender: S,
     /// Shared by connections that are set alike.
     config: Arc<TcpConfig>,
-    dsacks: u64,
-    challenges: Challenges,
+    /// The last poll received from an STP peer.
+    poll_heard: u32,
     /// How it ended, until it is reported to the driver.
     closed: Option<Result<(), Abort>>,
 }
@@ -130,11 +117,13 @@ impl Connection {
 
     /// Inherits the state of earlier connections to the same host (RFC 9040). Call it before opening.
     pub fn inherit(&mut self, cache: &TcbCache) {
+        self.sender_rests = false;
         self.sender.inherit(cache, self.config.tcb_sharing);
     }
 
     /// Switches Nagle's algorithm (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
     pub fn set_nagle(&mut self, on: bool) {
+        self.sender_rests = false;
         self.sender.set_nagle(on);
     }
 
@@ -167,23 +156,13 @@ impl<S: SendingHalf> Duplex<S> {
             state: State::Closed,
             sender,
             receiver: Receiver::new(&config),
-            sack: false,
-            timestamps: false,
+            kept: Kept::new(),
             ecn: EcnEcho::default(),
             has_extras: false,
-            rcv_scale: NO_SCALE,
-            ts_recent: 0,
-            last_ack_sent: 0,
-            ts_recent_at: Time::ZERO,
-            scaled: false,
-            peer_fin: None,
-            time_wait: Time::NEVER,
+            sender_rests: false,
             pending: Pending::default(),
             closed: None,
             reset: None,
-            pure_acks: 0,
-            dsacks: 0,
-            challenges: Challenges::default(),
             poll_heard: 0,
             config,
         }
@@ -226,7 +205,7 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// Shift of the windows in the segments we send after the SYN, for the wire.
     pub fn rcv_scale(&self) -> u8 {
-        self.rcv_scale
+        self.kept.rcv_scale
     }
 
     /// Congestion window in bytes.
@@ -280,8 +259,8 @@ impl<S: SendingHalf> Duplex<S> {
             marks_received: self.ecn.marks,
             acks_received: c.acks,
             duplicate_acks: c.duplicate_acks,
-            dsacks: self.dsacks,
-            pure_acks: self.pure_acks,
+            dsacks: self.kept.dsacks,
+            pure_acks: self.kept.pure_acks,
             duplicates_received: self.receiver.duplicates,
             out_of_order_received: self.receiver.out_of_order,
             max_flight: c.max_flight,
@@ -291,7 +270,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn passed_fin(&self) -> u64 {
-        self.peer_fin.is_some_and(|fin| self.receiver.rcv_nxt() > fin) as u64
+        self.kept.peer_fin.is_some_and(|fin| self.receiver.rcv_nxt() > fin) as u64
     }
 
     fn enter<P: Probe>(&mut self, cx: &mut Context<'_, P>, to: State) {
@@ -302,6 +281,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     fn on_write(&mut self, bytes: u64) -> Verdict {
+        self.sender_rests = false;
         //= RFC 9293 §3.10.2: "error: connection closing"
         let closing = self.sender.is_closed() || self.closed.is_some();
         if closing {
@@ -321,7 +301,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
         // By reference, because a segment is large.
         match &input {
-            Input::Segment(segment) => return self.on_segment(cx, segment),
+            Input::Segment(segment) => return self.take_segment(cx, segment),
             &Input::Write(bytes) => return self.on_write(bytes),
             &Input::Read(bytes) => {
                 if self.receiver.read(cx.now, bytes) && !self.peer_has_closed() {
@@ -337,11 +317,13 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             Input::Close => self.on_close(cx),
             Input::Abort => self.on_abort(cx),
         }
+        self.sender_rests &= matches!(input, Input::Read(_));
         Verdict::Accepted(Fresh::None)
     }
 
     #[inline(always)]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
+        self.sender_rests = false;
         if self.pending.any() && self.receiver.acks_first() {
             let segment = self.bare(cx.now);
             return self.transmit(cx, segment, false);
@@ -365,7 +347,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             self.finish(cx, Err(abort));
             return self.end_of_life(cx);
         }
-        if is_rare && self.time_wait <= cx.now {
+        if is_rare && self.kept.time_wait <= cx.now {
             self.finish(cx, Ok(()));
             return self.end_of_life(cx);
         }
@@ -381,7 +363,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             return self.transmit(cx, segment, false);
         }
         self.sender.check();
-        let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.time_wait);
+        let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.kept.time_wait);
         Step::Wait((until != Time::NEVER).then_some(until))
     }
 }

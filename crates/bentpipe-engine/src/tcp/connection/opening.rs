@@ -79,7 +79,7 @@ impl<S: SendingHalf> Duplex<S> {
         let end = FIRST_BYTE + segment.len as u64;
         let fresh = if segment.len > 0 { self.receiver.keep_until_open(end) } else { Fresh::None };
         if segment.flags.has(Flags::FIN) && end <= self.receiver.limit() {
-            self.peer_fin = Some(end);
+            self.kept.peer_fin = Some(end);
         }
         fresh
     }
@@ -88,36 +88,36 @@ impl<S: SendingHalf> Duplex<S> {
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize();
         let ours = &self.config;
-        self.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
-        self.timestamps = ours.timestamps && segment.timestamps.is_some();
+        self.kept.sack = ours.variant.sack && (segment.syn.sack_permitted || S::PROTOCOL == Protocol::Stp);
+        self.kept.timestamps = ours.timestamps && segment.timestamps.is_some();
         let mode = if S::PROTOCOL == Protocol::Tcp { ours.ecn.agrees(segment) } else { EcnMode::Off };
         self.ecn = EcnEcho::negotiated(mode, segment, ours.ecn_option);
-        self.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
-        self.rcv_scale = if self.scaled { self.offered_scale() } else { NO_SCALE };
-        let limit = if self.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
-        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, limit);
-        self.has_extras = self.timestamps || mode != EcnMode::Off;
+        self.kept.scaled = ours.window_scaling && segment.syn.window_scale.is_some();
+        self.kept.rcv_scale = if self.kept.scaled { self.offered_scale() } else { NO_SCALE };
+        let limit = if self.kept.scaled { u64::MAX } else { S::PROTOCOL.window_limit() };
+        self.receiver.negotiated(self.sack_blocks(self.kept.sack), self.config.dsack, limit);
+        self.has_extras = self.kept.timestamps || mode != EcnMode::Off;
         if let Some(timestamps) = segment.timestamps {
-            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
+            (self.kept.ts_recent, self.kept.ts_recent_at) = (timestamps.value, now);
         }
     }
 
     /// An opening without options: both ends are assumed to have the same settings, with windows in full.
     fn synchronize_without_options(&mut self) {
         self.receiver.synchronize();
-        self.sack = self.config.variant.sack;
+        self.kept.sack = self.config.variant.sack;
         self.ecn.mode = match self.config.ecn {
             EcnUse::On if S::PROTOCOL == Protocol::Tcp => EcnMode::Classic,
             EcnUse::Accurate if S::PROTOCOL == Protocol::Tcp => EcnMode::Accurate,
             _ => EcnMode::Off,
         };
         self.has_extras = self.ecn.mode != EcnMode::Off;
-        self.receiver.negotiated(self.sack_blocks(self.sack), self.config.dsack, u64::MAX);
+        self.receiver.negotiated(self.sack_blocks(self.kept.sack), self.config.dsack, u64::MAX);
     }
 
     fn sack_blocks(&self, agreed: bool) -> usize {
         // The timestamps use 12 of the 40 bytes of options (RFC 2018 §3).
-        let room = if self.timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+        let room = if self.kept.timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
         if agreed { room.min(self.config.sack_blocks as usize) } else { 0 }
     }
 
@@ -131,11 +131,11 @@ impl<S: SendingHalf> Duplex<S> {
     /// send shrinks by those that it has; SACK blocks come and go, and are subtracted where a segment is chosen.
     fn effective_mss(&self, peer: Option<u16>) -> u16 {
         let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(MIN_MSS));
-        mss.saturating_sub(if self.timestamps { 12 } else { 0 }).max(1)
+        mss.saturating_sub(if self.kept.timestamps { 12 } else { 0 }).max(1)
     }
 
     pub(super) fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {
-        self.sender.established(mss, self.config.variant.initial_window, self.sack);
+        self.sender.established(mss, self.config.variant.initial_window, self.kept.sack);
         let is_passive = self.state == State::SynReceived;
         self.sender.use_ecn(self.ecn.mode, is_passive, self.config.ecn_control);
         if is_passive && self.ecn.saw_plain_syn {
@@ -163,9 +163,9 @@ impl<S: SendingHalf> Duplex<S> {
     pub(super) fn relisten<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.sender.relisten();
         self.receiver = Receiver::new(&self.config);
-        (self.sack, self.timestamps, self.scaled, self.rcv_scale) = (false, false, false, NO_SCALE);
+        (self.kept.sack, self.kept.timestamps, self.kept.scaled, self.kept.rcv_scale) = (false, false, false, NO_SCALE);
         (self.ecn, self.has_extras) = (EcnEcho::default(), false);
-        (self.ts_recent, self.last_ack_sent, self.peer_fin) = (0, 0, None);
+        (self.kept.ts_recent, self.kept.last_ack_sent, self.kept.peer_fin) = (0, 0, None);
         self.enter(cx, State::Listen);
     }
 }

@@ -38,7 +38,7 @@ impl<S: SendingHalf> Duplex<S> {
         if span.syn {
             self.dress_syn(&mut segment, synchronized);
         } else {
-            segment.window = self.receiver.offer_window(self.rcv_scale);
+            segment.window = self.receiver.offer_window(self.kept.rcv_scale);
         }
         segment.timestamps = if span.syn && !synchronized && self.config.timestamps {
             Some(Timestamps { value: timestamp(now), echo: 0 })
@@ -47,7 +47,7 @@ impl<S: SendingHalf> Duplex<S> {
         };
         if synchronized {
             segment.ack = self.receiver.rcv_nxt();
-            self.last_ack_sent = segment.ack;
+            self.kept.last_ack_sent = segment.ack;
             if !span.syn {
                 self.add_reports(&mut segment);
             }
@@ -129,10 +129,10 @@ impl<S: SendingHalf> Duplex<S> {
         if let Some(bytes) = self.ecn.bytes_of_syn_ack().filter(|_| is_first) {
             segment.set_marked_bytes(&bytes);
         }
-        segment.syn.sack_permitted = if answer { self.sack } else { self.config.variant.sack };
+        segment.syn.sack_permitted = if answer { self.kept.sack } else { self.config.variant.sack };
         //= RFC 7323 §2.2: "This option MAY be sent in an initial <SYN> segment [...] If a Window Scale option was received in
         //= the initial <SYN> segment, then this option MAY be sent in the <SYN,ACK> segment", also where our shift is 0
-        let scale = if answer { self.scaled } else { self.config.window_scaling };
+        let scale = if answer { self.kept.scaled } else { self.config.window_scaling };
         segment.syn.window_scale = scale.then(|| self.offered_scale());
     }
 
@@ -140,7 +140,7 @@ impl<S: SendingHalf> Duplex<S> {
     #[inline(always)]
     pub(super) fn bare(&mut self, now: Time) -> Segment {
         let seq = self.sender.sequence().seq_of_bare_ack();
-        self.pure_acks += 1;
+        self.kept.pure_acks += 1;
         self.segment(now, Span::empty(seq))
     }
 
@@ -210,12 +210,12 @@ impl<S: SendingHalf> Duplex<S> {
     /// The timestamps of a segment sent now, if negotiated.
     #[inline(always)]
     pub(super) fn timestamps_now(&self, now: Time) -> Option<Timestamps> {
-        self.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent })
+        self.kept.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.kept.ts_recent })
     }
 
     /// Bytes of options beside the timestamps.
     fn room_for_reports(&self) -> u16 {
-        MAX_OPTIONS as u16 - if self.timestamps { 12 } else { 0 }
+        MAX_OPTIONS as u16 - if self.kept.timestamps { 12 } else { 0 }
     }
 
     /// Bytes of a data segment to reserve for pending SACK blocks and the option of accurate ECN, at most half of it.

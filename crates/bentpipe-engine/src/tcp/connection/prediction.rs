@@ -32,21 +32,32 @@ impl Duplex<Sender> {
     /// True if the polls at `now` are ordinary: [`Duplex::poll_ordinary`] can be called until it waits or says otherwise, as
     /// long as the connection is not given any input. Only inputs and timers change what is asked here.
     #[inline(always)]
-    pub fn is_ordinary<P: Probe>(&self, now: Time) -> bool {
+    pub fn is_ordinary<P: Probe>(&mut self, now: Time) -> bool {
         // An observer sees the slow path.
-        !P::WATCHES
+        let may_be = !P::WATCHES
             && !self.pending.any()
             && self.state.sends_data()
             && self.reset.is_none()
             && !self.has_extras
-            && !self.receiver.has_sack_blocks()
-            && self.sender.is_quiet(now)
+            && !self.receiver.has_sack_blocks();
+        if !may_be || self.sender_rests {
+            return may_be;
+        }
+        let is_quiet = self.sender.is_quiet(now);
+        self.sender_rests = is_quiet && self.sender.rests();
+        is_quiet
     }
 
     /// Polls a connection whose polls at `now` [are ordinary](Self::is_ordinary) by the fast path, for a driver that polls so often
     /// that the checks of the slow path cost time. It returns what [`Machine::poll`](crate::Machine::poll) would return.
     #[inline(always)]
     pub fn poll_ordinary(&mut self, now: Time) -> Ordinary {
+        if self.sender_rests {
+            return match self.receiver.ack_is_due(now) {
+                true => Ordinary::Transmit(self.plain_ack()),
+                false => Ordinary::Wait(self.receiver.ack_deadline()),
+            };
+        }
         if self.sender.may_expire_at_once(now) {
             return Ordinary::Other;
         }
@@ -61,19 +72,25 @@ impl Duplex<Sender> {
             return Ordinary::Transmit(self.plain(flags, span.seq, span.len));
         }
         if self.receiver.ack_is_due(now) {
-            self.pure_acks += 1;
-            return Ordinary::Transmit(self.plain(Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0));
+            return Ordinary::Transmit(self.plain_ack());
         }
         self.sender.check();
         Ordinary::Wait(self.sender.deadline().min(self.receiver.ack_deadline()))
+    }
+
+    /// A bare ACK without options.
+    #[inline(always)]
+    fn plain_ack(&mut self) -> Segment {
+        self.kept.pure_acks += 1;
+        self.plain(Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0)
     }
 
     /// A segment without options: what is left of [`Duplex::segment`] for it.
     #[inline(always)]
     fn plain(&mut self, flags: Flags, seq: u64, len: u16) -> Segment {
         let ack = self.receiver.rcv_nxt();
-        let window = self.receiver.offer_window(self.rcv_scale);
-        self.last_ack_sent = ack;
+        let window = self.receiver.offer_window(self.kept.rcv_scale);
+        self.kept.last_ack_sent = ack;
         self.receiver.acknowledged();
         Segment { seq, ack, window, len, ..Segment::new(flags) }
     }
@@ -90,10 +107,10 @@ impl<S: SendingHalf> Duplex<S> {
             // The count of marks may be zero.
             || self.ecn.mode == EcnMode::Accurate
             || !segment.sack.is_empty()
-            || (self.timestamps && !self.is_recent(cx.now, segment))
+            || (self.kept.timestamps && !self.is_recent(cx.now, segment))
             || !matches!(self.state, State::Established | State::FinWait1)
             || segment.seq != self.receiver.rcv_nxt()
-            || self.peer_fin.is_some()
+            || self.kept.peer_fin.is_some()
             || !self.sender.is_calm()
         {
             return None;
@@ -102,6 +119,7 @@ impl<S: SendingHalf> Duplex<S> {
             if segment.ack <= self.sender.snd_una() || segment.ack > self.sender.snd_max() {
                 return None;
             }
+            self.sender_rests = false;
             self.on_acceptable_ack(cx, segment);
             self.note_timestamp(cx.now, segment);
             return Some(Verdict::Accepted(Fresh::None));

@@ -57,7 +57,7 @@ impl<S: SendingHalf> Duplex<S> {
     pub(super) fn on_segment_outside_window<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         // The FIN again: its ACK was lost (RFC 9293 §3.10.7.4, eighth).
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) && segment.end() == self.receiver.rcv_nxt() {
-            self.time_wait = cx.now + self.config.time_wait;
+            self.kept.time_wait = cx.now + self.config.time_wait;
         }
         // The ACK and the window of a probe beyond a closed window still count, as do those of the last segment, which
         // a peer repeats in a simultaneous close.
@@ -110,6 +110,6 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// True if this second has challenge ACKs left (RFC 5961 §7). Counts one.
     fn may_challenge(&mut self, now: Time) -> bool {
-        self.challenges.take(now)
+        self.kept.challenges.take(now)
     }
 }

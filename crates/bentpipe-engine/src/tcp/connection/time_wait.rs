@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Challenges, Closed, Connection, Duplex, Role, State};
+use super::{Closed, Connection, Duplex, Kept, Role, State};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::ecn::EcnMode;
 use crate::tcp::receiver::Receiver;
@@ -17,50 +17,28 @@ pub struct Resting {
     role: Role,
     sender: Finished,
     receiver: Receiver,
-    sack: bool,
-    timestamps: bool,
-    scaled: bool,
-    rcv_scale: u8,
-    ts_recent: u32,
-    ts_recent_at: Time,
-    last_ack_sent: u64,
-    peer_fin: Option<u64>,
-    time_wait: Time,
-    pure_acks: u64,
-    dsacks: u64,
-    challenges: Challenges,
+    kept: Kept,
 }
 
 impl Resting {
     /// When the connection is closed.
     pub fn until(&self) -> Time {
-        self.time_wait
+        self.kept.time_wait
     }
 
     /// What is left of it then.
     pub fn closed(&self) -> Closed {
-        Closed::new(&self.config, self.timestamps.then_some(self.ts_recent))
+        Closed::new(&self.config, self.kept.echo())
     }
 
     /// The connection again. Its sender knows no round trip any more, and needs none.
     pub fn wake(self) -> Connection {
-        let sender = Sender::of_finished(&self.config, self.sack, self.sender);
+        let sender = Sender::of_finished(&self.config, self.kept.sack, self.sender);
         Duplex {
             state: State::TimeWait,
             receiver: self.receiver,
-            sack: self.sack,
-            timestamps: self.timestamps,
-            has_extras: self.timestamps,
-            scaled: self.scaled,
-            rcv_scale: self.rcv_scale,
-            ts_recent: self.ts_recent,
-            ts_recent_at: self.ts_recent_at,
-            last_ack_sent: self.last_ack_sent,
-            peer_fin: self.peer_fin,
-            time_wait: self.time_wait,
-            pure_acks: self.pure_acks,
-            dsacks: self.dsacks,
-            challenges: self.challenges,
+            has_extras: self.kept.timestamps,
+            kept: self.kept,
             ..Duplex::with_sender(sender, self.config, self.role)
         }
     }
@@ -79,18 +57,7 @@ impl Connection {
             role: self.role,
             sender: self.sender.finished()?,
             receiver: self.receiver.clone(),
-            sack: self.sack,
-            timestamps: self.timestamps,
-            scaled: self.scaled,
-            rcv_scale: self.rcv_scale,
-            ts_recent: self.ts_recent,
-            ts_recent_at: self.ts_recent_at,
-            last_ack_sent: self.last_ack_sent,
-            peer_fin: self.peer_fin,
-            time_wait: self.time_wait,
-            pure_acks: self.pure_acks,
-            dsacks: self.dsacks,
-            challenges: self.challenges,
+            kept: self.kept,
         })
     }
 }

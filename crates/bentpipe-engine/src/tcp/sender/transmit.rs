@@ -26,6 +26,17 @@ impl Sender {
         self.deadline() > now && !self.persist.is_due() && self.congestion.pacing_rate().is_none() && self.is_ordinary()
     }
 
+    /// True if nothing will come of it until it is given something to send, or a segment that acknowledges new data: it has sent all, and
+    /// no timer is on. It must be [quiet](Self::is_quiet), and no bytes of segments are reserved from now on.
+    #[inline(always)]
+    pub(in crate::tcp) fn rests(&mut self) -> bool {
+        let rests = self.has_sent_all() && self.deadline() == Time::NEVER;
+        if rests {
+            self.reserved = 0;
+        }
+        rests
+    }
+
     /// True if a timer that was started at `now`, when the sender was [quiet](Self::is_quiet), has expired already. Only that of the
     /// tail loss probe can: two round trips may take no time.
     #[inline(always)]

@@ -46,7 +46,11 @@ fn what_is_kept_for_repairs_goes_first() {
     assert_eq!(port.needed_bytes(), 0, "all is delivered");
     port.set_room(held);
     assert_eq!(port.held_bytes(), held, "there is room");
-    port.set_room(held - 1);
+    port.set_room(held / 2);
+    let left = port.held_bytes();
+    // No more than is needed, in steps of a sixteenth.
+    assert!(left <= held / 2 && left > held / 2 - held / 16 - cost(1500), "{left} of {held}");
+    port.set_room(0);
     assert_eq!(port.held_bytes(), 0);
 }
 

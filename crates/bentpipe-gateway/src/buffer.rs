@@ -73,13 +73,13 @@ mod tests {
     fn a_long_buffer_takes_little_more_than_its_bytes() {
         let mut buffer = Buffer::default();
         let most = |len: usize| 5 * len / 4 + 3 * LONG;
-        for _ in 0..32 * 64 {
+        for _ in 0..8 * 64 {
             buffer.push(&[0; LONG / 64]);
             assert!(buffer.memory() <= most(buffer.len()), "{} for {}", buffer.memory(), buffer.len());
         }
         // Twice as much comes as goes, and then the same.
-        for n in 0..64 * 64 {
-            buffer.take(LONG / if n < 32 * 64 { 128 } else { 64 });
+        for n in 0..16 * 64 {
+            buffer.take(LONG / if n < 8 * 64 { 128 } else { 64 });
             buffer.push(&[0; LONG / 64]);
             assert!(buffer.memory() <= most(buffer.len()), "{} for {}", buffer.memory(), buffer.len());
         }

@@ -7,6 +7,9 @@ pub(super) struct Buffer {
     start: usize,
 }
 
+/// A longer buffer grows by no more than this or an eighth, and keeps no more that was taken: it may hold half of a gateway's memory.
+const LONG: usize = 1 << 20;
+
 /// What an empty buffer may keep for the next bytes.
 const KEPT: usize = 0;
 
@@ -31,9 +34,14 @@ impl Buffer {
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        if self.start > self.len() {
+        let len = self.len();
+        let spare = (len / 8).max(LONG).min(len);
+        if self.start > spare {
             self.bytes.drain(..self.start);
             self.start = 0;
+        }
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() && len > LONG {
+            self.bytes.reserve_exact(bytes.len() + spare);
         }
         self.bytes.extend_from_slice(bytes);
     }
@@ -60,6 +68,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_long_buffer_takes_little_more_than_its_bytes() {
+        let mut buffer = Buffer::default();
+        let most = |len: usize| 5 * len / 4 + 3 * LONG;
+        for _ in 0..8 * 64 {
+            buffer.push(&[0; LONG / 64]);
+            assert!(buffer.memory() <= most(buffer.len()), "{} for {}", buffer.memory(), buffer.len());
+        }
+        // Twice as much comes as goes, and then the same.
+        for n in 0..16 * 64 {
+            buffer.take(LONG / if n < 8 * 64 { 128 } else { 64 });
+            buffer.push(&[0; LONG / 64]);
+            assert!(buffer.memory() <= most(buffer.len()), "{} for {}", buffer.memory(), buffer.len());
+        }
+    }
 
     proptest! {
         #[test]

@@ -114,6 +114,7 @@ fn run(args: &Run) -> Result<End, Failure> {
     let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
     let user = User::wanted(&args.file, &file)?;
+    plan::memory_hint(&file).into_iter().for_each(|hint| eprintln!("warning: {hint}"));
     if args.dry_run {
         print(&Peers::shown(&file))?;
         print(&plan::rules(&file).script(&plan::instance(&file)))?;

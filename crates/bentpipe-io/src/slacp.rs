@@ -200,7 +200,7 @@ impl LinkPort {
 
     /// Limits the memory of packets and symbols to `bytes`. Without room:
     ///
-    /// - Packets that are kept for repair frames go first and at once, and such frames are not accepted any more.
+    /// - Packets that are kept for repair frames go first and at once, the oldest first, and repair frames for them are not accepted any more.
     /// - A packet of [`LinkPort::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
     ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
     ///   one.
@@ -208,9 +208,8 @@ impl LinkPort {
     ///   repeat the oldest first (`ChannelConfig::resends_oldest_first`): a frame that is not accepted brings no report.
     pub fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
-        if self.held_bytes() > bytes {
-            self.incoming.iter_mut().for_each(Incoming::spare);
-        }
+        let excess = self.held_bytes().saturating_sub(bytes);
+        incoming::spare(&mut self.incoming, excess);
     }
 
     /// Queues a packet for the far end. The layer's counters show whether the queue had room.
@@ -286,7 +285,8 @@ impl LinkPort {
         if self.held_bytes() + cost(len) <= self.room {
             return true;
         }
-        self.incoming.iter_mut().for_each(Incoming::spare);
+        let excess = self.held_bytes() + cost(len) - self.room;
+        incoming::spare(&mut self.incoming, excess);
         match *frame {
             _ if self.held_bytes() + cost(len) <= self.room => true,
             Frame::Data { channel, seq, .. } => (self.end.near().packet)(channel) == Some(seq),

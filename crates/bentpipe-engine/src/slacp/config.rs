@@ -237,9 +237,10 @@ pub struct SlacpConfig {
     /// Share of the line, 1 to 99 percent, that channels above the lowest priority may take for longer while packets of the lowest one
     /// wait. Up to it, and for short bursts, they go first. `None`: they go first always.
     pub urgent_share: Option<u8>,
-    /// Packets of a channel with an erasure code that the receiver keeps for repair frames. On a line that delays repairs until it is
-    /// idle, those of a round trip. At least [`SlacpConfig::MIN_KEPT`].
-    pub kept: u32,
+    /// How long after a packet of a channel with an erasure code repair frames for it may come: on a line that delays repairs until it is
+    /// idle, a round trip. The receiver keeps as many packets as came in so long a time, [`SlacpConfig::MIN_KEPT`] at least and
+    /// [`SlacpConfig::MAX_KEPT`] at most.
+    pub repairable: Duration,
     /// Maximum unacknowledged frames of a channel, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
     /// What each frame takes on the line besides its own bytes.
@@ -259,6 +260,8 @@ impl SlacpConfig {
     pub const MAX_WINDOW: u32 = 65_535;
     /// Eight full blocks: rarely more frames are sent while their sender delays repairs.
     pub const MIN_KEPT: u32 = 8 * Fec::MAX_FRAMES as u32;
+    /// Half a window.
+    pub const MAX_KEPT: u32 = SlacpConfig::MAX_WINDOW / 2;
 
     /// An end of a line of this rate and round trip that keeps the order of frames. Arrivals are reported after 20 ms, the
     /// rate is fixed, and packets that waited are passed on at once.
@@ -272,7 +275,7 @@ impl SlacpConfig {
             reordering: 0,
             release: Release::AtOnce,
             urgent_share: None,
-            kept: SlacpConfig::MIN_KEPT,
+            repairable: Duration::ZERO,
             window: SlacpConfig::MAX_WINDOW,
             overhead: Overhead::Bytes(0),
             catch_up: Duration::ZERO,

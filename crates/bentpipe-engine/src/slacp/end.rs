@@ -98,7 +98,7 @@ impl End {
             incoming: config
                 .channels
                 .iter()
-                .map(|channel| Incoming::new(channel, window, config.kept, may_wait))
+                .map(|channel| Incoming::new(channel, window, config.repairable, may_wait))
                 .collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
             urgent_share: config.urgent_share.map(UrgentShare::new),

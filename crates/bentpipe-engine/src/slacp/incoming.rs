@@ -3,7 +3,7 @@
 use super::config::ChannelConfig;
 use super::fec::Decoder;
 use crate::arq::{Resequencer, Skip, Taken};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
@@ -15,9 +15,9 @@ pub(super) struct Incoming {
 pub(super) type Recovery = (u64, u8, Vec<u64>);
 
 impl Incoming {
-    pub(super) fn new(config: &ChannelConfig, window: u32, kept: u32, paced: bool) -> Self {
+    pub(super) fn new(config: &ChannelConfig, window: u32, repairable: Duration, paced: bool) -> Self {
         let order = if paced { Resequencer::paced(window) } else { Resequencer::new(window) };
-        Incoming { order, decoder: config.fec.map(|_| Decoder::new(kept)) }
+        Incoming { order, decoder: config.fec.map(|_| Decoder::new(repairable)) }
     }
 
     pub(super) fn on_data(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> (Taken, Option<Recovery>) {
@@ -25,7 +25,7 @@ impl Incoming {
         if taken != Taken::Refused
             && let Some(decoder) = &mut self.decoder
         {
-            decoder.on_data(seq);
+            decoder.on_data(now, seq);
         }
         (taken, if taken == Taken::Refused { None } else { self.completed(seq) })
     }

@@ -3,8 +3,8 @@
 //! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new connections.
 //! Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--up "3 Mbit/s"` from client to server if that is another, `--round-trip
 //! "650 ms"`, `--queue PACKETS`, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate if not given), `--bulk BYTES`, `--modes
-//! direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts,
-//! `--objects 100000,1000000` or `no`, `--shared yes` for gateways that find their share, `--beside cubic|bbr` for a greedy connection
+//! direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts, `--memory MIB`
+//! of a box of `split` (256 if not given), `--objects 100000,1000000` or `no`, `--shared yes` for gateways that find their share, `--beside cubic|bbr` for a greedy connection
 //! of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
 //!
 //! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
@@ -44,6 +44,8 @@ struct Options {
     queue: u32,
     told: Option<u64>,
     bulk: usize,
+    /// Bytes.
+    memory: u64,
     modes: Vec<String>,
     losses: Vec<String>,
     down: bool,
@@ -74,6 +76,7 @@ fn options() -> Options {
         queue: 500,
         told: None,
         bulk: 30_000_000,
+        memory: 256 << 20,
         modes: ["direct", "split", "link"].map(str::to_owned).into(),
         losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
         down: false,
@@ -95,6 +98,7 @@ fn options() -> Options {
             "--queue" => options.queue = value.parse().expect("a number of packets"),
             "--told" => options.told = Some(rate(&value)),
             "--bulk" => options.bulk = value.parse().expect("a number of bytes"),
+            "--memory" => options.memory = value.parse::<u64>().expect("a number of MiB") << 20,
             "--modes" => options.modes = list(),
             "--losses" => options.losses = list(),
             "--direction" => options.down = value == "down",
@@ -259,6 +263,7 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     let mut world = World::new(path, seed);
     world.shared = options.shared;
     world.told = options.told;
+    world.memory = options.memory;
     for host in [&world.client, &world.server] {
         // Connections of one run teach the next ones nothing.
         run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");

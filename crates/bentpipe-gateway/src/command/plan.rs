@@ -122,6 +122,22 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
+/// What to say where `memory` is too small for a stream of `split` to fill the link beside losses. Its own rate is all that an end knows of
+/// the link before it runs; the far end says the same of its own.
+pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
+    let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return None };
+    let streams = file.peers.iter().filter(|peer| peer.carries == Carries::Streams);
+    let wanted = streams.map(|peer| satellite(file, peer.rate, peer.round_trip).memory()).max()?;
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    (table.taken.memory.get() < wanted).then(|| {
+        let has = mib(table.taken.memory.get());
+        format!(
+            "`split.memory` is {has} MiB: where packets are lost, a connection fills this link only from {} MiB on, on both boxes",
+            mib(wanted)
+        )
+    })
+}
+
 /// Applies the settings that can change without touching connections. Returns a
 /// description.
 pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'static str {

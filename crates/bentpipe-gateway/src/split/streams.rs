@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::gateway::{ROOM, max_payload, max_unsent};
+use bentpipe_engine::gateway::{ROOM, max_payload, max_unsent, packet_memory};
 use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::mux as wire;
@@ -363,6 +363,9 @@ impl Streams {
     pub(super) fn on_packet(&mut self, cx: &mut Cx<'_>, packet: &[u8]) {
         match wire::parse(packet) {
             Ok((message, payload)) => {
+                // It has left the link, which counted it. What follows a gap comes at once, up to a window of it.
+                self.needed = self.needed.saturating_sub(packet_memory(packet.len() as u64));
+                self.give_budget(cx);
                 self.give(cx.now, Input::Message(message));
                 self.follow_all(cx, &packet[payload]);
                 self.tell_use(cx.common);
@@ -378,12 +381,17 @@ impl Streams {
         self.tell_use(common);
     }
 
+    /// Lets streams hold what connections and the link do not. Returns what all may.
+    fn give_budget(&mut self, cx: &Cx<'_>) -> u64 {
+        let limit = cx.common.memory.limit(self.slot);
+        let elsewhere = self.taken().saturating_sub(self.held());
+        self.give(cx.now, Input::Budget(limit.saturating_sub(elsewhere)));
+        limit
+    }
+
     /// Gives the carrier as much as it has room for.
     pub(super) fn fill(&mut self, cx: &mut Cx<'_>, carrier: &mut Carrier) {
-        // Streams may hold what connections and the link do not.
-        let elsewhere = self.taken().saturating_sub(self.held());
-        let limit = cx.common.memory.limit(self.slot);
-        self.give(cx.now, Input::Budget(limit.saturating_sub(elsewhere)));
+        let limit = self.give_budget(cx);
         self.serve_brought(cx);
         self.follow_all(cx, &[]);
         let room = ROOM.saturating_sub(carrier.waiting(0));

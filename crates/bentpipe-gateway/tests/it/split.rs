@@ -341,3 +341,28 @@ fn a_client_who_reads_late_gets_all() {
     assert_eq!(gateways[1].1.lock().expect("nobody panics").mux.out_of_memory, 0);
     drop(gateways);
 }
+
+/// All that came behind a lost packet is delivered at once when it comes: it counts as memory of the link or of its stream, not of both.
+#[test]
+fn what_waits_behind_a_gap_counts_once() {
+    // A bandwidth-delay product is 7.5 MB: a window of 2 MiB is on its way at once, and waits for what is lost of its beginning. In the
+    // link a packet of 1400 bytes counts as 1661.
+    const BUDGET: u64 = 4 << 20;
+    let path = Path { delay: bentpipe_engine::units::Duration::from_millis(300), ..Path::quick(100_000_000, 0.02) };
+    let world = World::new(path, 33);
+    let gateways =
+        [1, 0].map(|side| world.split_side(side, SplitConfig { budget: BUDGET, ..world.split_config(side) }));
+    world.wait_for_listener(true);
+    let bytes = data(16_000_000, 7);
+    let sent = bytes.clone();
+    let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
+        stream.read_exact(&mut [0]).expect("a request");
+        stream.write_all(&sent)
+    });
+    let mut stream = connect(&world.client, at);
+    stream.write_all(&[1]).expect("it is open");
+    assert_eq!(take(&mut stream), (bytes.len(), hash(&bytes)));
+    assert!(server.join().expect("the server ends").iter().all(Result::is_ok));
+    assert_eq!(gateways[1].1.lock().expect("nobody panics").mux.out_of_memory, 0);
+    drop(gateways);
+}

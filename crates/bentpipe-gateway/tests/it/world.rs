@@ -90,6 +90,8 @@ pub(crate) struct World {
     pub(crate) told: Option<u64>,
     /// Whether they share the link.
     pub(crate) shared: bool,
+    /// What a box of `split` may take, bytes.
+    pub(crate) memory: u64,
     keys: [PrivateKey; 2],
     /// What the gateways counted, to be shown when a test fails.
     seen: Mutex<Vec<Arc<Mutex<SplitStats>>>>,
@@ -153,6 +155,7 @@ impl World {
             path,
             told: None,
             shared: false,
+            memory: 64 << 20,
             keys: [PrivateKey::generate(), PrivateKey::generate()],
             seen: Mutex::default(),
         }
@@ -244,7 +247,7 @@ impl World {
             fallback: Fallback::Direct,
             window: self.satellite(side).window(),
             max_streams: 10_000,
-            budget: 64 << 20,
+            budget: self.memory,
             policy: Policy::default(),
         }
     }

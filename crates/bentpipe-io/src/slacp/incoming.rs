@@ -15,7 +15,7 @@ pub(super) struct Incoming {
     kept: BTreeMap<u64, Held>,
     /// Blocks that begin below this may lack packets, which had to go.
     spared: u64,
-    /// `kept` is pruned when it reaches this length.
+    /// `kept` is searched when it reaches this length, for what is not needed behind something that is.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
     /// Recovered, and not requested yet.
@@ -36,6 +36,15 @@ struct Symbols {
 }
 
 const MIN_SWEEP: usize = 256;
+
+/// Frees `excess` bytes of what channels keep for repair frames only, or all of that.
+pub(super) fn spare(channels: &mut [Incoming], mut excess: u64) {
+    for channel in channels {
+        if excess > 0 {
+            excess = excess.saturating_sub(channel.spare(excess));
+        }
+    }
+}
 
 impl Incoming {
     pub(super) fn new(has_fec: bool) -> Self {
@@ -81,18 +90,29 @@ impl Incoming {
         first >= self.spared || self.blocks.contains_key(&first)
     }
 
-    /// Drops delivered packets but for those of blocks that have repair symbols. Blocks before them get no more symbols.
-    pub(super) fn spare(&mut self) {
-        let Incoming { kept, blocks, bytes, kept_bytes, spared, .. } = self;
-        let Some((last, _)) = kept.last_key_value() else { return };
-        *spared = (last + 1).max(*spared);
-        kept.retain(|&seq, packet| {
-            let block = blocks.range(..=seq).next_back();
-            let stays = block.is_some_and(|(first, block)| seq - first < u64::from(block.count));
-            let freed = if stays { 0 } else { cost(packet.bytes.len()) };
-            (*bytes, *kept_bytes) = (*bytes - freed, *kept_bytes - freed);
-            stays
-        });
+    /// Drops delivered packets, the oldest first, until `wanted` bytes of memory are free; but for those of blocks that have repair
+    /// symbols. Blocks before them get no more symbols. Returns what is free now.
+    fn spare(&mut self, wanted: u64) -> u64 {
+        // Some more, so that not each packet that arrives looks for another one that goes.
+        let wanted = wanted.max(self.kept_bytes / 16);
+        let is_needed = |seq: u64| {
+            let block = self.blocks.range(..=seq).next_back();
+            block.is_some_and(|(first, block)| seq - first < u64::from(block.count))
+        };
+        let (mut freed, mut gone) = (0, Vec::new());
+        for (&seq, packet) in self.kept.iter().filter(|(seq, _)| !is_needed(**seq)) {
+            if freed >= wanted {
+                break;
+            }
+            freed += cost(packet.bytes.len());
+            gone.push(seq);
+        }
+        for seq in gone {
+            self.kept.remove(&seq);
+            self.spared = self.spared.max(seq + 1);
+        }
+        (self.bytes, self.kept_bytes) = (self.bytes - freed, self.kept_bytes - freed);
+        freed
     }
 
     /// Stores a repair symbol.
@@ -133,6 +153,10 @@ impl Incoming {
             *bytes -= if stays { 0 } else { block.by_index.len() as u64 * cost(block.len as usize) };
             stays
         });
+        while let Some(first) = self.kept.first_entry().filter(|first| !needs(*first.key())) {
+            let freed = cost(first.remove().bytes.len());
+            (*bytes, *kept_bytes) = (*bytes - freed, *kept_bytes - freed);
+        }
         if self.kept.len() >= self.sweep_at {
             self.kept.retain(|&seq, packet| {
                 let stays = needs(seq);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::slacp::config::SlacpConfig;
+use super::kept::Kept;
+use crate::units::{Duration, Time};
 
 /// A block with repair frames.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,7 +17,7 @@ struct Pending {
 #[derive(Clone, Debug)]
 pub(in crate::slacp) struct Decoder {
     /// Number of packets that the driver keeps. A repair frame for older ones is too late.
-    kept: u64,
+    kept: Kept,
     blocks: BTreeMap<u64, Pending>,
     /// All packets received so far are below this number.
     end: u64,
@@ -26,17 +27,20 @@ pub(in crate::slacp) struct Decoder {
 const FRAMES_PER_PENDING: u64 = 16;
 
 impl Decoder {
-    pub(in crate::slacp) fn new(kept: u32) -> Self {
-        Decoder { kept: kept.max(SlacpConfig::MIN_KEPT).into(), blocks: BTreeMap::new(), end: 0 }
+    /// Repair frames may come so long after what they protect.
+    pub(in crate::slacp) fn new(repairable: Duration) -> Self {
+        Decoder { kept: Kept::new(repairable), blocks: BTreeMap::new(), end: 0 }
     }
 
     fn max_pending(&self) -> usize {
-        (self.kept / FRAMES_PER_PENDING) as usize
+        (self.kept.count() / FRAMES_PER_PENDING) as usize
     }
 
     /// A packet has arrived.
-    pub(in crate::slacp) fn on_data(&mut self, seq: u64) {
-        self.end = self.end.max(seq + 1);
+    pub(in crate::slacp) fn on_data(&mut self, now: Time, seq: u64) {
+        let end = self.end.max(seq + 1);
+        self.kept.on_packet(now, self.end, end);
+        self.end = end;
     }
 
     /// True if a repair frame can be of use. One that cannot must count as lost at the sender, which infers from
@@ -48,7 +52,7 @@ impl Decoder {
         if self.blocks.len() >= self.max_pending() {
             self.blocks.retain(|&first, block| first + block.count as u64 > next);
         }
-        first + self.kept >= self.end && self.blocks.len() < self.max_pending()
+        first + self.kept.count() >= self.end && self.blocks.len() < self.max_pending()
     }
 
     /// A useful repair frame has arrived.
@@ -66,7 +70,7 @@ impl Decoder {
     /// True if a packet may be needed to recover others.
     pub(in crate::slacp) fn needs(&self, seq: u64) -> bool {
         let block = self.blocks.range(..=seq).next_back();
-        seq + self.kept >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
+        seq + self.kept.count() >= self.end || block.is_some_and(|(first, block)| seq - first < block.count as u64)
     }
 
     /// The block around `seq`, if it can be restored now: its first packet, its number of packets, and the missing ones.
@@ -91,7 +95,7 @@ mod tests {
 
     #[test]
     fn any_frames_of_a_block_are_enough() {
-        let mut decoder = Decoder::new(0);
+        let mut decoder = Decoder::new(Duration::ZERO);
         let have = [0, 1, 4, 5];
         let has = |seq: u64| have.contains(&seq);
         decoder.on_repair(0, 6, 0);

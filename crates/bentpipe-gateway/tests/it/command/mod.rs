@@ -55,6 +55,18 @@ fn settings_are_checked_and_rules_are_shown() {
         assert!(shown.contains("ip -4 rule add preference ") && shown.contains(&format!(" fwmark {mark} ")), "{shown}");
         assert!(shown.contains("do not pass the FORWARD chain"), "{shown}");
     }
+    // A link of 100 Mbit/s and so many milliseconds: eight of its bandwidth-delay products.
+    let hint = |round_trip: &str, memory: &str| {
+        let text = text.replace("[split]", &format!("[split]\n{memory}")).replace("20 ms", round_trip);
+        std::fs::write(folder.path().join("fat.toml"), text).expect("a file");
+        let said = String::from_utf8(bentpipe(folder.path(), &["run", "--dry-run", "fat.toml"]).stderr).expect("text");
+        said.lines().find(|line| line.contains("`split.memory`")).map(str::to_owned)
+    };
+    // 60 MB are 57.2 MiB.
+    let small = hint("600 ms", "memory = \"56 MiB\"").expect("it is too small");
+    assert!(small.starts_with("warning: `split.memory` is 56 MiB") && small.contains("from 58 MiB on"), "{small}");
+    assert_eq!(hint("600 ms", "memory = \"58 MiB\""), None);
+    assert!(hint("2600 ms", "").is_none() && hint("2700 ms", "").is_some(), "248 and 258 MiB; the default is 256");
     // A key that others may read is none; neither is one of zeros.
     let key = folder.path().join("near.key");
     let refused = |expected: &str| {

@@ -31,7 +31,9 @@ impl Scenario {
                 UdpPattern::OnOff { on, off } => varies(&on) || varies(&off),
                 UdpPattern::Cbr | UdpPattern::Mpeg(_) => false,
             });
-            let found = start.into_iter().chain(pauses.then_some("on and off"));
+            // quinn skips packet numbers and updates keys at random.
+            let quic = matches!(flow.kind, FlowKind::Quic(_)).then_some("packet numbers");
+            let found = start.into_iter().chain(pauses.then_some("on and off")).chain(quic);
             found.map(move |what| format!("flow {}: {what}", flow.name))
         });
         links.chain(hosts).chain(flows).collect()
@@ -107,5 +109,6 @@ mod tests {
         assert_eq!(bursts("\"9 s\""), Vec::<String>::new());
         assert_eq!(bursts("{ uniform = [\"1 s\", \"9 s\"] }"), ["link l/forward: bursts"]);
         assert_eq!(with("flows.f.spread", "1 s"), ["flow f: start"]);
+        assert_eq!(with("flows.f.type", "quic"), ["flow f: packet numbers"]);
     }
 }

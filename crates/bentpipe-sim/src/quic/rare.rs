@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn it_waits_for_a_number_or_a_time() {
         let mut rare = Rare::new(3, Duration::from_millis(10));
-        let at = |ms| Time::from_nanos(ms * 1_000_000);
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         assert!(!rare.waits(at(0)), "nothing has come");
         rare.received(at(1), SHORT);
         rare.received(at(2), ZERO_RTT);

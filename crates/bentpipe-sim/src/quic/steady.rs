@@ -238,8 +238,9 @@ mod tests {
             }
             windows.push(control.window / MTU);
         }
-        // The fourth round begins with its first batch; after eight more of 8 packets half of 80 + 8 x 8 stay.
-        assert_eq!(windows, [20, 40, 80, 72, 72]);
+        // The fourth window's first packet has left with the first batch of the third's ACKs, so that its round begins with the second
+        // batch of its own. The eighth after that sees the queue: half of 80 + 9 x 8 packets stay.
+        assert_eq!(windows, [20, 40, 80, 76, 76]);
     }
 
     #[test]

@@ -194,7 +194,7 @@ proof:
 # Every transport over every link, into docs/SCOREBOARD.md; a test holds a part of it to what comes out.
 scoreboard:
 	@scripts/setup rust
-	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- scoreboard --markdown docs/SCOREBOARD.md
+	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- scoreboard --conduct --markdown docs/SCOREBOARD.md
 
 # The generated pages of docs/reference; a test fails if they differ.
 reference:

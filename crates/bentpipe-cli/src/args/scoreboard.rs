@@ -9,7 +9,8 @@ Examples:
   bentpipe scoreboard --list                        the links, transports and boxes
   bentpipe scoreboard --only 250/3,'1 %','10 MB'    one transfer, by all of them
   bentpipe scoreboard --only starlink,plain         one link, without boxes
-  bentpipe scoreboard --markdown docs/SCOREBOARD.md the whole board, as a document
+  bentpipe scoreboard --only meo,hybla --conduct    one transport, and its conduct towards others
+  bentpipe scoreboard --conduct --markdown board.md the whole board, as a document
 
 A cell is a transfer over a link, by a transport, with a box or without. All cells of a transfer
 meet the same fades. Words of --only for the same thing are alternatives (two links, say); words
@@ -21,6 +22,9 @@ pub(crate) struct Scoreboard {
     /// Links, losses, sizes, transports and boxes; repeatable [default: all]
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+    /// Also how the transports behave: RFC 9743's list on a link of 10/2 Mbit/s, from end to end
+    #[arg(long)]
+    pub(crate) conduct: bool,
     /// Runs of each cell in which something is drawn; six are the fewest with a 95 % interval
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) runs: u32,
@@ -28,7 +32,7 @@ pub(crate) struct Scoreboard {
     #[arg(long, value_name = "K", default_value_t = 0)]
     pub(crate) threads: usize,
     /// Run nothing; show what is on the board
-    #[arg(long, conflicts_with_all = ["json", "markdown", "csv"])]
+    #[arg(long, conflicts_with_all = ["json", "markdown", "csv", "conduct"])]
     pub(crate) list: bool,
     /// Print JSON instead of tables
     #[arg(long, help_heading = "Output")]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use bentpipe_papers::scoreboard::{Beside, beside, to_markdown};
 use bentpipe_study::csv;
 use bentpipe_study::report::write_whole;
+use bentpipe_sweep::Median;
 use bentpipe_sweep::board::{
     Board, BoardError, Cell, Conduct, OWN_LOSS, Options, PLACES, SHAPES, Selection, TRANSPORTS, Table, board,
 };
@@ -25,7 +26,6 @@ struct Json<'a> {
     runs: u32,
     #[serde(flatten)]
     board: &'a Board,
-    conduct: Vec<Conduct>,
     others: Vec<Beside>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn scoreboard(args: &Scoreboard) -> Result<End, Failure> {
     let files = [args.markdown.as_deref(), args.csv.as_deref()];
     let print = output::beside(&files)?;
     files.iter().flatten().try_for_each(|file| output::check_writable(file))?;
-    let options = Options { selection, runs: args.runs, threads: args.threads };
+    let options = Options { selection, conduct: args.conduct, runs: args.runs, threads: args.threads };
     let bar = progress::steps(0);
     bar.set_message("MB simulated,");
     interrupt::heed();
@@ -63,8 +63,8 @@ pub(crate) fn scoreboard(args: &Scoreboard) -> Result<End, Failure> {
         }
     }
     if args.json {
-        let (conduct, others) = (found.conduct(), beside(&found));
-        print(&output::json(&Json { remake: &remake, runs: args.runs, board: &found, conduct, others })?)?;
+        let others = beside(&found);
+        print(&output::json(&Json { remake: &remake, runs: args.runs, board: &found, others })?)?;
     } else {
         print(&format!("{}{}\n", text(&found), remake.line()))?;
     }
@@ -98,9 +98,8 @@ fn text(board: &Board) -> String {
     if !others.is_empty() {
         let _ = writeln!(text, "{}\n", others_grid(&others));
     }
-    let conduct = board.conduct();
-    if !conduct.is_empty() {
-        let _ = writeln!(text, "{}\n", conduct_grid(&conduct));
+    if !board.conduct.is_empty() {
+        let _ = writeln!(text, "{}\n", conduct_grid(&board.conduct));
     }
     text.push_str(
         "Seconds, medians. x limit: over the least time that the links allow TCP end to end, geometric mean.\n",
@@ -156,17 +155,33 @@ fn others_grid(all: &[Beside]) -> String {
 }
 
 fn conduct_grid(all: &[Conduct]) -> String {
+    let median = |of: Option<Median>| output::number(of.map(|of| of.median), 2);
+    let percent = |of: Option<Median>| output::number(of.map(|of| 100.0 * of.median), 2);
     let rows = all.iter().map(|one| {
         vec![
             one.transport.to_owned(),
-            output::number(one.share_of_cubic, 2),
-            output::number(one.jain, 2),
-            output::number(one.ping_p99_s, 2),
-            output::number(one.slowdown_by_loss, 1),
-            output::number(one.x_limit_short, 2),
+            median(one.share_of_cubic),
+            median(one.jain),
+            median(one.share_of_later),
+            median(one.ping_p99_s),
+            percent(one.dropped),
+            percent(one.dropped_of_many),
+            median(one.kept_under_loss),
+            median(one.short_beside_s),
         ]
     });
-    output::table(&["RFC 9743", "left to CUBIC", "Jain of two", "ping", "1 % over 0 %", "short, x limit"], 1, rows)
+    let header = [
+        "RFC 9743",
+        "left to\nCUBIC",
+        "Jain\nof two",
+        "later\none",
+        "ping (s)",
+        "dropped\n(%)",
+        "of eight\n(%)",
+        "kept at\n1 %",
+        "2 MB\nbeside (s)",
+    ];
+    output::table(&header, 1, rows)
 }
 
 /// The transports of a row: no more than fit a terminal.

@@ -37,12 +37,26 @@ fn cells(document: &str, heading: &str) -> Vec<([String; 3], String)> {
     found
 }
 
+/// A transport's line of the last table is what its checks give now.
+#[test]
+fn the_committed_conduct_is_what_comes_out() {
+    const CHECKED: &str = "hybla";
+    let line = |document: &str| {
+        let part = document.split("\n## How they behave\n").nth(1).expect("the table").to_owned();
+        part.lines().find(|line| line.starts_with(&format!("| {CHECKED} |"))).expect("its line").to_owned()
+    };
+    let selection = Selection::parse(["meo", "2 MB", "plain", CHECKED]).expect("words of the board");
+    let options = Options { selection, conduct: true, runs: 6, threads: 0 };
+    let part = board(&options, &shipped, &|| false, &|_, _| ()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(line(&to_markdown(&part, "")), line(DOCUMENT));
+}
+
 /// `bentpipe scoreboard --markdown docs/SCOREBOARD.md` writes it anew; `CHANGELOG.md` says what moved, and why.
 #[test]
 fn the_committed_board_is_what_comes_out() {
     for (heading, words) in [("10/2", ["10/2", "2 MB"]), ("meo", ["meo", "2 MB"])] {
         let selection = Selection::parse(words).expect("words of the board");
-        let options = Options { selection, runs: 6, threads: 0 };
+        let options = Options { selection, conduct: false, runs: 6, threads: 0 };
         let part = board(&options, &shipped, &|| false, &|_, _| ()).unwrap_or_else(|error| panic!("{error}"));
         let committed = cells(DOCUMENT, heading);
         let ours = cells(&to_markdown(&part, ""), heading);

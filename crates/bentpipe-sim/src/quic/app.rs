@@ -3,8 +3,9 @@
 use bentpipe_engine::units::Time;
 use bentpipe_study::scenario::{QuicFlow, Workload};
 use bytes::Bytes;
-use quinn_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, WriteError};
+use quinn_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt, WriteError};
 
+use super::repair::Coded;
 use crate::pacer::Pacer;
 use crate::workload::Share;
 
@@ -34,6 +35,9 @@ pub(super) struct App {
     expected: u64,
     requests_left: u32,
     outgoing: Vec<Outgoing>,
+    unordered: bool,
+    /// The code over the data.
+    coded: Option<Coded>,
     /// Bytes that the application has given to streams.
     given: u64,
     /// Bytes read.
@@ -58,6 +62,8 @@ impl App {
             expected,
             requests_left: requests,
             outgoing: Vec::new(),
+            unordered: quic.unordered || quic.repair.is_some(),
+            coded: quic.repair.map(|repair| Coded::new(to_send.max(expected), repair.get())),
             given: 0,
             read: 0,
             pacer,
@@ -72,6 +78,11 @@ impl App {
         (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
     }
 
+    /// True if this end has nothing to send.
+    pub(super) fn only_receives(&self) -> bool {
+        self.to_send == 0
+    }
+
     /// True if it ends by itself.
     pub(super) fn is_finite(&self) -> bool {
         !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
@@ -83,6 +94,10 @@ impl App {
             return;
         }
         match self.workload {
+            Workload::Bulk(_) if self.coded.is_some() => {
+                let len = self.coded.as_ref().map_or(0, Coded::len);
+                self.open(Dir::Uni, len, true, connection);
+            }
             Workload::Bulk(_) | Workload::Greedy { .. } => {
                 let streams = u64::from(self.streams);
                 for n in 0..streams {
@@ -195,6 +210,11 @@ impl App {
             }
             Event::Stream(StreamEvent::Readable { id }) => self.read(now, *id, connection),
             Event::Stream(StreamEvent::Finished { id }) => self.on_finished(now, *id),
+            // The receiver of coded data needs no more.
+            Event::Stream(StreamEvent::Stopped { id, error_code }) => {
+                _ = connection.send_stream(*id).reset(*error_code);
+                self.on_finished(now, *id);
+            }
             _ => {}
         }
     }
@@ -209,11 +229,17 @@ impl App {
 
     fn read(&mut self, now: Time, id: StreamId, connection: &mut Connection) {
         let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return };
+        let Ok(mut chunks) = stream.read(!self.unordered) else { return };
         let mut ended = false;
         loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => self.read += chunk.bytes.len() as u64,
+                Ok(Some(chunk)) => match &mut self.coded {
+                    Some(coded) => {
+                        coded.take(chunk.offset, chunk.bytes.len() as u64);
+                        self.read = coded.known;
+                    }
+                    None => self.read += chunk.bytes.len() as u64,
+                },
                 Ok(None) => {
                     ended = true;
                     break;
@@ -224,6 +250,10 @@ impl App {
         _ = chunks.finalize();
         if self.read >= self.expected && self.expected > 0 && self.received_at.is_none() {
             self.received_at = Some(now);
+            if self.coded.is_some() {
+                // It fails only if the stream has ended.
+                _ = connection.recv_stream(id).stop(VarInt::from_u32(0));
+            }
         }
         if !ended {
             return;

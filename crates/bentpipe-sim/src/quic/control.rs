@@ -15,6 +15,7 @@ use quinn_proto::congestion::{
 };
 
 use super::clock;
+use super::steady::SteadyConfig;
 
 /// Initial window of the engine's controls, in packets (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
@@ -43,6 +44,7 @@ pub(super) fn factory(quic: &QuicFlow) -> Arc<dyn ControllerFactory + Send + Syn
         }
         QuicControl::LinuxCubic => ours("linux-cubic"),
         QuicControl::Rfc9438 => ours("cubic"),
+        QuicControl::Steady => Arc::new(SteadyConfig { initial }),
     }
 }
 

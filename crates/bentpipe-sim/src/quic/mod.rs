@@ -4,7 +4,8 @@
 //! connection as `endpoint` drives TCP's, and its datagrams travel over the same links. The handshake is TLS's, with real keys;
 //! pacing, loss detection, the search for the path's MTU and flow control are quinn's. Reading order: this file; `app` what is
 //! sent; `peer` quinn's side; `settings` a flow's settings as quinn has them; `credentials`, `cipher` TLS; `control`, `gauge`
-//! congestion control; `scone` a network's advice; `notes`, `frames` what observers are told.
+//! congestion control, and `steady` one; `repair` a code over the data; `rare` rare ACKs; `scone` a network's advice; `notes`, `frames`
+//! what observers are told.
 //!
 //! The kernel's part is left out: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of datagrams
 //! reaches the line at once, as with segmentation offload.
@@ -19,8 +20,11 @@ mod gauge;
 mod ids;
 mod notes;
 mod peer;
+mod rare;
+mod repair;
 mod scone;
 mod settings;
+mod steady;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,7 +35,7 @@ use bentpipe_engine::probe::{Event, QuicPacket};
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Probe, Step};
-use bentpipe_study::scenario::{ConnectionId, FlowSpec, QuicFlow, Scenario, Workload};
+use bentpipe_study::scenario::{AckFrequency, ConnectionId, FlowSpec, QuicFlow, Scenario, Workload};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{ClientConfig, ConnectionError, VarInt};
 
@@ -40,6 +44,7 @@ use self::cipher::Cover;
 use self::gauge::{Gauge, Reading};
 use self::notes::Notes;
 use self::peer::Peer;
+use self::rare::Rare;
 use self::scone::Scone;
 use self::settings::{Hosts, Settings};
 use crate::ended::Outcome;
@@ -66,6 +71,8 @@ pub(crate) struct QuicEnd {
     fresh: VecDeque<BytesMut>,
     notes: Option<Notes>,
     scone: Option<Scone>,
+    /// Of a receiver whose ACKs are rare from the first on.
+    rare: Option<Rare>,
     gauge: Arc<Gauge>,
     /// The gauge when an observer was last told.
     told: Reading,
@@ -115,6 +122,7 @@ pub(crate) fn both(
         fresh: VecDeque::new(),
         notes,
         scone,
+        rare: None,
         gauge,
         told: Reading::default(),
         connected_at: None,
@@ -123,7 +131,9 @@ pub(crate) fn both(
     let (peer, config) = client;
     let client = end(peer, Some(config), App::new(quic, true, start, pacer), client_notes, client_gauge, client_scone);
     let server = end(server, None, App::new(quic, false, start, None), server_notes, server_gauge, server_scone);
-    [QuicEnd { client: true, ..client }, server]
+    let asked = quic.ack_frequency.filter(|asked| asked.at_once && server.app.only_receives());
+    let rare = asked.map(|asked| Rare::new(asked.every, asked.delay.unwrap_or(AckFrequency::USUAL_DELAY)));
+    [QuicEnd { client: true, ..client }, QuicEnd { rare, ..server }]
 }
 
 impl QuicEnd {
@@ -178,6 +188,9 @@ impl QuicEnd {
         if let Some(scone) = &mut self.scone {
             scone.received(cx.now, &mut datagram);
         }
+        if let Some(rare) = &mut self.rare {
+            rare.received(cx.now, &datagram);
+        }
         self.peer.receive(clock::instant(cx.now), datagram, &mut self.fresh);
         if let Some(notes) = &self.notes {
             for packet in notes.take_received() {
@@ -200,10 +213,12 @@ impl QuicEnd {
             if let Some((datagram, packet)) = self.outbox.pop_front() {
                 return Step::Do(packets.put_quic(self.id(), packet, datagram));
             }
-            self.peer.expire(now);
+            let expired = self.peer.expire(now);
             self.follow(cx.now);
             let heard = self.hear(cx.now);
-            self.peer.send(now, &mut self.fresh);
+            if !self.waits(cx.now, expired) {
+                self.peer.send(now, &mut self.fresh);
+            }
             self.tell(cx);
             self.hand_over(cx);
             if !heard && self.outbox.is_empty() {
@@ -212,10 +227,25 @@ impl QuicEnd {
         }
     }
 
+    /// True if a receiver lets its ACK wait. Nothing waits once it has everything.
+    fn waits(&mut self, now: Time, expired: bool) -> bool {
+        let Some(rare) = self.rare.as_mut().filter(|_| !self.app.is_done()) else { return false };
+        if expired {
+            rare.hurry();
+        }
+        let waits = rare.waits(now);
+        if !waits {
+            rare.asked();
+        }
+        waits
+    }
+
     /// When it must be polled again.
     fn next(&mut self, now: Time) -> Option<Time> {
         let timer = self.peer.timeout().map_or(Time::NEVER, clock::time);
-        let until = timer.min(self.app.next_action).min(self.scone.as_ref().map_or(Time::NEVER, Scone::expires));
+        let due = self.rare.as_ref().map_or(Time::NEVER, Rare::due);
+        let expires = self.scone.as_ref().map_or(Time::NEVER, Scone::expires);
+        let until = timer.min(self.app.next_action).min(expires).min(due);
         (until != Time::NEVER).then(|| until.max(now + LEAST_WAIT))
     }
 

@@ -76,14 +76,16 @@ impl Peer {
         self.settle();
     }
 
-    /// Lets timers that are due expire.
-    pub(super) fn expire(&mut self, now: Instant) {
+    /// Lets timers that are due expire. Returns whether there were any.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
         if let Some((_, connection)) = &mut self.connection
             && connection.poll_timeout().is_some_and(|due| due <= now)
         {
             connection.handle_timeout(now);
             self.settle();
+            return true;
         }
+        false
     }
 
     /// When the next timer is due.

@@ -134,6 +134,9 @@ impl Settings<'_> {
         let idle = Duration::from_nanos(quic.idle_timeout.as_nanos());
         // Longer than can be offered: none.
         config.max_idle_timeout(IdleTimeout::try_from(idle).ok());
+        if let Some(round_trip) = quic.initial_rtt {
+            config.initial_rtt(Duration::from_nanos(round_trip.as_nanos()));
+        }
         match quic.datagram {
             Some(datagram) => {
                 config.initial_mtu(datagram);

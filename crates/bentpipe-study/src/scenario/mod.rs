@@ -149,7 +149,7 @@ impl Scenario {
 
     /// The names of QUIC's congestion controls for [`Scenario::with_variant`], in the order of [`QuicControl::ALL`].
     pub const QUIC_VARIANTS: &'static [&'static str] =
-        &["quic-cubic", "quic-reno", "quic-bbr", "quic-linux-cubic", "quic-cubic-rfc9438"];
+        &["quic-cubic", "quic-reno", "quic-bbr", "quic-linux-cubic", "quic-cubic-rfc9438", "quic-steady"];
 
     /// The same scenario with another profile and variant for every TCP connection and leg; explicit settings are kept.
     ///

@@ -2,7 +2,7 @@
 
 use bentpipe_engine::units::{Bytes, Duration};
 use bentpipe_language::error::Problems;
-use bentpipe_language::quantity::{SIZE, format_duration};
+use bentpipe_language::quantity::{SIZE, format_duration, format_probability};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 use toml::{Table, Value};
@@ -31,7 +31,14 @@ pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<QuicFlow>
     let greatest = table.map_or(QuicFlow::GREATEST_SOUGHT, |table| table.greatest_datagram());
     let payload = greatest - QuicFlow::least_overhead() as u16;
     let workload = workload(view, payload, problems)?;
-    Some(QuicFlow { workload, ..table? })
+    let quic = QuicFlow { workload, ..table? };
+    let is_one_file = matches!(workload, Workload::Bulk(_)) && quic.streams == 1;
+    if let Some(item) = view.get("quic").filter(|_| quic.repair.is_some() && !is_one_file) {
+        let message = format!("`{}.repair` needs data of a known size in one stream", item.path);
+        item.refuse(problems, message, Some("`bytes`, and one stream".to_owned()));
+        return None;
+    }
+    Some(quic)
 }
 
 fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
@@ -55,6 +62,15 @@ fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
         if let Some(item) = view.get(key) {
             *window = Some(Bytes::new(bytes(&item, bounds, problems)?));
         }
+    }
+    if let Some(item) = view.get("initial_rtt") {
+        quic.initial_rtt = Some(item.duration(problems)?);
+    }
+    if let Some(item) = view.get("unordered") {
+        quic.unordered = item.flag(problems)?;
+    }
+    if let Some(item) = view.get("repair") {
+        quic.repair = Some(item.probability(problems)?).filter(|repair| repair.get() > 0.0);
     }
     if let Some(item) = view.get("datagram") {
         quic.datagram = Some(bytes(&item, DATAGRAM, problems)? as u16);
@@ -98,7 +114,11 @@ fn ack_frequency(item: &Item<'_>, problems: &mut Problems) -> Option<AckFrequenc
         Some(item) => Some(item.duration(problems)?),
         None => None,
     };
-    Some(AckFrequency { every, delay })
+    let at_once = match view.get("at_once") {
+        Some(item) => item.flag(problems)?,
+        None => false,
+    };
+    Some(AckFrequency { every, delay, at_once })
 }
 
 fn bytes(item: &Item<'_>, (min, max): (u64, u64), problems: &mut Problems) -> Option<u64> {
@@ -154,12 +174,20 @@ pub(super) fn written(quic: &QuicFlow) -> Value {
     if let Some(datagram) = quic.datagram {
         put("datagram", text(SIZE.format(datagram.into())));
     }
-    if let Some(AckFrequency { every, delay }) = quic.ack_frequency {
+    if let Some(round_trip) = quic.initial_rtt {
+        put("initial_rtt", text(format_duration(round_trip)));
+    }
+    put("unordered", Value::Boolean(quic.unordered));
+    if let Some(repair) = quic.repair {
+        put("repair", text(format_probability(repair.get())));
+    }
+    if let Some(AckFrequency { every, delay, at_once }) = quic.ack_frequency {
         let mut asked = Table::new();
         asked.insert("every".to_owned(), Value::Integer(every.into()));
         if let Some(delay) = delay {
             asked.insert("delay".to_owned(), text(format_duration(delay)));
         }
+        asked.insert("at_once".to_owned(), Value::Boolean(at_once));
         put("ack_frequency", Value::Table(asked));
     }
     put("scone", Value::Boolean(quic.scone));

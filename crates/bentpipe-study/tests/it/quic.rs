@@ -1,6 +1,6 @@
 //! Flows of QUIC: their keys, their way back to text, and what is refused.
 
-use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{AckFrequency, FlowKind, QuicControl, QuicFlow, Scenario, Workload};
 
@@ -24,8 +24,8 @@ fn quic(scenario: &Scenario) -> QuicFlow {
 }
 
 const ALL: &str = "bytes = \"1 MB\"\nquic = { congestion_control = \"linux-cubic\", zero_rtt = true, streams = 7, \
-                   initial_window = \"20 kB\", receive_window = \"2 MB\", send_window = \"3 MB\", datagram = \"1350 B\", \
-                   ack_frequency = { every = \"10 packets\", delay = \"50 ms\" }, scone = true, idle_timeout = \"60 s\", encryption = false }";
+                   initial_window = \"20 kB\", initial_rtt = \"700 ms\", unordered = true, receive_window = \"2 MB\", send_window = \"3 MB\", datagram = \"1350 B\", \
+                   ack_frequency = { every = \"10 packets\", delay = \"50 ms\", at_once = true }, scone = true, idle_timeout = \"60 s\", encryption = false }";
 
 #[test]
 fn every_key_arrives_and_is_written() {
@@ -36,10 +36,13 @@ fn every_key_arrives_and_is_written() {
         zero_rtt: true,
         streams: 7,
         initial_window: Some(Bytes::new(20_000)),
+        initial_rtt: Some(Duration::from_millis(700)),
+        unordered: true,
+        repair: None,
         receive_window: Some(Bytes::new(2_000_000)),
         send_window: Some(Bytes::new(3_000_000)),
         datagram: Some(1350),
-        ack_frequency: Some(AckFrequency { every: 10, delay: Some(Duration::from_millis(50)) }),
+        ack_frequency: Some(AckFrequency { every: 10, delay: Some(Duration::from_millis(50)), at_once: true }),
         scone: true,
         idle_timeout: Duration::from_secs(60),
         encryption: false,
@@ -47,7 +50,9 @@ fn every_key_arrives_and_is_written() {
     assert_eq!(quic(&scenario), expected);
     let advice = [0, 1].map(|link| scenario.links[link].throughput_advice);
     assert_eq!(advice, [Rate::from_bits_per_second(18_000_000), None]);
-    for lines in [ALL, "bytes = \"1 MB\"", "greedy = true\nquic = { ack_frequency = { every = 3 } }"] {
+    let coded = "bytes = \"1 MB\"\nquic = { repair = \"3 %\" }";
+    assert_eq!(quic(&parse(&text(coded))).repair, Probability::new(0.03));
+    for lines in [ALL, coded, "bytes = \"1 MB\"", "greedy = true\nquic = { ack_frequency = { every = 3 } }"] {
         let scenario = parse(&text(lines));
         assert_eq!(parse(&scenario.to_toml()), scenario, "{lines}");
     }
@@ -78,6 +83,8 @@ fn mistakes_are_named() {
         ("bytes = \"1 MB\"\nquic = { ack_frequency = { delay = \"1 s\" } }", "every"),
         ("bytes = \"1 MB\"\nquic = { idle_timeout = \"1 us\" }", "too short"),
         ("bytes = \"1 MB\"\nquic = { zero_rtt = 1 }", "true or false"),
+        ("greedy = true\nquic = { repair = \"3 %\" }", "needs data of a known size"),
+        ("bytes = \"1 MB\"\nquic = { repair = \"3 %\", streams = 2 }", "`bytes`, and one stream"),
         ("bytes = \"1 MB\"\nquic = { tcp = true }", "has no key `tcp`"),
         ("quic = { streams = 2 }", "exactly one of bytes, greedy, paced, request_response"),
         ("bytes = \"1 MB\"\ntcp = { variant = \"sack\" }", "applies to tcp flows, but this flow is quic"),

@@ -1,9 +1,9 @@
 //! A cell of the board: a transfer over a link, by a transport, with a gateway or without. From its name to its runs.
 
 use bentpipe_engine::units::{Duration, Rate};
-use bentpipe_sim::RunError;
 use bentpipe_sim::recommend::{System, equipped};
 use bentpipe_sim::record::Summary;
+use bentpipe_sim::{RunError, RunResult};
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, UdpFlow, UdpPattern};
 use serde::Serialize;
@@ -109,7 +109,7 @@ pub(crate) fn ready(
 }
 
 /// Adds a ping beside the transfer: datagrams there and back.
-fn add_ping(scenario: &mut Scenario) {
+pub(super) fn add_ping(scenario: &mut Scenario) {
     let Some(first) = scenario.flows.first() else { return };
     let rate = u64::from(PROBE) * 8 * 1_000_000_000 / PROBE_INTERVAL.as_nanos();
     let udp = UdpFlow {
@@ -148,8 +148,13 @@ pub(crate) fn sample(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Sample>, RunError> {
     let Some(result) = run_whole(scenario, seed, || !stop())? else { return Ok(None) };
-    let flows = Summary::new(scenario, &result).flows;
+    let time_s = Summary::new(scenario, &result).flows.first().and_then(|flow| flow.time_s);
+    Ok(Some(Sample { time_s, ping_s: ping_p99_s(scenario, &result) }))
+}
+
+/// The 99th percentile of the ping's way there plus that of its way back, seconds.
+pub(super) fn ping_p99_s(scenario: &Scenario, result: &RunResult) -> Option<f64> {
+    let flows = Summary::new(scenario, result).flows;
     let delay = |name: &str| flows.iter().find(|flow| flow.name == name)?.delay.map(|delay| delay.p99_s);
-    let ping_s = delay("ping there").zip(delay("ping back")).map(|(there, back)| there + back);
-    Ok(Some(Sample { time_s: flows.first().and_then(|flow| flow.time_s), ping_s }))
+    delay("ping there").zip(delay("ping back")).map(|(there, back)| there + back)
 }

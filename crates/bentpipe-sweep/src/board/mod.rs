@@ -3,13 +3,13 @@
 //! A [`Field`] is a transfer over a link, an [`Entry`] is what carries it. All entries of a field meet the same fades, by the same
 //! seeds. Where nothing is drawn there is one run.
 //!
-//! Reading order: `place` the links, `transport` the hosts, `cell` one transfer, `select` which of them, `sharing` two
+//! Reading order: `place` the links, `transport` the hosts, `cell` one transfer, `select` which of them, `conduct` several
 //! connections on one link, `standing` the tables; and here the whole.
 
 mod cell;
+mod conduct;
 mod place;
 mod select;
-mod sharing;
 mod standing;
 mod transport;
 
@@ -25,10 +25,10 @@ use cell::{Ready, Sample, ready, sample};
 use select::Dimension;
 
 pub use cell::{Entry, Field, SHAPES};
+pub use conduct::Conduct;
 pub use place::{OWN_LOSS, PLACES, Place, Shipped};
 pub use select::{Selection, UnknownWord};
-pub use sharing::Sharing;
-pub use standing::{Conduct, Row, Table};
+pub use standing::{Row, Table};
 pub use transport::{TRANSPORTS, Transport};
 
 /// What to run.
@@ -36,6 +36,8 @@ pub use transport::{TRANSPORTS, Transport};
 pub struct Options {
     /// The cells.
     pub selection: Selection,
+    /// True: also how the chosen transports behave.
+    pub conduct: bool,
     /// Runs of each cell, with successive seeds; at least 1. Six are the fewest with a 95 % interval.
     pub runs: u32,
     /// Runs in parallel (0: one per core); the results do not depend on it.
@@ -88,8 +90,8 @@ pub struct Board {
     pub limits: Vec<Limit>,
     /// The cells, by transfer, transport and shape.
     pub cells: Vec<Cell>,
-    /// How transports share a link.
-    pub sharing: Vec<Sharing>,
+    /// How transports behave on a link that they share, if that was wanted.
+    pub conduct: Vec<Conduct>,
     /// True if it was stopped: cells without all of their runs are missing.
     pub interrupted: bool,
 }
@@ -128,9 +130,9 @@ pub fn board(
     progress: Progress<'_>,
 ) -> Result<Board, BoardError> {
     let (limits, planned) = plan(options, shipped)?;
-    let shares = sharing::plan(&options.selection, options.runs, shipped)?;
+    let conducts = if options.conduct { conduct::plan(&options.selection, options.runs, shipped)? } else { Vec::new() };
     let jobs = jobs(&planned, options.runs);
-    let of = jobs.iter().map(|&(cell, _)| planned[cell].weight).sum::<u64>() + sharing::weight(&shares);
+    let of = jobs.iter().map(|&(cell, _)| planned[cell].weight).sum::<u64>() + conduct::weight(&conducts);
     let done = AtomicU64::new(0);
     let add = |weight: u64| progress(done.fetch_add(weight, Ordering::Relaxed) + weight, of);
     let samples = in_parallel(jobs, options.threads, |(n, seed)| {
@@ -139,14 +141,14 @@ pub fn board(
         add(planned[n].weight);
         Ok((n, sample))
     })?;
-    let sharing = sharing::run(&shares, options.threads, stop, &add)?;
+    let conduct = conduct::run(&conducts, options.threads, stop, &add)?;
     let mut by_cell: Vec<Vec<Option<Sample>>> = vec![Vec::new(); planned.len()];
     samples.into_iter().for_each(|(n, sample)| by_cell[n].push(sample));
     let whole = planned.into_iter().zip(by_cell).filter_map(|(planned, samples)| {
         let samples: Option<Vec<Sample>> = samples.into_iter().collect();
         Some(result(planned, &samples?))
     });
-    Ok(Board { seed: SEED, limits, cells: whole.collect(), sharing, interrupted: stop() })
+    Ok(Board { seed: SEED, limits, cells: whole.collect(), conduct, interrupted: stop() })
 }
 
 fn plan(options: &Options, shipped: Shipped<'_>) -> Result<(Vec<Limit>, Vec<Planned>), ScenarioErrors> {

@@ -25,6 +25,8 @@ pub const OWN_LOSS: &str = "own";
 const FLOW: &str = "download";
 /// The satellite link in all of them.
 const LINK: &str = "sat";
+/// The name of its direction in which data goes.
+pub(super) const SATELLITE_FORWARD: &str = "sat/forward";
 
 /// draft-kuhn-quic-4-sat: 0 and 1 % of losses.
 const LOSSES: &[&str] = &["0 %", "1 %"];

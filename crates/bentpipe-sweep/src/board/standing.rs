@@ -1,10 +1,7 @@
-//! The board as tables: one per link, best first; and how each transport behaves, by RFC 9743's list.
-
-use serde::Serialize;
+//! The board as tables: one per link, best first.
 
 use super::cell::{Entry, Field};
 use super::place::{PLACES, Place};
-use super::sharing::Sharing;
 use super::{Board, Cell};
 
 /// A link's transfers and what carried them, best first.
@@ -33,23 +30,6 @@ pub struct Row<'a> {
     pub x_limit: Option<f64>,
     /// The longest p99 of a ping beside its transfers, seconds.
     pub ping_p99_s: Option<f64>,
-}
-
-/// How a transport behaves from end to end, by items of RFC 9743.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Conduct {
-    /// The transport.
-    pub transport: &'static str,
-    /// §5.1.2, bufferbloat, and §5.2.2, traffic in real time: p99 of a ping beside 100 MB at 50/10 Mbit/s without losses, seconds.
-    pub ping_p99_s: Option<f64>,
-    /// §5.1.3, losses: time of 10 MB at 50/10 Mbit/s with 1 % of losses over the time without.
-    pub slowdown_by_loss: Option<f64>,
-    /// §5.1.4, fairness among its own.
-    pub jain: Option<f64>,
-    /// §5.1.5, short flows: 2 MB at 50/10 Mbit/s over the limit.
-    pub x_limit_short: Option<f64>,
-    /// §5.2.1, controls that are in use: what a connection of CUBIC is left, 0.5 is even.
-    pub share_of_cubic: Option<f64>,
 }
 
 impl Board {
@@ -92,28 +72,6 @@ impl Board {
             a.missing().cmp(&b.missing()).then(x(a).total_cmp(&x(b)))
         });
         Table { place, fields, rows, unfit }
-    }
-
-    /// How each transport behaves from end to end.
-    pub fn conduct(&self) -> Vec<Conduct> {
-        self.sharing.iter().map(|sharing| self.conduct_of(sharing)).collect()
-    }
-
-    fn conduct_of(&self, sharing: &Sharing) -> Conduct {
-        let entry = Entry { transport: sharing.transport, shape: "plain" };
-        let cell = |loss, size| {
-            let field = Field { place: "50/10", loss, size };
-            self.cells.iter().find(|cell| cell.field == field && cell.entry == entry)
-        };
-        let time = |loss| Some(cell(loss, "10 MB")?.time_s?.median);
-        Conduct {
-            transport: sharing.transport,
-            ping_p99_s: cell("0 %", "100 MB").and_then(|cell| cell.ping_p99_s),
-            slowdown_by_loss: time("1 %").zip(time("0 %")).map(|(with, without)| with / without),
-            jain: sharing.jain.map(|jain| jain.median),
-            x_limit_short: cell("0 %", "2 MB").and_then(|cell| cell.x_limit),
-            share_of_cubic: sharing.share_of_cubic.map(|share| share.median),
-        }
     }
 }
 
@@ -178,7 +136,7 @@ mod tests {
             cell("cubic", "2 MB", Some(1.0)),
             cell("cubic", "10 MB", Some(9.0)),
         ];
-        let board = Board { seed: 1, limits: limits.to_vec(), cells, sharing: Vec::new(), interrupted: false };
+        let board = Board { seed: 1, limits: limits.to_vec(), cells, conduct: Vec::new(), interrupted: false };
         let tables = board.tables();
         let rows: Vec<_> = tables[0].rows.iter().map(|row| (row.transports.join("+"), row.x_limit)).collect();
         let names: Vec<_> = rows.iter().map(|row| row.0.as_str()).collect();

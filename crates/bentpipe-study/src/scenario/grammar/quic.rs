@@ -15,7 +15,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "congestion_control",
         Shape::Choice(QuicControl::WORDS),
-        "Congestion control of both ends. \"cubic\", \"reno\" and \"bbr\" are quinn's. \"linux-cubic\" (with HyStart) and \"cubic-rfc9438\" (with HyStart++) are the controls that TCP has here. Default: \"cubic\".",
+        "Congestion control of both ends. \"cubic\", \"reno\" and \"bbr\" are quinn's. \"linux-cubic\" (with HyStart) and \"cubic-rfc9438\" (with HyStart++) are the controls that TCP has here. \"steady\" is bentpipe's: its window starts as given, grows while no queue is seen, and shrinks only if more than 2 % of a round trip's data is lost. Default: \"cubic\".",
     ),
     field(
         "zero_rtt",
@@ -31,6 +31,21 @@ pub(crate) const QUIC: &[Field] = &[
         "initial_window",
         Shape::SIZE,
         "Initial congestion window. Default: that of the control, 12000 B for \"cubic\" and \"reno\", 240 kB for \"bbr\", 10 datagrams for the others.",
+    ),
+    field(
+        "initial_rtt",
+        Shape::DURATION,
+        "Round trip before the first is measured, for pacing and probe timeouts: that of an earlier connection, say. Default: 333 ms (RFC 9002).",
+    ),
+    field(
+        "unordered",
+        Shape::Flag,
+        "True: the receiving application takes data as it arrives, as one that writes a file can. False: in order; quinn gives up a stream with more than 1024 pieces that wait for lost ones. Default: false.",
+    ),
+    field(
+        "repair",
+        Shape::Probability,
+        "Forward error correction by the application: repair symbols, as a part of the data, follow each block of 16 MB. The data is there once as many symbols have arrived as it has. Needs `bytes` and one stream, implies `unordered`. Default: none.",
     ),
     field(
         "receive_window",
@@ -73,4 +88,9 @@ pub(crate) const QUIC: &[Field] = &[
 pub(crate) const ACK_FREQUENCY: &[Field] = &[
     field("every", Shape::Count(ACKED_TOGETHER), "Number of packets that get one ACK. Required."),
     field("delay", Shape::DURATION, "Max delay of an ACK, at most a round trip or 25 ms. Default: 25 ms."),
+    field(
+        "at_once",
+        Shape::Flag,
+        "True: the receiver keeps to it from its first ACK, as agreed on an earlier connection. False: a frame asks for it when the handshake is over. Default: false.",
+    ),
 ];

@@ -1,6 +1,6 @@
 //! A QUIC connection, as values.
 
-use bentpipe_engine::units::{Bytes, Duration};
+use bentpipe_engine::units::{Bytes, Duration, Probability};
 
 use super::Workload;
 
@@ -17,15 +17,23 @@ pub enum QuicControl {
     LinuxCubic,
     /// The engine's RFC 9438 with HyStart++.
     Rfc9438,
+    /// bentpipe's: a window that random losses do not change, see `bentpipe_sim`'s `quic::steady`.
+    Steady,
 }
 
 impl QuicControl {
     /// The words for all of them.
-    pub const WORDS: &'static [&'static str] = &["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438"];
+    pub const WORDS: &'static [&'static str] = &["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438", "steady"];
 
     /// All of them, in the same order.
-    pub const ALL: [QuicControl; 5] =
-        [QuicControl::Cubic, QuicControl::Reno, QuicControl::Bbr, QuicControl::LinuxCubic, QuicControl::Rfc9438];
+    pub const ALL: [QuicControl; 6] = [
+        QuicControl::Cubic,
+        QuicControl::Reno,
+        QuicControl::Bbr,
+        QuicControl::LinuxCubic,
+        QuicControl::Rfc9438,
+        QuicControl::Steady,
+    ];
 
     /// The word for this control.
     pub fn word(self) -> &'static str {
@@ -46,6 +54,13 @@ pub struct AckFrequency {
     pub every: u32,
     /// Max delay of an ACK; `None`: the peer's own, 25 ms.
     pub delay: Option<Duration>,
+    /// True: the peer keeps to it from its first ACK, as an earlier connection has told it. False: a frame tells it.
+    pub at_once: bool,
+}
+
+impl AckFrequency {
+    /// The delay of an ACK unless told (RFC 9000 §18.2).
+    pub const USUAL_DELAY: Duration = Duration::from_millis(25);
 }
 
 /// A QUIC connection with equal ends, and its workload.
@@ -61,6 +76,12 @@ pub struct QuicFlow {
     pub streams: u16,
     /// Initial congestion window; `None`: that of the control.
     pub initial_window: Option<Bytes>,
+    /// The round trip before the first is measured; `None`: quinn's 333 ms (RFC 9002 §6.2.2).
+    pub initial_rtt: Option<Duration>,
+    /// True if the receiving application takes data in any order.
+    pub unordered: bool,
+    /// Repair symbols of a code over the data, as a part of it; `None`: no code.
+    pub repair: Option<Probability>,
     /// Receive window of the connection and of each stream; `None`: see [`QuicFlow::window`].
     pub receive_window: Option<Bytes>,
     /// Data written and not acknowledged, at most; `None`: see [`QuicFlow::window`].
@@ -99,6 +120,9 @@ impl QuicFlow {
             zero_rtt: false,
             streams: 1,
             initial_window: None,
+            initial_rtt: None,
+            unordered: false,
+            repair: None,
             receive_window: None,
             send_window: None,
             datagram: None,

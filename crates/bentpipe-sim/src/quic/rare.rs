@@ -1,0 +1,93 @@
+//! Rare ACKs from the first one on.
+//!
+//! draft-ietf-quic-ack-frequency lets a sender ask for fewer ACKs, but its frame can only be sent when the handshake is over: a round
+//! trip after the first data of 0-RTT. A receiver that knows from an earlier connection what will be asked of it need not wait (RFC 9000
+//! §13.2 leaves it the choice). quinn has no setting for this; a host can ask its connection for packets less often, and does here.
+
+use bentpipe_engine::units::{Duration, Time};
+
+/// What waits for an ACK at a receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rare {
+    every: u32,
+    delay: Duration,
+    /// Datagrams that have come since the connection was last asked, and when the first of them has waited long enough.
+    waiting: u32,
+    due: Time,
+    /// True if something other than data has come.
+    is_urgent: bool,
+}
+
+impl Rare {
+    pub(super) fn new(every: u32, delay: Duration) -> Rare {
+        Rare { every, delay, waiting: 0, due: Time::NEVER, is_urgent: false }
+    }
+
+    /// A datagram has come. Packets of a handshake are answered at once.
+    pub(super) fn received(&mut self, now: Time, datagram: &[u8]) {
+        if self.waiting == 0 {
+            self.due = now + self.delay;
+        }
+        self.waiting += 1;
+        self.is_urgent |= !is_data(datagram);
+    }
+
+    /// A timer of the connection has expired.
+    pub(super) fn hurry(&mut self) {
+        self.is_urgent = true;
+    }
+
+    /// True if the connection is not yet to be asked for packets.
+    pub(super) fn waits(&self, now: Time) -> bool {
+        self.waiting > 0 && self.waiting < self.every && now < self.due && !self.is_urgent
+    }
+
+    /// The connection has been asked.
+    pub(super) fn asked(&mut self) {
+        *self = Rare::new(self.every, self.delay);
+    }
+
+    /// When it is to be asked at the latest.
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+}
+
+/// True if the first packet of a datagram has a short header, or is a 0-RTT packet (RFC 9000 §17.2).
+fn is_data(datagram: &[u8]) -> bool {
+    const LONG: u8 = 0x80;
+    const TYPE: u8 = 0x30;
+    const ZERO_RTT: u8 = 0x10;
+    datagram.first().is_some_and(|first| first & LONG == 0 || first & TYPE == ZERO_RTT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: &[u8] = &[0x40];
+    const ZERO_RTT: &[u8] = &[0xd0];
+    const HANDSHAKE: &[u8] = &[0xe0];
+
+    #[test]
+    fn it_waits_for_a_number_or_a_time() {
+        let mut rare = Rare::new(3, Duration::from_millis(10));
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        assert!(!rare.waits(at(0)), "nothing has come");
+        rare.received(at(1), SHORT);
+        rare.received(at(2), ZERO_RTT);
+        assert_eq!((rare.waits(at(10)), rare.waits(at(11)), rare.due()), (true, false, at(11)));
+        rare.received(at(3), SHORT);
+        assert!(!rare.waits(at(3)), "three have come");
+        rare.asked();
+        assert_eq!((rare.waits(at(3)), rare.due()), (false, Time::NEVER));
+        rare.received(at(4), SHORT);
+        assert!(rare.waits(at(4)));
+        rare.received(at(4), HANDSHAKE);
+        assert!(!rare.waits(at(4)), "the handshake does not wait");
+        rare.asked();
+        rare.received(at(5), SHORT);
+        rare.hurry();
+        assert!(!rare.waits(at(5)), "timers do not wait");
+    }
+}

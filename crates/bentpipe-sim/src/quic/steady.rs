@@ -1,0 +1,253 @@
+//! A window that losses at random do not change.
+//!
+//! For paths whose losses say little about congestion. A round ends when a packet sent in the one after it is acknowledged; each is
+//! judged as a whole:
+//!
+//! - More than 2 % of its bytes were lost, and more than three packets: the window shrinks to 0.7 of itself. Both are the bounds of
+//!   BBRv3 (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
+//! - No queue was seen: the window grows by an eighth, if it was what held the sender back.
+//! - A queue was seen: it stays.
+//!
+//! A queue is seen if even the least round trip of the round is a quarter above the least of the connection, and 20 ms above it.
+//!
+//! Without an initial window it begins with ten packets and doubles them each round trip, until a queue is seen within a round; half of
+//! the window has then been sent since. A given initial window is used as it is: it is known from an earlier connection.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+
+/// Initial window without a given one, in packets (RFC 9002 §7.2).
+const INITIAL_PACKETS: u64 = 10;
+/// Least window, in packets: BBR's.
+const LEAST_PACKETS: u64 = 4;
+/// Packets that may be lost in a round, however few it has.
+const SPARE_PACKETS: u64 = 3;
+/// Batches of ACKs after which the round trips of a round say something: HyStart's eight samples (RFC 9406).
+const ENOUGH: u32 = 8;
+/// Least delay that is a queue: links that move have as much without one.
+const LEAST_QUEUE: Duration = Duration::from_millis(20);
+
+/// Makes controls.
+pub(super) struct SteadyConfig {
+    pub(super) initial: Option<u64>,
+}
+
+impl ControllerFactory for SteadyConfig {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Steady::new(self.initial, current_mtu.into(), now))
+    }
+}
+
+/// What is known of a round.
+#[derive(Clone, Copy)]
+struct Round {
+    /// It ends when a packet with a greater number is acknowledged.
+    end: u64,
+    acked: u64,
+    lost: u64,
+    /// Its least round trip, and the number of its batches of ACKs.
+    least: Duration,
+    batches: u32,
+    /// True if the window was no limit at some time.
+    had_room: bool,
+}
+
+impl Round {
+    fn until(end: u64) -> Round {
+        Round { end, acked: 0, lost: 0, least: Duration::MAX, batches: 0, had_room: false }
+    }
+}
+
+#[derive(Clone)]
+struct Steady {
+    /// Bytes.
+    window: u64,
+    initial_window: u64,
+    mtu: u64,
+    /// True until the first queue or loss, if nothing was known.
+    doubles: bool,
+    /// The least round trip.
+    least: Duration,
+    round: Round,
+    /// Bytes of the batch of ACKs, and when the newest of its packets was sent.
+    batch: (u64, Instant),
+    /// The number of the last packet sent.
+    sent: u64,
+}
+
+impl Steady {
+    fn new(initial: Option<u64>, mtu: u64, now: Instant) -> Steady {
+        let initial_window = initial.unwrap_or(INITIAL_PACKETS * mtu);
+        Steady {
+            window: initial_window,
+            initial_window,
+            mtu,
+            doubles: initial.is_none(),
+            least: Duration::MAX,
+            round: Round::until(0),
+            batch: (0, now),
+            sent: 0,
+        }
+    }
+
+    /// A packet of the batch.
+    fn acknowledge(&mut self, sent: Instant, bytes: u64) {
+        let (so_far, newest) = self.batch;
+        self.batch = (so_far + bytes, if so_far == 0 { sent } else { newest.max(sent) });
+    }
+
+    fn set(&mut self, window: u64) {
+        self.window = window.max(LEAST_PACKETS * self.mtu);
+    }
+
+    fn sees_queue(&self) -> bool {
+        self.round.least > self.least + LEAST_QUEUE.max(self.least / 4)
+    }
+
+    fn end_round(&mut self) {
+        let Round { acked, lost, had_room, .. } = self.round;
+        if lost * 50 > acked + lost && lost > SPARE_PACKETS * self.mtu {
+            self.doubles = false;
+            self.set(self.window * 7 / 10);
+        } else if !self.doubles && !had_room && !self.sees_queue() {
+            self.set(self.window + self.window / 8);
+        }
+        self.round = Round::until(self.sent);
+    }
+}
+
+impl Controller for Steady {
+    fn on_sent(&mut self, _: Instant, _: u64, last_packet_number: u64) {
+        self.sent = last_packet_number;
+    }
+
+    fn on_ack(&mut self, _: Instant, sent: Instant, bytes: u64, _: bool, _: &RttEstimator) {
+        self.acknowledge(sent, bytes);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, _: u64, app_limited: bool, largest: Option<u64>) {
+        let (bytes, newest) = std::mem::replace(&mut self.batch, (0, now));
+        if bytes == 0 {
+            return;
+        }
+        let round_trip = now.saturating_duration_since(newest);
+        if self.least == Duration::MAX {
+            // All that was sent before the first ACK is one round.
+            self.round = Round::until(self.sent);
+        }
+        self.least = self.least.min(round_trip);
+        self.round.least = self.round.least.min(round_trip);
+        self.round.acked += bytes;
+        self.round.batches += 1;
+        self.round.had_room |= app_limited;
+        if self.doubles {
+            if self.round.batches >= ENOUGH && self.sees_queue() {
+                self.doubles = false;
+                self.set(self.window / 2);
+            } else if !app_limited {
+                self.set(self.window + bytes);
+            }
+        }
+        if largest.is_some_and(|largest| largest > self.round.end) {
+            self.end_round();
+        }
+    }
+
+    fn on_congestion_event(&mut self, _: Instant, _: Instant, is_persistent: bool, lost_bytes: u64) {
+        self.round.lost += lost_bytes;
+        if is_persistent {
+            self.set(0);
+            self.doubles = true;
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu.into();
+        self.set(self.window);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window;
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.initial_window
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MTU: u64 = 1000;
+
+    /// The window in packets after a round of a control with this window, whose round trips were 600 ms and a queue.
+    fn after(packets: u64, queue: u64, lost: u64) -> u64 {
+        let mut control = Steady::new(Some(packets * MTU), MTU, Instant::now());
+        control.least = Duration::from_millis(600);
+        let (least, acked) = (control.least + Duration::from_millis(queue), (packets - lost) * MTU);
+        control.round = Round { acked, lost: lost * MTU, least, ..control.round };
+        control.end_round();
+        control.window / MTU
+    }
+
+    #[test]
+    fn random_losses_change_nothing() {
+        // A queue of 151 ms is more than a quarter of 600: no growth. 20 of 1000 are 2 %, 21 are more.
+        assert_eq!([after(1000, 151, 10), after(1000, 151, 20), after(1000, 151, 21)], [1000, 1000, 700]);
+        // Without a queue an eighth more.
+        assert_eq!(after(1000, 149, 10), 1125);
+        // Few packets may lose three.
+        assert_eq!([after(20, 151, 3), after(20, 151, 4)], [20, 14]);
+    }
+
+    #[test]
+    fn it_doubles_until_a_queue_is_seen() {
+        let mut now = Instant::now();
+        let mut control = Steady::new(None, MTU, now);
+        let mut number = 0;
+        let mut windows = Vec::new();
+        for queue in [0, 0, 0, 151, 151] {
+            let (packets, sent, first) = (control.window / MTU, now, number);
+            number += packets;
+            now += Duration::from_millis(600 + queue);
+            for batch in 1..=10 {
+                let so_far = |batch| packets * batch / 10;
+                control.acknowledge(sent, (so_far(batch) - so_far(batch - 1)) * MTU);
+                control.on_end_acks(now, 0, false, Some(first + so_far(batch)));
+                // The next window begins to leave.
+                control.on_sent(now, MTU, number + 1);
+            }
+            windows.push(control.window / MTU);
+        }
+        // The fourth window's first packet has left with the first batch of the third's ACKs, so that its round begins with the second
+        // batch of its own. The eighth after that sees the queue: half of 80 + 9 x 8 packets stay.
+        assert_eq!(windows, [20, 40, 80, 76, 76]);
+    }
+
+    #[test]
+    fn four_packets_are_the_least() {
+        let now = Instant::now();
+        let mut control = Steady::new(Some(5 * MTU), MTU, now);
+        control.on_congestion_event(now, now, true, 5 * MTU);
+        assert_eq!(control.window, 4 * MTU);
+    }
+}

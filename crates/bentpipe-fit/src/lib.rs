@@ -4,7 +4,7 @@
 //! captures of ours, whose truth is known, and nothing of that truth may reach it.
 //!
 //! Reading order: [`fit`] is all there is to call; `capture`, `link_layer`, `header` read packets; `choice` finds the transfer; `ledger`
-//! follows its segments; `view` turns it into times in the queue, and `late` takes from these what came later; `rate`, `round_trip`, `queue`,
+//! follows its segments; `view` turns it into times in the queue, without what came later (`view/late`); `rate`, `round_trip`, `queue`,
 //! `trials` and [`losses`] estimate; `ping` reads logs of pings; `scenario` writes a path that behaves so.
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,6 @@ mod choice;
 mod error;
 mod estimate;
 mod header;
-mod late;
 mod ledger;
 mod link_layer;
 pub mod losses;

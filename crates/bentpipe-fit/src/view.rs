@@ -3,10 +3,12 @@
 //! A capture near the sender sees the queue in the time from data to acknowledgement. One near the receiver sees it in the time from an
 //! acknowledgement to the data that echoes its timestamp.
 
+mod late;
+
 use bentpipe_study::stats::Sample;
 
-use crate::late::settle;
 use crate::ledger::{Fate, Ledger};
+use late::settle;
 
 /// A segment's arrival, by which the bottleneck is timed.
 #[derive(Clone, Copy, Debug)]

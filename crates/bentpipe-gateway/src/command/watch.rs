@@ -93,7 +93,9 @@ impl Counts {
                 .map(|(now, before)| shown(since(now, before)));
         let (waiting, open) = (shown(self.waiting), shown(self.open));
         let span = format!("{:.1} - {:.1}", from.as_secs_f64(), to.as_secs_f64());
-        format!("{span:>14}  {sent:>10}  {received:>9}  {packets:>7}  {resent:>6}  {dropped:>7}  {waiting:>7}  {open:>5}\n")
+        format!(
+            "{span:>14}  {sent:>10}  {received:>9}  {packets:>7}  {resent:>6}  {dropped:>7}  {waiting:>7}  {open:>5}\n"
+        )
     }
 }
 
@@ -180,7 +182,10 @@ mod tests {
             CarrierStats { channels: vec![channel; 2], received_bytes: 20, no_room: 4, ..CarrierStats::default() };
         let one = |readings: &mut Readings| {
             layer_readings(readings, &layer);
-            readings.add_split(&SplitStats { open: 5, ..SplitStats::default() }, &Waiting { unsent: 0, held: 0, memory: 0 });
+            readings.add_split(
+                &SplitStats { open: 5, ..SplitStats::default() },
+                &Waiting { unsent: 0, held: 0, memory: 0 },
+            );
         };
         let counts = |n: u64| Counts {
             sent: Some(n * 20),

@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 
+use super::{Event, Side};
 use crate::ledger::{Fate, Ledger};
-use crate::view::{Event, Side};
 
 /// Nanoseconds within which an arrival bounds those before it: of a rate that is 1 % too low, the bound is 1 ms too early.
 const REACH: i64 = 100_000_000;
 
 /// Takes from the times in the queue what came after it. `rate` is the line's, bit/s.
-pub(crate) fn settle(ledger: &Ledger, side: Side, events: &mut [Event], rate: f64) {
+pub(super) fn settle(ledger: &Ledger, side: Side, events: &mut [Event], rate: f64) {
     let Some(start) = events.first().map(|event| event.at) else { return };
     let mut busy = 0.0;
     // Nanoseconds that the line was busy with what arrived, up to each transmission.

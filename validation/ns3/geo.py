@@ -1,10 +1,12 @@
 """The path of scenarios/geo.toml in ns-3, by the wheel of PyPI: pip install ns3; python validation/ns3/geo.py [BYTES...]
 
-Prints the time of the transfer, and the processor's time of the run alone: not that of the import, which compiles ns-3's headers. The TCP
-is ns-3's NewReno with SACK, an initial window of 10 segments of 1460 B and delayed ACKs, as `bentpipe run geo` has it.
+Prints the time of the transfer, what the queue dropped, and the processor's time of the run alone: not that of the import, which compiles
+ns-3's headers. The TCP is ns-3's NewReno with SACK, an initial window of 10 segments of 1460 B and delayed ACKs. `--tcp TcpLinuxReno` takes
+another, `--set ns3::TcpSocket::DelAckCount=1` changes any default of ns-3, `--every 1` prints each second what has arrived, and
+`--pcap FILE` captures at the sender.
 """
 
-import sys
+import argparse
 import time
 
 from ns import ns
@@ -12,24 +14,36 @@ from ns import ns
 SEGMENT = 1460
 # Of geo.toml: rate, delay, packets that may wait. The queue holds 600 ms of 20 Mbit/s in packets of 1500 B.
 LINKS = [("1Gbps", "20ms", 100_000), ("20Mbps", "279ms", 1000), ("1Gbps", "1ms", 100_000)]
+DEFAULTS = {
+    "ns3::TcpSocket::SegmentSize": SEGMENT,
+    "ns3::TcpSocket::InitialCwnd": 10,
+    "ns3::TcpSocket::DelAckCount": 2,
+    # More than the path and its queue hold.
+    "ns3::TcpSocket::SndBufSize": 1 << 26,
+    "ns3::TcpSocket::RcvBufSize": 1 << 26,
+}
 
 
-def transfer(count: int) -> tuple[float, float]:
-    """Seconds that the transfer takes, and CPU-seconds that the run takes."""
+def transfer(count: int, every: float, pcap: str | None) -> tuple[float, int, float]:
+    """Seconds that the transfer takes, packets that the queue drops, and CPU-seconds that the run takes."""
     nodes = ns.NodeContainer()
     nodes.Create(len(LINKS) + 1)
     ns.InternetStackHelper().Install(nodes)
     addresses = ns.Ipv4AddressHelper()
+    queues = []
     for at, (rate, delay, packets) in enumerate(LINKS):
         link = ns.PointToPointHelper()
         link.SetDeviceAttribute("DataRate", ns.StringValue(rate))
         link.SetChannelAttribute("Delay", ns.StringValue(delay))
+        # Packets wait in the device's queue alone, which drops those beyond its limit.
+        link.DisableFlowControl()
         link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", ns.StringValue(f"{packets}p"))
         devices = link.Install(nodes.Get(at), nodes.Get(at + 1))
+        queues.append(devices.Get(0).GetObject[ns.PointToPointNetDevice]().GetQueue())
         addresses.SetBase(ns.Ipv4Address(f"10.0.{at}.0"), ns.Ipv4Mask("255.255.255.0"))
         last = addresses.Assign(devices)
-        # Packets wait in the device's queue alone.
-        ns.TrafficControlHelper().Uninstall(devices)
+        if pcap and at == 0:
+            link.EnablePcap(pcap, devices.Get(0), True, True)
     ns.Ipv4GlobalRoutingHelper.PopulateRoutingTables()
 
     port = 80
@@ -42,31 +56,42 @@ def transfer(count: int) -> tuple[float, float]:
     sinks.Start(ns.Seconds(0))
 
     received = sinks.Get(0).GetObject[ns.PacketSink]()
+
+    def dropped() -> int:
+        return sum(queue.GetTotalDroppedPackets() for queue in queues)
+
     begun = time.process_time()
+    said = every
     # Until the last byte, within 0.1 s: TIME-WAIT would go on for four minutes.
-    while received.GetTotalRx() < count:
+    while received.GetTotalRx() < count and ns.Simulator.Now().GetSeconds() < 3600:
         ns.Simulator.Stop(ns.Seconds(0.1))
         ns.Simulator.Run()
+        now = ns.Simulator.Now().GetSeconds()
+        if every and now >= said - 1e-9:
+            print(f"  {now:6.1f} s: {received.GetTotalRx() / 1e6:9.3f} MB have arrived, {dropped()} packets dropped")
+            said += every
     took = time.process_time() - begun
-    end = ns.Simulator.Now().GetSeconds()
+    end, lost = ns.Simulator.Now().GetSeconds(), dropped()
     ns.Simulator.Destroy()
-    return end, took
+    return end, lost, took
 
 
 def main() -> None:
-    for name, value in {
-        "ns3::TcpSocket::SegmentSize": ns.UintegerValue(SEGMENT),
-        "ns3::TcpSocket::InitialCwnd": ns.UintegerValue(10),
-        "ns3::TcpSocket::DelAckCount": ns.UintegerValue(2),
-        # More than the path and its queue hold.
-        "ns3::TcpSocket::SndBufSize": ns.UintegerValue(1 << 26),
-        "ns3::TcpSocket::RcvBufSize": ns.UintegerValue(1 << 26),
-    }.items():
-        ns.Config.SetDefault(name, value)
-    ns.Config.SetDefault("ns3::TcpL4Protocol::SocketType", ns.TypeIdValue(ns.TcpNewReno.GetTypeId()))
-    for count in [int(text) for text in sys.argv[1:]] or [1_000_000, 100_000_000]:
-        end, took = transfer(count)
-        print(f"{count} B: ends at {end:.3f} s, {took:.4f} s of CPU")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("bytes", nargs="*", type=int, default=[1_000_000, 100_000_000])
+    parser.add_argument("--tcp", default="TcpNewReno", help="ns-3's congestion control, such as TcpLinuxReno or TcpCubic")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a default of ns-3")
+    parser.add_argument("--every", type=float, default=0.0, help="seconds between lines of progress")
+    parser.add_argument("--pcap", metavar="FILE", help="a capture at the sender")
+    given = parser.parse_args()
+    values = {name: str(value) for name, value in DEFAULTS.items()}
+    values["ns3::TcpL4Protocol::SocketType"] = f"ns3::{given.tcp}"
+    values.update(assignment.split("=", 1) for assignment in given.set)
+    for name, value in values.items():
+        ns.Config.SetDefault(name, ns.StringValue(value))
+    for count in given.bytes:
+        end, lost, took = transfer(count, given.every, given.pcap)
+        print(f"{count} B: ends at {end:.3f} s, {lost} packets dropped, {took:.4f} s of CPU")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
 
 /// Width of the terminal; `None` if the output goes elsewhere.
 pub(crate) fn width() -> Option<u16> {
-    terminal_size::terminal_size().map(|(width, _)| width.0)
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0)
 }
 
 /// A table before it is text or HTML.
@@ -119,6 +119,23 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
     for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| right(*index)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    fitted(table, width())
+}
+
+/// The table's text. If it is wider than the terminal: with less between the columns, and where that is not enough, with cells of several
+/// lines.
+fn fitted(mut table: Table, width: Option<u16>) -> String {
+    let fits = |text: &str, width: u16| text.lines().all(|line| line.chars().count() <= usize::from(width));
+    let text = table.trim_fmt();
+    let Some(width) = width.filter(|&width| !fits(&text, width)) else { return text };
+    table.column_iter_mut().for_each(|column| {
+        column.set_padding((0, 1));
+    });
+    let text = table.trim_fmt();
+    if fits(&text, width) {
+        return text;
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     table.trim_fmt()
 }
 
@@ -179,5 +196,25 @@ fn scaled(value: f64, unit: &str) -> String {
             format!("{} {prefix}{unit}", number.trim_end_matches('0').trim_end_matches('.'))
         }
         None => format!("{value:.0} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_the_terminal() {
+        let row = ["newreno", "1.605 (1.192 .. 2.203)", "16.75 .. 33.91"];
+        let table = || plain(&["variant", "over sack (95 % CI)", "quartiles"], [row.map(str::to_owned).to_vec()]);
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().expect("lines");
+        let whole = fitted(table(), None);
+        assert_eq!(whole, fitted(table(), Some(80)), "it is as wide as it is where there is room");
+        // A column less in front of each of three.
+        let close = fitted(table(), Some(widest(&whole) as u16 - 1));
+        assert_eq!((close.lines().count(), widest(&close)), (whole.lines().count(), widest(&whole) - 3), "{close}");
+        let narrow = fitted(table(), Some(40));
+        assert!(narrow.lines().count() > whole.lines().count() && widest(&narrow) <= 40, "{narrow}");
+        assert!(narrow.contains("(1.192") && narrow.contains("2.203)"), "nothing is left out\n{narrow}");
     }
 }

@@ -4,8 +4,8 @@
 //! captures of ours, whose truth is known, and nothing of that truth may reach it.
 //!
 //! Reading order: [`fit`] is all there is to call; `capture`, `link_layer`, `header` read packets; `choice` finds the transfer; `ledger`
-//! follows its segments; `view` turns it into times in the queue; `rate`, `round_trip`, `queue`, `trials` and [`losses`] estimate; `ping`
-//! reads logs of pings; `scenario` writes a path that behaves so.
+//! follows its segments; `view` turns it into times in the queue, without what came later (`view/late`); `rate`, `round_trip`, `queue`,
+//! `trials` and [`losses`] estimate; `ping` reads logs of pings; `scenario` writes a path that behaves so.
 #![forbid(unsafe_code)]
 
 mod capture;

@@ -2,7 +2,7 @@
 
 /// Supported link types, for messages.
 pub(crate) const SUPPORTED: &str =
-    "Ethernet (1), raw IP (12, 14, 101, 228, 229), loopback (0, 108), Linux cooked (113, 276)";
+    "Ethernet (1), PPP (9), raw IP (12, 14, 101, 228, 229), loopback (0, 108), Linux cooked (113, 276)";
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -26,6 +26,7 @@ pub(crate) enum Content {
 pub(crate) fn content(link_type: i32, bytes: &[u8]) -> Content {
     match link_type {
         1 => ethernet(bytes),
+        9 => ppp(bytes),
         12 | 14 | 101 | 228 | 229 => Content::Ip(0),
         // The address family, whose values differ by system; IP's version is read from the packet itself.
         0 | 108 => Content::Ip(4),
@@ -54,6 +55,12 @@ fn ethernet(bytes: &[u8]) -> Content {
     by_type(bytes, at, at + 2)
 }
 
+/// Protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072), behind address and control where the framing is HDLC's (RFC 1662).
+fn ppp(bytes: &[u8]) -> Content {
+    let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
+    if matches!(type_at(bytes, at), Some(0x0021 | 0x0057)) { Content::Ip(at + 2) } else { Content::Other }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +73,14 @@ mod tests {
         frame[12..20].copy_from_slice(&[0x88, 0xa8, 0, 1, 0x81, 0x00, 0, 2]);
         frame[20..22].copy_from_slice(&[0x86, 0xdd]);
         assert_eq!(content(1, &frame), Content::Ip(22));
+    }
+
+    #[test]
+    fn ppp_has_two_framings() {
+        assert_eq!(content(9, &[0x00, 0x21, 0x45]), Content::Ip(2));
+        assert_eq!(content(9, &[0xff, 0x03, 0x00, 0x57, 0x60]), Content::Ip(4));
+        // The protocol of link control.
+        assert_eq!(content(9, &[0xc0, 0x21, 1]), Content::Other);
     }
 
     #[test]

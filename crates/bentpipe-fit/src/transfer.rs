@@ -155,8 +155,12 @@ fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
 
 fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<String>) -> Transfer {
     let view = View::new(ledger);
-    let fates = trials(ledger, &view);
     let rate = rate(ledger, &view, chosen.others_share);
+    let view = match rate.rate {
+        Estimate::Measured { high, .. } => view.settled(ledger, high),
+        _ => view,
+    };
+    let fates = trials(ledger, &view);
     let queue = queue(&view, &rate, &fates);
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);

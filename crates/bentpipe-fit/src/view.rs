@@ -3,9 +3,12 @@
 //! A capture near the sender sees the queue in the time from data to acknowledgement. One near the receiver sees it in the time from an
 //! acknowledgement to the data that echoes its timestamp.
 
+mod late;
+
 use bentpipe_study::stats::Sample;
 
 use crate::ledger::{Fate, Ledger};
+use late::settle;
 
 /// A segment's arrival, by which the bottleneck is timed.
 #[derive(Clone, Copy, Debug)]
@@ -59,9 +62,6 @@ impl View {
             Side::Sender => at_sender(ledger, to_receiver.unwrap_or(0)),
             Side::Receiver => at_receiver(ledger),
         };
-        let known: Vec<f64> = events.iter().filter_map(|event| event.delay).collect();
-        let changes: Vec<f64> = known.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-        let jitter = Sample::new(changes).map_or(0.0, |changes| changes.median());
         let beyond = match side {
             Side::Sender => to_sender,
             Side::Receiver => to_receiver,
@@ -73,8 +73,24 @@ impl View {
         let whole = beyond.unwrap_or(0) + least.unwrap_or(0);
         let trips = events.iter().filter_map(|e| Some((e.at, whole + (e.delay? * 1e9) as i64))).collect();
         let delays = spread(&events, ledger.transmissions.len());
+        let jitter = jitter(&events);
         View { side, to_receiver, to_sender, events, delays, jitter, trips }
     }
+
+    /// Without what came after the queue, as far as the rate of the line shows it, bit/s.
+    pub(crate) fn settled(mut self, ledger: &Ledger, rate: f64) -> Self {
+        settle(ledger, self.side, &mut self.events, rate);
+        self.delays = spread(&self.events, ledger.transmissions.len());
+        self.jitter = jitter(&self.events);
+        self
+    }
+}
+
+/// Median change of the time in the queue between neighbours, seconds.
+fn jitter(events: &[Event]) -> f64 {
+    let known: Vec<f64> = events.iter().filter_map(|event| event.delay).collect();
+    let changes: Vec<f64> = known.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    Sample::new(changes).map_or(0.0, |changes| changes.median())
 }
 
 fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {

@@ -35,8 +35,10 @@ const CONTESTANTS: [(&str, &str, &str, Option<&str>); 8] = [
     ("rfc", "sack", "SACK today (RFC 6675), first window 10", None),
 ];
 
-/// Length of the longest bar in characters.
+/// Length of the longest bar in characters, and on a terminal that is narrower than the whole table.
 const BAR: f64 = 30.0;
+const SHORT_BAR: f64 = 10.0;
+const WIDE: u16 = 115;
 
 struct Result {
     meaning: &'static str,
@@ -114,7 +116,8 @@ fn table(results: &[Result]) -> String {
 
 /// A bar whose first part is the time of the link itself.
 fn bar(time: f64, limit: f64, longest: f64) -> String {
-    let cells = |part: f64| (part / longest * BAR).round() as usize;
+    let most = if output::width().is_some_and(|width| width < WIDE) { SHORT_BAR } else { BAR };
+    let cells = |part: f64| (part / longest * most).round() as usize;
     let (own, whole) = (cells(limit), cells(time));
     let (full, rest) = if std::io::stdout().is_terminal() { ("█", "▒") } else { ("#", "=") };
     full.repeat(own) + &rest.repeat(whole.saturating_sub(own))

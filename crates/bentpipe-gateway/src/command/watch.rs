@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Lines under a header before it is repeated: it stays on a terminal of 24 lines.
 const REPEAT: usize = 20;
 
-const HEADER: &str = "        seconds             sent         received    packets     lost  dropped  waiting\n";
+const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dropped  waiting   open\n";
 
 /// Reads an interval, such as `1s`.
 ///
@@ -34,25 +34,28 @@ pub fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What a gateway has counted.
+/// What a gateway has counted; `None` for what its shape does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
-    sent: u64,
-    received: u64,
-    packets: u64,
-    lost: u64,
-    dropped: u64,
+    sent: Option<u64>,
+    received: Option<u64>,
+    packets: Option<u64>,
+    resent: Option<u64>,
+    dropped: Option<u64>,
     /// Packets that wait now.
-    waiting: u64,
+    waiting: Option<u64>,
+    /// Connections that are open now.
+    open: Option<u64>,
 }
 
-/// The keys of each count: two boxes, one box, and one box with the kernel's TCP.
-const SENT: [(&str, &str); 3] = [("satellite", "sent_bytes"), ("satellite", "bytes"), ("streams", "bytes_sent")];
-const RECEIVED: [(&str, &str); 2] = [("satellite", "received_bytes"), ("streams", "bytes_received")];
+/// Tables and keys of each count: two boxes, one box, and one box with the kernel's TCP.
+const SENT: [(&str, &str); 3] = [("satellite", "sent_bytes"), ("satellite", "bytes"), ("uplink", "bytes_sent")];
+const RECEIVED: [(&str, &str); 2] = [("satellite", "received_bytes"), ("uplink", "bytes_received")];
 const PACKETS: [(&str, &str); 2] = [("satellite", "packets_sent"), ("satellite", "packets")];
-const LOST: [(&str, &str); 2] = [("satellite", "lost"), ("satellite", "retransmits")];
+const RESENT: [(&str, &str); 2] = [("satellite", "resent"), ("satellite", "retransmits")];
 const DROPPED: [(&str, &str); 3] = [("satellite", "dropped"), ("satellite", "no_room"), ("uplink", "no_room")];
 const WAITING: [(&str, &str); 1] = [("satellite", "waiting")];
+const OPEN: [(&str, &str); 2] = [("split", "open"), ("uplink", "open")];
 
 impl Counts {
     /// From a status.
@@ -61,32 +64,38 @@ impl Counts {
         let peers = status["peers"].as_object().into_iter().flat_map(|peers| peers.values());
         let all: Vec<&Json> = std::iter::once(&status).chain(peers).collect();
         let sum = |keys: &[(&str, &str)]| {
-            let of = |one: &Json| keys.iter().filter_map(|(table, key)| one[table][key].as_u64()).sum::<u64>();
-            all.iter().map(|one| of(one)).sum::<u64>()
+            let of = |one: &Json| keys.iter().filter_map(|(table, key)| one[table][key].as_u64()).reduce(|a, b| a + b);
+            all.iter().filter_map(|one| of(one)).reduce(|a, b| a + b)
         };
         Ok(Counts {
             sent: sum(&SENT),
             received: sum(&RECEIVED),
             packets: sum(&PACKETS),
-            lost: sum(&LOST),
+            resent: sum(&RESENT),
             dropped: sum(&DROPPED),
             waiting: sum(&WAITING),
+            open: sum(&OPEN),
         })
     }
 
     /// What was counted since `before`; nothing if the gateway was started anew.
     fn line(self, before: Counts, from: Duration, to: Duration) -> String {
         let seconds = (to - from).as_secs_f64();
-        let rate = |now: u64, before: u64| {
-            let rate = if seconds > 0.0 { now.saturating_sub(before) as f64 * 8e-6 / seconds } else { 0.0 };
-            format!("{rate:.3} Mbit/s")
+        let since = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+        let rate = |now, before| match since(now, before) {
+            Some(bytes) if seconds > 0.0 => format!("{:.3}", bytes as f64 * 8e-6 / seconds),
+            _ => "–".to_owned(),
         };
         let (sent, received) = (rate(self.sent, before.sent), rate(self.received, before.received));
-        let [packets, lost, dropped] =
-            [(self.packets, before.packets), (self.lost, before.lost), (self.dropped, before.dropped)]
-                .map(|(now, before)| now.saturating_sub(before));
+        let shown = |count: Option<u64>| count.map_or("–".to_owned(), |count| count.to_string());
+        let [packets, resent, dropped] =
+            [(self.packets, before.packets), (self.resent, before.resent), (self.dropped, before.dropped)]
+                .map(|(now, before)| shown(since(now, before)));
+        let (waiting, open) = (shown(self.waiting), shown(self.open));
         let span = format!("{:.1} - {:.1}", from.as_secs_f64(), to.as_secs_f64());
-        format!("{span:>15}  {sent:>15}  {received:>15}  {packets:>9}  {lost:>7}  {dropped:>7}  {:>7}\n", self.waiting)
+        format!(
+            "{span:>14}  {sent:>10}  {received:>9}  {packets:>7}  {resent:>6}  {dropped:>7}  {waiting:>7}  {open:>5}\n"
+        )
     }
 }
 
@@ -129,29 +138,87 @@ pub(super) fn watch(
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_engine::slacp::ChannelStats;
+    use bentpipe_engine::units::Rate;
+
     use super::*;
+    use crate::carrier::readings::layer_readings;
+    use crate::command::status;
+    use crate::relay::RelayStats;
+    use crate::split::Waiting;
+    use crate::uplink::UplinkStats;
+    use crate::{CarrierStats, Readings, SplitStats};
+
+    /// The counts of readings as status prints them, which have these values.
+    fn of(add: impl FnOnce(&mut Readings)) -> Counts {
+        let mut readings = Readings::new("hub", "uplink");
+        add(&mut readings);
+        Counts::read(&status::json(&readings)).expect("a status")
+    }
 
     #[test]
-    fn counts_of_each_shape_and_of_all_peers() {
-        let of = |text: &str| Counts::read(text).expect("a status");
-        let link = "{\"satellite\": {\"sent_bytes\": 10, \"received_bytes\": 20, \"packets_sent\": 3, \"lost\": 1, \
-                    \"dropped\": 2, \"no_room\": 4, \"waiting\": 5, \"bytes_per_second\": 9}}";
-        let counts = Counts { sent: 10, received: 20, packets: 3, lost: 1, dropped: 6, waiting: 5 };
-        assert_eq!(of(link), counts);
-        let hub = of(&format!("{{\"peers\": {{\"a\": {link}, \"b\": {link}}}}}"));
-        assert_eq!(hub, Counts { sent: 20, received: 40, packets: 6, lost: 2, dropped: 12, waiting: 10 });
-        let uplink =
-            of("{\"satellite\": {\"bytes\": 7, \"packets\": 2, \"retransmits\": 1}, \"uplink\": {\"no_room\": 3}}");
-        assert_eq!(uplink, Counts { sent: 7, packets: 2, lost: 1, dropped: 3, ..Counts::default() });
+    fn counts_of_one_box_with_either_sender() {
+        let rate = Rate::from_bits_per_second(8_000_000).expect("not zero");
+        let counted =
+            UplinkStats { bytes: 7, packets: 2, retransmits: 1, no_room: 3, open: 4, ..UplinkStats::default() };
+        let expected = Counts {
+            sent: Some(7),
+            packets: Some(2),
+            resent: Some(1),
+            dropped: Some(3),
+            open: Some(4),
+            ..Counts::default()
+        };
+        assert_eq!(of(|readings| readings.add_uplink(rate, &counted, 0, 0)), expected);
+        let counted = RelayStats { to_clients: 9, to_servers: 8, open: 1, ..RelayStats::default() };
+        let expected = Counts { sent: Some(9), received: Some(8), open: Some(1), ..Counts::default() };
+        assert_eq!(of(|readings| readings.add_relay(rate, 0, &counted)), expected, "what the kernel sends is not seen");
+    }
+
+    #[test]
+    fn counts_of_two_boxes_and_of_all_peers() {
+        let channel = ChannelStats { sent: 3, sent_bytes: 10, resent: 1, dropped: 2, ..ChannelStats::default() };
+        let layer =
+            CarrierStats { channels: vec![channel; 2], received_bytes: 20, no_room: 4, ..CarrierStats::default() };
+        let one = |readings: &mut Readings| {
+            layer_readings(readings, &layer);
+            readings.add_split(
+                &SplitStats { open: 5, ..SplitStats::default() },
+                &Waiting { unsent: 0, held: 0, memory: 0 },
+            );
+        };
+        let counts = |n: u64| Counts {
+            sent: Some(n * 20),
+            received: Some(n * 20),
+            packets: Some(n * 6),
+            resent: Some(n * 2),
+            dropped: Some(n * 8),
+            waiting: None,
+            open: Some(n * 5),
+        };
+        assert_eq!(of(one), counts(1));
+        let hub = |readings: &mut Readings| {
+            readings.of_peer(Some("a".into()), one);
+            readings.of_peer(Some("b".into()), one);
+        };
+        assert_eq!(of(hub), counts(2));
     }
 
     #[test]
     fn a_line_is_under_its_header() {
-        let before = Counts { sent: 1_000_000, packets: 100, ..Counts::default() };
-        let now = Counts { sent: 3_500_000, received: 125_000, packets: 350, lost: 2, dropped: 1, waiting: 40 };
+        let before = Counts { sent: Some(1_000_000), packets: Some(100), ..Counts::default() };
+        let now = Counts {
+            sent: Some(3_500_000),
+            received: Some(125_000),
+            packets: Some(350),
+            resent: Some(2),
+            open: Some(40),
+            ..Counts::default()
+        };
         let line = now.line(before, Duration::from_secs(1), Duration::from_secs(3));
-        assert_eq!(line, "      1.0 - 3.0    10.000 Mbit/s     0.500 Mbit/s        250        2        1       40\n");
-        assert_eq!(line.len(), HEADER.len());
+        assert_eq!(line, "     1.0 - 3.0      10.000      0.500      250       2        –        –     40\n");
+        assert_eq!(line.chars().count(), HEADER.chars().count());
+        assert!(HEADER.len() <= 80, "it fits a terminal");
     }
 
     #[test]
@@ -169,8 +236,8 @@ mod tests {
         .expect("it answered first");
         let packets: Vec<&str> = text
             .lines()
-            .filter(|line| line.contains("Mbit/s"))
-            .filter_map(|line| line.split_whitespace().nth(7))
+            .filter(|line| line.contains(" - ") && !line.starts_with("- "))
+            .filter_map(|line| line.split_whitespace().nth(5))
             .collect();
         assert_eq!(packets, ["1", "1", "2"], "two intervals and the sum\n{text}");
     }

@@ -144,8 +144,8 @@ fn a_captured_path_is_estimated() {
     // Slow start overflows the queue: the last packet that it took waits for all others, and its own time on the line; of late
     // wake-ups there are two.
     assert!((0.095..0.106).contains(&value("queue_time")), "{}", value("queue_time"));
-    // The link itself lost nothing, but that is not always told: two of 202 packets that met the full queue were taken for losses of the
-    // link in one run, all of 203 in another. Not explained.
+    // The link itself lost nothing. Whether all losses are known for the queue's depends on how late this machine lets the hosts and the
+    // links run; that lateness alone does not hide them is tested in `bentpipe-fit`, without a clock.
     let (by_queue, by_link) = (found["queue_losses"].as_u64(), found["losses"]["lost"].as_u64());
     let (by_queue, by_link) = (by_queue.expect("a count"), by_link.expect("a count"));
     assert!(by_queue + by_link > 50, "{by_queue} and {by_link}");

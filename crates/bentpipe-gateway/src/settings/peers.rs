@@ -1,16 +1,18 @@
 //! The tunnel and its peers: one in `[tunnel]`, or several in `[[peers]]`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_language::document::Value;
 use bentpipe_language::error::Problems;
 use bentpipe_language::gateway::{Advice, mtu, positive, throughput_advice};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
 use super::grammar::{CARRIES, INTERFACES, OF_ONE_PEER, PEER, TUNNEL, WEIGHT};
-use super::values::{parsed, plain_name, written};
+use super::values::{PREFIXES, parsed, plain_name, written};
 use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable};
 use crate::policy::Prefix;
 use crate::tunnel::PublicKey;
@@ -79,6 +81,14 @@ pub(super) fn peers(
             item.refuse(problems, message, Some(format!("`{instead}` in the peer's `[[peers]]`")));
         }
     }
+    if let Value::Table(_) = list.node.value {
+        list.refuse(
+            problems,
+            "`[peers]` is one table, and peers are a list",
+            Some("`[[peers]]`, in two brackets, for each peer".to_owned()),
+        );
+        return None;
+    }
     let items = list.list(&Shape::List(&Shape::Table(PEER)), problems)?;
     if items.is_empty() {
         list.refuse(problems, "a hub without peers has nothing to do", Some("a table `[[peers]]` for each".to_owned()));
@@ -105,7 +115,7 @@ fn only(
         None => Some(None),
     };
     let prefixes = match view.get("peer_prefixes") {
-        Some(item) => written(&item, problems).map(Some),
+        Some(item) => written(&item, PREFIXES, problems).map(Some),
         None => Some(None),
     };
     Some(PeerTable {
@@ -212,6 +222,7 @@ fn one_of_several<'a>(
     let prefixes = prefixes(&view, carries, shape, problems);
     if let (Some(prefixes), Some(item)) = (&prefixes, view.get("prefixes")) {
         let items = item.list(&INTERFACES, problems).unwrap_or_default();
+        not_our_own(prefixes.iter().zip(&items), shape, problems);
         unique.prefixes.extend(prefixes.iter().zip(items).map(|(prefix, item)| (*prefix, item, label.to_owned())));
     }
     let rate: Option<Rate> = match view.get("rate") {
@@ -267,6 +278,22 @@ fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems)
     Some(wanted)
 }
 
+/// A box's own address on its device does not lie behind a peer, as it would if the device's network were taken for the peer's.
+fn not_our_own<'a>(
+    prefixes: impl Iterator<Item = (&'a Prefix, &'a Item<'a>)>,
+    shape: Option<&ShapeTable>,
+    problems: &mut Problems,
+) {
+    let Some(ShapeTable::Link(link) | ShapeTable::Both(_, link)) = shape else { return };
+    for (prefix, item) in prefixes {
+        let is_within = |(address, bits): &&(IpAddr, u8)| prefix.contains(*address) && prefix.bits() >= *bits;
+        if let Some((address, _)) = link.addresses.iter().find(is_within) {
+            let message = format!("{prefix} holds {address}, this box's own address in `link.addresses`");
+            item.refuse(problems, message, Some("addresses behind the peer".to_owned()));
+        }
+    }
+}
+
 /// What a peer's hosts are advised of: for packets only, since streams carry no QUIC.
 fn advice(
     view: &View<'_>,
@@ -304,7 +331,7 @@ fn prefixes(
         return Some(Vec::new());
     }
     let item = view.require("prefixes", problems)?;
-    let prefixes: Vec<Prefix> = written(&item, problems)?;
+    let prefixes: Vec<Prefix> = written(&item, PREFIXES, problems)?;
     if prefixes.is_empty() && !replaces {
         let message = "no prefix: nothing could be sent to this peer, and nothing that it sends be believed";
         item.refuse(problems, message, Some("such as [\"10.1.7.0/24\"]".to_owned()));

@@ -154,6 +154,20 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         ),
         ("[\"10.1.2.0/24\"]", "[]", 27, "peers.b.prefixes", "no prefix"),
         ("prefixes = [\"10.1.2.0/24\"]", "", 23, "peers.b.prefixes", "needs `prefixes`"),
+        (
+            "\"10.1.2.0/24\"",
+            "\"10.1.2.0/24:443\"",
+            27,
+            "peers.b.prefixes.0",
+            "`24:443` is no number of bits from 0 to 32",
+        ),
+        (
+            "\"10.1.2.0/24\"",
+            "\"10.8.0.0/24\"",
+            27,
+            "peers.b.prefixes.0",
+            "10.8.0.0/24 holds 10.8.0.1, this box's own address",
+        ),
         ("\"10.1.2.0/24\"", "\"10.1.2.1/24\"", 27, "peers.b.prefixes.0", "has bits beyond the first 24"),
         ("weight = 3", "weight = 0", 31, "peers.b.weight", "it must be at least 1"),
         ("rate = \"2 Mbit/s\"", "rate = 2", 29, "peers.b.rate", "needs a unit"),
@@ -168,7 +182,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
             "peers.b.throughput_advice",
             "`peers.b.throughput_advice` cannot be \"lnie\"",
         ),
-        ("weight = 3", "throughput_advice = \"2\"", 31, "peers.b.throughput_advice", "needs a unit"),
+        ("weight = 3", "throughput_advice = \"2\"", 31, "peers.b.throughput_advice", "has no unit"),
         (
             "shape = \"split\"",
             "shape = \"split\"\nthroughput_advice = \"line\"",
@@ -199,6 +213,8 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         let message = format!("`tunnel.{key}` is for a box with one peer, and this one has `[[peers]]`");
         assert_eq!((found.len(), found[0].0, &found[0].2), (1, 5, &message), "{found:?}");
     }
+    let one = text.split("[[peers]]").take(2).collect::<Vec<_>>().join("[peers]");
+    assert!(errors(&one).iter().any(|(line, _, message, _)| *line == 17 && message.contains("`[peers]` is one table")));
     let none =
         text.split("[[peers]]").next().expect("before it").replace("name = \"hub\"", "name = \"hub\"\npeers = []");
     assert!(errors(&none).iter().any(|(line, _, message, _)| *line == 3 && message.contains("a hub without peers")));

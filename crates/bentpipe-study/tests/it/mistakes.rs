@@ -345,8 +345,6 @@ fn gateways_refuse_what_they_cannot_carry() {
     let rows: &[(&str, &str)] = &[
         ("shape = \"split\"", "shape = \"uplnk\""),
         ("shape = \"split\"", "shape = \"link\"\nmax_streams = 100"),
-        ("far = \"far\"\n", "far = \"far\"\nthroughput_advice = \"line\"\n"),
-        ("shape = \"split\"", "shape = \"link\"\nthroughput_advice = [\"line\", \"lien\"]"),
         ("near = \"near\"", "near = \"naer\""),
         ("near = \"near\"", "near = \"far\""),
         ("near = \"near\"", "near = \"client\""),

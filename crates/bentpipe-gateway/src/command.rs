@@ -136,13 +136,12 @@ fn start(how: How<'_>, file: &GatewayFile, peers: Option<Peers>) -> Result<End, 
                 plan::reload_split(shape, read)
             })
         }
-        ShapeTable::Link(table) => joined(
-            how,
-            file,
-            peers(),
-            plan::link(file, table)?,
-            |_: &mut LinkShape, _| "peer_prefixes has been updated",
-        ),
+        ShapeTable::Link(table) => {
+            joined(how, file, peers(), plan::link(file, table)?, |_: &mut LinkShape, read| match read.is_hub() {
+                true => "satellite.rate has been updated",
+                false => "peer_prefixes and throughput_advice have been updated",
+            })
+        }
         ShapeTable::Both(split, link) => {
             let shape = BothShapes::new(plan::split(file, split), plan::link(file, link)?);
             joined(how, file, peers(), shape, |shape: &mut BothShapes, read| {
@@ -171,7 +170,7 @@ fn joined<S: Shape>(
     let line = file.is_hub().then_some(file.satellite.rate);
     let made = Box_::new(plan::table(file).listen, line, shape);
     let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
-    for peer in peers.all()? {
+    for peer in peers.all(&how.0.file)? {
         let name = peer.name.clone().unwrap_or_default();
         gateway.add(peer).map_err(|error| Failure::usage(format!("peer {name}: {error}"), None))?;
     }

@@ -105,7 +105,10 @@ impl Hub {
     /// # Errors
     /// Fails if another terminal has its key, or no slot is free.
     pub fn add(&mut self, now: Time, config: TerminalConfig) -> Result<Slot, AddError> {
-        let slot = (0..=u16::MAX).map(Slot).find(|slot| !self.terminals.contains_key(slot)).ok_or(AddError::Full)?;
+        let is_free = |slot: &Slot| !self.terminals.contains_key(slot);
+        // Without a gap among those taken the next one is free.
+        let next = u16::try_from(self.terminals.len()).ok().map(Slot).filter(is_free);
+        let slot = next.or_else(|| (0..=u16::MAX).map(Slot).find(is_free)).ok_or(AddError::Full)?;
         let carrier = Carrier::new(config.tunnel, config.link, now).in_slot(slot.0);
         let mark = carrier.tunnel().mark();
         if self.marks.contains_key(&mark) {

@@ -78,6 +78,6 @@ pub use scrape::Scrape;
 pub use shape::{Shape, Turn};
 pub use sockets::ClientAddress;
 pub use split::{Fallback, SplitConfig, SplitShape, SplitStats};
-pub use state::last_endpoint;
+pub use state::last_endpoints;
 pub use tunnelled::{Gateway, Tunnelled};
 pub use uplink::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkGateway, UplinkStats, Uplinked, Uplinking};

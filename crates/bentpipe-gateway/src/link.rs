@@ -1,7 +1,7 @@
 //! The `link` shape: IP packets between a TUN device and the carriers.
 //!
 //! A packet goes to the peer whose prefixes contain its destination. A packet from a peer is dropped unless the peer's
-//! prefixes contain its source.
+//! prefixes contain its source. Into QUIC's SCONE packets for a peer it writes advice, where the settings give some.
 //!
 //! Memory is bounded: packets that wait for the link, are on their way, or wait for others count against `memory`, which the peers
 //! share by a [`Pool`]. What does not fit is dropped, from the host that holds most.
@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use bentpipe_engine::units::Time;
+use bentpipe_engine::wire::scone::{self, Signal};
 use bentpipe_io::{Buffers, TrainTun};
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
@@ -62,6 +63,10 @@ pub struct LinkShape {
 #[derive(Debug, Default)]
 struct Peer {
     from: Sources,
+    /// What is written into SCONE packets to it.
+    advice: Option<Signal>,
+    /// Packets into which it was written.
+    advised: u64,
     /// Packets that are too long for a frame.
     too_long: u64,
     /// Packets of the peer that had others' sources.
@@ -124,8 +129,8 @@ impl Shape for LinkShape {
     }
 
     fn read(&self, slot: Slot, readings: &mut Readings) {
-        if let Some(Peer { too_long, forbidden, .. }) = self.peers.get(&slot) {
-            readings.add_link_peer(*too_long, self.memory.limit(slot));
+        if let Some(Peer { too_long, forbidden, advised, .. }) = self.peers.get(&slot) {
+            readings.add_link_peer(*too_long, *advised, self.memory.limit(slot));
             readings.add_forbidden("link", *forbidden);
         }
     }
@@ -142,7 +147,8 @@ impl Shape for LinkShape {
 
     fn join(&mut self, slot: Slot, reach: Reach) {
         self.routes.set(slot, reach.to.as_deref());
-        self.peers.entry(slot).or_default().from = reach.from;
+        let peer = self.peers.entry(slot).or_default();
+        (peer.from, peer.advice) = (reach.from, reach.advice);
         self.memory.join(slot);
     }
 
@@ -211,8 +217,12 @@ impl Shape for LinkShape {
                     if given.last() != Some(&slot) {
                         given.push(slot);
                     }
+                    let mut peer = peers.get_mut(&slot);
+                    if let Some(Peer { advice: Some(advice), advised, .. }) = &mut peer {
+                        *advised += u64::from(scone::advise_packet(packet, *advice));
+                    }
                     let sent = hub.carrier_mut(slot).map(|carrier| carrier.send(now, packet));
-                    if let (Some(Err(_)), Some(peer)) = (sent, peers.get_mut(&slot)) {
+                    if let (Some(Err(_)), Some(peer)) = (sent, peer) {
                         peer.too_long += 1;
                     }
                 });

@@ -80,7 +80,7 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     uplink.add_forbidden("uplink", 0);
     relay.add_forbidden("uplink", 0);
     link.add_link(0, Some(0), 0, 0);
-    link.add_link_peer(0, 0);
+    link.add_link_peer(0, 0, 0);
     uplink.add_uplink(rate, &UplinkStats::default(), 0, 0);
     relay.add_relay(rate, 0, &RelayStats::default());
     for readings in &mut all {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bentpipe_engine::wire::scone::Signal;
+
 use crate::hub::{Slot, TerminalConfig};
 use crate::policy::{Prefix, Sources};
 
-/// The hosts that a peer stands for.
+/// The hosts that a peer stands for, and what they are told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Destinations that lie behind it; `None`: all.
@@ -16,6 +18,8 @@ pub struct Reach {
     pub from: Sources,
     /// What goes to it.
     pub carries: Carries,
+    /// What is written into SCONE packets to it.
+    pub advice: Option<Signal>,
 }
 
 /// The shape of the link to a peer.
@@ -31,7 +35,7 @@ pub enum Carries {
 impl Reach {
     /// The reach of a hub's peer: only its prefixes may speak (WireGuard's cryptokey routing).
     pub fn of(prefixes: Vec<Prefix>, carries: Carries) -> Self {
-        Reach { from: Sources(Some(prefixes.clone())), to: Some(prefixes), carries }
+        Reach { from: Sources(Some(prefixes.clone())), to: Some(prefixes), carries, advice: None }
     }
 }
 

@@ -132,6 +132,11 @@ impl Prefix {
         (self.address.is_ipv6(), self.cut(self.address))
     }
 
+    /// How many bits its addresses share.
+    pub(crate) fn bits(&self) -> u8 {
+        self.bits
+    }
+
     /// Whether an address has both.
     pub fn overlaps(&self, other: &Prefix) -> bool {
         self.lies_in(other) || other.lies_in(self)

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::error::ScenarioErrors;
+use bentpipe_language::gateway::Advice;
 use bentpipe_language::reference::{Table, tables};
 
 use crate::policy::{Destination, Prefix};
@@ -79,6 +80,8 @@ pub struct PeerTable {
     pub weight: u32,
     /// What goes to it.
     pub carries: Carries,
+    /// What is written into SCONE packets to it.
+    pub advice: Option<Advice>,
 }
 
 /// `[satellite]`
@@ -149,6 +152,8 @@ pub struct LinkTable {
     pub addresses: Vec<(IpAddr, u8)>,
     /// Bytes that the packets of all peers may take.
     pub memory: Bytes,
+    /// What is written into SCONE packets to peers that do not say it themselves.
+    pub advice: Option<Advice>,
 }
 
 /// `[uplink]` with `sender = "kernel"`.

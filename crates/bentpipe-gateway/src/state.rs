@@ -3,6 +3,7 @@
 //! A line for each peer: its public key and its address. If the file is missing, old or wrong, peers contact the gateway
 //! themselves, or a call to an old address gets no answer.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,14 +13,14 @@ use bentpipe_engine::units::{Duration, Time};
 use super::log;
 use crate::tunnel::PublicKey;
 
-/// Between two times that the file is written.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Between two times that the file is written. What has changed since is not known after `kill -9`.
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where the peer was when the file was written.
-pub fn last_endpoint(path: &Path, peer: &PublicKey) -> Option<SocketAddr> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let peer = peer.to_string();
-    text.lines().find_map(|line| line.strip_prefix(&peer)?.strip_prefix(' ')?.parse().ok())
+/// Where peers were when the file was written, by their public keys.
+pub fn last_endpoints(path: &Path) -> BTreeMap<PublicKey, SocketAddr> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.filter_map(|(peer, at)| Some((peer.parse().ok()?, at.parse().ok()?))).collect()
 }
 
 /// The file and its content.
@@ -78,15 +79,15 @@ mod tests {
         let keys = [(); 3].map(|()| PrivateKey::generate().public());
         let at = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 4500)));
         let mut state = State::new(path.clone());
-        assert_eq!(last_endpoint(&path, &keys[0]), None);
+        assert_eq!(last_endpoints(&path).get(&keys[0]), None);
         let now = Time::ZERO + Duration::from_secs(1);
         state.note(now, [(keys[0], at[0]), (keys[1], at[1])].into_iter());
-        assert_eq!(keys.map(|key| last_endpoint(&path, &key)), [Some(at[0]), Some(at[1]), None]);
+        assert_eq!(last_endpoints(&path), [(keys[0], at[0]), (keys[1], at[1])].into());
         state.note(now, [(keys[0], at[1])].into_iter());
-        assert_eq!(last_endpoint(&path, &keys[0]), Some(at[0]), "not so soon again");
+        assert_eq!(last_endpoints(&path)[&keys[0]], at[0], "not so soon again");
         state.note(now + PAUSE, [(keys[0], at[1])].into_iter());
-        assert_eq!(last_endpoint(&path, &keys[0]), Some(at[1]));
+        assert_eq!(last_endpoints(&path), [(keys[0], at[1])].into());
         std::fs::write(&path, b"\xff no such thing\n").expect("a file");
-        assert_eq!(last_endpoint(&path, &keys[0]), None);
+        assert_eq!(last_endpoints(&path), BTreeMap::new());
     }
 }

@@ -83,7 +83,7 @@ impl Train {
     }
 
     /// Passes each packet in order, in its wire form with checksums, built in `scratch`.
-    pub fn each(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
+    pub fn each(&self, scratch: &mut Vec<u8>, mut each: impl FnMut(&mut [u8])) {
         for index in 0..self.count {
             scratch.clear();
             self.write(index, scratch);

@@ -4,7 +4,7 @@ pub mod uplink;
 
 use std::ops::RangeInclusive;
 
-use bentpipe_engine::units::{Bytes, Duration};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
 
 use super::error::Problems;
 use super::reader::{Item, View};
@@ -38,6 +38,30 @@ pub const SHARED: Field = field(
     "True if others use the link too: the sender then finds its own share, and `rate` is the upper bound. Default: false.",
 );
 
+/// A word that `throughput_advice` may be instead of a rate.
+const LINE: &[&str] = &["line"];
+/// Values of `throughput_advice`.
+pub const ADVICE: Shape = Shape::Any(&[Shape::RATE, Shape::Choice(LINE)]);
+
+/// What a box of shape `link` writes into SCONE packets (draft-ietf-scone-protocol) that it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// The rate at which it may send.
+    Line,
+    /// This rate.
+    Rate(Rate),
+}
+
+impl Advice {
+    /// The rate that is advised by a box that may send at `line`.
+    pub fn rate(self, line: Rate) -> Rate {
+        match self {
+            Advice::Line => line,
+            Advice::Rate(rate) => rate,
+        }
+    }
+}
+
 /// The key `max_streams`, with its description.
 pub const fn max_streams_field(doc: &'static str) -> Field {
     field("max_streams", Shape::Count(CONNECTIONS), doc)
@@ -57,6 +81,19 @@ pub fn shared(view: &View<'_>, problems: &mut Problems) -> Option<bool> {
 pub fn max_streams(view: &View<'_>, problems: &mut Problems) -> Option<u32> {
     let Some(item) = view.get("max_streams") else { return Some(STREAMS_DEFAULT) };
     item.count(CONNECTIONS, problems).map(|count| count as u32)
+}
+
+/// Reads `throughput_advice`.
+pub fn throughput_advice(item: &Item<'_>, problems: &mut Problems) -> Option<Advice> {
+    match item.as_text() {
+        Some(word) if word == LINE[0] => Some(Advice::Line),
+        // A text that begins with a digit is a rate with a mistake in it, any other one a word with one.
+        Some(word) if !word.starts_with(|c: char| c.is_ascii_digit()) => {
+            item.refuse(problems, format!("`{}` cannot be \"{word}\"", item.path), Some(ADVICE.expected()));
+            None
+        }
+        _ => item.rate(problems).map(Advice::Rate),
+    }
 }
 
 /// Reads `memory`.

@@ -158,6 +158,8 @@ pub struct Peek {
     pub protocol: u8,
     /// Differentiated services code point (RFC 2474).
     pub dscp: u8,
+    /// Bytes before the payload; an extension header of IPv6 counts as payload.
+    pub header: usize,
     /// Ports, in whole packets of protocols that have them in these places: TCP, UDP, DCCP (RFC 4340 §5.1), SCTP
     /// (RFC 9260 §3.1), UDP-Lite (RFC 3828 §3.1).
     pub ports: Option<Ports>,
@@ -178,7 +180,7 @@ pub fn peek(packet: &[u8]) -> Option<Peek> {
     };
     let has_ports = !is_fragment && matches!(protocol, TCP | UDP | 33 | 132 | 136) && payload >= ipv4::HEADER;
     let ports = packet.get(payload..).filter(|_| has_ports).and_then(|payload| Ports::peek(payload).ok());
-    Some(Peek { addresses, protocol, dscp: class >> 2, ports })
+    Some(Peek { addresses, protocol, dscp: class >> 2, header: payload, ports })
 }
 
 /// Writes the header before `payload_len` bytes of `protocol`, with the hop limit 64 (RFC 1700) and, in version 4,

@@ -1,10 +1,13 @@
 //! SCONE: a network's advice on throughput, in a packet at the head of a QUIC datagram (draft-ietf-scone-protocol).
 //!
 //! The sender of a datagram writes a packet without advice before its own ([`emit`]). A network element on the way lowers the signal in
-//! place ([`advise`]); the datagram keeps its length. The receiver takes the packet off ([`parse`]).
+//! place ([`advise`], [`advise_packet`]); the datagram keeps its length. The receiver takes the packet off ([`parse`]).
 
-use core::ops::RangeInclusive;
+use core::ops::{Range, RangeInclusive};
 
+use super::checksum::Checksum;
+use super::ip::{self, UDP};
+use super::{u16_at, udp};
 use crate::units::Rate;
 
 /// The version field of a SCONE packet without its highest bit, which belongs to the signal.
@@ -14,6 +17,9 @@ const LONG_HEADER: u8 = 0x80;
 const FIXED_BIT: u8 = 0x40;
 /// The first byte, the version, the length of the destination connection ID.
 const BEFORE_ID: usize = 6;
+/// Places of the length and of the checksum in UDP's header (RFC 768).
+const LENGTH: usize = 4;
+const CHECKSUM: usize = 6;
 
 /// A rate on the protocol's scale: 100 kbit/s times 10^(n/20), n from 0 to 126; or 127, unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +86,42 @@ pub fn advise(payload: &mut [u8], advice: Signal) -> bool {
     true
 }
 
+/// What a network element does with an IP packet of either version: lowers the signal of a whole UDP datagram as [`advise`] does, and
+/// mends the checksum. Returns whether it changed anything.
+///
+/// The datagram is judged first: a SCONE packet stands at its head, and another packet follows it. Fragments, UDP behind an extension
+/// header, and all else are left as they are.
+pub fn advise_packet(packet: &mut [u8], advice: Signal) -> bool {
+    let Some(payload) = scone_datagram(packet) else { return false };
+    let checksum = payload.start - udp::HEADER + CHECKSUM;
+    let word = |packet: &[u8], at| u16_at(packet, at).unwrap_or(0);
+    let (sum, old) = (word(packet, checksum), word(packet, payload.start));
+    if !advise(&mut packet[payload.clone()], advice) {
+        return false;
+    }
+    // RFC 768: zero means that there is none.
+    if sum != 0 {
+        // RFC 1624: the old word out, the new one in. Both bytes of the signal are in the first word, at an even place.
+        let new = Checksum::new().word(!sum).word(!old).word(word(packet, payload.start)).finish();
+        let new = if new == 0 { u16::MAX } else { new };
+        packet[checksum..checksum + 2].copy_from_slice(&new.to_be_bytes());
+    }
+    true
+}
+
+/// The position of a UDP payload that begins with a SCONE packet and goes on.
+fn scone_datagram(packet: &[u8]) -> Option<Range<usize>> {
+    let seen = ip::peek(packet)?;
+    // Fragments have no ports there.
+    if seen.protocol != UDP || seen.ports.is_none() {
+        return None;
+    }
+    let length = usize::from(u16_at(packet, seen.header + LENGTH).ok()?);
+    let payload = seen.header + udp::HEADER..seen.header + length;
+    let (_, scone) = parse(packet.get(payload.clone())?)?;
+    (scone < payload.len()).then_some(payload)
+}
+
 fn signal(payload: &[u8]) -> Option<Signal> {
     let &[first, a, b, c, d, ..] = payload else { return None };
     let version = u32::from_be_bytes([a, b, c, d]);
@@ -89,8 +131,11 @@ fn signal(payload: &[u8]) -> Option<Signal> {
 
 #[cfg(test)]
 mod tests {
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
     use proptest::prelude::*;
 
+    use super::ip::{Addresses, Ports};
     use super::*;
 
     fn rate(bits: u64) -> Rate {
@@ -162,7 +207,123 @@ mod tests {
         }
     }
 
+    const V4: Addresses =
+        Addresses::V4 { source: Ipv4Addr::new(192, 0, 2, 1), destination: Ipv4Addr::new(192, 0, 2, 2) };
+    const V6: Addresses = Addresses::V6 { source: Ipv6Addr::LOCALHOST, destination: Ipv6Addr::LOCALHOST };
+    const PORTS: Ports = Ports { source: 50_000, destination: 443 };
+
+    /// A datagram of UDP in an IP packet.
+    fn in_ip(addresses: &Addresses, payload: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; 1500];
+        let header = ip::emit(addresses, UDP, udp::HEADER + payload.len(), &mut out).expect("short enough");
+        let length = udp::emit(addresses, PORTS, &[payload], &mut out[header..]).expect("short enough");
+        out.truncate(header + length);
+        out
+    }
+
+    /// The payload of such a packet, if its checksum is right or missing.
+    fn payload(addresses: &Addresses, packet: &[u8]) -> Option<Vec<u8>> {
+        let datagram = &packet[addresses.header_len()..];
+        udp::parse(addresses, datagram).ok().map(|(_, at)| datagram[at].to_vec())
+    }
+
+    fn scone_and(rest: &[u8]) -> Vec<u8> {
+        let mut bytes = packet(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        bytes.extend_from_slice(rest);
+        bytes
+    }
+
+    #[test]
+    fn the_signal_is_lowered_inside_ip() {
+        for addresses in [V4, V6] {
+            let mut bytes = in_ip(&addresses, &scone_and(&[0x40; 100]));
+            let length = bytes.len();
+            assert!(advise_packet(&mut bytes, Signal(40)));
+            assert!(!advise_packet(&mut bytes, Signal(40)) && !advise_packet(&mut bytes, Signal(50)));
+            let got = payload(&addresses, &bytes).expect("a right checksum");
+            assert_eq!(parse(&got), Some((Signal(40), 15)));
+            assert_eq!((&got[2..], bytes.len()), (&scone_and(&[0x40; 100])[2..], length), "all else is as it was");
+        }
+    }
+
+    /// RFC 768: no checksum stays none.
+    #[test]
+    fn a_missing_checksum_stays_missing() {
+        let mut bytes = in_ip(&V4, &scone_and(&[0x40; 100]));
+        bytes[26..28].fill(0);
+        assert!(advise_packet(&mut bytes, Signal(40)));
+        assert_eq!(bytes[26..28], [0, 0]);
+        assert!(payload(&V4, &bytes).is_some());
+    }
+
+    /// What only looks like such a packet is not written to.
+    #[test]
+    fn only_whole_scone_datagrams_are_written_to() {
+        let right = in_ip(&V4, &scone_and(&[0x40; 100]));
+        let changed = |at: usize, value: u8| {
+            let mut bytes = right.clone();
+            bytes[at] = value;
+            bytes
+        };
+        let mut initial = scone_and(&[0x40; 100]);
+        initial[1..5].copy_from_slice(&[0, 0, 0, 1]);
+        let others = [
+            ("TCP", changed(9, 6)),
+            ("a fragment", changed(7, 1)),
+            ("a first fragment", changed(6, 0x20)),
+            ("an extension header", {
+                let mut bytes = in_ip(&V6, &scone_and(&[0x40; 100]));
+                bytes[6] = 60;
+                bytes
+            }),
+            ("a length beyond the packet", changed(24, 8)),
+            ("a length below the header", {
+                let mut bytes = right.clone();
+                bytes[24..26].copy_from_slice(&[0, 7]);
+                bytes
+            }),
+            ("cut off", right[..40].to_vec()),
+            ("another version of QUIC", in_ip(&V4, &initial)),
+            ("a short header", in_ip(&V4, &[0x40; 100])),
+            ("nothing behind it", in_ip(&V4, &scone_and(&[]))),
+            ("no IP", vec![0xff; 100]),
+            ("nothing", Vec::new()),
+        ];
+        for (what, bytes) in others {
+            let mut after = bytes.clone();
+            assert!(!advise_packet(&mut after, Signal(0)), "{what}");
+            assert_eq!(after, bytes, "{what}");
+        }
+        assert!(advise_packet(&mut right.clone(), Signal(0)));
+    }
+
     proptest! {
+        #[test]
+        fn a_checksum_stays_right_or_wrong(v6: bool, rest in proptest::collection::vec(any::<u8>(), 1..60), advice in 0_u8..127, flip: Option<u8>) {
+            let addresses = if v6 { V6 } else { V4 };
+            let mut bytes = in_ip(&addresses, &scone_and(&rest));
+            if let Some(flip) = flip {
+                *bytes.last_mut().expect("not empty") ^= 1 << (flip % 8);
+            }
+            prop_assert!(advise_packet(&mut bytes, Signal(advice)));
+            let got = payload(&addresses, &bytes);
+            prop_assert_eq!(got.is_some(), flip.is_none());
+            if let Some(got) = got {
+                prop_assert_eq!(parse(&got).map(|(signal, _)| signal), Some(Signal(advice)));
+            }
+        }
+
+        #[test]
+        fn any_packet_is_judged(mut bytes: Vec<u8>, first in 0x40_u8..0x70) {
+            if let Some(byte) = bytes.first_mut() {
+                *byte = first;
+            }
+            let before = bytes.clone();
+            // By chance there is no version of SCONE in it.
+            prop_assert!(!advise_packet(&mut bytes, Signal(0)));
+            prop_assert_eq!(bytes, before);
+        }
+
         #[test]
         fn any_bytes_are_judged(mut bytes in proptest::collection::vec(any::<u8>(), 0..40), is_scone in any::<bool>(), advice in 0_u8..=127) {
             if is_scone && bytes.len() >= 5 {

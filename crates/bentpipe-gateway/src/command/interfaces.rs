@@ -1,7 +1,13 @@
 //! Whether the interfaces that the settings name are there.
+//!
+//! They are listed again only when the kernel has told of a change. A list takes a netlink socket, and closing one waits for a lock
+//! of the whole machine: with 200 gateways on two cores that each listed them every second, little else got done.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr as Netlink};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
@@ -31,10 +37,15 @@ pub(super) fn absent(needed: &[String]) -> Vec<String> {
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     absent: Vec<String>,
+    /// Where the kernel tells of interfaces, from the first look on.
+    notices: Option<Socket>,
 }
 
 impl Watched {
     pub(super) fn look(&mut self, needed: &[String]) -> &[String] {
+        if !self.has_news() {
+            return &self.absent;
+        }
         let now = absent(needed);
         for name in now.iter().filter(|name| !self.absent.contains(name)) {
             eprintln!("interface {name} is absent or down: nothing comes in by it");
@@ -45,4 +56,35 @@ impl Watched {
         self.absent = now;
         &self.absent
     }
+
+    /// Whether an interface may have changed since the last look. Where the kernel cannot be heard it may.
+    fn has_news(&mut self) -> bool {
+        let Some(socket) = &self.notices else {
+            self.notices = notices().ok();
+            return true;
+        };
+        let mut has_news = false;
+        loop {
+            match socket.recv(&mut Vec::with_capacity(4096), 0) {
+                Ok(_) => has_news = true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return has_news,
+                // ENOBUFS: there were more than the socket holds.
+                Err(_) => {
+                    self.notices = None;
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+/// A socket for the kernel's notices of interfaces in the network namespace of this thread.
+fn notices() -> std::io::Result<Socket> {
+    /// RTMGRP_LINK (rtnetlink(7)).
+    const LINKS: u32 = 1;
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.set_non_blocking(true)?;
+    socket.bind(&Netlink::new(0, LINKS))?;
+    Ok(socket)
 }

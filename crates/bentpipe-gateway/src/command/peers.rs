@@ -1,10 +1,12 @@
 //! The peers of a gateway, from the file's tables: when it starts, and as they come, change and go by a reload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use bentpipe_engine::slacp::classify::HostAddress;
+use bentpipe_engine::wire::scone::Signal;
 use bentpipe_io::LinkPortConfig;
 
 use super::failure::Failure;
@@ -12,7 +14,7 @@ use super::plan;
 use crate::settings::{GatewayFile, PeerTable};
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
 use crate::{
-    Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams, last_endpoint,
+    Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams, last_endpoints,
 };
 
 /// The peers of a gateway, and the settings for new ones.
@@ -28,10 +30,10 @@ pub(super) struct Peers {
 impl Peers {
     /// Reads all keys, those of the peers too, so that mistakes are reported before anything changes.
     pub(super) fn new(path: &Path, file: &GatewayFile) -> Result<Peers, Failure> {
-        let private: PrivateKey = plan::secret(&plan::table(file).private_key)?;
+        let private: PrivateKey = plan::secret(path, "tunnel.private_key", &plan::table(file).private_key)?;
         let peers = Peers { private, started: file.clone(), tables: file.peers.clone() };
         peers.are_others(path, file)?;
-        peers.configs(&file.peers)?;
+        peers.configs(path, &file.peers)?;
         Ok(peers)
     }
 
@@ -54,21 +56,28 @@ impl Peers {
     }
 
     /// The settings of all peers in the file, for the gateway.
-    pub(super) fn all(&self) -> Result<Vec<PeerConfig>, Failure> {
-        self.configs(&self.tables)
+    pub(super) fn all(&self, path: &Path) -> Result<Vec<PeerConfig>, Failure> {
+        self.configs(path, &self.tables)
     }
 
-    fn configs(&self, tables: &[PeerTable]) -> Result<Vec<PeerConfig>, Failure> {
-        tables.iter().map(|table| self.config(table)).collect()
+    fn configs(&self, path: &Path, tables: &[PeerTable]) -> Result<Vec<PeerConfig>, Failure> {
+        let last = last_endpoints(&plan::table(&self.started).state);
+        tables.iter().map(|table| self.config(path, table, &last)).collect()
     }
 
-    fn config(&self, table: &PeerTable) -> Result<PeerConfig, Failure> {
+    fn config(
+        &self,
+        path: &Path,
+        table: &PeerTable,
+        last: &BTreeMap<PublicKey, SocketAddr>,
+    ) -> Result<PeerConfig, Failure> {
         let tunnel = plan::table(&self.started);
         let peer: PublicKey = key(table)?;
-        let preshared = table.preshared_key.as_deref().map(plan::secret).transpose()?;
+        let place = format!("{}.preshared_key", place(table));
+        let preshared = table.preshared_key.as_deref().map(|file| plan::secret(path, &place, file)).transpose()?;
         let tunnel = TunnelConfig {
             preshared,
-            last_endpoint: last_endpoint(&tunnel.state, &peer),
+            last_endpoint: last.get(&peer).copied(),
             keepalive: tunnel.keepalive,
             dead_after: tunnel.dead_after,
             ..TunnelConfig::new(self.private.clone(), peer, table.endpoint)
@@ -104,25 +113,27 @@ impl Peers {
             // Of the only peer the rest waits, as a change would break all connections.
             for (had, has) in self.tables.iter_mut().zip(&read.peers).filter(|(had, has)| had.key == has.key) {
                 had.prefixes.clone_from(&has.prefixes);
+                had.advice = has.advice;
                 gateway.change(&key(had)?, None, 1, reach(had));
             }
             return Ok(String::new());
         }
         let before: BTreeMap<_, _> = self.tables.iter().map(|table| (table.key.as_str(), table)).collect();
+        let last = last_endpoints(&plan::table(&self.started).state);
         let mut plans = Vec::new();
         for has in &read.peers {
             let had = before.get(has.key.as_str());
             let plan = match had {
                 Some(had) if *had == has => continue,
                 Some(had) if is_light(had, has) => Plan::Change,
-                Some(_) => Plan::Renew(self.config(has)?),
-                None => Plan::Add(self.config(has)?),
+                Some(_) => Plan::Renew(self.config(path, has, &last)?),
+                None => Plan::Add(self.config(path, has, &last)?),
             };
             plans.push((has, key(has)?, plan));
         }
-        let stays = |table: &&PeerTable| read.peers.iter().any(|has| has.key == table.key);
+        let stay: BTreeSet<_> = read.peers.iter().map(|has| has.key.as_str()).collect();
         let mut done = Done::default();
-        for gone in self.tables.iter().filter(|table| !stays(table)) {
+        for gone in self.tables.iter().filter(|table| !stay.contains(table.key.as_str())) {
             gateway.remove(&key(gone)?);
             done.removed.push(name(gone));
         }
@@ -140,7 +151,10 @@ impl Peers {
                 Plan::Add(config) => (&mut done.added, gateway.add(config)),
             };
             match added {
-                Ok(()) => list.push(name(has)),
+                Ok(()) => list.push(match before.get(has.key.as_str()).and_then(|had| had.name.as_ref()) {
+                    Some(had) if Some(had) != has.name.as_ref() => format!("{} (was {had})", name(has)),
+                    _ => name(has),
+                }),
                 Err(error) => done.failed.push(format!("{} ({error})", name(has))),
             }
         }
@@ -202,6 +216,9 @@ impl std::fmt::Display for Done {
             ("not added", &self.failed),
         ];
         let told = lists.iter().filter(|(_, list)| !list.is_empty());
+        if told.clone().next().is_none() {
+            return f.write_str("no peer has changed; ");
+        }
         told.map(|(what, list)| format!("peers {what}: {}; ", list.join(", "))).try_for_each(|text| f.write_str(&text))
     }
 }
@@ -210,21 +227,26 @@ fn name(table: &PeerTable) -> String {
     table.name.clone().unwrap_or_else(|| table.key.clone())
 }
 
+/// Its table in the settings.
+fn place(table: &PeerTable) -> String {
+    table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"))
+}
+
 fn key(table: &PeerTable) -> Result<PublicKey, Failure> {
-    let place = table.name.as_ref().map_or_else(|| "tunnel.peer_key".to_owned(), |name| format!("peers.{name}.key"));
-    table.key.parse().map_err(|error| Failure::usage(format!("{place}: {error}"), None))
+    table.key.parse().map_err(|error| Failure::usage(format!("{}: {error}", place(table)), None))
 }
 
 fn reach(table: &PeerTable) -> Reach {
+    let advice = table.advice.map(|advice| Signal::at_most(advice.rate(table.rate)));
     match (&table.name, &table.prefixes) {
-        (Some(_), prefixes) => Reach::of(prefixes.clone().unwrap_or_default(), table.carries),
-        (None, prefixes) => Reach { to: None, from: Sources(prefixes.clone()), carries: table.carries },
+        (Some(_), prefixes) => Reach { advice, ..Reach::of(prefixes.clone().unwrap_or_default(), table.carries) },
+        (None, prefixes) => Reach { to: None, from: Sources(prefixes.clone()), carries: table.carries, advice },
     }
 }
 
 /// True if a change needs no new tunnel.
 fn is_light(had: &PeerTable, has: &PeerTable) -> bool {
-    let rest = |table: &PeerTable| PeerTable { name: None, prefixes: None, weight: 1, ..table.clone() };
+    let rest = |table: &PeerTable| PeerTable { name: None, prefixes: None, weight: 1, advice: None, ..table.clone() };
     rest(had) == rest(has)
 }
 
@@ -246,7 +268,9 @@ mod tests {
             file.peers[0].clone()
         };
         let had = peer("");
-        assert!(is_light(&had, &peer("weight = 3\n")));
+        for light in ["weight = 3\n", "throughput_advice = \"line\"\n"] {
+            assert!(is_light(&had, &peer(light)), "{light}");
+        }
         for heavy in ["rate = \"2 Mbit/s\"\n", "round_trip = \"1 s\"\n", "endpoint = \"192.0.2.1:4500\"\n"] {
             assert!(!is_light(&had, &peer(heavy)), "{heavy}");
         }

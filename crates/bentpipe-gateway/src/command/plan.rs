@@ -24,18 +24,20 @@ pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
     file.tunnel.as_ref().expect("shapes with two gateways have a tunnel")
 }
 
-/// The key in a file that only its owner may read.
-pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Failure> {
-    read_key(path).map_err(|error| {
-        let help = match &error {
-            KeyFileError::Unreadable { .. } => {
-                "`keygen` writes one; it must belong to the user that the gateway runs as"
-            }
-            KeyFileError::Open { .. } => "only its owner may read it: chmod 600",
-            KeyFileError::Key { .. } => "`keygen` writes such a file",
-        };
-        Failure::usage(error.to_string(), Some(help))
-    })
+/// The key in a file that only its owner may read. `key` is where the settings at `path` name the file.
+pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &Path) -> Result<K, Failure> {
+    let error = match read_key(file) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    let expected = match &error {
+        KeyFileError::Unreadable { .. } => {
+            "a file that `keygen` has written, which belongs to the user that the gateway runs as"
+        }
+        KeyFileError::Open { .. } => "a file that only its owner may read: chmod 600",
+        KeyFileError::Key { .. } => "a file that `keygen` has written",
+    };
+    Err(mistake(path, key, error.to_string(), expected.to_owned())?)
 }
 
 /// The link, as this end sends on it to a peer of that rate and round trip.
@@ -143,7 +145,10 @@ pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
 pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'static str {
     let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return NOTHING };
     shape.reconfigure(&split_config(file, table));
-    "client_address, without_peer, allow, deny and peer_prefixes have been updated"
+    match file.is_hub() {
+        true => "satellite.rate, client_address, allow and deny have been updated",
+        false => "client_address, without_peer, allow, deny and peer_prefixes have been updated",
+    }
 }
 
 pub(super) const NOTHING: &str = "this shape has no setting that changes while it runs";
@@ -169,7 +174,10 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
             file.peers.clear();
             file.satellite.rate = running.satellite.rate;
         }
-        file.peers.iter_mut().for_each(|peer| peer.prefixes = None);
+        file.peers.iter_mut().for_each(|peer| (peer.prefixes, peer.advice) = (None, None));
+        if let ShapeTable::Link(link) | ShapeTable::Both(_, link) = &mut file.shape {
+            link.advice = None;
+        }
         file
     };
     running.is_hub() != read.is_hub() || without_what_is_changed(running) != without_what_is_changed(read)

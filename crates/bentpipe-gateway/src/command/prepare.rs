@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn only_what_is_needed_is_changed() {
         let satellite = "name = \"x\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n";
-        let key = "A".repeat(43) + "=";
+        let key = format!("CQ{}=", "A".repeat(41));
         let tunnel = format!("[tunnel]\nprivate_key = \"key\"\npeer_key = \"{key}\"\n[split]\n");
         let [uplink, split] = ["[uplink]\nsatellite = [\"sat0\"]\n", tunnel.as_str()].map(|shape| {
             GatewayFile::parse(&format!("{satellite}{shape}"), "x.toml").unwrap_or_else(|error| panic!("{error}"))

@@ -19,9 +19,11 @@ impl Readings {
     }
 
     /// Adds the counters of the shape `link` for a peer.
-    pub(crate) fn add_link_peer(&mut self, too_long: u64, memory: u64) {
+    pub(crate) fn add_link_peer(&mut self, too_long: u64, advised: u64, memory: u64) {
         let help = "Packets of the host that are too long for a frame.";
         self.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(too_long));
+        let help = "Packets of QUIC hosts into which `throughput_advice` was written.";
+        self.add("link", "advised", "bentpipe_gateway_packets_advised_total", help, Value::Total(advised));
         let help = "Maximum memory that the packets of this peer may take now.";
         self.add("link", "memory_bytes", "bentpipe_gateway_packets_memory_bytes", help, Value::Level(memory));
     }

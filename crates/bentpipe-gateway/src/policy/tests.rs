@@ -119,8 +119,8 @@ fn sources_of_the_peer() {
 #[test]
 fn what_cannot_be_read_is_said() {
     for (text, expected) in [
-        ("10.0.0.0/33", "0 to 32 bits"),
-        ("2001:db8::/129", "0 to 128 bits"),
+        ("10.0.0.0/33", "`33` is no number of bits from 0 to 32"),
+        ("2001:db8::/129", "from 0 to 128"),
         ("10.1.2.3/8", "bits beyond the first 8"),
         ("example.org:80", "no IP address"),
         ("10.0.0.0/8:0", "no port"),

@@ -24,7 +24,8 @@ impl FromStr for Prefix {
         let address: IpAddr = address.parse().map_err(|_| format!("`{address}` is no IP address"))?;
         let Some(bits) = bits else { return Ok(Prefix::host(address)) };
         let max = Prefix::host(address).bits;
-        let bits: u8 = bits.parse().ok().filter(|&bits| bits <= max).ok_or(format!("a prefix has 0 to {max} bits"))?;
+        let number = bits.parse().ok().filter(|&bits: &u8| bits <= max);
+        let bits = number.ok_or_else(|| format!("`{bits}` is no number of bits from 0 to {max}"))?;
         Prefix::new(address, bits).ok_or(format!("{address} has bits beyond the first {bits}"))
     }
 }

@@ -1,6 +1,6 @@
 //! Which keys there are.
 
-use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field, uplink};
+use bentpipe_language::gateway::{ADVICE, REORDERING, SHARED, max_streams_field, uplink};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
 
 /// The file.
@@ -131,6 +131,11 @@ pub(super) const PEER: &[Field] = &[
         "Share of `satellite.rate` beside those of the other peers, while they want more than there is. Default: 1.",
     ),
     field(
+        "throughput_advice",
+        ADVICE,
+        "`link`: rate that QUIC hosts behind this box are advised of, as `link.throughput_advice`. \"line\": `rate`. Default: `link.throughput_advice`.",
+    ),
+    field(
         "shape",
         Shape::Choice(CARRIES),
         "Shape of the link to the peer, where the file has both `split` and `link`; the peer's file has the same. Default: the only one.",
@@ -210,6 +215,11 @@ pub(super) const LINK: &[Field] = &[
         "memory",
         Shape::SIZE,
         "Maximum memory for packets that wait for the link, are on their way to the peer, or wait for others from it. What does not fit is dropped. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+    ),
+    field(
+        "throughput_advice",
+        ADVICE,
+        "Rate that is written into SCONE packets of QUIC (draft-ietf-scone-protocol) on their way to the peer, if they say nothing or more. \"line\": `satellite.rate`; of `peers` each one's own `rate`. Default: nothing is written.",
     ),
 ];
 

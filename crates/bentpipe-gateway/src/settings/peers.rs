@@ -1,16 +1,18 @@
 //! The tunnel and its peers: one in `[tunnel]`, or several in `[[peers]]`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Duration, Rate};
+use bentpipe_language::document::Value;
 use bentpipe_language::error::Problems;
-use bentpipe_language::gateway::{mtu, positive};
+use bentpipe_language::gateway::{Advice, mtu, positive, throughput_advice};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
 use super::grammar::{CARRIES, INTERFACES, OF_ONE_PEER, PEER, TUNNEL, WEIGHT};
-use super::values::{parsed, plain_name, written};
+use super::values::{PREFIXES, parsed, plain_name, written};
 use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable};
 use crate::policy::Prefix;
 use crate::tunnel::PublicKey;
@@ -64,12 +66,10 @@ pub(super) fn peers(
         None => None,
     };
     let Some(list) = root.get("peers") else {
-        let of_shape = match shape? {
-            ShapeTable::Uplink(_) | ShapeTable::Relay(_) => return Some(Vec::new()),
-            ShapeTable::Split(_) | ShapeTable::Both(..) => Carries::Streams,
-            ShapeTable::Link(_) => Carries::Packets,
-        };
-        return Some(vec![only(&tunnel?, beside, (satellite?, of_shape), problems)?]);
+        if matches!(shape?, ShapeTable::Uplink(_) | ShapeTable::Relay(_)) {
+            return Some(Vec::new());
+        }
+        return Some(vec![only(&tunnel?, beside, (satellite?, shape?), problems)?]);
     };
     if let Some(item) = root.get("uplink") {
         item.refuse(problems, "`uplink` is one box: there are no peers", Some("no `[[peers]]`".to_owned()));
@@ -80,6 +80,14 @@ pub(super) fn peers(
             let message = format!("`{}` is for a box with one peer, and this one has `[[peers]]`", item.path);
             item.refuse(problems, message, Some(format!("`{instead}` in the peer's `[[peers]]`")));
         }
+    }
+    if let Value::Table(_) = list.node.value {
+        list.refuse(
+            problems,
+            "`[peers]` is one table, and peers are a list",
+            Some("`[[peers]]`, in two brackets, for each peer".to_owned()),
+        );
+        return None;
     }
     let items = list.list(&Shape::List(&Shape::Table(PEER)), problems)?;
     if items.is_empty() {
@@ -97,25 +105,17 @@ pub(super) fn peers(
 fn only(
     view: &View<'_>,
     beside: &Path,
-    (satellite, carries): (&SatelliteTable, Carries),
+    (satellite, shape): (&SatelliteTable, &ShapeTable),
     problems: &mut Problems,
 ) -> Option<PeerTable> {
-    let key = view.require("peer_key", problems).and_then(|item| {
-        let text = item.text(problems)?;
-        // 32 bytes in base64; whether they are a key the tunnel finds out.
-        let fits = text.len() == 44 && text.ends_with('=');
-        if !fits {
-            item.refuse(problems, "this is no public key", Some("44 characters, as `keygen` prints them".to_owned()));
-        }
-        fits.then(|| text.to_owned())
-    });
+    let key = view.require("peer_key", problems).and_then(|item| public_key(&item, problems)).map(str::to_owned);
     let preshared_key = file(view, beside, problems);
     let endpoint = match view.get("peer") {
         Some(item) => parsed(&item, ADDRESS, problems).map(Some),
         None => Some(None),
     };
     let prefixes = match view.get("peer_prefixes") {
-        Some(item) => written(&item, problems).map(Some),
+        Some(item) => written(&item, PREFIXES, problems).map(Some),
         None => Some(None),
     };
     Some(PeerTable {
@@ -127,8 +127,29 @@ fn only(
         rate: satellite.rate,
         round_trip: satellite.round_trip,
         weight: 1,
-        carries,
+        carries: if matches!(shape, ShapeTable::Link(_)) { Carries::Packets } else { Carries::Streams },
+        advice: of_link(shape),
     })
+}
+
+/// A public key, as it is written.
+fn public_key<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<&'a str> {
+    let text = item.text(problems)?;
+    match text.parse::<PublicKey>() {
+        Ok(_) => Some(text),
+        Err(error) => {
+            item.refuse(problems, error.to_string(), Some("44 characters, as `keygen` prints them".to_owned()));
+            None
+        }
+    }
+}
+
+/// What `[link]` advises.
+fn of_link(shape: &ShapeTable) -> Option<Advice> {
+    match shape {
+        ShapeTable::Link(link) | ShapeTable::Both(_, link) => link.advice,
+        ShapeTable::Split(_) | ShapeTable::Uplink(_) | ShapeTable::Relay(_) => None,
+    }
 }
 
 fn file(view: &View<'_>, beside: &Path, problems: &mut Problems) -> Option<Option<PathBuf>> {
@@ -148,15 +169,20 @@ struct Unique<'a> {
 }
 
 impl Unique<'_> {
-    /// Reports overlapping prefixes. After sorting, two of them are neighbours.
+    /// Reports overlapping prefixes. Two of them are apart, or one lies in the other; after sorting it follows the other.
     fn overlaps(mut self, problems: &mut Problems) {
-        self.prefixes.sort_by_key(|(prefix, item, _)| (prefix.first(), item.node.span));
-        for pair in self.prefixes.windows(2) {
-            let [(a, first, of_a), (b, second, of_b)] = pair else { continue };
-            if a.overlaps(b) {
-                // Which stands later in the file is the one to be changed.
-                let ((prefix, item), (other, of)) =
-                    if first.node.span < second.node.span { ((b, second), (a, of_a)) } else { ((a, first), (b, of_b)) };
+        self.prefixes.sort_by_key(|(prefix, item, _)| (prefix.first(), prefix.bits(), item.node.span));
+        let mut widest: Option<&(Prefix, Item<'_>, String)> = None;
+        let mut refused = BTreeSet::new();
+        for this in &self.prefixes {
+            let Some(wide) = widest.filter(|(wide, ..)| wide.overlaps(&this.0)) else {
+                widest = Some(this);
+                continue;
+            };
+            // Which stands later in the file is the one to be changed; once is enough.
+            let [(other, _, of), (prefix, item, _)] =
+                if wide.1.node.span < this.1.node.span { [wide, this] } else { [this, wide] };
+            if refused.insert(item.node.span) {
                 let message = format!("{prefix} overlaps {other} of peer `{of}`");
                 item.refuse(problems, message, Some("prefixes that lie behind this peer only".to_owned()));
             }
@@ -181,11 +207,7 @@ fn one_of_several<'a>(
     });
     let label = name.unwrap_or("without a name");
     let key = view.require("key", problems).and_then(|item| {
-        let text = item.text(problems)?;
-        if let Err(error) = text.parse::<PublicKey>() {
-            item.refuse(problems, error.to_string(), Some("44 characters, as `keygen` prints them".to_owned()));
-            return None;
-        }
+        let text = public_key(&item, problems)?;
         if let Some(other) = unique.keys.insert(text, label.to_owned()) {
             item.refuse(problems, format!("peer `{other}` has this key"), Some("a key of its own".to_owned()));
         }
@@ -200,6 +222,7 @@ fn one_of_several<'a>(
     let prefixes = prefixes(&view, carries, shape, problems);
     if let (Some(prefixes), Some(item)) = (&prefixes, view.get("prefixes")) {
         let items = item.list(&INTERFACES, problems).unwrap_or_default();
+        not_our_own(prefixes.iter().zip(&items), shape, problems);
         unique.prefixes.extend(prefixes.iter().zip(items).map(|(prefix, item)| (*prefix, item, label.to_owned())));
     }
     let rate: Option<Rate> = match view.get("rate") {
@@ -214,6 +237,7 @@ fn one_of_several<'a>(
         Some(item) => item.count(WEIGHT, problems).map(|count| count as u32),
         None => Some(1),
     };
+    let advice = advice(&view, carries, shape, problems);
     Some(PeerTable {
         name: Some(name?.to_owned()),
         key: key?,
@@ -224,6 +248,7 @@ fn one_of_several<'a>(
         round_trip: round_trip?,
         weight: weight?,
         carries: carries?,
+        advice: advice?,
     })
 }
 
@@ -253,6 +278,45 @@ fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems)
     Some(wanted)
 }
 
+/// A box's own address on its device does not lie behind a peer, as it would if the device's network were taken for the peer's.
+fn not_our_own<'a>(
+    prefixes: impl Iterator<Item = (&'a Prefix, &'a Item<'a>)>,
+    shape: Option<&ShapeTable>,
+    problems: &mut Problems,
+) {
+    let Some(ShapeTable::Link(link) | ShapeTable::Both(_, link)) = shape else { return };
+    for (prefix, item) in prefixes {
+        let is_within = |(address, bits): &&(IpAddr, u8)| prefix.contains(*address) && prefix.bits() >= *bits;
+        if let Some((address, _)) = link.addresses.iter().find(is_within) {
+            let message = format!("{prefix} holds {address}, this box's own address in `link.addresses`");
+            item.refuse(problems, message, Some("addresses behind the peer".to_owned()));
+        }
+    }
+}
+
+/// What a peer's hosts are advised of: for packets only, since streams carry no QUIC.
+fn advice(
+    view: &View<'_>,
+    carries: Option<Carries>,
+    shape: Option<&ShapeTable>,
+    problems: &mut Problems,
+) -> Option<Option<Advice>> {
+    let item = view.get("throughput_advice");
+    match (carries?, item) {
+        (Carries::Packets, Some(item)) => throughput_advice(&item, problems).map(Some),
+        (Carries::Packets, None) => Some(of_link(shape?)),
+        (Carries::Streams, Some(item)) => {
+            item.refuse(
+                problems,
+                "`split` carries TCP, and SCONE packets are QUIC's",
+                Some("a peer of shape `link`".to_owned()),
+            );
+            None
+        }
+        (Carries::Streams, None) => Some(None),
+    }
+}
+
 fn prefixes(
     view: &View<'_>,
     carries: Option<Carries>,
@@ -267,7 +331,7 @@ fn prefixes(
         return Some(Vec::new());
     }
     let item = view.require("prefixes", problems)?;
-    let prefixes: Vec<Prefix> = written(&item, problems)?;
+    let prefixes: Vec<Prefix> = written(&item, PREFIXES, problems)?;
     if prefixes.is_empty() && !replaces {
         let message = "no prefix: nothing could be sent to this peer, and nothing that it sends be believed";
         item.refuse(problems, message, Some("such as [\"10.1.7.0/24\"]".to_owned()));

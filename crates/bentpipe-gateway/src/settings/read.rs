@@ -221,7 +221,11 @@ fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
     let addresses = view.require("addresses", problems)?.list(&INTERFACES, problems)?;
     let addresses: Option<Vec<_>> = addresses.iter().map(|item| network(item, problems)).collect();
     let memory = gateway::memory(&view, problems)?;
-    Some(LinkTable { device, addresses: addresses?, memory })
+    let advice = match view.get("throughput_advice") {
+        Some(item) => Some(gateway::throughput_advice(&item, problems)?),
+        None => None,
+    };
+    Some(LinkTable { device, addresses: addresses?, memory, advice })
 }
 
 fn network(item: &Item<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {

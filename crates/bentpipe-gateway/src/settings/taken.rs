@@ -6,7 +6,7 @@ use bentpipe_language::reader::View;
 
 use super::TakenTable;
 use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS};
-use super::values::{MAX_NAME, plain_name, written};
+use super::values::{DESTINATIONS, MAX_NAME, plain_name, written};
 
 pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let Some(item) = view.get(key) else { return Some(Vec::new()) };
@@ -18,7 +18,7 @@ pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) ->
 pub(super) fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
     let ports = ports(view, problems);
     let list = |key, problems: &mut Problems| match view.get(key) {
-        Some(item) => written(&item, problems),
+        Some(item) => written(&item, DESTINATIONS, problems),
         None => Some(Vec::new()),
     };
     let allow = list("allow", problems);

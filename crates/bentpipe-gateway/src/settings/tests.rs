@@ -7,7 +7,7 @@ name = "terminal"
 
 [tunnel]
 private_key = "private.key"
-peer_key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+peer_key = "CQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 peer = "198.51.100.7:4500"
 
 [satellite]
@@ -76,7 +76,8 @@ fn mistakes_of_each_kind() {
     for (from, to, expected) in [
         ("\"600 ms\"", "\"0 ms\"", "cannot be zero"),
         ("\"198.51.100.7:4500\"", "\"198.51.100.7\"", "cannot be \"198.51.100.7\""),
-        ("AAAA=\"", "AAAA\"", "this is no public key"),
+        ("AAAA=\"", "AAAA\"", "not a key: base64 of 32 bytes"),
+        ("\"CQAA", "\"AAAA", "all bytes of this key are zero"),
         ("[80, 443]", "[80, 0]", "it must be at least 1"),
         ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
         ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot contain"),

@@ -8,9 +8,11 @@ use super::grammar::INTERFACES;
 /// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
 pub(super) const MAX_NAME: usize = 15;
 
-/// What entries of `allow`, `deny` and `peer_prefixes` look like.
-const PREFIXES: &str =
-    "such as \"10.0.0.0/8\" or, for destinations, \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\"";
+/// What entries of `prefixes` and `peer_prefixes` look like.
+pub(super) const PREFIXES: &str = "addresses such as \"10.1.7.0/24\", \"10.1.8.9\" or \"fd01:7::/64\"";
+/// What entries of `allow` and `deny` look like.
+pub(super) const DESTINATIONS: &str =
+    "destinations such as \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\" or \"[2001:db8::/32]:443\"";
 
 /// A name that can be a file's and an interface's.
 pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
@@ -34,11 +36,15 @@ pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, prob
 }
 
 /// A list of texts whose parsers report their own mistakes.
-pub(super) fn written<T: std::str::FromStr<Err = String>>(item: &Item<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+pub(super) fn written<T: std::str::FromStr<Err = String>>(
+    item: &Item<'_>,
+    expected: &str,
+    problems: &mut Problems,
+) -> Option<Vec<T>> {
     let texts = item.list(&INTERFACES, problems)?;
     let read = texts.iter().map(|item| {
         let read = item.text(problems)?.parse();
-        read.map_err(|error| item.refuse(problems, error, Some(PREFIXES.to_owned()))).ok()
+        read.map_err(|error| item.refuse(problems, error, Some(expected.to_owned()))).ok()
     });
     read.collect::<Vec<_>>().into_iter().collect()
 }

@@ -6,7 +6,7 @@
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::scone::{self, Signal};
-use bentpipe_study::scenario::{QuicFlow, Scenario};
+use bentpipe_study::scenario::{PairSpec, QuicFlow, Scenario};
 use bytes::BytesMut;
 
 /// How long advice holds: the draft's monitoring period.
@@ -20,9 +20,11 @@ const MAX_PAYLOAD: usize = 1500 - QuicFlow::UDP_HEADERS as usize;
 /// The first byte of a packet with a long header. SCONE packets go before short ones: those that follow the handshake.
 const LONG_HEADER: u8 = 0x80;
 
-/// The least advice of the network elements before these links.
+/// The least advice of the network elements before these links, and of the gateways that send on them.
 pub(super) fn advice(scenario: &Scenario, path: &[LinkId]) -> Signal {
     let rates = path.iter().filter_map(|&link| scenario[link].throughput_advice);
+    let sent_on = |pair: &PairSpec| [0, 1].map(|side| pair.advice[side].filter(|_| path.contains(&pair.over[side])));
+    let rates = rates.chain(scenario.gateways.pairs.iter().flat_map(sent_on).flatten());
     rates.map(Signal::at_most).min().unwrap_or(Signal::UNKNOWN)
 }
 

@@ -162,7 +162,8 @@ impl Ground {
             reordering: PairSpec::REORDERING,
             shared: false,
         });
-        let pair = PairSpec { name: "boxes".to_owned(), carries, nodes, over, satellite, memory: PairSpec::MEMORY };
+        let (name, memory, advice) = ("boxes".to_owned(), PairSpec::MEMORY, [None; 2]);
+        let pair = PairSpec { name, carries, nodes, over, satellite, memory, advice };
         scenario.with_pair(pair).map_err(Unfit::Refused)
     }
 

@@ -314,7 +314,6 @@ fn windows_are_kept() {
     assert!(wide < fast - 0.6, "{wide} s, {fast} s with the usual window");
 }
 
-/// A link layer repairs what the channel loses: no packet is lost to QUIC.
 /// Advice of 18 Mbit/s: signal 45, 100 kbit/s times 10^2.25, 17.78 Mbit/s. Over 600 ms the window that fills it is 1.52 MB, which the
 /// path of 1.5 MB and its queue of as much can hold: nothing is lost. Slow start without advice fills both and loses packets.
 #[test]
@@ -335,6 +334,28 @@ fn advice_keeps_the_queue_short() {
     assert!(unadvised.0 > 0 && unadvised.1 > followed.1, "{unadvised:?}");
 }
 
+/// A gateway of shape `link` advises as a network element before the link does: connections behave as they do at the same advice.
+#[test]
+fn a_gateway_advises_as_a_link_does() {
+    let through = |link: &str, gateway: &str| {
+        let boxes = format!(
+            "[[gateways]]\nname = \"boxes\"\nshape = \"link\"\nnear = \"client\"\nfar = \"server\"\n{gateway}\n"
+        );
+        fingerprint(&geo(link, &(boxes + &bulk("5 MB", "scone = true"))))
+    };
+    let unadvised = through("", "");
+    let links = |there: u32, back: u32| {
+        let advice = |way, rate| format!("{way}.throughput_advice = \"{rate} Mbit/s\"\n");
+        through(&(advice("forward", there) + &advice("backward", back)), "")
+    };
+    let by_link = links(15, 19);
+    assert_ne!(by_link, unadvised);
+    // The far box sends what the server does, the near one what the client does.
+    assert_eq!(through("", "throughput_advice = [\"19 Mbit/s\", \"15 Mbit/s\"]"), by_link);
+    assert_eq!(through("", "throughput_advice = \"line\""), links(20, 20));
+}
+
+/// A link layer repairs what the channel loses: no packet is lost to QUIC.
 #[test]
 fn a_layer_repairs_under_it() {
     let layer = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n";

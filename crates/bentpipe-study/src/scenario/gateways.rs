@@ -5,7 +5,7 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
-use bentpipe_language::gateway;
+use bentpipe_language::gateway::{self, ADVICE};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
@@ -96,7 +96,11 @@ fn pair(
         _ => Carries::Packets,
     };
     let memory = gateway::memory(view, problems)?;
-    Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite, memory })
+    let advice = match view.get("throughput_advice") {
+        Some(item) => advice(&item, satellite, problems)?.map(Some),
+        None => [None; 2],
+    };
+    Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite, memory, advice })
 }
 
 /// The links between the boxes, from near to far and back.
@@ -204,4 +208,16 @@ fn rates(item: &Item<'_>, problems: &mut Problems) -> Option<[Rate; 2]> {
     }
     let [near, far] = item.pair(&Shape::RATE, problems)?;
     Some([near.rate(problems)?, far.rate(problems)?])
+}
+
+/// What the two boxes advise: one value for both, or a list of two.
+fn advice(item: &Item<'_>, satellite: [Satellite; 2], problems: &mut Problems) -> Option<[Rate; 2]> {
+    let [near, far] = match item.node.value {
+        Value::List(_) => {
+            let [near, far] = item.pair(&ADVICE, problems)?;
+            [gateway::throughput_advice(&near, problems)?, gateway::throughput_advice(&far, problems)?]
+        }
+        _ => [gateway::throughput_advice(item, problems)?; 2],
+    };
+    Some([near.rate(satellite[0].rate), far.rate(satellite[1].rate)])
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit, Ties};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::RttClock;
-use bentpipe_engine::units::{Bytes, Duration, Probability};
+use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, UdpPattern, Workload};
 use proptest::prelude::*;
 
@@ -74,7 +74,9 @@ fn every_key_arrives() {
             "own beam/forward",
             "own beam/backward",
             "fibre/forward",
-            "fibre/backward"
+            "fibre/backward",
+            "mast/forward",
+            "mast/backward"
         ]
     );
     let down = &scenario.links[1].config;
@@ -137,6 +139,8 @@ fn a_gateway_ends_connections() {
     let pair = &scenario.gateways.pairs[0];
     assert_eq!(pair.satellite.map(|box_| box_.rate.bits_per_second()), [9_000_000, 8_000_000]);
     assert_eq!((pair.satellite[0].path_mtu, pair.satellite[1].shared), (1400, true));
+    let advice = scenario.gateways.pairs[1].advice.map(|rate| rate.map(Rate::bits_per_second));
+    assert_eq!((pair.advice, advice), ([None; 2], [Some(10_000_000), Some(7_000_000)]));
     let names = |links: Option<&Vec<LinkId>>| {
         links.map(|links| links.iter().map(|&link| scenario[link].name.as_str()).collect::<Vec<_>>())
     };

@@ -38,6 +38,9 @@ pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
                 format!("up to {} B, with compressed headers; TCP stays between the hosts", one.max_packet()),
             );
             line("memory", format!("{} a box", output::bytes(pair.memory.get())));
+            if let [Some(near), Some(far)] = pair.advice.map(|advised| advised.map(rate)) {
+                line("advice", format!("QUIC with SCONE is told {near} and {far}"));
+            }
         }
     }
     let layer = match pair.carries {

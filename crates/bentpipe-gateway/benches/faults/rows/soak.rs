@@ -14,7 +14,7 @@ const MAX_STALL: Duration = Duration::from_secs(60);
 /// Objects have up to so many bytes.
 const MAX_OBJECT: u32 = 400_000;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Fault {
     Kill(usize),
     Restart(usize),
@@ -44,6 +44,16 @@ struct Counts {
     /// Transfers that ended cleanly with other bytes, or had other bytes before their end.
     wrong: AtomicU64,
     stalled: AtomicU64,
+    /// The longest wait for a next byte, milliseconds.
+    longest: AtomicU64,
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let got = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        write!(f, "{} whole, {} reset, {} wrong, ", got(&self.whole), got(&self.broken), got(&self.wrong))?;
+        write!(f, "{} stalled, longest wait {:.1} s", got(&self.stalled), got(&self.longest) as f64 / 1e3)
+    }
 }
 
 /// Byte `at` of object `n`.
@@ -77,7 +87,10 @@ fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts) {
     }
     let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
     loop {
-        match stream.read(&mut buffer) {
+        let begun = Instant::now();
+        let read = stream.read(&mut buffer);
+        counts.longest.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
+        match read {
             Ok(0) => return count(if got == size(n) { &counts.whole } else { &counts.wrong }),
             Ok(len) => {
                 if (0..len).any(|at| buffer[at] != byte(n, got + at)) {
@@ -155,15 +168,13 @@ impl Boxes {
         }
     }
 
-    fn descriptors(&self) -> usize {
+    /// What the larger of the two takes: resident memory, MB, and descriptors.
+    fn held(&self) -> (f64, usize) {
         let count =
             |gateway: &Running| std::fs::read_dir(format!("/proc/{}/fd", gateway.0.id())).expect("it runs").count();
-        self.running.iter().map(count).max().expect("two")
-    }
-
-    fn resident(&self) -> u64 {
-        let of = |name: &str| self.line.fresh_status(name)["process"]["resident_bytes"].as_u64().expect("a number");
-        NAMES.iter().map(|name| of(name)).max().expect("two")
+        let of = |name: &str| self.line.fresh_status(name)["process"]["resident_bytes"].as_f64().expect("a number");
+        let resident = NAMES.iter().map(|name| of(name)).fold(0.0, f64::max);
+        (resident / 1e6, self.running.iter().map(count).max().expect("two"))
     }
 }
 
@@ -179,6 +190,7 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
     let mut boxes = Boxes { line, running, is_link };
     boxes.line.wait_until_up(&NAMES, true);
     (0..2).for_each(|end| boxes.route(end));
+    let before = boxes.held();
     let (counts, is_over) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
     let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 7) };
     let clients: Vec<_> = (0..open)
@@ -201,25 +213,26 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
         .collect();
     let span = Duration::from_secs(span);
     std::thread::sleep(span);
-    let mut most = 0;
+    let (start, mut most) = (Instant::now(), 0.0_f64);
     for fault in FAULTS.iter().cycle().take(rounds * FAULTS.len()) {
         let begun = Instant::now();
         boxes.suffer(*fault, span);
         std::thread::sleep(span.saturating_sub(begun.elapsed()));
-        most = most.max(boxes.resident());
+        let (resident, descriptors) = boxes.held();
+        most = most.max(resident);
+        // An hour is long: what was seen so far is worth something.
+        let minutes = start.elapsed().as_secs_f64() / 60.0;
+        println!("  {minutes:.1} min, after {fault:?}: {counts}; {resident:.1} MB, {descriptors} descriptors");
     }
     is_over.store(true, Ordering::Relaxed);
     clients.into_iter().for_each(|client| client.join().expect("no panic"));
     std::thread::sleep(Duration::from_secs(5));
-    let (idle, got) = (boxes.descriptors(), |counter: &AtomicU64| counter.load(Ordering::Relaxed));
+    let after = boxes.held();
     let text = format!(
-        "{} whole, {} reset, {} wrong, {} stalled; {:.0} MB at most, {idle} descriptors when idle",
-        got(&counts.whole),
-        got(&counts.broken),
-        got(&counts.wrong),
-        got(&counts.stalled),
-        most as f64 / 1e6
+        "{counts}; {:.0} MB and {} descriptors idle before, {:.0} and {} after, {most:.0} MB at most",
+        before.0, before.1, after.0, after.1
     );
-    let is_met = got(&counts.wrong) == 0 && got(&counts.stalled) == 0 && got(&counts.whole) > 0 && idle < 64;
+    let got = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let is_met = got(&counts.wrong) == 0 && got(&counts.stalled) == 0 && got(&counts.whole) > 0 && after.1 < 64;
     Measured { text, is_met }
 }

@@ -65,6 +65,58 @@ fn a_hub_has_peers() {
     assert_eq!(file.peers[0].prefixes, Some(Vec::new()));
 }
 
+/// A rate, or that of the line: of `[link]` for all, of a peer for itself.
+#[test]
+fn advice_is_the_peers_own_or_that_of_link() {
+    let advice = |link: &str, peer: &str| {
+        let text = hub().replace("[\"10.8.0.1/24\"]", &format!("[\"10.8.0.1/24\"]\n{link}"));
+        let text = text.replace("weight = 3", &format!("weight = 3\n{peer}"));
+        let file = GatewayFile::parse(&text, "hub.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        let rates = |peer: &PeerTable| peer.advice.map(|advice| advice.rate(peer.rate).bits_per_second());
+        [rates(&file.peers[0]), rates(&file.peers[1])]
+    };
+    const LINE: &str = "throughput_advice = \"line\"";
+    const RATE: &str = "throughput_advice = \"3 Mbit/s\"";
+    assert_eq!(advice("", ""), [None, None], "by default nothing is written");
+    assert_eq!(advice(LINE, ""), [None, Some(2_000_000)], "streams carry no QUIC");
+    assert_eq!(advice(RATE, ""), [None, Some(3_000_000)]);
+    assert_eq!(advice("", RATE), [None, Some(3_000_000)]);
+    assert_eq!(advice(RATE, LINE), [None, Some(2_000_000)]);
+    let link =
+        SPLIT.split("[split]").next().expect("before it").to_owned() + "[link]\naddresses = [\"10.8.0.1/24\"]\n" + LINE;
+    let file = GatewayFile::parse(&link, "gateway.toml").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(file.peers[0].advice, Some(Advice::Line));
+}
+
+/// Each prefix that has to be changed is named once: those within a wide one, or the wide one if it came later.
+#[test]
+fn all_overlaps_are_named() {
+    let text = |prefixes: &[&str]| {
+        let peers = prefixes.iter().enumerate().map(|(n, prefix)| {
+            let key = PrivateKey::generate().public();
+            format!("[[peers]]\nname = \"p{n}\"\nkey = \"{key}\"\nprefixes = [\"{prefix}\"]\nshape = \"link\"\n")
+        });
+        HUB.split("[[peers]]").next().expect("before it").to_owned() + &peers.collect::<String>()
+    };
+    let found = |prefixes: &[&str]| {
+        let said = errors(&text(prefixes)).into_iter();
+        said.map(|(_, key, message, _)| format!("{key}: {message}")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found(&["10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16", "11.0.0.0/8", "10.1.1.0/24"]),
+        [
+            "peers.p1.prefixes.0: 10.1.0.0/16 overlaps 10.0.0.0/8 of peer `p0`",
+            "peers.p2.prefixes.0: 10.2.0.0/16 overlaps 10.0.0.0/8 of peer `p0`",
+            "peers.p4.prefixes.0: 10.1.1.0/24 overlaps 10.0.0.0/8 of peer `p0`",
+        ]
+    );
+    assert_eq!(
+        found(&["10.1.0.0/16", "10.2.0.0/16", "10.0.0.0/8"]),
+        ["peers.p2.prefixes.0: 10.0.0.0/8 overlaps 10.1.0.0/16 of peer `p0`"]
+    );
+    assert_eq!(found(&["10.1.0.0/16"; 3]).len(), 2);
+}
+
 /// The file with a single peer is what it was: everything goes to it.
 #[test]
 fn the_only_peer_has_no_name() {
@@ -102,6 +154,20 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         ),
         ("[\"10.1.2.0/24\"]", "[]", 27, "peers.b.prefixes", "no prefix"),
         ("prefixes = [\"10.1.2.0/24\"]", "", 23, "peers.b.prefixes", "needs `prefixes`"),
+        (
+            "\"10.1.2.0/24\"",
+            "\"10.1.2.0/24:443\"",
+            27,
+            "peers.b.prefixes.0",
+            "`24:443` is no number of bits from 0 to 32",
+        ),
+        (
+            "\"10.1.2.0/24\"",
+            "\"10.8.0.0/24\"",
+            27,
+            "peers.b.prefixes.0",
+            "10.8.0.0/24 holds 10.8.0.1, this box's own address",
+        ),
         ("\"10.1.2.0/24\"", "\"10.1.2.1/24\"", 27, "peers.b.prefixes.0", "has bits beyond the first 24"),
         ("weight = 3", "weight = 0", 31, "peers.b.weight", "it must be at least 1"),
         ("rate = \"2 Mbit/s\"", "rate = 2", 29, "peers.b.rate", "needs a unit"),
@@ -109,6 +175,21 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         ("endpoint = \"198.51.100.7:4500\"", "endpoint = \"198.51.100.7\"", 28, "peers.b.endpoint", "cannot be"),
         ("shape = \"link\"", "shape = \"lnik\"", 32, "peers.b.shape", "cannot be \"lnik\""),
         ("shape = \"link\"", "", 23, "peers.b.shape", "needs `shape`"),
+        (
+            "weight = 3",
+            "throughput_advice = \"lnie\"",
+            31,
+            "peers.b.throughput_advice",
+            "`peers.b.throughput_advice` cannot be \"lnie\"",
+        ),
+        ("weight = 3", "throughput_advice = \"2\"", 31, "peers.b.throughput_advice", "has no unit"),
+        (
+            "shape = \"split\"",
+            "shape = \"split\"\nthroughput_advice = \"line\"",
+            22,
+            "peers.a.throughput_advice",
+            "SCONE packets are QUIC's",
+        ),
         ("weight = 3", "wieght = 3", 31, "peers.b.wieght", "has no key `wieght`"),
         ("[split]", "[split]\nwithout_peer = \"direct\"", 12, "split.without_peer", "cannot be passed by"),
     ] {
@@ -132,6 +213,8 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         let message = format!("`tunnel.{key}` is for a box with one peer, and this one has `[[peers]]`");
         assert_eq!((found.len(), found[0].0, &found[0].2), (1, 5, &message), "{found:?}");
     }
+    let one = text.split("[[peers]]").take(2).collect::<Vec<_>>().join("[peers]");
+    assert!(errors(&one).iter().any(|(line, _, message, _)| *line == 17 && message.contains("`[peers]` is one table")));
     let none =
         text.split("[[peers]]").next().expect("before it").replace("name = \"hub\"", "name = \"hub\"\npeers = []");
     assert!(errors(&none).iter().any(|(line, _, message, _)| *line == 3 && message.contains("a hub without peers")));

@@ -27,6 +27,8 @@ use crate::tunnel::session::Session;
 const COOKIE_LIFE: Duration = Duration::from_secs(120);
 /// A second cookie within this time does not make us repeat the first message at once.
 const COOKIE_PAUSE: Duration = Duration::from_secs(1);
+/// First messages that a peer which was never there may leave without an answer before the operator is told: half a minute's.
+const UNANSWERED: u64 = 15;
 /// Where mac1 of a first message begins.
 const MAC1: usize = INIT_HEADER + INIT_NOISE;
 
@@ -195,6 +197,9 @@ impl Tunnel {
         out[at..INIT].copy_from_slice(&mac2);
         self.begun = Some(Begun { handshake, own, mac1, stamp: self.stamp });
         self.attempts += 1;
+        if self.attempts == UNANSWERED && self.stats.handshakes == 0 && self.notes.were_none() {
+            self.notes.add(now, Note::NoAnswer { to });
+        }
         self.begin_at = now + retry();
         Some(Sealed { to, len: INIT })
     }

@@ -23,6 +23,11 @@ pub enum Note {
     },
     /// The response could not be decrypted although its mac was right.
     Preshared,
+    /// No first message to this address has been answered since the start.
+    NoAnswer {
+        /// Where the last one went.
+        to: SocketAddr,
+    },
 }
 
 impl fmt::Display for Note {
@@ -39,6 +44,10 @@ impl fmt::Display for Note {
             }
             Note::Preshared => f.write_str(
                 "the peer's response cannot be decrypted: both boxes need the same `preshared_key`, or none",
+            ),
+            Note::NoAnswer { to } => write!(
+                f,
+                "no answer from {to} yet: is that the peer's address, does UDP reach it, and has each box the other's public key?"
             ),
         }
     }
@@ -58,11 +67,17 @@ impl Notes {
             Note::OwnClock => 1,
             Note::OldVersion { .. } => 2,
             Note::Preshared => 3,
+            Note::NoAnswer { .. } => 4,
         };
         if self.told.get(&kind).is_none_or(|&told| now.saturating_since(told) >= PAUSE) {
             self.told.insert(kind, now);
             self.waiting.push_back(note);
         }
+    }
+
+    /// True if there was nothing to tell so far.
+    pub(super) fn were_none(&self) -> bool {
+        self.told.is_empty()
     }
 
     pub(super) fn next(&mut self) -> Option<Note> {

@@ -174,6 +174,19 @@ fn an_old_version_is_named() {
     assert_eq!(world.notes[1], [Note::OldVersion { from: address(3) }], "once");
 }
 
+/// A peer that has another key for this end does not answer, and cannot say why. The operator is told once.
+#[test]
+fn a_wrong_key_is_suspected_once() {
+    let mut world = World::new();
+    let other = PrivateKey::generate();
+    world.ends[1] = Tunnel::new(TunnelConfig { peer: other.public(), ..world.config(1) }, world.now);
+    world.run(seconds(20));
+    assert_eq!(world.notes, [vec![], vec![]]);
+    world.run(seconds(600));
+    assert_eq!(world.notes, [vec![Note::NoAnswer { to: address(2) }], vec![]]);
+    assert!(world.events.iter().all(Vec::is_empty));
+}
+
 #[test]
 fn preshared_keys_have_to_be_the_same() {
     let text = |key: &PrivateKey| key.reveal().parse().expect("32 bytes are a preshared key");

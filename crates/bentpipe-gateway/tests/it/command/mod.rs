@@ -10,6 +10,7 @@ mod older;
 mod pair;
 mod peers;
 mod policy;
+mod scone;
 mod star;
 mod unprivileged;
 mod uplink;
@@ -77,6 +78,8 @@ fn settings_are_checked_and_rules_are_shown() {
     };
     let mode = |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).expect("it is ours");
     mode(0o644);
+    // The settings name the file.
+    refused("near.toml:5:15");
     refused("near.key is secret, but others than its owner may read or write it (mode 644)");
     mode(0o600);
     std::fs::write(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("a file");

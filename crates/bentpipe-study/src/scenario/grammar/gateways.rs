@@ -1,6 +1,6 @@
 //! The keys of `[[gateways]]`. A setting has the name that it has in a gateway's own file.
 
-use bentpipe_language::gateway::{REORDERING, SHARED, max_streams_field, uplink};
+use bentpipe_language::gateway::{ADVICE, REORDERING, SHARED, max_streams_field, uplink};
 use bentpipe_language::shape::{Field, Shape, field};
 
 /// Shapes of a gateway.
@@ -8,6 +8,7 @@ pub(crate) const SHAPES: &[&str] = &["split", "link", "uplink"];
 /// Keys that not all shapes have a use for, with those that have.
 pub(crate) const OF_SHAPES: &[(&[&str], &[&str])] = &[
     (&["max_streams"], &["split"]),
+    (&["throughput_advice"], &["link"]),
     (&["near", "far", "reordering", "shared", "memory"], &["split", "link"]),
     (&["at", "sender", "congestion", "variant", "window", "early_accept", "tcp"], &["uplink"]),
 ];
@@ -59,6 +60,11 @@ pub(crate) const GATEWAY: &[Field] = &[
         "memory",
         Shape::SIZE,
         "Maximum memory of each box for connections, their data, and packets that wait for the link, are on their way, or wait for others. Default: 256 MiB.",
+    ),
+    field(
+        "throughput_advice",
+        Shape::Any(&[ADVICE, Shape::Pair(&ADVICE)]),
+        "`shape = \"link\"`: rate that the near box and the far box write into SCONE packets that they send on (draft-ietf-scone-protocol), if they say nothing or more; one for both, or a list of two. \"line\": the box's own `rate`. Flows with `quic.scone` send such packets. Default: they write nothing.",
     ),
     field(
         "sender",

@@ -3,7 +3,7 @@
 use bentpipe_engine::gateway::{Satellite, UplinkSender};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::TcpConfig;
-use bentpipe_engine::units::Bytes;
+use bentpipe_engine::units::{Bytes, Rate};
 use bentpipe_language::gateway::{MEMORY_DEFAULT, REORDERING_DEFAULT, STREAMS_DEFAULT};
 use bentpipe_language::tcp::{TcpOverrides, Variants, resolve_tcp};
 
@@ -45,6 +45,8 @@ pub struct PairSpec {
     pub satellite: [Satellite; 2],
     /// Maximum memory of each box for connections, their data, and packets of the link.
     pub memory: Bytes,
+    /// What the near and the far box write into SCONE packets that they send on.
+    pub advice: [Option<Rate>; 2],
 }
 
 impl PairSpec {

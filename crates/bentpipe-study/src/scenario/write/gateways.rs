@@ -27,6 +27,9 @@ pub(super) fn pair(spec: &PairSpec, scenario: &Scenario) -> Value {
         put("max_streams", integer(u64::from(max_streams)));
     }
     put("memory", text(SIZE.format(spec.memory.get())));
+    if let [Some(near), Some(far)] = spec.advice {
+        put("throughput_advice", Value::Array([near, far].map(|rate| text(format_rate(rate))).into()));
+    }
     Value::Table(gateway)
 }
 

@@ -177,7 +177,14 @@ mod tests {
 
     #[test]
     fn counts_of_two_boxes_and_of_all_peers() {
-        let channel = ChannelStats { sent: 3, sent_bytes: 10, resent: 1, dropped: 2, ..ChannelStats::default() };
+        let channel = ChannelStats {
+            sent: 3,
+            sent_bytes: 10,
+            resent: 1,
+            dropped_full: 1,
+            dropped_early: 1,
+            ..Default::default()
+        };
         let layer =
             CarrierStats { channels: vec![channel; 2], received_bytes: 20, no_room: 4, ..CarrierStats::default() };
         let one = |readings: &mut Readings| {

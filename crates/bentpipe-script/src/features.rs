@@ -106,9 +106,19 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
             _ => {}
         }
     }
+    let mut is_connected = false;
     for event in &script.events {
+        is_connected |= matches!(event.action, Action::Inbound(_) | Action::Outbound(_));
         match &event.action {
-            Action::Command(command) => effects(command).iter().for_each(|effect| of_effect(effect, &mut needs)),
+            Action::Command(command) => {
+                for effect in effects(command) {
+                    let is_live = matches!(&effect, Effect::Sysctl(name, _) if name == "tcp_ecn_option");
+                    if is_connected && is_live {
+                        needs("a setting that changes while connected");
+                    }
+                    of_effect(&effect, &mut needs);
+                }
+            }
             Action::Call(call) => of_call(call, &mut needs),
             Action::Code(text) => match code::compile(text) {
                 Err(_) => needs("Python beyond assertions"),

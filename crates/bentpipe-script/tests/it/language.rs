@@ -129,7 +129,7 @@ fn features_are_named() {
         ("0 socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3\n+0 > sctp: INIT[flgs=0]", "SCTP"),
         ("0 socket(..., SOCK_DGRAM, 0) = 3", "UDP"),
         ("0 < S 0:0(0) win 1 <mss 1,FO 0011>", "TCP Fast Open"),
-        ("0 < EA. 1:1(0) ack 1 win 1 <ECN e1b 1 ceb 0 e0b 1,nop>", "options of accurate ECN"),
+        ("0 < S 0:0(0) win 1\n0 `sysctl -w net.ipv4.tcp_ecn_option=0`", "a setting that changes while connected"),
         ("0 < U. 1:1(0) ack 1 win 1 urg 1", "urgent data"),
         ("`sysctl -w net.inet.tcp.ecn.enable=4`", "accurate ECN"),
         ("`rm -rf /`", "shell commands beyond sysctl and sockstat"),

@@ -68,7 +68,8 @@ fn both_kinds_share_the_line() {
 fn others_react_as_to_an_echo() {
     let result = play(&["variant = \"cubic\", ecn = \"accurate\""]);
     let (flow, link) = (&result.flows[0], &result.links[0]);
-    assert_eq!((flow.delivered, link.dropped()), (10_000_000, 0));
+    // Slow start may lead to overload, in which the queue drops what it could mark.
+    assert_eq!((flow.delivered, flow.stats.timeouts), (10_000_000, 0));
     assert_eq!(flow.receiver_stats.marks_received, link.marked);
     assert!((1..=link.marked).contains(&flow.stats.ecn_reductions), "{}", flow.stats.ecn_reductions);
 }

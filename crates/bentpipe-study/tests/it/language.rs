@@ -105,7 +105,8 @@ fn every_key_arrives() {
     assert_eq!((greedy.sender.window_clamp, greedy.sender.initial_ssthresh), (Some(100), None));
     // What the flow sets for both ends replaces what [tcp] set for one.
     assert_eq!(greedy.receiver.ack.delay, Duration::ZERO);
-    let FlowKind::Udp(voice) = &scenario.flows.last().expect("there").kind else { panic!("UDP") };
+    let voice = scenario.flows.iter().find(|flow| flow.name == "voice").expect("there");
+    let FlowKind::Udp(voice) = &voice.kind else { panic!("UDP") };
     assert!(matches!(voice.pattern, UdpPattern::OnOff { on: Distribution::Uniform(..), .. }));
     assert_eq!(voice.stop, Some(Duration::from_secs(60)));
 }

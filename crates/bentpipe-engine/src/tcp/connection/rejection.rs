@@ -4,6 +4,7 @@ use super::{Duplex, Role, State};
 use crate::machine::Context;
 use crate::probe::Probe;
 use crate::tcp::abort::Abort;
+use crate::tcp::ecn::EcnMode;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sending::SendingHalf;
 use crate::units::Time;
@@ -44,7 +45,12 @@ impl<S: SendingHalf> Duplex<S> {
             self.ecn.take_syn_again(segment);
             //= RFC 9293 §3.5, figure 7: where both SYNs have crossed, a SYN-ACK is the ACK of ours
             if self.state == State::SynReceived && self.ack_is_acceptable(segment.ack) {
-                self.on_acceptable_ack(cx, segment);
+                let mut ack = *segment;
+                if self.ecn.mode == EcnMode::Classic {
+                    // Its flag agrees to ECN, and echoes no mark.
+                    ack.flags = ack.flags.without_ecn();
+                }
+                self.on_acceptable_ack(cx, &ack);
                 return self.receiver.acknowledge_now();
             }
         }

@@ -83,6 +83,7 @@ impl Tally {
     /// The peer's SYN or SYN-ACK has come again: the answer to a SYN-ACK shows again that options get through.
     pub(super) fn take_syn_again(&mut self, syn: &Segment) {
         self.greets = syn.flags.has(Flags::ACK);
+        self.has_heard |= syn.sack.has_marked_bytes();
     }
 
     /// Takes an acceptable segment.

@@ -5,8 +5,8 @@ use std::fmt;
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::MarkedOrder;
 
-use crate::lang::ast::TcpOption;
 pub use crate::lang::ast::flag;
+use crate::lang::ast::{TcpOption, counter_names};
 
 const HEADER: usize = 20;
 
@@ -218,12 +218,11 @@ impl fmt::Display for TcpOption {
             }
             TcpOption::Timestamps(value, echo) => write!(f, "TS val {value} ecr {echo}"),
             TcpOption::Marked(order, counters) => {
-                let names = match order {
-                    MarkedOrder::Ect0First => ["e0b", "ceb", "e1b"],
-                    MarkedOrder::Ect1First => ["e1b", "ceb", "e0b"],
-                };
                 f.write_str("ECN")?;
-                names.iter().zip(counters).try_for_each(|(name, counter)| write!(f, " {name} {counter}"))
+                counter_names(*order)
+                    .iter()
+                    .zip(counters)
+                    .try_for_each(|(name, counter)| write!(f, " {name} {counter}"))
             }
             TcpOption::Other(kind, body) => write!(f, "option {kind} of {} bytes", body.len() + 2),
         }

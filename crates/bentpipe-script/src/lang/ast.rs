@@ -153,6 +153,14 @@ pub enum TcpOption {
     Other(u8, Vec<u8>),
 }
 
+/// What scripts call the counters of accurate ECN, in this order.
+pub fn counter_names(order: MarkedOrder) -> [&'static str; 3] {
+    match order {
+        MarkedOrder::Ect0First => ["e0b", "ceb", "e1b"],
+        MarkedOrder::Ect1First => ["e1b", "ceb", "e0b"],
+    }
+}
+
 /// An ICMP message, of either version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Icmp {

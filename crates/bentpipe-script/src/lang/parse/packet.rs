@@ -2,7 +2,7 @@
 
 use super::super::Refusal;
 use super::super::ast::flag::{ACK, AE, CWR, ECE, FIN, PSH, RST, SYN, URG};
-use super::super::ast::{Body, Icmp, Packet, Tcp, TcpOption};
+use super::super::ast::{Body, Icmp, Packet, Tcp, TcpOption, counter_names};
 use super::super::lex::Token;
 use super::{Parsed, Parser};
 use bentpipe_engine::wire::tcp::{MARKED_CYCLE, MarkedOrder};
@@ -252,12 +252,8 @@ impl Parser {
             "md5" => return Err(Refusal::Foreign("TCP MD5 signatures")),
             "ECN" => {
                 let first = if self.is_word("e0b") { MarkedOrder::Ect0First } else { MarkedOrder::Ect1First };
-                let names = match first {
-                    MarkedOrder::Ect0First => ["e0b", "ceb", "e1b"],
-                    MarkedOrder::Ect1First => ["e1b", "ceb", "e0b"],
-                };
                 let mut counters = Vec::new();
-                for name in names {
+                for name in counter_names(first) {
                     if !self.take_word(name) {
                         break;
                     }

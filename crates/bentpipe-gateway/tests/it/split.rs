@@ -317,29 +317,33 @@ fn urgent_data_is_kept() {
     drop(gateways);
 }
 
-/// A client who reads nothing for a while, where a window is longer than there is memory: its stream waits, and is not reset.
-#[test]
-fn a_client_who_reads_late_gets_all() {
-    // Six bandwidth-delay products are 9 MB. The hosts' and the box's kernels take some 10 MB.
-    const BUDGET: u64 = 6 << 20;
-    let path = Path { delay: bentpipe_engine::units::Duration::from_millis(150), ..Path::quick(40_000_000, 0.0) };
-    let world = World::new(path, 31);
-    let side = |side| world.split_side(side, SplitConfig { budget: BUDGET, ..world.split_config(side) });
+/// A download of so many bytes through boxes with little memory, by a client who begins to read after a pause: all arrives, and no stream
+/// is reset.
+fn downloads_with_little_memory(world: &World, budget: u64, bytes: &[u8], pause: Duration) {
+    let side = |side| world.split_side(side, SplitConfig { budget, ..world.split_config(side) });
     let gateways = [1, 0].map(side);
     world.wait_for_listener(true);
-    let bytes = data(24_000_000, 5);
-    let sent = bytes.clone();
+    let sent = bytes.to_vec();
     let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
         stream.read_exact(&mut [0]).expect("a request");
         stream.write_all(&sent)
     });
     let mut stream = connect(&world.client, at);
     stream.write_all(&[1]).expect("it is open");
-    std::thread::sleep(Duration::from_secs(5));
-    assert_eq!(take(&mut stream), (bytes.len(), hash(&bytes)));
+    std::thread::sleep(pause);
+    assert_eq!(take(&mut stream), (bytes.len(), hash(bytes)));
     assert!(server.join().expect("the server ends").iter().all(Result::is_ok));
     assert_eq!(gateways[1].1.lock().expect("nobody panics").mux.out_of_memory, 0);
     drop(gateways);
+}
+
+/// A client who reads nothing for a while, where a window is longer than there is memory: its stream waits, and is not reset.
+#[test]
+fn a_client_who_reads_late_gets_all() {
+    // Six bandwidth-delay products are 9 MB. The hosts' and the box's kernels take some 10 MB.
+    const BUDGET: u64 = 6 << 20;
+    let path = Path { delay: bentpipe_engine::units::Duration::from_millis(150), ..Path::quick(40_000_000, 0.0) };
+    downloads_with_little_memory(&World::new(path, 31), BUDGET, &data(24_000_000, 5), Duration::from_secs(5));
 }
 
 /// All that came behind a lost packet is delivered at once when it comes: it counts as memory of the link or of its stream, not of both.
@@ -349,20 +353,5 @@ fn what_waits_behind_a_gap_counts_once() {
     // link a packet of 1400 bytes counts as 1661.
     const BUDGET: u64 = 4 << 20;
     let path = Path { delay: bentpipe_engine::units::Duration::from_millis(300), ..Path::quick(100_000_000, 0.02) };
-    let world = World::new(path, 33);
-    let gateways =
-        [1, 0].map(|side| world.split_side(side, SplitConfig { budget: BUDGET, ..world.split_config(side) }));
-    world.wait_for_listener(true);
-    let bytes = data(16_000_000, 7);
-    let sent = bytes.clone();
-    let (at, server) = serve(&world.server, SERVER, 1, move |mut stream, _| {
-        stream.read_exact(&mut [0]).expect("a request");
-        stream.write_all(&sent)
-    });
-    let mut stream = connect(&world.client, at);
-    stream.write_all(&[1]).expect("it is open");
-    assert_eq!(take(&mut stream), (bytes.len(), hash(&bytes)));
-    assert!(server.join().expect("the server ends").iter().all(Result::is_ok));
-    assert_eq!(gateways[1].1.lock().expect("nobody panics").mux.out_of_memory, 0);
-    drop(gateways);
+    downloads_with_little_memory(&World::new(path, 33), BUDGET, &data(16_000_000, 7), Duration::ZERO);
 }

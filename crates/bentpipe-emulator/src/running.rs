@@ -12,7 +12,7 @@ use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_io::{Buffers, Clock, Lateness, TrainTun, Waiter};
+use bentpipe_io::{Buffers, Clock, Lateness, TrainTun, Waiter, Wakeful};
 use bentpipe_study::scenario::LinkSpec;
 
 use crate::network::{Exit, Network};
@@ -49,6 +49,7 @@ pub struct Traffic {
 pub struct Emulator {
     clock: Clock,
     waiter: Waiter,
+    wakeful: Wakeful,
     network: Network,
     addressing: Addressing,
     devices: Vec<TrainTun>,
@@ -81,6 +82,7 @@ impl Emulator {
         Ok(Emulator {
             clock,
             waiter,
+            wakeful: Wakeful::default(),
             network,
             addressing,
             devices,
@@ -168,7 +170,8 @@ impl Emulator {
     /// # Errors
     /// Fails if a TUN device cannot be read or written (it was removed), or if epoll fails.
     pub fn turn(&mut self, until: Option<Time>) -> io::Result<Vec<u32>> {
-        let arrived = self.traffic.arrived;
+        let Traffic { sent, arrived, .. } = self.traffic;
+        let until = Time::earliest(until, self.wakeful.rest(self.clock.now()));
         let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };
         if self.handed_over >= DENSE && self.may_rest(until) {
             std::thread::sleep(StdDuration::from_nanos(REST.as_nanos()));
@@ -190,6 +193,9 @@ impl Emulator {
         // Packets over links without delay have already passed.
         self.advance(self.clock.now());
         self.handed_over = self.traffic.arrived - arrived;
+        if self.handed_over > 0 || self.traffic.sent > sent {
+            self.wakeful.stir(now);
+        }
         self.turns += 1;
         for device in &mut self.devices {
             device.flush(&mut self.buffers)?;

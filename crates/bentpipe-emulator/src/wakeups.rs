@@ -4,7 +4,7 @@ use std::io;
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::Time;
-use bentpipe_io::{Clock, Lateness, Waiter};
+use bentpipe_io::{Clock, Lateness, Waiter, Wakeful};
 
 /// Time for a loop.
 pub(super) trait Wakeups {
@@ -20,12 +20,13 @@ pub(super) trait Wakeups {
 pub(super) struct Machine {
     clock: Clock,
     waiter: Waiter,
+    wakeful: Wakeful,
 }
 
 impl Machine {
     pub(super) fn start() -> io::Result<Self> {
         let clock = Clock::start();
-        Ok(Machine { clock, waiter: Waiter::new(clock)? })
+        Ok(Machine { clock, waiter: Waiter::new(clock)?, wakeful: Wakeful::default() })
     }
 }
 
@@ -35,6 +36,7 @@ impl Wakeups for Machine {
     }
 
     fn sleep(&mut self, until: Time) -> io::Result<()> {
+        self.wakeful.stir(self.clock.now());
         self.waiter.wait(Some(until), &mut Vec::new())
     }
 }

@@ -22,6 +22,7 @@ mod slacp;
 mod train;
 pub mod tun;
 mod waiter;
+mod wakeful;
 
 pub use clock::{Clock, isn};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
@@ -36,3 +37,4 @@ pub use slacp::{Emitted, LinkPort, LinkPortConfig, LinkPortStats};
 pub use train::{Buffers, Packet, Train, TrainTun};
 pub use tun::{Tun, TunConfig};
 pub use waiter::Waiter;
+pub use wakeful::Wakeful;

@@ -4,6 +4,7 @@
 //! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes told 99.5 % of the rate. Transfers start within the first minute, each under
 //! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`. A shape of
 //! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME` is one box before the link.
+//! Its transfer is a download of 30 MB that the client asks for.
 
 use bentpipe_sim::{RunResult, replicate};
 use bentpipe_study::scenario::Scenario;
@@ -13,6 +14,7 @@ name = "gateway-grid"
 time_limit = "2000 s"
 [tcp]
 profile = "linux"
+first_window = "64 kB"
 [[links]]
 name = "lan"
 between = ["client", "near"]
@@ -39,7 +41,7 @@ spread = "60 s"
 FLOW
 "#;
 
-const UPLOAD: u64 = 30_000_000;
+const BULK: u64 = 30_000_000;
 const OUTAGES: &str =
     "bursts = { gap = { uniform = [\"1 s\", \"10 s\"] }, length = { uniform = [\"100 ms\", \"500 ms\"] } }";
 
@@ -50,10 +52,10 @@ fn world(shape: &str, loss: &str, flow: &str) -> Scenario {
             let row = &shape["uplink-".len()..];
             let sender = match (row.strip_prefix("kernel-"), row.strip_suffix("-fixed")) {
                 (Some(name), _) => format!("sender = \"kernel\"\ncongestion = \"{name}\""),
-                (None, Some(row)) => format!("variant = \"{row}\"\nwindow = \"746250 B\""),
+                (None, Some(row)) => format!("variant = \"{row}\"\ntcp.fixed_window = 518"),
                 (None, None) => format!("variant = \"{row}\""),
             };
-            let head = "[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"near\"\nrate = \"9.95 Mbit/s\"";
+            let head = "[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"far\"\nrate = \"9.95 Mbit/s\"";
             format!("{head}\n{sender}\n")
         }
         shape => format!(
@@ -96,18 +98,23 @@ fn main() {
     println!("{:8} {:>8}  {:>8} {:>8} {:>9} {:>8}", "", "loss", "Mbit/s", "offered", "100 kB, s", "1 MB, s");
     for shape in &shapes {
         for loss in &losses {
-            let uploads = runs(shape, loss, &format!("bytes = \"{UPLOAD} B\""), seeds);
-            let rate = median(uploads.iter().map(|run| UPLOAD as f64 * 8.0 / 1e6 / seconds(run)).collect());
+            let asked = |bytes: &str, seeds| {
+                let flow = format!("request_response = {{ request = \"100 B\", response = \"{bytes}\", count = 1 }}");
+                runs(shape, loss, &flow, seeds)
+            };
+            let is_down = shape.starts_with("uplink-");
+            let bulk = match is_down {
+                true => asked(&format!("{BULK} B"), seeds),
+                false => runs(shape, loss, &format!("bytes = \"{BULK} B\""), seeds),
+            };
+            let rate = median(bulk.iter().map(|run| BULK as f64 * 8.0 / 1e6 / seconds(run)).collect());
             // Long and short packets are lost alike.
             let sat = |run: &RunResult| {
-                let up = &run.links[2];
-                up.delivered_bytes as f64 * up.offered as f64 / up.delivered as f64
+                let sat = &run.links[if is_down { 3 } else { 2 }];
+                sat.delivered_bytes as f64 * sat.offered as f64 / sat.delivered as f64
             };
-            let offered = median(uploads.iter().map(|run| sat(run) / UPLOAD as f64).collect());
-            let object = |bytes: &str| {
-                let flow = format!("request_response = {{ request = \"100 B\", response = \"{bytes}\", count = 1 }}");
-                median(runs(shape, loss, &flow, 3 * seeds).iter().map(seconds).collect())
-            };
+            let offered = median(bulk.iter().map(|run| sat(run) / BULK as f64).collect());
+            let object = |bytes: &str| median(asked(bytes, 3 * seeds).iter().map(seconds).collect());
             let (small, large) = (object("100 kB"), object("1 MB"));
             println!("{shape:8} {loss:>8}  {rate:8.2} {offered:8.3} {small:9.2} {large:8.2}");
         }

@@ -4,7 +4,7 @@
 //! their addresses; [`Emulator`] moves packets between devices and the network by the clock, and [`Tap`] captures them; [`Lab`] gives each host a
 //! namespace, [`Control`] changes the links while they run, [`Behind`] puts one namespace behind the links and the machine before them, with `nat`; [`rootless`] is
 //! for users without root. [`transfers`] and [`sockets`] run a scenario's flows over them, with the engine's TCP and
-//! with the kernel's. Linux only.
+//! with the kernel's, whose senders are seen in [`Snapshot`]s. Linux only.
 #![forbid(unsafe_code)]
 
 mod behind;
@@ -18,6 +18,7 @@ mod network;
 mod plan;
 pub mod rootless;
 mod running;
+mod snapshot;
 pub mod sockets;
 mod tap;
 pub mod transfers;
@@ -32,6 +33,7 @@ pub use nat::Outside;
 pub use network::{Exit, Network};
 pub use plan::{Addressing, Plan};
 pub use running::{Emulator, Traffic};
+pub use snapshot::Snapshot;
 pub use tap::Tap;
 
 /// A part of a scenario that is unsupported in real time.

@@ -5,9 +5,10 @@
 //! of a window would hold the last one back otherwise, until it is acknowledged.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration as StdDuration;
 
 use bentpipe_engine::tcp::{TcpConfig, Variant};
@@ -19,6 +20,7 @@ use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
 use super::EmulateError;
 use crate::lab::{DEVICE, Lab};
 use crate::plan::PREFIX_V4;
+use crate::snapshot::{Diag, Snapshot};
 use crate::transfers::{Bulk, Transferred};
 
 /// Additional settings of the hosts' kernels, to study single features.
@@ -28,12 +30,23 @@ pub struct KernelSettings {
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the hosts' routes, as in `ip route` (`initcwnd 4 quickack 1`).
     pub route: Vec<String>,
+    /// True if the senders' states are read while they send.
+    pub watch: bool,
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Went {
+    /// Its result.
+    pub transferred: Transferred,
+    /// The sender's state at intervals, if it was watched; times count as those of results.
+    pub snapshots: Vec<Snapshot>,
 }
 
 impl KernelSettings {
     /// The congestion control of this name. A route sets it: the sysctl of a namespace takes only those that are free for all.
     pub fn with_control(control: &str) -> Self {
-        KernelSettings { sysctls: Vec::new(), route: vec!["congctl".to_owned(), control.to_owned()] }
+        KernelSettings { route: vec!["congctl".to_owned(), control.to_owned()], ..KernelSettings::default() }
     }
 }
 
@@ -56,6 +69,8 @@ pub fn nearest(scenario: &Scenario) -> Scenario {
 
 /// Interval of checks whether all are done.
 const TICK: Duration = Duration::from_millis(20);
+/// Interval at which a sender's state is read: a quarter of the shortest round trip of the grid.
+const GLANCE: Duration = Duration::from_millis(10);
 
 /// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit is
 /// reached or `go_on` returns false. Returns the results in the order of `bulks`.
@@ -68,7 +83,7 @@ pub fn run(
     lab: &mut Lab,
     more: &KernelSettings,
     mut go_on: impl FnMut(Time) -> bool,
-) -> Result<Vec<Transferred>, EmulateError> {
+) -> Result<Vec<Went>, EmulateError> {
     let system = || EmulateError::system("sockets");
     let clock = lab.emulator().clock();
     let host = |node: NodeId| {
@@ -88,7 +103,10 @@ pub fn run(
         let listener = far.inside(|| TcpListener::bind((to.v4, 0))).map_err(system())?;
         listener.set_nonblocking(true).map_err(system())?;
         let address = listener.local_addr().map_err(system())?;
-        pairs.push((near, listener, address));
+        let SocketAddr::V4(address) = address else { unreachable!("it was bound to an address of IPv4") };
+        let ask = || near.inside(Diag::open).map_err(EmulateError::system("asking for the state of sockets"));
+        let diag = more.watch.then(ask).transpose()?;
+        pairs.push((near, listener, address, diag));
     }
     // Building hosts takes longer than some start times: time starts when all are ready.
     let begin = clock.now();
@@ -96,10 +114,11 @@ pub fn run(
     let over = AtomicBool::new(false);
     let over = &over;
     let results: io::Result<Vec<_>> = std::thread::scope(|scope| {
-        let mut receivers = Vec::new();
-        for ((near, listener, address), bulk) in pairs.iter().zip(bulks) {
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for ((near, listener, address, diag), bulk) in pairs.iter().zip(bulks) {
             let start = begin + (bulk.start - Time::ZERO);
-            scope.spawn(move || near.inside(|| send(*address, bulk.bytes, clock, start, over)));
+            let send = move || send(*address, bulk.bytes, clock, start, over, diag.as_ref());
+            senders.push(scope.spawn(move || near.inside(send)));
             receivers.push(scope.spawn(move || receive(listener, bulk.bytes, clock, over)));
         }
         hurry();
@@ -112,14 +131,24 @@ pub fn run(
             }
         }
         over.store(true, Ordering::Relaxed);
-        let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<Option<Time>>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        end.and_then(|()| receivers.into_iter().map(join).collect())
+        end?;
+        let joined = receivers.into_iter().zip(senders).map(|(receiver, sender)| {
+            let received_at = joined(receiver)?;
+            // One that failed shows as a transfer that did not end.
+            Ok((received_at, joined(sender).unwrap_or_default()))
+        });
+        joined.collect()
     });
     let since = |at: Time| Time::ZERO + at.saturating_since(begin);
-    let transferred = |at: Option<Time>| Transferred { received_at: at.map(since), aborted: None, intact: true };
-    Ok(results.map_err(system())?.into_iter().map(transferred).collect())
+    let went = |(at, snapshots): (Option<Time>, Vec<Snapshot>)| Went {
+        transferred: Transferred { received_at: at.map(since), aborted: None, intact: true },
+        snapshots: snapshots.into_iter().map(|shot| Snapshot { at: since(shot.at), ..shot }).collect(),
+    };
+    Ok(results.map_err(system())?.into_iter().map(went).collect())
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The scenario's settings of the ends, as far as the kernel supports them.
@@ -158,9 +187,45 @@ fn sleep_until(clock: Clock, at: Time) {
     std::thread::sleep(StdDuration::from_nanos(span.as_nanos_ceil()));
 }
 
-fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool) -> io::Result<()> {
+/// Sends the bytes; returns the sender's states until its connection is over, if they can be asked for.
+fn send(
+    to: SocketAddrV4,
+    bytes: u64,
+    clock: Clock,
+    start: Time,
+    over: &AtomicBool,
+    diag: Option<&Diag>,
+) -> io::Result<Vec<Snapshot>> {
     sleep_until(clock, start);
-    let mut stream = TcpStream::connect(to)?;
+    let stream = TcpStream::connect(to)?;
+    let SocketAddr::V4(own) = stream.local_addr()? else { unreachable!("it is connected to an address of IPv4") };
+    std::thread::scope(|scope| {
+        let watcher = diag.map(|diag| scope.spawn(move || watch(diag, own, to, clock, over)));
+        // The kernel goes on with what it has taken.
+        write(stream, bytes, over)?;
+        watcher.map_or(Ok(Vec::new()), joined)
+    })
+}
+
+fn watch(
+    diag: &Diag,
+    own: SocketAddrV4,
+    to: SocketAddrV4,
+    clock: Clock,
+    over: &AtomicBool,
+) -> io::Result<Vec<Snapshot>> {
+    let mut snapshots = Vec::new();
+    let mut due = clock.now();
+    while !over.load(Ordering::Relaxed) {
+        let Some(snapshot) = diag.ask(clock.now(), own, to)? else { break };
+        snapshots.push(snapshot);
+        due += GLANCE;
+        sleep_until(clock, due);
+    }
+    Ok(snapshots)
+}
+
+fn write(mut stream: TcpStream, bytes: u64, over: &AtomicBool) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(StdDuration::from_millis(200)))?;
     let block = [0x5a; 1 << 16];

@@ -49,6 +49,9 @@ pub struct RtoConfig {
     pub clock: RttClock,
     /// Max retransmissions of one segment before the connection is aborted (RFC 9293 §3.8.3, R2).
     pub max_retries: u32,
+    /// Timeouts of the first SYN after which the timer is not doubled (RFC 6298 §5.5: 0), as Linux's `tcp_syn_linear_timeouts`. As many
+    /// retransmissions are allowed besides `max_retries`.
+    pub linear_syn_timeouts: u8,
 }
 
 impl RtoConfig {
@@ -60,6 +63,7 @@ impl RtoConfig {
         max: Duration::from_secs(60),
         clock: RttClock::Exact,
         max_retries: 15,
+        linear_syn_timeouts: 0,
     };
 }
 

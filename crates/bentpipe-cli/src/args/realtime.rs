@@ -144,6 +144,7 @@ Examples:
   bentpipe verify leo --set flows.download.bytes='5 MB' --json
   bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
   bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
+  bentpipe verify geo --plot windows.svg
 
 Each flow runs in virtual time, in real time with the engine's own TCP over the same links, and (as
 root) with Linux's reno between network namespaces. This takes as long as the flows take. Then the
@@ -175,6 +176,9 @@ pub(crate) struct Verify {
     /// Attributes of the hosts' routes, as in `ip route`
     #[arg(long, value_name = "WORDS", help_heading = "Linux")]
     pub(crate) route: Option<String>,
+    /// Write a plot of windows and round trips: the kernel's, as `ss -ti` shows them, and simulated ones; .svg, .png or .pdf
+    #[arg(long, value_name = "FILE", conflicts_with = "no_kernel", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
     /// Exit with 1 if a flow's figure is so: time, difference, kernel_time, kernel_difference; repeatable
     #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = verify_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
@@ -188,6 +192,7 @@ Examples:
   chrt -r 10 bentpipe verify-hosts                           the whole grid: half an hour
   chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
+  chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
 
 Each cell is a link (GEO, MEO, LEO), what happens on it, and a congestion control. The kernel's
 hosts take it in real time over the emulated link, --runs times (--seeds times where losses are
@@ -207,6 +212,10 @@ pub(crate) struct VerifyHosts {
     /// Seeds per cell with random losses, for both
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: u32,
+    /// Write a plot of windows and round trips: the kernel's, as `ss -ti` shows them, and ours, of the first run of up to four
+    /// cells; .svg, .png or .pdf
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod beside;
 pub(crate) mod compare;
 pub(crate) mod control;
 pub(crate) mod demo;

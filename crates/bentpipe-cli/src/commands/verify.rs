@@ -1,15 +1,15 @@
 //! `bentpipe verify`: the same flows in virtual time and in real time.
 
-use bentpipe_emulator::sockets::{self, KernelSettings};
+use bentpipe_emulator::sockets::{self, KernelSettings, Went};
 use bentpipe_emulator::transfers::{self, Bulk, Transferred};
 use bentpipe_emulator::{EmulateError, Lab};
-use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Lateness;
-use bentpipe_sim::{Timers, in_parallel, run_with};
+use bentpipe_sim::in_parallel;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
+use super::beside;
 use super::realtime::{overrun, refused, span_of, stall};
 use crate::args::Verify;
 use crate::fail_if::{self, Reading};
@@ -65,9 +65,13 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let remake = Remake::new(scenario.seed);
     let refused = refused(&args.world);
     let bulks = transfers::bulks(&scenario).map_err(|error| refused(error.into()))?;
+    let print = output::beside(&[args.plot.as_deref()])?;
+    if let Some(path) = &args.plot {
+        beside::check(path, bulks.len(), "flows", "`bentpipe run --plot` draws simulated flows alone")?;
+    }
     interrupt::heed();
-    let simulated = simulate(&scenario)?;
-    let nearest = simulate(&sockets::nearest(&scenario))?;
+    let (simulated, _) = beside::simulate(&scenario)?;
+    let (nearest, sequence) = beside::simulate(&sockets::nearest(&scenario))?;
     let bar = progress::spinner();
     let watch = |what: &'static str| {
         let bar = bar.clone();
@@ -81,6 +85,9 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let kernel = match args.no_kernel {
         true => Err("left out".to_owned()),
         false => match aside(|| kernel(&scenario, &bulks, &settings(args), watch("Linux in real time"))) {
+            Err(EmulateError::Lacking { what, help }) if args.plot.is_some() => {
+                return Err(Failure::usage(what, Some(help)));
+            }
             Err(EmulateError::Lacking { what, help }) => Err(format!("{what}; {help}")),
             other => Ok(other.map_err(&refused)?),
         },
@@ -98,17 +105,27 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let lines: Vec<Line> = (0..bulks.len())
         .map(|n| Line {
             drawn: summed_up(drawn.iter().map(|draw| seconds(&bulks[n], draw[n].received_at)).collect()),
-            ..line(&bulks[n], [simulated[n], nearest[n]], &engine[n], kernel.as_ref().ok().map(|(all, _)| &all[n]))
+            ..line(
+                &bulks[n],
+                [simulated[n], nearest[n]],
+                &engine[n],
+                kernel.as_ref().ok().map(|(all, _)| &all[n].transferred),
+            )
         })
         .collect();
     let (agrees, within_drawn) = judge(&lines, args.tolerance);
     let kernel_overruns = kernel.as_ref().ok().and_then(|(_, overruns)| *overruns);
+    let titles: Vec<String> = bulks.iter().map(|bulk| format!("{}, reno", bulk.name)).collect();
+    let panels = kernel.as_ref().ok().map(|(all, _)| beside::panels(&titles, &sequence, all));
     let report = report(&remake, lines, &lateness, kernel.err(), agrees);
     let report = Report { draws: args.draws, within_drawn, kernel_overruns, ..report };
     if args.json {
-        output::print_json(&report)?;
+        print(&output::json(&report)?)?;
     } else {
-        output::print(&text(&scenario, &report, &lateness, args.tolerance))?;
+        print(&text(&scenario, &report, &lateness, args.tolerance))?;
+    }
+    if let (Some(path), Some(panels)) = (&args.plot, panels) {
+        beside::write(path, panels, &remake)?;
     }
     let kept = fail_if::kept(&args.fail_if, &readings(&report.flows))?;
     Ok(if kept && (agrees || within_drawn) { End::Done } else { End::Failed })
@@ -173,18 +190,12 @@ fn summed_up(times: Vec<Option<f64>>) -> Option<Drawn> {
 
 fn settings(args: &Verify) -> KernelSettings {
     let route = args.route.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect();
-    KernelSettings { sysctls: args.sysctl.clone(), route }
+    KernelSettings { sysctls: args.sysctl.clone(), route, watch: args.plot.is_some() }
 }
 
 /// Runs in a thread of its own, whose priority later work need not have.
 pub(super) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-}
-
-/// When each flow's last byte arrived, in virtual time.
-pub(super) fn simulate(scenario: &Scenario) -> Result<Vec<Option<Time>>, Failure> {
-    let result = run_with(scenario, scenario.seed, &mut NoProbe, Timers::Lazy, |_| !interrupt::asked());
-    Ok(result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect())
 }
 
 /// Results of the flows, and the number of packets and trains dropped at full devices.
@@ -193,10 +204,10 @@ pub(super) fn kernel(
     bulks: &[Bulk<'_>],
     settings: &KernelSettings,
     go_on: impl FnMut(Time) -> bool,
-) -> Result<(Vec<Transferred>, Option<u64>), EmulateError> {
+) -> Result<(Vec<Went>, Option<u64>), EmulateError> {
     let mut lab = Lab::build(scenario, &[])?;
-    let transferred = sockets::run(scenario, bulks, &mut lab, settings, go_on)?;
-    Ok((transferred, lab.emulator().overruns().ok()))
+    let went = sockets::run(scenario, bulks, &mut lab, settings, go_on)?;
+    Ok((went, lab.emulator().overruns().ok()))
 }
 
 /// The duration of a flow that ended at this time.

@@ -4,9 +4,11 @@ use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::KernelSettings;
 use bentpipe_emulator::transfers;
+use bentpipe_study::report::Panel;
 use serde::Serialize;
 
-use super::verify::{aside, kernel, seconds, simulate};
+use super::beside;
+use super::verify::{aside, kernel, seconds};
 use crate::args::VerifyHosts;
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
@@ -45,11 +47,20 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
         let help = "names are such as `GEO, one loss, cubic`".to_owned();
         return Err(Failure::usage(format!("no cell contains {}", args.only.join(" and ")), Some(help)));
     }
+    let print = output::beside(&[args.plot.as_deref()])?;
+    if let Some(path) = &args.plot {
+        beside::check(
+            path,
+            cells.len(),
+            "cells",
+            "`--only` chooses them by their names, such as `GEO, one loss, cubic`",
+        )?;
+    }
     let bar = progress::steps(cells.len() as u64);
-    let mut lines = Vec::new();
+    let (mut lines, mut panels) = (Vec::new(), Vec::new());
     for cell in &cells {
         bar.set_message(cell.name.clone());
-        let line = compare(cell, args)?;
+        let line = compare(cell, args, &mut panels)?;
         if interrupt::asked() {
             break;
         }
@@ -61,9 +72,12 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     let agree = lines.iter().filter(|line| line.agrees).count();
     let report = Report { remake: &remake, kernel: release, cells: lines, agree };
     if args.json {
-        output::print_json(&report)?;
+        print(&output::json(&report)?)?;
     } else {
-        output::print(&text(&report))?;
+        print(&text(&report))?;
+    }
+    if let Some(path) = args.plot.as_ref().filter(|_| !interrupt::asked()) {
+        beside::write(path, panels, &remake)?;
     }
     Ok(match (interrupt::asked(), agree == cells.len()) {
         (true, _) => End::Interrupted,
@@ -72,26 +86,32 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     })
 }
 
-fn compare(cell: &Cell, args: &VerifyHosts) -> Result<Line, Failure> {
+/// Runs a cell; adds the panels of its first run, if there is to be a plot.
+fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
     let seeds = if cell.is_random { u64::from(args.seeds) } else { 1 };
     let runs = if cell.is_random { 1 } else { args.runs };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for seed in 1..=seeds {
         let scenario = cell.scenario(false, seed).map_err(Failure::Scenario)?;
-        ours.push(simulate(&scenario)?[0].map(|at| at.as_secs_f64()));
+        let (times, sequence) = beside::simulate(&scenario)?;
+        ours.push(times[0].map(|at| at.as_secs_f64()));
         let scenario = cell.scenario(true, seed).map_err(Failure::Scenario)?;
         let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
         for _ in 0..runs {
             if interrupt::asked() {
                 break;
             }
-            let settings = KernelSettings::with_control(cell.control);
+            let watch = args.plot.is_some() && theirs.is_empty();
+            let settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
             let run = aside(|| kernel(&scenario, &bulks, &settings, |_| !interrupt::asked()));
             let (went, _) = run.map_err(|error| match error {
                 EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
                 other => Failure::broken(other),
             })?;
-            theirs.push(seconds(&bulks[0], went[0].received_at));
+            if watch {
+                panels.extend(beside::panels(std::slice::from_ref(&cell.name), &sequence, &went));
+            }
+            theirs.push(seconds(&bulks[0], went[0].transferred.received_at));
         }
     }
     let (ours, (theirs, kernel_runs_s)) = (sorted(ours).0, sorted(theirs));

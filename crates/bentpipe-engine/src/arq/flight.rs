@@ -69,6 +69,7 @@ impl<T: Copy> Flight<T> {
             max: MAX_PAUSE,
             clock: RttClock::Exact,
             max_retries: u32::MAX,
+            linear_syn_timeouts: 0,
         };
         Flight {
             first: 0,

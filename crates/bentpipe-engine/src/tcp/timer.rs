@@ -14,6 +14,7 @@ pub(in crate::tcp) struct RetransmissionTimer {
     /// Times that the timer has expired since new data was acknowledged.
     retries: u32,
     max_retries: u32,
+    linear_syn_timeouts: u8,
     pub(in crate::tcp) rtt: RttEstimator,
 }
 
@@ -25,6 +26,7 @@ impl RetransmissionTimer {
             timed: None,
             retries: 0,
             max_retries: config.max_retries,
+            linear_syn_timeouts: config.linear_syn_timeouts,
         }
     }
 
@@ -61,9 +63,10 @@ impl RetransmissionTimer {
         self.retries
     }
 
-    /// True if it has expired as often as allowed.
-    pub(in crate::tcp) fn is_exhausted(&self) -> bool {
-        self.retries >= self.max_retries
+    /// True if it has expired as often as allowed; `is_first_syn`: for a SYN without an answer.
+    pub(in crate::tcp) fn is_exhausted(&self, is_first_syn: bool) -> bool {
+        let more = if is_first_syn { u32::from(self.linear_syn_timeouts) } else { 0 };
+        self.retries >= self.max_retries.saturating_add(more)
     }
 
     /// New data was acknowledged.
@@ -77,9 +80,11 @@ impl RetransmissionTimer {
         self.retries = self.retries.saturating_add(1);
     }
 
-    /// Restarts with twice the timeout.
-    pub(in crate::tcp) fn back_off(&mut self, now: Time) {
-        self.rtt.back_off();
+    /// Restarts with twice the timeout; with the same after the first timeouts of a SYN without an answer, if so set.
+    pub(in crate::tcp) fn back_off(&mut self, now: Time, is_first_syn: bool) {
+        if !is_first_syn || self.retries > u32::from(self.linear_syn_timeouts) {
+            self.rtt.back_off();
+        }
         self.start(now);
     }
 
@@ -126,5 +131,34 @@ impl RetransmissionTimer {
             self.timed = None;
             self.rtt.reset_backoff();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel's documentation of `tcp_syn_retries`: with 6 of them and `tcp_syn_linear_timeouts` 4 the last retransmission is after
+    /// 67 s, and the connection is given up after 131 s.
+    #[test]
+    fn a_syn_is_repeated_as_linux_says() {
+        let config = RtoConfig { max: Duration::from_secs(120), max_retries: 6, ..RtoConfig::RFC6298 };
+        let expiries = |linear_syn_timeouts, is_first_syn| {
+            let mut timer = RetransmissionTimer::new(RtoConfig { linear_syn_timeouts, ..config });
+            timer.start(Time::ZERO);
+            let mut at = Vec::new();
+            loop {
+                at.push(timer.deadline().as_nanos() / 1_000_000_000);
+                if timer.is_exhausted(is_first_syn) {
+                    return at;
+                }
+                timer.count_expiry();
+                timer.back_off(timer.deadline(), is_first_syn);
+            }
+        };
+        assert_eq!(expiries(4, true), [1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131]);
+        // RFC 6298 §5.5 doubles each, and so does Linux after an answer.
+        let doubled = [1, 3, 7, 15, 31, 63, 127];
+        assert_eq!((expiries(0, true), expiries(4, false)), (doubled.to_vec(), doubled.to_vec()));
     }
 }

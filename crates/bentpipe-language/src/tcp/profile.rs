@@ -130,10 +130,11 @@ fn linux() -> TcpConfig {
             ..AckPolicy::DELAYED
         },
         rto: RtoConfig {
-            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
+            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_syn_linear_timeouts.
             min: Duration::from_millis(200),
             floor: RtoFloor::Variance,
             max: Duration::from_secs(120),
+            linear_syn_timeouts: 4,
             ..RtoConfig::RFC6298
         },
         // tcp_rmem[2] is 32 MiB, of which 0.633 can be offered with packets of 1500 bytes. Autotuning reaches it in time: a download
@@ -173,6 +174,7 @@ fn bsd_reno() -> TcpConfig {
             },
             // `TCP_MAXRXTSHIFT`.
             max_retries: 12,
+            linear_syn_timeouts: 0,
         },
         dsack: false,
         shortcuts: Shortcuts {
@@ -210,6 +212,7 @@ fn ns2() -> TcpConfig {
             },
             // ns-2 never gives up.
             max_retries: u32::MAX,
+            linear_syn_timeouts: 0,
         },
         // `maxSackBlocks_ 3`, ns-2 2.35's default.
         sack_blocks: 3,

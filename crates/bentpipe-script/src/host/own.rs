@@ -100,6 +100,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
                 RttClock::Ticks { tick: millis(value)?, phase: Duration::ZERO, fire_on_tick: true, bsd: false }
         }
         "retries" => config.rto.max_retries = number(value)?,
+        "linear-syn-timeouts" => config.rto.linear_syn_timeouts = number(value)?,
         "buffer" => config.receive_buffer = number(value)?,
         "wscale" => config.window_scaling = switch(value)?,
         "timestamps" => config.timestamps = switch(value)?,

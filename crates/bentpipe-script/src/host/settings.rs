@@ -92,11 +92,12 @@ impl Settings {
                     before_reading: true,
                     compress: Some(Duration::from_millis(1)),
                 },
-                // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2.
+                // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2, tcp_syn_linear_timeouts.
                 rto: RtoConfig {
                     min: Duration::from_millis(200),
                     floor: RtoFloor::Variance,
                     max: Duration::from_secs(120),
+                    linear_syn_timeouts: 4,
                     ..RtoConfig::RFC6298
                 },
                 // The window is reduced, not the data in flight.
@@ -210,6 +211,7 @@ impl Settings {
             "tcp.sendspace" => self.send_buffer = number.clamp(1, 1 << 22) as usize,
             "tcp.rexmit_initial" => config.rto.initial = millis,
             "tcp.delacktime" => config.ack.delay = millis,
+            "tcp_syn_linear_timeouts" => config.rto.linear_syn_timeouts = number.min(127) as u8,
             "tcp_syn_retries" => self.syn_retries.0 = number as u32,
             "tcp_synack_retries" => self.syn_retries.1 = number as u32,
             "bentpipe.tells_own_mss" => self.tells_own_mss = is_on,

@@ -25,7 +25,7 @@ pub use names::Names;
 pub use outlook::{FlowOutlook, Outlook, QueueOutlook};
 #[cfg(feature = "files")]
 pub use pcap::{Pcap, Snap};
-pub use plots::{Guides, Plot, overlay};
+pub use plots::{Guides, Measured, Plot, overlay};
 pub use sequence::{FlowTrace, Point, QueuePoint, Sequence, WindowPoint};
 pub use summary::{DelaySummary, Drops, FlowSummary, LegSummary, LinkSummary, Summary};
 pub use tap::{Tap, UnknownTap};

@@ -2,7 +2,7 @@
 
 use bentpipe_study::report::{Axis, Mark, Panel, Series, Span};
 
-use super::sequence::{FlowTrace, Point, Sequence};
+use super::sequence::{FlowTrace, Point, Sequence, WindowPoint};
 
 /// A quantity to plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +158,72 @@ pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title:
     Panel { title: title.into(), x: Axis::time().between(0.0, end), y: plot.axis(), series, spans }
 }
 
+/// What was measured of another sender, to be drawn beside a simulated one; points in order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Congestion window: seconds, and segments.
+    pub windows: Vec<Point>,
+    /// Slow start threshold, while there is one: seconds, and segments.
+    pub thresholds: Vec<Point>,
+    /// Smoothed round trip: seconds, and milliseconds.
+    pub round_trips: Vec<Point>,
+}
+
+impl Sequence {
+    /// The windows and the smoothed round trips of one connection of TCP, each with those of another sender over the same links.
+    pub fn beside(&self, connection: usize, title: &str, other: &str, measured: &Measured) -> [Panel; 2] {
+        let data = &self.flows[connection];
+        let last = |points: &[Point]| points.last().map_or(0.0, |point| point.0);
+        let end = data.end().max(last(&measured.windows));
+        let segments = |pick: fn(&WindowPoint) -> f64| data.windows.iter().map(move |point| (point.at, pick(point)));
+        let thresholds = segments(|point| point.ssthresh).filter(|point| point.1 * self.payload(connection) < NONE);
+        let panel = |title: String, y, curves: Vec<(&str, Vec<Point>, &[Point])>| {
+            let series = curves.into_iter().flat_map(|(what, ours, theirs)| {
+                let series = |whose: &str, mark, points| Series {
+                    name: format!("{what}, {whose}"),
+                    mark,
+                    points: corners(envelope(points, end)),
+                };
+                [series("simulated", Mark::Step, ours), series(other, Mark::DashedStep, theirs.to_vec())]
+            });
+            let series = series.filter(|series| !series.points.is_empty()).collect();
+            Panel { title, x: Axis::time().between(0.0, end), y, series, spans: self.spans(end) }
+        };
+        let windows = vec![
+            ("cwnd", segments(|point| point.cwnd).collect(), &measured.windows[..]),
+            ("ssthresh", thresholds.collect(), &measured.thresholds[..]),
+        ];
+        let round_trips = vec![("srtt", smoothed(&data.round_trips), &measured.round_trips[..])];
+        [
+            panel(title.to_owned(), Plot::Window.axis(), windows),
+            panel(format!("{title}: round trip"), Plot::RoundTrip.axis(), round_trips),
+        ]
+    }
+}
+
+/// The points of a staircase without those that change nothing.
+fn corners(mut points: Vec<Point>) -> Vec<Point> {
+    let last = points.pop();
+    points.dedup_by(|next, kept| next.1 == kept.1);
+    points.extend(last);
+    points
+}
+
+/// Thresholds from here on are none, bytes: more than any window that TCP can announce (RFC 7323 §2.3).
+const NONE: f64 = (1_u64 << 30) as f64;
+
+/// The smoothed round trip after each sample.
+fn smoothed(samples: &[Point]) -> Vec<Point> {
+    let mut srtt = None;
+    let smooth = |&(at, sample): &Point| {
+        //= RFC 6298 §2.3: "SRTT <- (1 - alpha) * SRTT + alpha * R'"
+        let next = srtt.map_or(sample, |srtt| srtt + (sample - srtt) / 8.0);
+        srtt = Some(next);
+        (at, next)
+    };
+    samples.iter().map(smooth).collect()
+}
+
 /// What a curve alone does not tell of a run.
 fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
     match plot {
@@ -190,6 +256,18 @@ fn envelope(points: Vec<Point>, end: f64) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 6298 §2.2 and §2.3 by hand: the first sample, then seven eighths of what was and one of the next.
+    #[test]
+    fn round_trips_are_smoothed() {
+        assert_eq!(smoothed(&[(1.0, 80.0), (2.0, 160.0), (3.0, 10.0)]), [(1.0, 80.0), (2.0, 90.0), (3.0, 80.0)]);
+    }
+
+    #[test]
+    fn a_staircase_needs_its_corners_only() {
+        let points = [(0.0, 1.0), (1.0, 1.0), (2.0, 3.0), (3.0, 3.0), (4.0, 3.0)];
+        assert_eq!(corners(points.to_vec()), [(0.0, 1.0), (2.0, 3.0), (4.0, 3.0)]);
+    }
 
     #[test]
     fn a_peak_survives_the_reduction() {

@@ -100,7 +100,9 @@ impl Sender {
         if shut {
             self.persist.probe_now();
         }
-        if self.timer.is_exhausted() && !shut {
+        // Before the peer has said anything, what is sent is the SYN of an active opening.
+        let is_first_syn = !self.is_open && self.seq.peer.max == 0;
+        if self.timer.is_exhausted(is_first_syn) && !shut {
             return Err(Abort::RetriesExhausted);
         }
         self.new_event();
@@ -134,7 +136,7 @@ impl Sender {
             window.set((pipe + window.mss()) as f64);
         }
         self.timer.forget_timed();
-        self.timer.back_off(self.earliest_departure(cx.now));
+        self.timer.back_off(self.earliest_departure(cx.now), is_first_syn);
         Ok(())
     }
 }

@@ -293,6 +293,9 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    row!("rto.linear_syn_timeouts", "Number of timeouts of a SYN after which the timer is not doubled (RFC 6298 §5.5: 0; Linux: 4). As many retransmissions of it are allowed besides `rto.max_retries`.",
+        NONE, Kind::Count(Counted::new("timeouts", 0, 127)), c.rto.linear_syn_timeouts => Some(Cell::Count(u64::from(c))),
+        cell => u8::try_from(cell.count()).unwrap_or(u8::MAX)),
     Setting {
         key: "receive_buffer",
         doc: "Receive buffer. Without window scaling at most 65535 B of it are advertised, with it 65535 * 2^14 B (RFC 7323).",

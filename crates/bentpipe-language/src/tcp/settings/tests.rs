@@ -57,7 +57,7 @@ fn every_field_has_a_row() {
         max_burst: _,
     } = variant;
     let AckPolicy { delay: _, every: _, daass: _, tick: _, before_reading: _, compress: _ } = ack;
-    let RtoConfig { initial: _, min: _, floor: _, max: _, clock: _, max_retries: _ } = rto;
+    let RtoConfig { initial: _, min: _, floor: _, max: _, clock: _, max_retries: _, linear_syn_timeouts: _ } = rto;
     let Shortcuts {
         bsd_additive_constant: _,
         window_unit: _,

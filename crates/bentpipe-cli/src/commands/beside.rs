@@ -1,0 +1,61 @@
+//! The plot of `verify` and `verify-hosts`: the kernel's senders beside simulated ones.
+
+use std::path::Path;
+
+use bentpipe_emulator::Snapshot;
+use bentpipe_emulator::sockets::Went;
+use bentpipe_engine::units::Time;
+use bentpipe_sim::record::{Measured, Sequence};
+use bentpipe_sim::{Timers, run_with};
+use bentpipe_study::report::{Figure, Panel};
+use bentpipe_study::scenario::Scenario;
+
+use super::plots;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::Remake;
+
+/// Most senders of a figure: each takes a row.
+const ROWS: usize = 4;
+
+/// The name of the kernel's curves.
+const KERNEL: &str = "Linux";
+
+/// Fails unless the file can be written, and has room for this many senders.
+pub(super) fn check(path: &Path, senders: usize, what: &str, help: &str) -> Result<(), Failure> {
+    plots::check(path)?;
+    if senders > ROWS {
+        let message = format!("a plot has room for {ROWS} {what}, and these are {senders}");
+        return Err(Failure::usage(message, Some(help.to_owned())));
+    }
+    Ok(())
+}
+
+/// When each flow's last byte arrived in virtual time, and what its sender did.
+pub(super) fn simulate(scenario: &Scenario) -> Result<(Vec<Option<Time>>, Sequence), Failure> {
+    let mut sequence = Sequence::new(scenario, None);
+    let result = run_with(scenario, scenario.seed, &mut sequence, Timers::Lazy, |_| !interrupt::asked());
+    Ok((result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect(), sequence))
+}
+
+/// The panels of the flows: titles, what was simulated, and what became of the kernel's.
+pub(super) fn panels(titles: &[String], sequence: &Sequence, went: &[Went]) -> Vec<Panel> {
+    let rows = titles.iter().zip(went).enumerate();
+    rows.flat_map(|(n, (title, went))| sequence.beside(n, title, KERNEL, &measured(&went.snapshots))).collect()
+}
+
+fn measured(snapshots: &[Snapshot]) -> Measured {
+    let all = || snapshots.iter().map(|shot| (shot.at.as_secs_f64(), shot));
+    Measured {
+        windows: all().map(|(at, shot)| (at, f64::from(shot.cwnd))).collect(),
+        thresholds: all().filter_map(|(at, shot)| Some((at, f64::from(shot.ssthresh?)))).collect(),
+        round_trips: all().map(|(at, shot)| (at, shot.srtt.as_millis_f64())).filter(|point| point.1 > 0.0).collect(),
+    }
+}
+
+/// Writes the figure.
+pub(super) fn write(path: &Path, panels: Vec<Panel>, remake: &Remake) -> Result<(), Failure> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let title = format!("Linux {} beside the simulation", release.trim());
+    plots::write(path, &Figure { title, panels }, remake)
+}

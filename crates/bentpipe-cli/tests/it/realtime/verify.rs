@@ -124,6 +124,34 @@ fn the_kernel_can_be_told_otherwise() {
     assert!(output.status.code() == Some(1) && error.contains("net.ipv4.tcp_nonsense = 1"), "{error}");
 }
 
+/// The kernel's curves stand beside the simulated ones: initial window, growth to 40 segments, and round trips of 200 ms.
+#[test]
+fn the_kernels_windows_are_drawn() {
+    if !possible() {
+        return;
+    }
+    let (folder, path) = file(&scenario("100 ms", "10 Mbit/s", "100 kB", ""));
+    let plot = folder.path().join("windows.svg");
+    let plot = plot.to_str().expect("UTF-8");
+    let drawn = output(&["verify", &path, "--draws", "0", "--plot", plot]);
+    let picture = std::fs::read_to_string(plot).unwrap_or_else(|error| panic!("{error}: {drawn:?}"));
+    for word in ["Linux", "data, reno", "cwnd", "segments", "ms"] {
+        assert!(picture.contains(word), "no {word} in it");
+    }
+    // A transfer of a second is read some hundred times; each curve of the kernel's has its own points.
+    let points = |picture: &str| picture.matches("<circle").count() + picture.matches(" L").count() + picture.matches("points=").count();
+    assert!(points(&picture) > 4, "{}", points(&picture));
+    for (arguments, said) in [
+        (vec!["verify", &path, "--no-kernel", "--plot", plot], "cannot be used with"),
+        (vec!["verify", &path, "--plot", "windows.bmp"], ".svg"),
+        (vec!["verify-hosts", "--plot", plot], "room for 4 cells"),
+    ] {
+        let output = output(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains(said), "{arguments:?}: {error}");
+    }
+}
+
 #[test]
 fn a_difference_beyond_the_tolerance_is_a_failure() {
     let (_folder, path) = file(&scenario("50 ms", "10 Mbit/s", "100 kB", ""));

@@ -6,6 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as StdDuration;
@@ -15,6 +16,9 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Clock, Namespace, hurry, ip};
 use bentpipe_study::scenario::profile::profile;
 use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, socket};
 
 use super::EmulateError;
 use crate::lab::{DEVICE, Lab};
@@ -56,6 +60,8 @@ pub fn nearest(scenario: &Scenario) -> Scenario {
 
 /// Interval of checks whether all are done.
 const TICK: Duration = Duration::from_millis(20);
+/// Longest time that a socket waits before it is looked whether all is over.
+const PATIENCE: StdDuration = StdDuration::from_millis(200);
 
 /// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit is
 /// reached or `go_on` returns false. Returns the results in the order of `bulks`.
@@ -153,16 +159,43 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
 
-fn sleep_until(clock: Clock, at: Time) {
-    let span = at.saturating_since(clock.now());
-    std::thread::sleep(StdDuration::from_nanos(span.as_nanos_ceil()));
+/// Sleeps until then, or until it is over.
+fn sleep_until(clock: Clock, at: Time, over: &AtomicBool) {
+    loop {
+        let left = at.saturating_since(clock.now()).as_nanos_ceil();
+        if left == 0 || over.load(Ordering::Relaxed) {
+            return;
+        }
+        std::thread::sleep(StdDuration::from_nanos(left).min(PATIENCE));
+    }
+}
+
+/// A connection, or none if it is over before. The kernel's own call would wait for its last SYN, two minutes, once nobody moves packets.
+fn connect(to: SocketAddr, over: &AtomicBool) -> io::Result<Option<TcpStream>> {
+    let SocketAddr::V4(v4) = to else { unreachable!("hosts have IPv4") };
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    match nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrIn::from(v4)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    let patience = PollTimeout::try_from(PATIENCE).expect("it fits");
+    while poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], patience)? == 0 {
+        if over.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+    }
+    stream.take_error()?.map_or(Ok(()), Err)?;
+    stream.set_nonblocking(false)?;
+    Ok(Some(stream))
 }
 
 fn send(to: SocketAddr, bytes: u64, clock: Clock, start: Time, over: &AtomicBool) -> io::Result<()> {
-    sleep_until(clock, start);
-    let mut stream = TcpStream::connect(to)?;
+    sleep_until(clock, start, over);
+    let Some(mut stream) = connect(to, over)? else { return Ok(()) };
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(StdDuration::from_millis(200)))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     let block = [0x5a; 1 << 16];
     let mut left = bytes;
     while left > 0 && !over.load(Ordering::Relaxed) {
@@ -190,7 +223,7 @@ fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) 
         }
     };
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(StdDuration::from_millis(200)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let mut block = vec![0; 1 << 25];
     let mut read = 0;
     while !over.load(Ordering::Relaxed) {

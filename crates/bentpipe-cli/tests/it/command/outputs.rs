@@ -1,6 +1,8 @@
 //! Where outputs go: files, standard output, FIFOs and devices.
 
-use super::{folder, json, ok, refused, run};
+use std::process::Stdio;
+
+use super::{bentpipe, folder, json, ok, refused, run};
 
 #[test]
 fn a_dash_is_standard_output_and_the_report_moves_aside() {
@@ -173,7 +175,7 @@ fn variants_are_curves_of_one_plot() {
 #[test]
 fn a_reader_that_goes_is_no_error() {
     let folder = folder();
-    for output in [["--trace", "-"], ["--pcap", "-"], ["--plot", "-"]] {
+    for output in [["--pcap", "-"], ["--plot", "-"]] {
         let mut child = bentpipe(folder.path(), &[&["run", "small.toml"], &output[..]].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

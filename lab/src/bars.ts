@@ -75,11 +75,13 @@ export function spoken(cases: Case[], flow: number): string {
     .join(". ");
 }
 
-/** The limit in words. */
-export function limit(one: Case | undefined, flow: number): string {
+/** The limit in words. With a gateway it may be another: no handshake crosses the satellite link. */
+export function limit(cases: Case[], one: Case | undefined, flow: number): string {
   const result = one?.result?.summary.flows[flow];
   if (!result) return "";
-  if (result.limit_time_s !== null && result.limit_time_s > 0) return `limit: ${seconds(result.limit_time_s)} for ${bytes(result.bytes)}`;
+  const limits = new Set(cases.map((other) => other.result?.summary.flows[flow]?.limit_time_s).filter((time) => time !== undefined));
+  const whose = limits.size > 1 ? `limit with ${one!.label}` : "limit";
+  if (result.limit_time_s !== null && result.limit_time_s > 0) return `${whose}: ${seconds(result.limit_time_s)} for ${bytes(result.bytes)}`;
   return result.limit_goodput_bit_s === null ? "" : `limit: ${rate(result.limit_goodput_bit_s)}`;
 }
 

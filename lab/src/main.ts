@@ -247,7 +247,7 @@ function draw(): void {
   const one = focus();
   const busy = engine.busy;
   bars.show(cases, one, state.flow);
-  byId("limit").textContent = limit(one, state.flow);
+  byId("limit").textContent = limit(cases, one, state.flow);
   if (state.window) view = { min: state.window[0], max: state.window[1] };
   else if (!ribbon.dragging) view = { min: 0, max: runEnd() || 1 };
   const fades = state.knobs.fades?.map(([start, length]): [number, number] => [start, start + length]) ?? one?.result?.fades_s ?? [];

@@ -71,13 +71,21 @@ export function area(brush: Brush, one: Case, drawing: Drawing, look: Look): voi
   const { from_s, column_s } = one.result!.plot;
   const hi = values(one, drawing.hi);
   begin(brush, look);
-  const wide = x(from_s + column_s) - x(from_s);
+  // Each pixel once, since what is drawn twice is darker: columns that share one, by their highest.
+  const fill = (left: number, right: number, top: number) => ctx.fillRect(left, y(top), right - left, y(0) - y(top));
+  let [left, right, top] = [0, 0, 0];
   for (let n = 0; n < hi.length; n++) {
     if (!(hi[n]! > 0)) continue;
-    // Whole pixels: columns that overlap would be stripes.
-    const left = Math.floor(x(from_s + n * column_s));
-    ctx.fillRect(left, y(hi[n]!), Math.max(Math.floor(x(from_s + (n + 1) * column_s)) - left, wide < 1 ? 1 : 0), y(0) - y(hi[n]!));
+    const from = Math.floor(x(from_s + n * column_s));
+    const to = Math.max(Math.floor(x(from_s + (n + 1) * column_s)), from + 1);
+    if (from < right) top = Math.max(top, hi[n]!);
+    else {
+      if (top > 0) fill(left, right, top);
+      [left, right, top] = [from, to, hi[n]!];
+    }
+    right = Math.max(right, to);
   }
+  if (top > 0) fill(left, right, top);
 }
 
 type Shape = "diamond" | "cross" | "plus";

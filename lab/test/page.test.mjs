@@ -109,6 +109,8 @@ test("transports and gateways: rows come and go, six at once, the last stays", a
     for (const name of ["uplink", "link", "split"]) await page.click(`#systems [data-key="${name}"]`), await done(page);
     const all = await rows(page);
     assert.deepEqual(all.map(({ key }) => key), ["sack/plain", "sack/uplink", "sack/link", "sack/split"]);
+    // Without and with gateways the limits differ, and the page says whose it shows.
+    assert.match(await page.textContent("#limit"), /^limit with sack: /);
     const split = all.find(({ key }) => key === "sack/split");
     assert.ok(Number.parseFloat(split.ratio) < Number.parseFloat(all[0].ratio), "a gateway helps here");
     await page.click('[data-key="sack/uplink"]');

@@ -141,8 +141,21 @@ pub(crate) struct World {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) sets: Vec<(String, String)>,
     /// Seed of all random draws [default: the scenario's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
+}
+
+/// A whole number, for what has no other bound than its type.
+fn whole<T: std::str::FromStr>(text: &str, most: impl std::fmt::Display) -> Result<T, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {most}"))
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    whole(text, u64::MAX)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    whole(text, usize::MAX)
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
@@ -195,10 +208,10 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) reps: u32,
     /// Seed of the first replication
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Runs in parallel; 0: one per core. Results do not depend on it
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Write figures to this folder, as SVG and CSV
     #[arg(long, value_name = "DIR")]

@@ -170,6 +170,16 @@ impl Bound {
         reading.figure == self.figure.name && self.scope.as_deref().is_none_or(|scope| scope == reading.scope)
     }
 
+    /// That nothing of these names is what the condition is about.
+    fn strange(&self, scope: Option<&str>, names: &[&str]) -> Failure {
+        let help = match scope.filter(|_| !names.is_empty()) {
+            Some(scope) => did_you_mean(scope, names.iter().copied())
+                .unwrap_or_else(|| format!("expected one of {}", names.join(", "))),
+            None => format!("the results have no `{}`", self.figure.name),
+        };
+        Failure::usage(format!("--fail-if '{}' names what is not here", self.text), Some(help))
+    }
+
     /// Why the reading fails, if it does.
     pub(crate) fn failure(&self, reading: &Reading<'_>) -> Option<String> {
         if !self.is_about(reading) {
@@ -190,10 +200,23 @@ impl Bound {
     }
 }
 
+/// Checks before the work that what the conditions name is there.
+///
+/// # Errors
+/// Wrong usage if it is not.
+pub(crate) fn check_names<'a>(bounds: &[Bound], names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Failure> {
+    for bound in bounds {
+        if let Some(scope) = bound.scope.as_deref().filter(|scope| !names.clone().any(|name| name == *scope)) {
+            return Err(bound.strange(Some(scope), &names.clone().collect::<Vec<_>>()));
+        }
+    }
+    Ok(())
+}
+
 /// Prints which conditions are met, and returns true if none is.
 ///
 /// # Errors
-/// Wrong usage if a condition is about nothing that there is.
+/// Wrong usage if a condition is about nothing here.
 pub(crate) fn kept(bounds: &[Bound], readings: &[Reading<'_>]) -> Result<bool, Failure> {
     let mut all_kept = true;
     for bound in bounds {
@@ -201,12 +224,7 @@ pub(crate) fn kept(bounds: &[Bound], readings: &[Reading<'_>]) -> Result<bool, F
             let mut names: Vec<_> =
                 readings.iter().filter(|one| one.figure == bound.figure.name).map(|one| one.scope).collect();
             names.dedup();
-            let help = match (names.is_empty(), &bound.scope) {
-                (false, Some(scope)) => did_you_mean(scope, names.iter().copied())
-                    .unwrap_or_else(|| format!("there are {}", names.join(", "))),
-                _ => format!("the results have no `{}`", bound.figure.name),
-            };
-            return Err(Failure::usage(format!("--fail-if '{}' is about nothing here", bound.text), Some(help)));
+            return Err(bound.strange(bound.scope.as_deref(), &names));
         }
         for failure in readings.iter().filter_map(|reading| bound.failure(reading)) {
             eprintln!("{failure}");

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::IsTerminal;
 
+use bentpipe_study::report::WriteError;
 use bentpipe_study::scenario::ScenarioErrors;
 
 /// The end of a command that did not fail.
@@ -60,6 +61,14 @@ impl Failure {
     /// A runtime failure.
     pub(crate) fn broken(error: impl Display) -> Self {
         Failure::Broken(error.to_string())
+    }
+
+    /// An output that could not be written; that its reader closed it is no error.
+    pub(crate) fn unwritten(error: impl Into<WriteError>) -> Self {
+        match error.into() {
+            WriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Failure::Pipe,
+            error => Failure::broken(error),
+        }
     }
 
     /// Wrong usage.

@@ -173,6 +173,11 @@ pub(crate) fn print_aside(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// So many of something, whose plural ends in s.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A number with this many decimals, or a dash.
 pub(crate) fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.decimals$}"))

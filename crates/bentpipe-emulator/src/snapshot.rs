@@ -160,10 +160,9 @@ mod tests {
         let snapshot = before.expect("it is connected");
         assert_eq!(Some(snapshot), after, "it does not come to rest");
         let value = |name: &str| {
-            let word = said.split_whitespace().find_map(|word| word.strip_prefix(name)).map(|word| {
-                word.split('/').next().expect("a first part").parse::<f64>().unwrap_or_else(|_| panic!("{said}"))
-            });
-            word
+            let word = said.split_whitespace().find_map(|word| word.strip_prefix(name))?;
+            let first = word.split('/').next().expect("a first part");
+            Some(first.parse::<f64>().unwrap_or_else(|_| panic!("{said}")))
         };
         assert_eq!(value("cwnd:"), Some(f64::from(snapshot.cwnd)), "{said}");
         assert_eq!(value("mss:"), Some(f64::from(snapshot.mss)), "{said}");

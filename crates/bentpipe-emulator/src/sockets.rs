@@ -6,6 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
@@ -16,6 +17,9 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Clock, Namespace, hurry, ip};
 use bentpipe_study::scenario::profile::profile;
 use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, socket};
 
 use super::EmulateError;
 use crate::lab::{DEVICE, Lab};
@@ -71,6 +75,8 @@ pub fn nearest(scenario: &Scenario) -> Scenario {
 const TICK: Duration = Duration::from_millis(20);
 /// Interval at which a sender's state is read: a quarter of the shortest round trip of the grid.
 const GLANCE: Duration = Duration::from_millis(10);
+/// Longest time that a socket waits before it is looked whether all is over.
+const PATIENCE: StdDuration = StdDuration::from_millis(200);
 
 /// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit is
 /// reached or `go_on` returns false. Returns the results in the order of `bulks`.
@@ -182,9 +188,35 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
 
-fn sleep_until(clock: Clock, at: Time) {
-    let span = at.saturating_since(clock.now());
-    std::thread::sleep(StdDuration::from_nanos(span.as_nanos_ceil()));
+/// Sleeps until then, or until it is over.
+fn sleep_until(clock: Clock, at: Time, over: &AtomicBool) {
+    loop {
+        let left = at.saturating_since(clock.now()).as_nanos_ceil();
+        if left == 0 || over.load(Ordering::Relaxed) {
+            return;
+        }
+        std::thread::sleep(StdDuration::from_nanos(left).min(PATIENCE));
+    }
+}
+
+/// A connection, or none if it is over before. The kernel's own call would wait for its last SYN, two minutes, once nobody moves packets.
+fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    match nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(socket);
+    let patience = PollTimeout::try_from(PATIENCE).expect("it fits");
+    while poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], patience)? == 0 {
+        if over.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+    }
+    stream.take_error()?.map_or(Ok(()), Err)?;
+    stream.set_nonblocking(false)?;
+    Ok(Some(stream))
 }
 
 /// Sends the bytes; returns the sender's states until its connection is over, if they can be asked for.
@@ -196,8 +228,8 @@ fn send(
     over: &AtomicBool,
     diag: Option<&Diag>,
 ) -> io::Result<Vec<Snapshot>> {
-    sleep_until(clock, start);
-    let stream = TcpStream::connect(to)?;
+    sleep_until(clock, start, over);
+    let Some(stream) = connect(to, over)? else { return Ok(Vec::new()) };
     let SocketAddr::V4(own) = stream.local_addr()? else { unreachable!("it is connected to an address of IPv4") };
     std::thread::scope(|scope| {
         let watcher = diag.map(|diag| scope.spawn(move || watch(diag, own, to, clock, over)));
@@ -220,14 +252,14 @@ fn watch(
         let Some(snapshot) = diag.ask(clock.now(), own, to)? else { break };
         snapshots.push(snapshot);
         due += GLANCE;
-        sleep_until(clock, due);
+        sleep_until(clock, due, over);
     }
     Ok(snapshots)
 }
 
 fn write(mut stream: TcpStream, bytes: u64, over: &AtomicBool) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(StdDuration::from_millis(200)))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     let block = [0x5a; 1 << 16];
     let mut left = bytes;
     while left > 0 && !over.load(Ordering::Relaxed) {
@@ -255,7 +287,7 @@ fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) 
         }
     };
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(StdDuration::from_millis(200)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     let mut block = vec![0; 1 << 25];
     let mut read = 0;
     while !over.load(Ordering::Relaxed) {

@@ -31,7 +31,7 @@ pub(crate) enum Side {
 }
 
 /// Arrivals in order, and the time that each transmission spent in the queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) side: Side,
     /// Least nanoseconds to the receiver and back, of data.
@@ -77,7 +77,8 @@ impl View {
         View { side, to_receiver, to_sender, events, delays, jitter, trips }
     }
 
-    /// Without what came after the queue, as far as the rate of the line shows it, bit/s.
+    /// Arrivals when they left the line at the latest, and times in the queue without what came after it, as far as the rate of the line
+    /// shows that, bit/s.
     pub(crate) fn settled(mut self, ledger: &Ledger, rate: f64) -> Self {
         settle(ledger, self.side, &mut self.events, rate);
         self.delays = spread(&self.events, ledger.transmissions.len());

@@ -22,9 +22,23 @@ pub struct OutputFile {
 #[derive(Debug)]
 enum Sink {
     /// To be renamed to the path.
-    Part(BufWriter<NamedTempFile>),
+    Part(BufWriter<Temporary>),
     Stream(BufWriter<File>),
     Stdout(BufWriter<Stdout>),
+}
+
+/// A temporary file whose errors have not its name, which the user did not give.
+#[derive(Debug)]
+struct Temporary(NamedTempFile);
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
 }
 
 /// What a path stands for.
@@ -133,7 +147,7 @@ impl OutputFile {
             Target::Whole(path, replaced) => {
                 std::fs::create_dir_all(folder(&path))?;
                 let file = part(&path, replaced.as_ref())?;
-                (path, Sink::Part(BufWriter::with_capacity(BUFFER, file)))
+                (path, Sink::Part(BufWriter::with_capacity(BUFFER, Temporary(file))))
             }
         };
         Ok(OutputFile { path, sink })
@@ -163,7 +177,7 @@ impl OutputFile {
     pub fn finish(self) -> io::Result<()> {
         let finished = match self.sink {
             Sink::Part(file) => match file.into_inner() {
-                Ok(file) => file.persist(&self.path).map(drop).map_err(|error| error.error),
+                Ok(Temporary(file)) => file.persist(&self.path).map(drop).map_err(|error| error.error),
                 Err(error) => Err(error.into_error()),
             },
             Sink::Stream(mut stream) => stream.flush(),
@@ -179,7 +193,7 @@ impl OutputFile {
     pub fn finish_on_disk(mut self) -> io::Result<()> {
         let path = self.path.clone();
         if let Sink::Part(file) = &mut self.sink {
-            let kept = file.flush().and_then(|()| file.get_ref().as_file().sync_all());
+            let kept = file.flush().and_then(|()| file.get_ref().0.as_file().sync_all());
             kept.map_err(|error| named(&path, error))?;
             self.finish()?;
             return File::open(folder(&path)).and_then(|folder| folder.sync_all()).map_err(|error| named(&path, error));

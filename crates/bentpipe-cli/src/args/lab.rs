@@ -28,7 +28,7 @@ pub(crate) struct Lab {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value, requires = "file")]
     pub(crate) sets: Vec<(String, String)>,
     /// Seed of all random draws [default: the scenario's]
-    #[arg(long, value_name = "N", requires = "file")]
+    #[arg(long, value_name = "N", value_parser = super::seed, allow_negative_numbers = true, requires = "file")]
     pub(crate) seed: Option<u64>,
     /// The page
     #[arg(long, value_name = "HTML")]

@@ -38,7 +38,7 @@ pub(crate) struct Recommend {
     #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
     pub(crate) hosts: String,
     /// Number of replications, with successive seeds from the scenario's on
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..), allow_negative_numbers = true)]
     pub(crate) reps: u32,
     /// Max slowdown of the recommendation against the fastest
     #[arg(long, value_name = "SHARE", default_value = "5 %", value_parser = share)]
@@ -47,7 +47,7 @@ pub(crate) struct Recommend {
     #[arg(long)]
     pub(crate) no_flips: bool,
     /// Runs in parallel; 0: one per core. Results do not depend on it
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Write the scenario with the recommended system: a file with the ending `toml`, or a
     /// folder, which also gets the files of its gateways

@@ -89,7 +89,7 @@ pub(crate) struct Report {
     #[arg(long, help_heading = "Output")]
     pub(crate) no_recommend: bool,
     /// Replications of each system that is compared
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..), help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..), allow_negative_numbers = true, help_heading = "Output")]
     pub(crate) reps: u32,
 }
 
@@ -114,10 +114,10 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
     pub(crate) variants: Vec<String>,
     /// Number of replications, with successive seeds from the scenario's on
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) reps: u32,
     /// Runs in parallel; 0: one per core. Results do not depend on it
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Exit with 1 if a variant's median time, goodput or x_limit is so, its ratio to the first, or its number of unfinished runs;
     /// repeatable

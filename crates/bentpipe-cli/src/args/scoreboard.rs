@@ -26,10 +26,10 @@ pub(crate) struct Scoreboard {
     #[arg(long)]
     pub(crate) conduct: bool,
     /// Runs of each cell in which something is drawn; six are the fewest with a 95 % interval
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
     /// Runs in parallel; 0: one per core. Results do not depend on it
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Run nothing; show what is on the board
     #[arg(long, conflicts_with_all = ["json", "markdown", "csv", "conduct"])]

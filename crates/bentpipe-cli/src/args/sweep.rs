@@ -37,7 +37,7 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Runs in parallel; 0: one per core. Results do not depend on it
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
     /// Run nothing; show what is done
     #[arg(long, help_heading = "Output")]

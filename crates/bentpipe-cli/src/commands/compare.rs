@@ -31,6 +31,7 @@ struct Json<'a> {
 
 pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     let base = source::load(&args.world)?;
+    fail_if::check_names(&args.fail_if, args.variants.iter().map(String::as_str))?;
     if let Some(path) = &args.junit {
         output::check_writable(path)?;
     }

@@ -31,7 +31,7 @@ pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
     if let Some(path) = &args.write {
         // What is written can be read.
         Scenario::parse(&text, &path.display().to_string(), &[]).map_err(Failure::Scenario)?;
-        write_whole(path, text.as_bytes()).map_err(Failure::broken)?;
+        write_whole(path, text.as_bytes()).map_err(Failure::unwritten)?;
     }
     if args.json {
         let json = Json { bentpipe: remake.bentpipe, command: &remake.command, fit: &found, scenario: &text };
@@ -50,8 +50,12 @@ pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
 /// # Errors
 /// Fails if the file cannot be read, or has nothing that can be used.
 pub fn measured(path: &Path, command: &str) -> Result<(bentpipe_fit::Fit, String), Failure> {
+    if path == Path::new("-") {
+        let help = "give its name: a file can be read twice, which is needed".to_owned();
+        return Err(Failure::usage("the capture cannot come from standard input", Some(help)));
+    }
     let found = bentpipe_fit::fit(path).map_err(|error| match error {
-        FitError::Io { .. } => Failure::broken(error),
+        FitError::Io { error: ref cause, .. } if cause.kind() != std::io::ErrorKind::NotFound => Failure::broken(error),
         _ => Failure::usage(error, None),
     })?;
     let name = path.file_stem().map_or("measured".into(), |stem| stem.to_string_lossy());

@@ -23,7 +23,7 @@ pub(super) struct Case {
 
 /// Writes a suite of tests.
 pub(super) fn write(path: &Path, suite: &str, cases: &[Case], remake: &Remake) -> Result<(), Failure> {
-    write_whole(path, text(suite, cases, remake).as_bytes()).map_err(Failure::broken)
+    write_whole(path, text(suite, cases, remake).as_bytes()).map_err(Failure::unwritten)
 }
 
 fn text(suite: &str, cases: &[Case], remake: &Remake) -> String {

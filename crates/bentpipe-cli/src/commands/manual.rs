@@ -28,7 +28,7 @@ fn pages(command: &clap::Command, name: &str, folder: &Path) -> Result<(), Failu
     let mut page = Vec::new();
     // Built, it has the same name for display.
     clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Failure::broken)?;
-    write_whole(&folder.join(format!("{name}.1")), &page).map_err(Failure::broken)?;
+    write_whole(&folder.join(format!("{name}.1")), &page).map_err(Failure::unwritten)?;
     let below = command.get_subcommands().filter(|below| below.get_name() != "help");
     below.into_iter().try_for_each(|below| pages(below, &format!("{name}-{}", below.get_name()), folder))
 }

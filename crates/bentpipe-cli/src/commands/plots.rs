@@ -64,7 +64,7 @@ pub(super) fn write(path: &Path, figure: &Figure, remake: &Remake) -> Result<(),
     let picture = check(path)?;
     let drawn = figure.to_picture(picture, &remake.line());
     let bytes = drawn.map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-    write_whole(path, &bytes).map_err(Failure::broken)
+    write_whole(path, &bytes).map_err(Failure::unwritten)
 }
 
 /// The connections that have panels, and what is left out.

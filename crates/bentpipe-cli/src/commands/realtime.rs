@@ -193,7 +193,11 @@ impl Summary {
                 if given.is_empty() { "0".to_owned() } else { given.join(", ") },
             ]
         });
-        let mut text = output::table(&["link", "offered", "delivered", "data", "dropped"], 1, rows);
+        let mut text = if self.links.iter().any(|link| link.offered > 0) {
+            output::table(&["link", "offered", "delivered", "data", "dropped"], 1, rows)
+        } else {
+            "No packet came to a link.".to_owned()
+        };
         if !self.channels.is_empty() {
             let _ = write!(text, "\n\n{}", super::run::channels(&self.channels));
         }

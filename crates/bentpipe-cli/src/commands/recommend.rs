@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         let comment = format!("# {}: {}\n# {}\n", scenario.name, verdict.system, remake.line());
         let text = format!("{comment}{}", with.to_toml());
         if files::is_file(path) {
-            write_whole(path, text.as_bytes()).map_err(Failure::broken)?;
+            write_whole(path, text.as_bytes()).map_err(Failure::unwritten)?;
         } else {
             files::write(path, &text, &with, &comment)?;
         }
@@ -125,8 +125,8 @@ fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &
 
 /// The systems, their times, and how the chosen one compares.
 pub(super) fn grid(found: &Recommendation) -> Grid {
-    let header =
-        vec!["system", "formulas (s)", "median (s)", "quartiles", "ended", "x limit", "chosen is faster (95 % CI)"];
+    let faster = if found.deterministic { "chosen is faster" } else { "chosen is faster (95 % CI)" };
+    let header = vec!["system", "formulas (s)", "median (s)", "quartiles", "ended", "x limit", faster];
     Grid { header, numbers: 1, rows: found.candidates.iter().map(|candidate| row(candidate, found)).collect() }
 }
 
@@ -144,7 +144,8 @@ fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
         if verdict.system == candidate.system {
             return Some("← chosen".to_owned());
         }
-        verdict.gains.iter().find(|gain| gain.over == candidate.system).map(factor)
+        let gain = verdict.gains.iter().find(|gain| gain.over == candidate.system);
+        gain.map(|gain| if found.deterministic { format!("{:.2} x", gain.factor) } else { factor(gain) })
     });
     vec![
         name,
@@ -208,12 +209,13 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
     let mut lines = vec![format!("Recommended: {}.", verdict.system)];
     let over_plain = verdict.gains.iter().find(|gain| gain.over == System::Plain);
     if let Some(gain) = over_plain {
-        lines.push(format!(
-            "  {} times as fast as the hosts as they are, faster in {} of {} pairs.",
-            factor(gain),
-            gain.wins,
-            gain.pairs
-        ));
+        lines.push(match found.deterministic {
+            true => format!("  {:.2} times as fast as the hosts as they are.", gain.factor),
+            false => format!(
+                "  {:.2} times ({:.2} .. {:.2}) as fast as the hosts as they are, faster in {} of {} pairs.",
+                gain.factor, gain.low, gain.high, gain.wins, gain.pairs
+            ),
+        });
     }
     if verdict.fastest != verdict.system {
         let share = margin * 100.0;

@@ -67,7 +67,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
         eprintln!("interrupted: no page was written");
         return Ok(End::Interrupted);
     }
-    write_whole(&path, page.finish().as_bytes()).map_err(Failure::broken)?;
+    write_whole(&path, page.finish().as_bytes()).map_err(Failure::unwritten)?;
     eprintln!("the report is in {}", path.display());
     Ok(if summary.timed_out { End::Failed } else { End::Done })
 }

@@ -86,12 +86,12 @@ fn show(args: &Reproduce, rows: &[Row], figures: Option<&Path>, interrupted: boo
         return output::print_json(&Json { remake, seed: args.seed, reps: args.reps, interrupted, counts, rows });
     }
     if let Some(file) = args.markdown.as_ref().filter(|_| !interrupted) {
-        write_whole(file, to_markdown(rows, &remake.command).as_bytes()).map_err(Failure::broken)?;
+        write_whole(file, to_markdown(rows, &remake.command).as_bytes()).map_err(Failure::unwritten)?;
     }
     if let Some((file, figures)) = args.report.as_ref().zip(figures).filter(|_| !interrupted) {
         let made = Made { by: &remake.line(), options: &settings(args) };
         let html = book::to_html(rows, figures, made).map_err(Failure::broken)?;
-        write_whole(file, html.as_bytes()).map_err(Failure::broken)?;
+        write_whole(file, html.as_bytes()).map_err(Failure::unwritten)?;
     }
     if args.markdown.is_some() || args.report.is_some() {
         return output::print(&format!("{}\n{}\n", Tally::of(rows), remake.line()));

@@ -82,10 +82,10 @@ impl Recorders {
 
     fn finish(self, args: &Run, scenario: &Scenario, summary: &Summary, remake: &Remake) -> Result<(), Failure> {
         if let Some(columns) = self.columns {
-            columns.finish().map_err(Failure::broken)?;
+            columns.finish().map_err(Failure::unwritten)?;
         }
         if let Some(pcap) = self.pcap {
-            pcap.finish().map_err(Failure::broken)?;
+            pcap.finish().map_err(Failure::unwritten)?;
         }
         if let Some(path) = &args.plot {
             let figure = match (args.kind.plot(), &self.sequence) {
@@ -147,6 +147,7 @@ struct Json<'a> {
 
 pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    fail_if::check_names(&args.fail_if, scenario.flows.iter().map(|flow| flow.name.as_str()))?;
     let remake = Remake::new(scenario.seed);
     let print = output::beside(&[args.trace.as_deref(), args.pcap.as_deref(), args.plot.as_deref()])?;
     let mut recorders = Recorders::new(args, &scenario, &remake)?;

@@ -56,10 +56,10 @@ pub(crate) fn scoreboard(args: &Scoreboard) -> Result<End, Failure> {
     // Half a document could be mistaken for a whole one.
     if !found.interrupted {
         if let Some(file) = &args.markdown {
-            write_whole(file, to_markdown(&found, &remake.command).as_bytes()).map_err(Failure::broken)?;
+            write_whole(file, to_markdown(&found, &remake.command).as_bytes()).map_err(Failure::unwritten)?;
         }
         if let Some(file) = &args.csv {
-            write_whole(file, lines(&found).as_bytes()).map_err(Failure::broken)?;
+            write_whole(file, lines(&found).as_bytes()).map_err(Failure::unwritten)?;
         }
     }
     if args.json {

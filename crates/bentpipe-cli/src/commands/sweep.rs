@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::args::Sweep;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Remake, counted};
 use crate::{interrupt, progress, shipped};
 
 /// The table of all runs, in the folder of the results.
@@ -107,8 +107,8 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     bar.finish_and_clear();
     let finished = done.map_err(|error| {
         Failure::broken(format!(
-            "{error}\n{} runs are kept in {}; the same command goes on",
-            store.holdings().runs,
+            "{error}\n{} kept in {}; the same command goes on",
+            counted(store.holdings().runs as u64, "run"),
             folder.display()
         ))
     })?;
@@ -135,7 +135,11 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     if finished {
         return Ok(End::Done);
     }
-    eprintln!("interrupted: {} of at most {} runs are done; the same command goes on", state.runs, state.runs_at_most);
+    eprintln!(
+        "interrupted: {} of at most {} are done; the same command goes on",
+        state.runs,
+        counted(state.runs_at_most, "run")
+    );
     Ok(End::Interrupted)
 }
 
@@ -174,14 +178,14 @@ fn status(args: &Sweep, plan: &mut Plan, folder: &Path, remake: &Remake) -> Resu
 fn words(state: &State, folder: &Path) -> String {
     let bound = if state.finished { "" } else { "at most " };
     let mut text = format!(
-        "{} of {bound}{} runs and {} of {} points are done\n{}: {} runs in {} parts and a journal of {}",
+        "{} of {bound}{} and {} of {} are done\n{}: {} in {} and a journal of {}",
         state.runs,
-        state.runs_at_most,
+        counted(state.runs_at_most, "run"),
         state.points_done,
-        state.points,
+        counted(state.points as u64, "point"),
         folder.display(),
-        state.kept_runs,
-        state.parts,
+        counted(state.kept_runs as u64, "run"),
+        counted(state.parts as u64, "part"),
         state.in_journal,
     );
     if state.of_other_engines > 0 {

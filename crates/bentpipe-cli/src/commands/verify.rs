@@ -84,6 +84,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
         aside(|| transfers::run(&scenario, &bulks, watch("engine in real time"))).map_err(&refused)?;
     let kernel = match args.no_kernel {
         true => Err("left out".to_owned()),
+        false if interrupt::asked() => Err("interrupted".to_owned()),
         false => match aside(|| kernel(&scenario, &bulks, &settings(args), watch("Linux in real time"))) {
             Err(EmulateError::Lacking { what, help }) if args.plot.is_some() => {
                 return Err(Failure::usage(what, Some(help)));

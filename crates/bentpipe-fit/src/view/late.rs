@@ -11,7 +11,7 @@ use crate::ledger::{Fate, Ledger};
 /// Nanoseconds within which an arrival bounds those before it: of a rate that is 1 % too low, the bound is 1 ms too early.
 const REACH: i64 = 100_000_000;
 
-/// Takes from the times in the queue what came after it. `rate` is the line's, bit/s.
+/// Takes from arrivals and times in the queue what came after it. `rate` is the line's, bit/s.
 pub(super) fn settle(ledger: &Ledger, side: Side, events: &mut [Event], rate: f64) {
     let Some(start) = events.first().map(|event| event.at) else { return };
     let mut busy = 0.0;
@@ -42,6 +42,7 @@ pub(super) fn settle(ledger: &Ledger, side: Side, events: &mut [Event], rate: f6
             later.pop_front();
         }
         let least = later.front().map_or(rest, |&(_, least)| least);
+        event.at -= (rest - least) as i64;
         if let Some(delay) = &mut event.delay {
             *delay = (*delay - (rest - least) / 1e9).max(0.0);
         }

@@ -78,9 +78,10 @@ impl Sequence {
                 let flight = envelope(flight, end);
                 vec![series("congestion window", Mark::Step, main), series("in flight", Mark::Dot, flight)]
             }
-            Plot::Queue => vec![series("waiting", Mark::Step, main)],
+            // Between two arrivals the queue drains unseen.
+            Plot::Queue => vec![series("waiting, at each arrival", Mark::Dot, main)],
             Plot::RoundTrip => vec![series("sample", Mark::Dot, main)],
-            Plot::Throughput => vec![series("goodput", Mark::Step, main)],
+            Plot::Throughput => vec![series("acknowledged in order", Mark::Step, main)],
         };
         all.extend(plot.guide(guides, end));
         if plot == Plot::Queue {
@@ -150,7 +151,7 @@ pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title:
     let end = runs.iter().map(|(_, run)| run.flows[connection].end()).fold(1e-9, f64::max);
     let curves = runs.iter().enumerate().map(|(n, (name, run))| Series {
         name: format!("{name}{}", losses(plot, run, &run.flows[connection])),
-        mark: Mark::of_curve(n),
+        mark: if plot == Plot::Queue { Mark::Dot } else { Mark::of_curve(n) },
         points: envelope(run.curve(plot, connection, end), end),
     });
     let series = curves.chain(plot.guide(guides, end)).collect();

@@ -12,7 +12,7 @@ use crate::output::OutputFile;
 pub enum WriteError {
     /// The file, or the temporary one beside it, cannot be written. The message has the path.
     #[error("{0}")]
-    Io(std::io::Error),
+    Io(#[from] std::io::Error),
     /// The figure could not be drawn.
     #[error("{}: {source}", path.display())]
     Draw {

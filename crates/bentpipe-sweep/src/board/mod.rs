@@ -129,8 +129,9 @@ pub fn board(
     stop: &(dyn Fn() -> bool + Sync),
     progress: Progress<'_>,
 ) -> Result<Board, BoardError> {
-    let (limits, planned) = plan(options, shipped)?;
-    let conducts = if options.conduct { conduct::plan(&options.selection, options.runs, shipped)? } else { Vec::new() };
+    let (limits, planned) = plan(options, shipped, stop)?;
+    let conducts =
+        if options.conduct && !stop() { conduct::plan(&options.selection, options.runs, shipped)? } else { Vec::new() };
     let jobs = jobs(&planned, options.runs);
     let of = jobs.iter().map(|&(cell, _)| planned[cell].weight).sum::<u64>() + conduct::weight(&conducts);
     let done = AtomicU64::new(0);
@@ -151,7 +152,12 @@ pub fn board(
     Ok(Board { seed: SEED, limits, cells: whole.collect(), conduct, interrupted: stop() })
 }
 
-fn plan(options: &Options, shipped: Shipped<'_>) -> Result<(Vec<Limit>, Vec<Planned>), ScenarioErrors> {
+/// The cells that are wanted; those until then if it is stopped.
+fn plan(
+    options: &Options,
+    shipped: Shipped<'_>,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Vec<Limit>, Vec<Planned>), ScenarioErrors> {
     let is = |dimension, word| options.selection.has(dimension, word);
     let (mut limits, mut planned) = (Vec::new(), Vec::new());
     for place in PLACES.iter().filter(|place| is(Dimension::Place, place.name)) {
@@ -162,6 +168,9 @@ fn plan(options: &Options, shipped: Shipped<'_>) -> Result<(Vec<Limit>, Vec<Plan
                 limits.push(Limit { field, limit_s: limit });
                 for transport in TRANSPORTS.iter().filter(|transport| is(Dimension::Transport, transport.name)) {
                     for shape in SHAPES.iter().filter(|shape| is(Dimension::Shape, shape)) {
+                        if stop() {
+                            return Ok((limits, planned));
+                        }
                         let entry = Entry { transport: transport.name, shape };
                         let ready = ready(place, field, transport, shape, shipped)?;
                         let weight = weight(size, transport, shape);

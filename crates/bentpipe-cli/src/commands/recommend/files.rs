@@ -24,7 +24,7 @@ pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &st
     all.extend(with.gateways.uplinks.first().map(|spec| ("uplink.toml", uplink_file(with, spec))));
     for (name, text) in all {
         let text = if name == "scenario.toml" { text } else { format!("{comment}{text}") };
-        write_whole(&folder.join(name), text.as_bytes()).map_err(Failure::broken)?;
+        write_whole(&folder.join(name), text.as_bytes()).map_err(Failure::unwritten)?;
     }
     Ok(())
 }

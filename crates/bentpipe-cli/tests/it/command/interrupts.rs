@@ -75,3 +75,15 @@ fn an_interrupted_report_leaves_no_file() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_what_only_prepares() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // A second after its start it builds some two thousand scenarios, which takes ten times as long.
+    let began = Instant::now();
+    let output = ctrl_c(folder.path(), &["scoreboard"]);
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    // The last of them, on a machine ten times as busy.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}

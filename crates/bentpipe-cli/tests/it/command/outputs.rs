@@ -1,6 +1,8 @@
 //! Where outputs go: files, standard output, FIFOs and devices.
 
-use super::{folder, json, ok, refused, run};
+use std::process::Stdio;
+
+use super::{bentpipe, folder, json, ok, refused, run};
 
 #[test]
 fn a_dash_is_standard_output_and_the_report_moves_aside() {
@@ -168,4 +170,53 @@ fn variants_are_curves_of_one_plot() {
         let svg = ok(folder.path(), &[&compare[..], &["--kind", kind]].concat());
         assert!(svg.contains("sack") && svg.contains("tahoe") && svg.contains(text), "{kind}:\n{svg}");
     }
+}
+
+#[test]
+fn a_reader_that_goes_is_no_error() {
+    let folder = folder();
+    for output in [["--pcap", "-"], ["--plot", "-"]] {
+        let mut child = bentpipe(folder.path(), &[&["run", "small.toml"], &output[..]].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().expect("it ends");
+        let error = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), error.contains("error")), (Some(0), false), "{output:?}: {error}");
+    }
+}
+
+#[test]
+fn numbers_out_of_range_are_told_what_they_may_be() {
+    let folder = folder();
+    for (arguments, expected) in [
+        (&["run", "small.toml", "--seed", "-1"][..], "from 0 to 18446744073709551615"),
+        (&["run", "small.toml", "--seed", "99999999999999999999"], "from 0 to 18446744073709551615"),
+        (&["compare", "small.toml", "--variants", "sack", "--threads", "x"], "from 0 to "),
+        (&["compare", "small.toml", "--variants", "sack", "--reps", "-1"], "1..=4294967295"),
+    ] {
+        let error = refused(folder.path(), 2, arguments);
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn conditions_on_what_is_not_there_are_refused_before_the_run() {
+    let folder = folder();
+    // A run of days.
+    let run = [&["run", "small.toml", "--fail-if", "dota.time > 1 s"], &super::ENDLESS[..]].concat();
+    let error = refused(folder.path(), 2, &run);
+    assert!(error.contains("names what is not here") && error.contains("did you mean `data`?"), "{error}");
+    let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
+    let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
+    assert!(error.contains("names what is not here"), "{error}");
+}
+
+#[test]
+fn a_capture_that_is_not_there_is_wrong_usage() {
+    let folder = folder();
+    assert!(refused(folder.path(), 2, &["fit", "none.pcap"]).contains("none.pcap: No such file"));
+    assert!(refused(folder.path(), 2, &["fit", "-"]).contains("cannot come from standard input"));
 }

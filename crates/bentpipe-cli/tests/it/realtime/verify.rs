@@ -139,7 +139,9 @@ fn the_kernels_windows_are_drawn() {
         assert!(picture.contains(word), "no {word} in it");
     }
     // A transfer of a second is read some hundred times; each curve of the kernel's has its own points.
-    let points = |picture: &str| picture.matches("<circle").count() + picture.matches(" L").count() + picture.matches("points=").count();
+    let points = |picture: &str| {
+        picture.matches("<circle").count() + picture.matches(" L").count() + picture.matches("points=").count()
+    };
     assert!(points(&picture) > 4, "{}", points(&picture));
     for (arguments, said) in [
         (vec!["verify", &path, "--no-kernel", "--plot", plot], "cannot be used with"),

@@ -1,4 +1,6 @@
-//! Many connections for a long time, and a fault every minute.
+//! Many connections for a long time, and a fault every minute. A transfer that waits for long is shown from all four hosts.
+
+mod looks;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use self::looks::{LOOK_AFTER, Looks};
 use crate::Measured;
-use crate::pair::{Line, Running, inside, many_descriptors};
+use crate::pair::{Line, NAMES, Running, inside, many_descriptors};
 
-/// No transfer may wait longer for its next byte.
+/// No transfer may wait longer for its connection or its next byte.
 const MAX_STALL: Duration = Duration::from_secs(60);
 /// Objects have up to so many bytes.
 const MAX_OBJECT: u32 = 400_000;
@@ -75,19 +78,32 @@ fn serve_object(mut stream: TcpStream) {
     }
 }
 
+/// Connects. Waiting for that counts as waiting for a byte does.
+fn connect(to: SocketAddr, counts: &Counts) -> std::io::Result<TcpStream> {
+    let begun = Instant::now();
+    let stream = TcpStream::connect_timeout(&to, MAX_STALL);
+    counts.longest.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
+    stream
+}
+
 /// Asks for an object and judges what comes.
-fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts) {
+fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts, looks: &Looks) {
     let count = |counter: &AtomicU64| {
         counter.fetch_add(1, Ordering::Relaxed);
     };
-    let Ok(mut stream) = stream else { return count(&counts.broken) };
-    stream.set_read_timeout(Some(MAX_STALL)).expect("not zero");
+    let mut stream = match stream {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => return count(&counts.stalled),
+        Err(_) => return count(&counts.broken),
+    };
+    stream.set_read_timeout(Some(LOOK_AFTER)).expect("not zero");
+    let port = stream.local_addr().map_or(0, |at| at.port());
     if stream.write_all(&n.to_be_bytes()).is_err() {
         return count(&counts.broken);
     }
     let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
+    let mut begun = Instant::now();
     loop {
-        let begun = Instant::now();
         let read = stream.read(&mut buffer);
         counts.longest.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
         match read {
@@ -97,8 +113,14 @@ fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts) {
                     return count(&counts.wrong);
                 }
                 got += len;
+                begun = Instant::now();
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return count(&counts.stalled),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if begun.elapsed() >= MAX_STALL {
+                    return count(&counts.stalled);
+                }
+                looks.take(port);
+            }
             Err(_) => return count(&counts.broken),
         }
     }
@@ -109,8 +131,6 @@ struct Boxes {
     running: [Running; 2],
     is_link: bool,
 }
-
-const NAMES: [&str; 2] = ["near", "far"];
 
 impl Boxes {
     fn start(&mut self, end: usize) {
@@ -192,18 +212,19 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
     (0..2).for_each(|end| boxes.route(end));
     let before = boxes.held();
     let (counts, is_over) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
+    let looks = Arc::new(Looks::new(&boxes.line));
     let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 7) };
     let clients: Vec<_> = (0..open)
         .map(|client| {
-            let (counts, is_over) = (counts.clone(), is_over.clone());
+            let (counts, is_over, looks) = (counts.clone(), is_over.clone(), looks.clone());
             let namespace = boxes.line.client.clone();
             std::thread::spawn(move || {
                 let mut n = client;
                 while !is_over.load(Ordering::Relaxed) {
-                    let to: SocketAddr = server;
-                    let stream = namespace.inside(move || TcpStream::connect_timeout(&to, MAX_STALL));
+                    let of_connecting = counts.clone();
+                    let stream = namespace.inside(move || connect(server, &of_connecting));
                     let is_refused = stream.is_err();
-                    fetch(stream, n, &counts);
+                    fetch(stream, n, &counts, &looks);
                     n = n.wrapping_add(open);
                     // A box that is down refuses at once.
                     std::thread::sleep(Duration::from_millis(if is_refused { 500 } else { 0 }));

@@ -18,12 +18,17 @@ use crate::talk::{DATA, Hash, hash, take};
 /// Hosts of one process have its number in their names: one lab at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-fn lab(link: &str, routers: &[&str]) -> Option<(MutexGuard<'static, ()>, Lab)> {
+/// Rates of the two links: packets of 1500 bytes are 6 us apart.
+const USUAL: [&str; 2] = ["4 Gbit/s", "2 Gbit/s"];
+/// A train of 20 datagrams passes within half a microsecond, less than a turn of the loop takes.
+const AT_ONCE: [&str; 2] = ["400 Gbit/s", "400 Gbit/s"];
+
+fn lab([near, far]: [&str; 2], link: &str, routers: &[&str]) -> Option<(MutexGuard<'static, ()>, Lab)> {
     Namespace::new()?;
     let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let text = format!(
-        "name = \"test\"\n[[links]]\nname = \"near\"\nbetween = [\"A\", \"R\"]\nrate = \"4 Gbit/s\"\ndelay = \"1 ms\"\n\
-         queue = \"1 s\"\n[[links]]\nname = \"far\"\nbetween = [\"R\", \"B\"]\nrate = \"2 Gbit/s\"\ndelay = \"1 ms\"\n\
+        "name = \"test\"\n[[links]]\nname = \"near\"\nbetween = [\"A\", \"R\"]\nrate = \"{near}\"\ndelay = \"1 ms\"\n\
+         queue = \"1 s\"\n[[links]]\nname = \"far\"\nbetween = [\"R\", \"B\"]\nrate = \"{far}\"\ndelay = \"1 ms\"\n\
          queue = \"1 s\"\n{link}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
     );
     let scenario = Scenario::parse(&text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
@@ -76,7 +81,7 @@ fn there_and_back(near: &Host, far: &Host, address: IpAddr, times: usize) -> (Ha
 #[test]
 fn streams_are_whole_where_packets_of_trains_are_lost() {
     for routers in [&[][..], &["R"]] {
-        let Some((_one, mut lab)) = lab("loss = \"0.1 %\"", routers) else { return };
+        let Some((_one, mut lab)) = lab(USUAL, "loss = \"0.1 %\"", routers) else { return };
         let [(near, _), (far, addresses)] = ends(&lab);
         let whole = hash(&DATA.repeat(5));
         for address in addresses {
@@ -114,7 +119,7 @@ fn captured(bytes: &[u8]) -> Vec<&[u8]> {
 /// Packets of trains are in a capture as on a wire: each by itself, with its checksums.
 #[test]
 fn captures_have_whole_packets() {
-    let Some((_one, mut lab)) = lab("", &[]) else { return };
+    let Some((_one, mut lab)) = lab(USUAL, "", &[]) else { return };
     let folder = tempfile::tempdir().expect("room");
     let path = folder.path().join("all.pcapng");
     let clock = lab.emulator().clock();
@@ -152,7 +157,7 @@ fn captures_have_whole_packets() {
 /// Datagrams sent as trains (UDP_SEGMENT): each that is not lost comes, by itself and in order.
 #[test]
 fn datagrams_of_trains_come_by_themselves() {
-    let Some((_one, mut lab)) = lab("forward.drop_list = [0, 5, 6, 199]", &[]) else { return };
+    let Some((_one, mut lab)) = lab(AT_ONCE, "forward.drop_list = [0, 5, 6, 199]", &[]) else { return };
     let [(near, from), (far, to)] = ends(&lab);
     for (version, (from, to)) in from.into_iter().zip(to).enumerate() {
         let bind = |address| move || UdpSocket::bind((address, 0));
@@ -184,8 +189,8 @@ fn datagrams_of_trains_come_by_themselves() {
         });
         let after = lab.emulator().traffic();
         assert!(after.reads - before.reads < 30, "trains come in: {before:?}, {after:?}");
-        // What is due together leaves together. The loop, which stays awake before each time, meets some packets alone.
-        assert!(after.writes - before.writes < 150, "trains go out: {before:?}, {after:?}");
+        // What is due together leaves together: ten trains, of which holes cut some in two.
+        assert!(after.writes - before.writes < 30, "trains go out: {before:?}, {after:?}");
         assert_eq!(lab.emulator().refused(), 0, "hosts take every train");
     }
 }

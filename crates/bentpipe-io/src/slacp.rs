@@ -6,7 +6,9 @@
 
 mod erasure;
 mod incoming;
+mod numbered;
 mod outgoing;
+mod stats;
 mod variation;
 
 use std::sync::Arc;
@@ -22,6 +24,7 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 
 use incoming::Incoming;
 use outgoing::{Given, Outgoing};
+pub use stats::LinkPortStats;
 use variation::{Variation, microseconds};
 
 type Bytes = Arc<[u8]>;
@@ -63,23 +66,6 @@ pub enum Emitted {
     Frame(usize),
     /// A packet from the far end, with its length in bytes.
     Packet(usize),
-}
-
-/// Counters of lost and refused frames and packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkPortStats {
-    /// Frames refused on arrival: damaged, or not S-LACP.
-    pub refused: u64,
-    /// Frames not sent because a distance does not fit its field.
-    pub unsaid: u64,
-    /// Packets that could not be recovered because symbols were not made from packets.
-    pub undecodable: u64,
-    /// Packets whose headers could not be expanded.
-    pub unexpanded: u64,
-    /// Header bytes saved by compression; each packet is counted once.
-    pub headers_saved: u64,
-    /// Frames not accepted because there was no memory to keep them. Their sender repeats them.
-    pub no_room: u64,
 }
 
 /// One end of a link.
@@ -133,7 +119,7 @@ impl LinkPort {
             headers: compresses.then(Headers::default),
             given: Given::default(),
             outgoing: layer.channels.iter().map(|channel| Outgoing::new(channel.fec)).collect(),
-            incoming: layer.channels.iter().map(|channel| Incoming::new(channel.fec.is_some())).collect(),
+            incoming: layer.channels.iter().map(|_| Incoming::new()).collect(),
             given_bytes: 0,
             room: u64::MAX,
             variation: Variation::default(),
@@ -282,6 +268,11 @@ impl LinkPort {
 
     /// True if a frame of `len` bytes may be kept.
     fn has_room(&mut self, frame: &Frame, len: usize) -> bool {
+        if let Frame::Data { channel, seq, .. } = *frame
+            && !self.incoming.get_mut(usize::from(channel)).is_some_and(|incoming| incoming.reaches(seq))
+        {
+            return false;
+        }
         if self.held_bytes() + cost(len) <= self.room {
             return true;
         }
@@ -369,12 +360,12 @@ impl LinkPort {
                     None => self.stats.unsaid += 1,
                 },
                 Step::Do(Output::Deliver { channel, seq }) => {
-                    let packet = self.incoming[usize::from(channel)].take(seq).bytes;
+                    let packet = self.incoming[usize::from(channel)].deliver(seq);
                     let Some(headers) = &self.headers else {
-                        out[..packet.len()].copy_from_slice(&packet);
+                        out[..packet.len()].copy_from_slice(packet);
                         return Ok(Step::Do(Emitted::Packet(packet.len())));
                     };
-                    match headers.expand(&packet, &mut out[..self.max_packet]) {
+                    match headers.expand(packet, &mut out[..self.max_packet]) {
                         Ok(Some(length)) => return Ok(Step::Do(Emitted::Packet(length))),
                         Ok(None) => {}
                         Err(_) => self.stats.unexpanded += 1,

@@ -3,27 +3,36 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use bentpipe_engine::slacp::SlacpConfig;
+
+use super::numbered::Numbered;
 use super::{Held, cost, erasure};
 
 /// A receiving channel's packets, and the repair symbols of its unfinished blocks.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    has_fec: bool,
-    /// Accepted by the machine, and not delivered yet.
-    arrived: BTreeMap<u64, Held>,
-    /// Delivered, but possibly needed for a block.
-    kept: BTreeMap<u64, Held>,
+    packets: Numbered<Packet>,
+    /// Packets that were delivered.
+    kept: usize,
     /// Blocks that begin below this may lack packets, which had to go.
     spared: u64,
-    /// `kept` is searched when it reaches this length, for what is not needed behind something that is.
+    /// Packets are searched when so many are kept, for what is not needed behind something that is.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
     /// Recovered, and not requested yet.
     computed: BTreeMap<u64, Held>,
-    /// What packets that arrived or are kept cost, and symbols.
+    /// What packets and symbols cost.
     bytes: u64,
-    /// What those that are kept cost.
+    /// What packets that were delivered cost.
     kept_bytes: u64,
+}
+
+/// A packet that the machine has accepted.
+#[derive(Debug)]
+struct Packet {
+    held: Held,
+    /// Delivered, but possibly needed for a block.
+    is_kept: bool,
 }
 
 /// The repair symbols of a block.
@@ -37,6 +46,9 @@ struct Symbols {
 
 const MIN_SWEEP: usize = 256;
 
+/// Longest range of packet numbers: a window, and what is kept for repair frames. Room for as many gaps goes with it.
+const MAX_SPAN: u64 = 2 * SlacpConfig::MAX_WINDOW as u64;
+
 /// Frees `excess` bytes of what channels keep for repair frames only, or all of that.
 pub(super) fn spare(channels: &mut [Incoming], mut excess: u64) {
     for channel in channels {
@@ -47,11 +59,10 @@ pub(super) fn spare(channels: &mut [Incoming], mut excess: u64) {
 }
 
 impl Incoming {
-    pub(super) fn new(has_fec: bool) -> Self {
+    pub(super) fn new() -> Self {
         Incoming {
-            has_fec,
-            arrived: BTreeMap::new(),
-            kept: BTreeMap::new(),
+            packets: Numbered::new(),
+            kept: 0,
             spared: 0,
             sweep_at: MIN_SWEEP,
             blocks: BTreeMap::new(),
@@ -61,23 +72,38 @@ impl Incoming {
         }
     }
 
+    /// True if there is a place for a packet. Packets that were delivered so long ago make way for it, and their blocks get no more
+    /// symbols.
+    pub(super) fn reaches(&mut self, seq: u64) -> bool {
+        while self.packets.span_to(seq) > MAX_SPAN {
+            let Some((oldest, _)) = self.packets.first().filter(|(_, packet)| packet.is_kept) else { return false };
+            self.drop_kept(oldest);
+            self.spared = self.spared.max(oldest + 1);
+        }
+        true
+    }
+
     /// Stores a packet that the machine has accepted.
-    pub(super) fn keep(&mut self, seq: u64, packet: Held) {
-        self.bytes += cost(packet.bytes.len());
-        let before = self.arrived.insert(seq, packet);
+    pub(super) fn keep(&mut self, seq: u64, held: Held) {
+        self.bytes += cost(held.bytes.len());
+        let before = self.packets.insert(seq, Packet { held, is_kept: false });
         debug_assert!(before.is_none(), "the machine accepts a packet once");
     }
 
-    /// Takes a packet for delivery.
-    pub(super) fn take(&mut self, seq: u64) -> Held {
-        let packet = self.arrived.remove(&seq).expect("a delivered packet was stored");
-        if self.has_fec {
-            self.kept_bytes += cost(packet.bytes.len());
-            self.kept.insert(seq, packet.clone());
-        } else {
-            self.bytes -= cost(packet.bytes.len());
-        }
-        packet
+    /// The bytes of a packet that is delivered now. It is kept until the next [`Incoming::tidy`] at least.
+    pub(super) fn deliver(&mut self, seq: u64) -> &[u8] {
+        let packet = self.packets.get_mut(seq).expect("a delivered packet was stored");
+        debug_assert!(!packet.is_kept, "the machine delivers a packet once");
+        packet.is_kept = true;
+        self.kept += 1;
+        self.kept_bytes += cost(packet.held.bytes.len());
+        &packet.held.bytes
+    }
+
+    fn drop_kept(&mut self, seq: u64) -> u64 {
+        let freed = self.packets.remove(seq).map_or(0, |packet| cost(packet.held.bytes.len()));
+        (self.bytes, self.kept_bytes, self.kept) = (self.bytes - freed, self.kept_bytes - freed, self.kept - 1);
+        freed
     }
 
     /// True if a symbol of `len` bytes matches the others of its block.
@@ -99,20 +125,16 @@ impl Incoming {
             let block = self.blocks.range(..=seq).next_back();
             block.is_some_and(|(first, block)| seq - first < u64::from(block.count))
         };
-        let (mut freed, mut gone) = (0, Vec::new());
-        for (&seq, packet) in self.kept.iter().filter(|(seq, _)| !is_needed(**seq)) {
-            if freed >= wanted {
+        let (mut expected, mut gone) = (0, Vec::new());
+        for (seq, packet) in self.packets.iter().filter(|(seq, packet)| packet.is_kept && !is_needed(*seq)) {
+            if expected >= wanted {
                 break;
             }
-            freed += cost(packet.bytes.len());
+            expected += cost(packet.held.bytes.len());
             gone.push(seq);
         }
-        for seq in gone {
-            self.kept.remove(&seq);
-            self.spared = self.spared.max(seq + 1);
-        }
-        (self.bytes, self.kept_bytes) = (self.bytes - freed, self.kept_bytes - freed);
-        freed
+        self.spared = self.spared.max(gone.last().map_or(0, |last| last + 1));
+        gone.into_iter().map(|seq| self.drop_kept(seq)).sum()
     }
 
     /// Stores a repair symbol.
@@ -133,8 +155,7 @@ impl Incoming {
         if !self.computed.contains_key(&seq) {
             let symbols = self.blocks.get(&first)?;
             let block = first..first + u64::from(count);
-            let there = self.arrived.range(block.clone()).chain(self.kept.range(block));
-            let there = there.map(|(seq, packet)| ((seq - first) as usize, packet));
+            let there = self.packets.range(block).map(|(seq, packet)| ((seq - first) as usize, &packet.held));
             let repairs = symbols.by_index.iter().map(|(&index, symbol)| (usize::from(index), symbol));
             let restored = erasure::decode(usize::from(count), symbols.len as usize, there, repairs)?;
             self.computed.extend(restored.into_iter().map(|(at, packet)| (first + at as u64, packet)));
@@ -147,31 +168,33 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        let (bytes, kept_bytes) = (&mut self.bytes, &mut self.kept_bytes);
+        let bytes = &mut self.bytes;
         self.blocks.retain(|&first, block| {
             let stays = awaits(first);
             *bytes -= if stays { 0 } else { block.by_index.len() as u64 * cost(block.len as usize) };
             stays
         });
-        while let Some(first) = self.kept.first_entry().filter(|first| !needs(*first.key())) {
-            let freed = cost(first.remove().bytes.len());
-            (*bytes, *kept_bytes) = (*bytes - freed, *kept_bytes - freed);
+        while let Some((seq, _)) = self.packets.first().filter(|(seq, packet)| packet.is_kept && !needs(*seq)) {
+            self.drop_kept(seq);
         }
-        if self.kept.len() >= self.sweep_at {
-            self.kept.retain(|&seq, packet| {
-                let stays = needs(seq);
-                let freed = if stays { 0 } else { cost(packet.bytes.len()) };
-                (*bytes, *kept_bytes) = (*bytes - freed, *kept_bytes - freed);
+        if self.kept >= self.sweep_at {
+            let (bytes, kept_bytes, kept) = (&mut self.bytes, &mut self.kept_bytes, &mut self.kept);
+            self.packets.retain(|seq, packet| {
+                let stays = !packet.is_kept || needs(seq);
+                if !stays {
+                    let freed = cost(packet.held.bytes.len());
+                    (*bytes, *kept_bytes, *kept) = (*bytes - freed, *kept_bytes - freed, *kept - 1);
+                }
                 stays
             });
-            self.sweep_at = (2 * self.kept.len()).max(MIN_SWEEP);
+            self.sweep_at = (2 * self.kept).max(MIN_SWEEP);
         }
     }
 
     /// Number of stored packets and symbols.
     pub(super) fn len(&self) -> usize {
         let symbols: usize = self.blocks.values().map(|block| block.by_index.len()).sum();
-        self.arrived.len() + self.kept.len() + symbols + self.computed.len()
+        self.packets.len() + symbols + self.computed.len()
     }
 
     /// Bytes of memory.
@@ -182,5 +205,23 @@ impl Incoming {
     /// Those of them that packets take which were delivered: they are kept for repair frames.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.kept_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_delivered_makes_way() {
+        let mut incoming = Incoming::new();
+        incoming.keep(0, Held { bytes: [7; 100].into(), behind: 0 });
+        assert!(incoming.reaches(MAX_SPAN - 1));
+        assert!(!incoming.reaches(MAX_SPAN), "the first packet still waits");
+        assert_eq!(incoming.deliver(0), [7; 100]);
+        assert!(incoming.protects(0));
+        assert!(incoming.reaches(MAX_SPAN));
+        assert_eq!((incoming.len(), incoming.bytes(), incoming.kept_bytes()), (0, 0, 0));
+        assert!(!incoming.protects(0), "its block lacks a packet");
     }
 }

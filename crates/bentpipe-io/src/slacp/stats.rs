@@ -1,0 +1,18 @@
+//! What a port counts.
+
+/// Counters of lost and refused frames and packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkPortStats {
+    /// Frames refused on arrival: damaged, or not S-LACP.
+    pub refused: u64,
+    /// Frames not sent because a distance does not fit its field.
+    pub unsaid: u64,
+    /// Packets that could not be recovered because symbols were not made from packets.
+    pub undecodable: u64,
+    /// Packets whose headers could not be expanded.
+    pub unexpanded: u64,
+    /// Header bytes saved by compression; each packet is counted once.
+    pub headers_saved: u64,
+    /// Frames not accepted because there was no memory to keep them. Their sender repeats them.
+    pub no_room: u64,
+}

@@ -136,8 +136,8 @@ mod tests {
                     2 => prop_assert_eq!(numbered.remove(1000 + seq), map.remove(&(1000 + seq))),
                     3 => prop_assert_eq!(numbered.get_mut(1000 + seq), map.get_mut(&(1000 + seq))),
                     _ => {
-                        numbered.retain(|at, value| (at + *value as u64 + seq) % 3 > 0);
-                        map.retain(|at, value| (at + *value as u64 + seq) % 3 > 0);
+                        numbered.retain(|at, value| !(at + *value as u64 + seq).is_multiple_of(3));
+                        map.retain(|at, value| !(at + *value as u64 + seq).is_multiple_of(3));
                     }
                 }
                 prop_assert_eq!(numbered.len(), map.len());

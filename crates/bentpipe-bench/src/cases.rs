@@ -64,12 +64,12 @@ pub(crate) fn row(variant: &str, hundred: bool) -> Scenario {
     base.with_variant(variant).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// 2 GB over 155 Mbit/s by this many flows, which start within two minutes. For the cost per packet against the number
+/// 2 GB over 155 Mbit/s by this many flows, which start within so many seconds. For the cost per packet against the number
 /// of flows.
-pub(crate) fn many_flows(count: u32) -> Scenario {
+pub(crate) fn many_flows(count: u32, within: u32) -> Scenario {
     let bytes = 2_000_000_000 / u64::from(count);
     let flows = format!(
-        "[[flows]]\nname = \"data\"\nfrom = \"H1\"\nto = \"H2\"\ncount = {count}\nspread = \"120 s\"\nbytes = \"{bytes} B\"\n"
+        "[[flows]]\nname = \"data\"\nfrom = \"H1\"\nto = \"H2\"\ncount = {count}\nspread = \"{within} s\"\nbytes = \"{bytes} B\"\n"
     );
     geo("geo-flows", "155 Mbit/s", "6600 packets", 2740, &flows, "1000 s")
 }

@@ -60,6 +60,9 @@ enum Case {
     Flows {
         /// Number of flows
         count: u32,
+        /// Seconds within which they start; the bar is for 120
+        #[arg(long, default_value_t = 120)]
+        within: u32,
     },
     /// The cost per packet with 50 000 flows over that with 100
     ManyFlows,
@@ -93,8 +96,8 @@ fn scenario(case: Case) -> Scenario {
         Case::FatFlow => cases::one_fat_flow(),
         Case::HundredFlows => cases::hundred_flows(),
         Case::Row { variant, hundred } => cases::row(&variant, hundred),
-        Case::ManyFlows => cases::many_flows(50_000),
-        Case::Flows { count } => cases::many_flows(count),
+        Case::ManyFlows => cases::many_flows(50_000, 120),
+        Case::Flows { count, within } => cases::many_flows(count, within),
         Case::Cells => cases::three_lines_of_cells(),
         Case::Layer { packets, datagrams } => cases::layer_with(packets, datagrams),
         Case::Burst { packets, segments } => cases::burst_window_of(packets, segments),
@@ -216,7 +219,7 @@ fn windows(ours: &impl Fn(&[&str]) -> Command, pairs: usize, entries: &mut Vec<E
 /// connections: 1 is flat.
 fn flows(entries: &mut Vec<Entry>) -> Result<()> {
     let per_packet = |count: u32| -> Result<f64> {
-        let scenario = scenario(Case::Flows { count });
+        let scenario = scenario(Case::Flows { count, within: 120 });
         let mut best = f64::INFINITY;
         for _ in 0..5 {
             let before = measure::cpu_seconds_of_self()?;

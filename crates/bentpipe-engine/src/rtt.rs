@@ -65,6 +65,14 @@ impl RtoConfig {
         max_retries: 15,
         linear_syn_timeouts: 0,
     };
+    /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_linear_timeouts`.
+    pub const LINUX: RtoConfig = RtoConfig {
+        min: Duration::from_millis(200),
+        floor: RtoFloor::Variance,
+        max: Duration::from_secs(120),
+        linear_syn_timeouts: 4,
+        ..RtoConfig::RFC6298
+    };
 }
 
 /// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.

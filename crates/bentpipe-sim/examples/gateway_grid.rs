@@ -6,8 +6,12 @@
 //! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME` is one box before the link.
 //! Its transfer is a download of 30 MB that the client asks for.
 
-use bentpipe_sim::{RunResult, replicate};
+use bentpipe_engine::network::LinkId;
+use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_sim::{Observer, Packet, Passage, RunResult, in_parallel, replicate, run};
 use bentpipe_study::scenario::Scenario;
+use bentpipe_study::topology;
 
 const SKY: &str = r#"
 name = "gateway-grid"
@@ -42,6 +46,9 @@ FLOW
 "#;
 
 const BULK: u64 = 30_000_000;
+/// As in the measurement: the reader gives up when so much time has passed, or nothing has come for so long.
+const PATIENCE: Duration = Duration::from_secs(40);
+const SILENCE: Duration = Duration::from_secs(5);
 const OUTAGES: &str =
     "bursts = { gap = { uniform = [\"1 s\", \"10 s\"] }, length = { uniform = [\"100 ms\", \"500 ms\"] } }";
 
@@ -81,6 +88,80 @@ fn runs(shape: &str, loss: &str, flow: &str, seeds: u64) -> Vec<RunResult> {
     replicate(&world(shape, loss, flow), 1..seeds + 1, 0, |_| ()).expect("a path and threads")
 }
 
+/// The reader of a bulk transfer.
+struct Reader {
+    /// The end that reads.
+    who: Who,
+    start: Option<Time>,
+    /// Bytes read, and when the last were.
+    read: u64,
+    last: Time,
+    gave_up: Option<Time>,
+}
+
+impl Reader {
+    /// Looks at the clock. Returns true while the reader is there.
+    fn is_patient(&mut self, now: Time) -> bool {
+        let start = *self.start.get_or_insert(now);
+        let end = (start + PATIENCE).min(self.last.max(start) + SILENCE);
+        if self.gave_up.is_none() && now >= end {
+            self.gave_up = Some(end);
+        }
+        self.gave_up.is_none()
+    }
+
+    /// Mbit/s.
+    fn rate(&self) -> f64 {
+        let took = self.gave_up.unwrap_or(self.last).saturating_since(self.start.unwrap_or(Time::ZERO));
+        self.read as f64 * 8.0 / 1e6 / took.as_secs_f64()
+    }
+}
+
+impl Probe for Reader {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        if let Event::Sent { segment, .. } = event
+            && self.is_patient(now)
+            && who == self.who
+            && segment.ack > self.read
+        {
+            (self.read, self.last) = (segment.ack, now);
+        }
+    }
+}
+
+impl Observer for Reader {
+    fn packet(&mut self, now: Time, _: LinkId, _: Passage, _: &Packet) {
+        self.is_patient(now);
+    }
+}
+
+/// What the reader of a bulk transfer saw: medians of the rate in Mbit/s, and of bytes offered to the satellite link per byte read.
+fn bulk(shape: &str, loss: &str, seeds: u64) -> (f64, f64) {
+    let is_down = shape.starts_with("uplink-");
+    let flow = match is_down {
+        true => format!("request_response = {{ request = \"1 B\", response = \"{BULK} B\", count = 1 }}"),
+        false => format!("bytes = \"{BULK} B\""),
+    };
+    let world = world(shape, loss, &flow);
+    let last = topology::connections(&world).len() as u32 - 1;
+    let (who, sat) = if is_down { (Who(0), 3) } else { (Who(2 * last + 1), 2) };
+    let figures = in_parallel((1..seeds + 1).collect(), 0, |seed| {
+        let mut reader = Reader { who, start: None, read: 0, last: Time::ZERO, gave_up: None };
+        let whole = run(&world, seed, &mut reader)?;
+        // The links' counters are those of the end of a run.
+        let ended = match reader.gave_up {
+            Some(end) => run(&Scenario { time_limit: end - Time::ZERO, ..world.clone() }, seed, &mut NoProbe)?,
+            None => whole,
+        };
+        let sat = &ended.links[sat];
+        // Long and short packets are lost alike.
+        let offered = sat.delivered_bytes as f64 * sat.offered as f64 / sat.delivered as f64;
+        Ok((reader.rate(), offered / reader.read as f64))
+    });
+    let (rates, offered) = figures.expect("a path and threads").into_iter().unzip();
+    (median(rates), median(offered))
+}
+
 fn main() {
     let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
     let (mut shapes, mut losses) = (list("direct,split,link"), list("0,0.001,0.01,0.05,outages"));
@@ -102,18 +183,7 @@ fn main() {
                 let flow = format!("request_response = {{ request = \"100 B\", response = \"{bytes}\", count = 1 }}");
                 runs(shape, loss, &flow, seeds)
             };
-            let is_down = shape.starts_with("uplink-");
-            let bulk = match is_down {
-                true => asked(&format!("{BULK} B"), seeds),
-                false => runs(shape, loss, &format!("bytes = \"{BULK} B\""), seeds),
-            };
-            let rate = median(bulk.iter().map(|run| BULK as f64 * 8.0 / 1e6 / seconds(run)).collect());
-            // Long and short packets are lost alike.
-            let sat = |run: &RunResult| {
-                let sat = &run.links[if is_down { 3 } else { 2 }];
-                sat.delivered_bytes as f64 * sat.offered as f64 / sat.delivered as f64
-            };
-            let offered = median(bulk.iter().map(|run| sat(run) / BULK as f64).collect());
+            let (rate, offered) = bulk(shape, loss, seeds);
             let object = |bytes: &str| median(asked(bytes, 3 * seeds).iter().map(seconds).collect());
             let (small, large) = (object("100 kB"), object("1 MB"));
             println!("{shape:8} {loss:>8}  {rate:8.2} {offered:8.3} {small:9.2} {large:8.2}");

@@ -51,7 +51,7 @@ pub struct RunResult {
     pub layers: Vec<[Stats; 2]>,
     /// Packets in flight.
     pub in_flight: u64,
-    /// Number of events.
+    /// Number of events: packets that reach a component of the network, and ends that act. A timer that was postponed or stopped is none.
     pub events: u64,
 }
 

@@ -148,20 +148,27 @@ impl World {
             return false;
         }
         debug_assert!(time >= self.now, "time runs forward");
-        self.events += 1;
         self.last = due;
         if network < end {
+            self.events += 1;
             (self.now, self.age) = (time, due.age());
             self.arrive(due.component(), observer);
+            return true;
+        }
+        if self.agenda.take_rest(due) {
+            self.events += 1;
+            (self.now, self.age) = (time, due.age());
+            self.end_rest(EndId::from(due.component() - self.network.components()));
             return true;
         }
         self.agenda.take_start(due);
         let n = EndId::from(due.component() - self.network.components());
         let due = self.due_of_end(n);
         if due.at() > time {
-            // A postponed timer: nothing happens now, so the current time does not change.
+            // A postponed timer: nothing happens now, so it is no event and the current time does not change.
             self.put_on_agenda(n, due);
         } else {
+            self.events += 1;
             (self.now, self.age) = (time, due.age());
             self.run_end(n, observer);
         }
@@ -329,10 +336,11 @@ impl World {
                         if is_done && !self.ends[n.index()].is_done {
                             self.note_done(n);
                         }
+                        self.wait(n, until);
                         if is_over {
                             self.retire(n);
                         }
-                        return self.wait(n, until);
+                        return;
                     }
                 }
             };

@@ -39,8 +39,8 @@ impl Phases {
 pub(super) struct Drawn {
     phases: Phases,
     noise: TimeNoise,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
     /// The value in an outage, if it has one of its own.
     in_outage: Option<u64>,
 }
@@ -57,7 +57,7 @@ impl Drawn {
         let start =
             Time::from_ticks(if number == 0 { 0 } else { first.saturating_add((number - 1).saturating_mul(length)) });
         let end = Time::from_ticks(first.saturating_add(number.saturating_mul(length)));
-        let value = self.least + ((self.most - self.least) as f64 * self.noise.at(number, 0)) as u64;
+        let value = self.min + ((self.max - self.min) as f64 * self.noise.at(number, 0)) as u64;
         let constant = |start, end, value| Piece { start, end, from: value, to: value };
         match self.in_outage {
             Some(value_out) if number > 0 => {
@@ -95,19 +95,19 @@ impl Course {
 
     /// The rates of phases, in bits per second; none in an outage.
     pub(super) fn of_rates(phases: &Phases, rate: Rate, seed: u64, name: &str) -> Self {
-        let (least, most) = phases.rate.unwrap_or((rate, rate));
+        let (min, max) = phases.rate.unwrap_or((rate, rate));
         let noise = TimeNoise::named(seed, &format!("{name}/phases/rate"));
         let in_outage = (phases.outage > Duration::ZERO).then_some(0);
-        let (least, most) = (least.bits_per_second(), most.bits_per_second());
-        Course::drawn(Drawn { phases: *phases, noise, least, most, in_outage })
+        let (min, max) = (min.bits_per_second(), max.bits_per_second());
+        Course::drawn(Drawn { phases: *phases, noise, min, max, in_outage })
     }
 
     /// The delays of phases, in ticks, if they have any.
     pub(super) fn of_delays(phases: &Phases, seed: u64, name: &str) -> Option<Self> {
-        let (least, most) = phases.delay?;
+        let (min, max) = phases.delay?;
         let noise = TimeNoise::named(seed, &format!("{name}/phases/delay"));
-        let (least, most) = (least.as_ticks(), most.as_ticks());
-        Some(Course::drawn(Drawn { phases: *phases, noise, least, most, in_outage: None }))
+        let (min, max) = (min.as_ticks(), max.as_ticks());
+        Some(Course::drawn(Drawn { phases: *phases, noise, min, max, in_outage: None }))
     }
 
     /// The loss of phases beside that of the link, if they have any.
@@ -115,7 +115,7 @@ impl Course {
         let noise = TimeNoise::named(seed, name);
         let value = Track::of_probability(loss);
         let loses = phases.loss > 0 && phases.outage > Duration::ZERO;
-        let drawn = Drawn { phases: *phases, noise, least: value, most: value, in_outage: Some(phases.loss) };
+        let drawn = Drawn { phases: *phases, noise, min: value, max: value, in_outage: Some(phases.loss) };
         loses.then(|| Course::drawn(drawn))
     }
 

@@ -7,6 +7,7 @@ use crate::tcp::{Connection, Input, Output, Role, State, TcpConfig, TcpStats};
 
 /// The settings of an end, which select the protocol of its leg.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "the large one is the common one")]
 pub enum EndConfig {
     /// The leg is TCP.
     Tcp(TcpConfig),
@@ -49,7 +50,8 @@ macro_rules! of_either {
 impl End {
     pub(super) fn new(config: EndConfig, role: Role) -> End {
         match config {
-            EndConfig::Tcp(config) => End::Tcp(Connection::new(config, role)),
+            // What waits for the other end stays in the receive buffer: it is the splice's memory, which is there from the start.
+            EndConfig::Tcp(config) => End::Tcp(Connection::new(TcpConfig { first_window: None, ..config }, role)),
             EndConfig::Stp(config) => End::Stp(Box::new(stp::Connection::new(config, role))),
         }
     }

@@ -145,6 +145,9 @@ pub struct TcpConfig {
     /// The first window in bytes, which grows to `receive_buffer` as data arrives (`receiver/tuning.rs`). `None`: the whole buffer from
     /// the start.
     pub first_window: Option<u32>,
+    /// With `first_window`: the window begins with 64 kB and grows by twice what arrives, up to the room that there is; ACKs that tell a
+    /// greater one do not wait (Linux). Otherwise all of the room is offered.
+    pub window_follows: bool,
     /// Data beyond a gap takes room from the window: its right edge stays where it is while a gap is open (Linux). Otherwise only
     /// what could be read takes room, since a window has room for all that it allows to be sent.
     pub gaps_take_room: bool,
@@ -174,6 +177,9 @@ pub struct TcpConfig {
     pub nagle: bool,
     /// Return to the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).
     pub restart_after_idle: bool,
+    /// With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and remember three quarters of it as
+    /// `ssthresh` (RFC 2861 §3, Linux). Otherwise the window is the initial one at once.
+    pub idle_decay: bool,
     /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
     /// Sharing with earlier connections.
@@ -182,6 +188,17 @@ pub struct TcpConfig {
     pub resume: Option<Resume>,
     /// Departures from the RFCs.
     pub shortcuts: Shortcuts,
+}
+
+impl TcpConfig {
+    /// True if the connection can talk to real hosts: nothing of it is a simulator's form or shortcut.
+    pub fn is_wire_true(&self) -> bool {
+        #[cfg(feature = "ns2")]
+        if self.variant.recovery == super::variant::Recovery::Pipe(super::variant::PipeForm::Ns2) {
+            return false;
+        }
+        self.shortcuts == Shortcuts::NONE
+    }
 }
 
 impl Default for TcpConfig {
@@ -195,6 +212,7 @@ impl Default for TcpConfig {
             rto: RtoConfig::RFC6298,
             receive_buffer: 32 << 20,
             first_window: None,
+            window_follows: false,
             gaps_take_room: false,
             window_scaling: true,
             timestamps: false,
@@ -209,6 +227,7 @@ impl Default for TcpConfig {
             abe: false,
             nagle: false,
             restart_after_idle: true,
+            idle_decay: false,
             time_wait: Duration::from_secs(60),
             tcb_sharing: TcbSharing::Off,
             resume: None,

@@ -46,5 +46,5 @@ pub use sender::Sender;
 pub use sending::SendingHalf;
 pub use sharing::TcbCache;
 pub(crate) use span::Span;
-pub use variant::{AckPolicy, Daass, Variant};
+pub use variant::{AckPolicy, Compress, Daass, Variant};
 pub use window_control::{Acked, WindowControl};

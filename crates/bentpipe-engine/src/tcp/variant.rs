@@ -288,9 +288,28 @@ pub struct AckPolicy {
     /// The ACK that fills a gap goes out before the user has read the data behind the gap, so it offers a window without their
     /// space. Another one follows where that window is at most half of the buffer and a reading doubles it (Linux).
     pub before_reading: bool,
-    /// An ACK of data beyond a gap waits this long for more of it, at most a twentieth of the round trip. The first three of a gap do
-    /// not wait, so that a loss is found as soon (Linux's compressed SACKs; RFC 5681 §4.2 wants each at once).
-    pub compress: Option<Duration>,
+    /// ACKs of data beyond a gap wait for each other. Off: each at once (RFC 5681 §4.2).
+    pub compress: Option<Compress>,
+    /// After data that had come before, this many ACKs go out at once (Linux's quick ACKs).
+    pub quick: u32,
+}
+
+/// Linux's compressed SACKs: an ACK of data beyond a gap waits for more such data. The first three ACKs of a gap do not wait, so losses
+/// are detected as early as without compression. A waiting ACK goes out before data whose SACK block would displace its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compress {
+    /// Max wait (`tcp_comp_sack_delay_ns`). A twentieth of the round trip if that is shorter.
+    pub delay: Duration,
+    /// Time that the timer adds to the wait (`tcp_comp_sack_slack_ns`).
+    pub slack: Duration,
+    /// Max number of waiting ACKs; the next one goes out at once (`tcp_comp_sack_nr`).
+    pub max: u32,
+}
+
+impl Compress {
+    /// Linux's defaults (the kernel's `Documentation/networking/ip-sysctl.rst`).
+    pub const LINUX: Compress =
+        Compress { delay: Duration::from_millis(1), slack: Duration::from_micros(100), max: 44 };
 }
 
 impl AckPolicy {
@@ -302,6 +321,17 @@ impl AckPolicy {
         tick: None,
         before_reading: false,
         compress: None,
+        quick: 0,
+    };
+    /// As Linux has it: `TCP_MAX_QUICKACKS` segments are acknowledged at once, at the start and after a repetition, then every other one, or
+    /// after `TCP_DELACK_MIN`.
+    pub const LINUX: AckPolicy = AckPolicy {
+        delay: Duration::from_millis(40),
+        daass: Daass::FirstSegments(16),
+        before_reading: true,
+        compress: Some(Compress::LINUX),
+        quick: 16,
+        ..AckPolicy::DELAYED
     };
     /// Every second segment, or after 200 ms.
     pub const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), every: 2, ..AckPolicy::IMMEDIATE };

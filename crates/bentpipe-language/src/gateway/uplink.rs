@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
-use bentpipe_engine::tcp::{Shortcuts, TcpConfig};
 use bentpipe_engine::units::Bytes;
 
 use crate::error::Problems;
@@ -120,10 +120,10 @@ fn named(
     };
     table.variant = Some((name.clone(), span, path));
     let (tcp, _) = table.resolve(&Variants::new(), (item.node.span, &item.path), problems)?;
-    let is_wire_true = tcp.shortcuts == Shortcuts::NONE;
-    if let (false, Some(item)) = (is_wire_true, view.get("tcp")) {
-        let message = "a client's kernel does not take what simulators shorten";
-        item.refuse(problems, message, Some("no handshake, units or shortcuts of ns-2".to_owned()));
+    if !tcp.is_wire_true() {
+        let message = "real hosts cannot be served by ns-2's forms of TCP";
+        let expected = "no variant, recovery, handshake, units or shortcuts of ns-2".to_owned();
+        view.get("tcp").or(view.get("variant")).as_ref().unwrap_or(item).refuse(problems, message, Some(expected));
     }
     Some((name, tcp, table.gives("fixed_window")))
 }

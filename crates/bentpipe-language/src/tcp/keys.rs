@@ -14,6 +14,10 @@ pub const VARIANT: &[Field] = &[
 
 /// The first keys of a table of TCP settings.
 pub const TCP_HEAD: &[Field] = &[
-    field("profile", Shape::Text, "Set of defaults: \"rfc\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\"."),
+    field(
+        "profile",
+        Shape::Text,
+        "Set of defaults: \"rfc\", \"linux\", \"macos\", \"windows\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\".",
+    ),
     field("variant", Shape::Text, "TCP variant, from `bentpipe variants` or `[variants]`. Default: the profile's."),
 ];

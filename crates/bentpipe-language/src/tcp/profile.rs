@@ -3,9 +3,11 @@
 //! A profile is a complete [`TcpConfig`], with changes to the rows of the variant table: ns-2's NewReno is not the
 //! RFC's.
 
-use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
+use bentpipe_engine::tcp::variant::{
+    CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, Recovery, SlowStartExit,
+};
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, EcnUse, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
+    AckPolicy, EcnUse, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
 };
 use bentpipe_engine::units::Duration;
 
@@ -110,6 +112,34 @@ pub const PROFILES: &[Profile] = &[
         config: linux,
         adjust: |_| {},
     },
+    Profile {
+        name: "macos",
+        description: "hosts with macOS 15 and the default settings of its kernel; docs/specs/macos-windows.md names what is known",
+        default_variant: "cubic",
+        ssthresh_is_clamp: false,
+        config: macos,
+        adjust: |variant| {
+            // tcp_cc.h: `TCP_CC_CWND_INIT_PKTS` 10.
+            variant.initial_window = 10;
+            if variant.congestion == CongestionControl::Cubic {
+                // tcp_cubic.c, `tcp_cubic_ack_rcvd`: an ACK counts for at most the initial window.
+                variant.growth = Growth::Bytes(10);
+                // Neither HyStart nor PRR nor F-RTO is in bsd/netinet.
+                variant.slow_start_exit = SlowStartExit::Loss;
+                (variant.prr, variant.frto) = (false, false);
+                // tcp_input.c, `tcp_bad_rexmt_check`.
+                variant.undo = true;
+            }
+        },
+    },
+    Profile {
+        name: "windows",
+        description: "hosts with Windows Server 2019 and its template `InternetCustom`; docs/specs/macos-windows.md names what is known",
+        default_variant: "cubic",
+        ssthresh_is_clamp: false,
+        config: windows,
+        adjust: |_| {},
+    },
 ];
 
 /// The profile of that name.
@@ -122,25 +152,15 @@ fn linux() -> TcpConfig {
     TcpConfig {
         // With 12 bytes of timestamps in each segment of 1500.
         timestamps: true,
-        // TCP_MAX_QUICKACKS segments are acknowledged at once, then every other one, or after TCP_DELACK_MIN.
-        ack: AckPolicy {
-            daass: Daass::FirstSegments(16),
-            delay: Duration::from_millis(40),
-            before_reading: true,
-            ..AckPolicy::DELAYED
-        },
-        rto: RtoConfig {
-            // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_syn_linear_timeouts.
-            min: Duration::from_millis(200),
-            floor: RtoFloor::Variance,
-            max: Duration::from_secs(120),
-            linear_syn_timeouts: 4,
-            ..RtoConfig::RFC6298
-        },
-        // tcp_rmem[2] is 32 MiB, of which 0.633 can be offered with packets of 1500 bytes. Autotuning reaches it in time: a download
-        // over GEO takes as long with it as with a fixed window.
+        ack: AckPolicy::LINUX,
+        rto: RtoConfig::LINUX,
+        // tcp_rmem[2] is 32 MiB and tcp_rmem[1] 128 KiB, of which 0.633 can be offered with packets of 1500 bytes.
         receive_buffer: 21_240_000,
+        first_window: Some(82_968),
+        window_follows: true,
         gaps_take_room: true,
+        // `tcp_cwnd_restart` in tcp_output.c.
+        idle_decay: true,
         // net.ipv4.tcp_ecn is 2.
         ecn: EcnUse::Accept,
         shortcuts: Shortcuts {
@@ -148,6 +168,55 @@ fn linux() -> TcpConfig {
             ssthresh_base: SsthreshBase::Window,
             ..Shortcuts::NONE
         },
+        ..TcpConfig::default()
+    }
+}
+
+/// macOS 15.4: XNU 11417.101.15, github.com/apple-oss-distributions/xnu. Files are those of bsd/netinet.
+fn macos() -> TcpConfig {
+    TcpConfig {
+        // tcp_subr.c: `tcp_do_timestamps` is 1.
+        timestamps: true,
+        // tcp_timer.c: `tcp_delack` is 100 ms.
+        ack: AckPolicy { delay: Duration::from_millis(100), ..AckPolicy::DELAYED },
+        rto: RtoConfig {
+            // tcp_timer.h: `TCPTV_RTOBASE`, `TCPTV_REXMTSLOP` (added to the round trip and its variance), `TCPTV_REXMTMAX`,
+            // `TCP_MAXRXTSHIFT`.
+            initial: Duration::from_secs(1),
+            min: Duration::from_millis(200),
+            floor: RtoFloor::Variance,
+            max: Duration::from_secs(64),
+            max_retries: 12,
+            // tcp_timer.c: `tcp_syn_backoff` begins 1, 1, 1, 1, 1, 2.
+            linear_syn_timeouts: 4,
+            ..RtoConfig::RFC6298
+        },
+        // tcp_subr.c, `tcp_init`: `tcp_autorcvbuf_max` with more than 4 GB of memory. tcp_usrreq.c: `tcp_recvspace`.
+        receive_buffer: 4 << 20,
+        first_window: Some(1448 * 384),
+        // net/dlil.c: with `tcp_ecn_outbound` 2 (tcp_output.c) interfaces that are not cellular have it.
+        ecn: EcnUse::On,
+        // tcp_timer.h: `TCPTV_MSL` is 15 s.
+        time_wait: Duration::from_secs(30),
+        shortcuts: Shortcuts {
+            // tcp_cubic.c, `tcp_cubic_pre_fr`: min(snd_cwnd, snd_wnd).
+            ssthresh_base: SsthreshBase::InForce,
+            ..Shortcuts::NONE
+        },
+        ..TcpConfig::default()
+    }
+}
+
+/// Windows Server 2019: what `Get-NetTCPSetting -SettingName InternetCustom` shows in "TCP Templates for Windows Server 2019", Microsoft's
+/// Networking Blog, 3 October 2018.
+fn windows() -> TcpConfig {
+    TcpConfig {
+        // DelayedAckTimeout(ms) 40, DelayedAckFrequency 2.
+        ack: AckPolicy { delay: Duration::from_millis(40), every: 2, ..AckPolicy::DELAYED },
+        // MinRto(ms) 300.
+        rto: RtoConfig { min: Duration::from_millis(300), ..RtoConfig::RFC6298 },
+        // CwndRestart False.
+        restart_after_idle: false,
         ..TcpConfig::default()
     }
 }
@@ -265,6 +334,31 @@ fn ns2_2003() -> TcpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_key_names_every_profile() {
+        let key = crate::tcp::TCP_HEAD.iter().find(|field| field.key == "profile").expect("a key");
+        for profile in PROFILES {
+            assert!(key.doc.contains(&format!("\"{}\"", profile.name)), "{}", profile.name);
+        }
+    }
+
+    /// The values of XNU's sources and of Microsoft's listing, by hand; the rest is the RFCs'.
+    #[test]
+    fn macos_and_windows_are_what_their_sources_say() {
+        let macos = profile("macos").expect("a profile").config();
+        let ms = Duration::from_millis;
+        assert_eq!((macos.ack.delay, macos.rto.min, macos.rto.max), (ms(100), ms(200), ms(64_000)));
+        assert_eq!((macos.first_window, macos.receive_buffer), (Some(556_032), 4_194_304));
+        assert_eq!((macos.variant.initial_window, macos.variant.growth), (10, Growth::Bytes(10)));
+        assert_eq!((macos.variant.slow_start_exit, macos.variant.prr), (SlowStartExit::Loss, false));
+        let windows = profile("windows").expect("a profile").config();
+        assert_eq!((windows.ack.delay, windows.ack.every, windows.rto.min), (ms(40), 2, ms(300)));
+        assert_eq!((windows.variant.initial_window, windows.variant.congestion), (10, CongestionControl::Cubic));
+        let rfc = TcpConfig { variant: windows.variant, ..TcpConfig::default() };
+        let TcpConfig { ack, rto, restart_after_idle, .. } = windows;
+        assert_eq!(windows, TcpConfig { ack, rto, restart_after_idle, ..rfc }, "nothing else");
+    }
 
     /// What a packet script each of `crates/bentpipe-script/tests/scripts/bsd` shows.
     #[test]

@@ -21,6 +21,8 @@ Downloads over satellite links: every transport that people run, from end to end
 - `ping` is the 99th percentile of a ping beside the transfer, its way there plus its way back, the worst of the table's transfers.
 - Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. QUIC cannot be ended at a box.
 - Transports whose results are all equal share a row, as where a box takes over.
+- Hosts with Linux's TCP receive as Linux does: into a window of 64 kB that grows with what arrives. A sender that could begin faster, as `resume`
+  or `uplink`, waits for it.
 
 ";
 

@@ -2,7 +2,8 @@
 
 use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, SlowStartExit, Startup, TimeoutRepair};
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, EcnOption, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
+    AckPolicy, Compress, Daass, EcnOption, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant,
+    WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 
@@ -82,8 +83,10 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
                 _ => return Err("immediate or delayed".into()),
             }
         }
-        "compress" => config.ack.compress = Some(millis(value)?),
+        "compress" => config.ack.compress = Some(Compress { delay: millis(value)?, ..Compress::LINUX }),
+        "quick" => config.ack.quick = number(value)?,
         "gaps-take-room" => config.gaps_take_room = switch(value)?,
+        "window-follows" => config.window_follows = switch(value)?,
         "first-window" => config.first_window = Some(number(value)?),
         "ack-tick" => config.ack.tick = Some(millis(value)?),
         "additive-constant" => config.shortcuts.bsd_additive_constant = switch(value)?,
@@ -142,6 +145,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "abe" => config.abe = switch(value)?,
         "nagle" => config.nagle = switch(value)?,
         "idle-restart" => config.restart_after_idle = switch(value)?,
+        "idle-decay" => config.idle_decay = switch(value)?,
         "time-wait" => config.time_wait = millis(value)?,
         "sharing" => {
             config.tcb_sharing = match value {

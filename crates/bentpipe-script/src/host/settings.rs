@@ -2,7 +2,7 @@
 
 use bentpipe_engine::tcp::variant::Growth;
 use bentpipe_engine::tcp::{
-    AckPolicy, Daass, EcnOption, EcnUse, RtoConfig, RtoFloor, Shortcuts, SsthreshBase, TcpConfig, Variant,
+    AckPolicy, Compress, EcnOption, EcnUse, RtoConfig, Shortcuts, SsthreshBase, TcpConfig, Variant,
 };
 use bentpipe_engine::units::Duration;
 
@@ -83,23 +83,8 @@ impl Settings {
             Profile::Linux => TcpConfig {
                 // TCP_INIT_CWND 10, F-RTO. What depends on the congestion control is set for each socket.
                 variant: named("linux-cubic"),
-                // TCP_DELACK_MIN; TCP_MAX_QUICKACKS segments are acknowledged at once.
-                ack: AckPolicy {
-                    delay: Duration::from_millis(40),
-                    every: 2,
-                    daass: Daass::FirstSegments(16),
-                    tick: None,
-                    before_reading: true,
-                    compress: Some(Duration::from_millis(1)),
-                },
-                // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX, tcp_retries2, tcp_syn_linear_timeouts.
-                rto: RtoConfig {
-                    min: Duration::from_millis(200),
-                    floor: RtoFloor::Variance,
-                    max: Duration::from_secs(120),
-                    linear_syn_timeouts: 4,
-                    ..RtoConfig::RFC6298
-                },
+                ack: AckPolicy::LINUX,
+                rto: RtoConfig::LINUX,
                 // The window is reduced, not the data in flight.
                 shortcuts: Shortcuts { ssthresh_base: SsthreshBase::Window, ..Shortcuts::NONE },
                 // The initial window, before autotuning.
@@ -176,6 +161,8 @@ impl Settings {
         let Some(&number) = numbers.first() else { return self.kernel.sysctl(name, value) };
         let is_on = number != 0;
         let millis = Duration::from_millis(number);
+        let mut none = Compress::LINUX;
+        let compress = config.ack.compress.as_mut().unwrap_or(&mut none);
         match name {
             "tcp_timestamps" => config.timestamps = is_on,
             "tcp.rfc1323" => (config.timestamps, config.window_scaling) = (is_on, is_on),
@@ -211,6 +198,9 @@ impl Settings {
             "tcp.sendspace" => self.send_buffer = number.clamp(1, 1 << 22) as usize,
             "tcp.rexmit_initial" => config.rto.initial = millis,
             "tcp.delacktime" => config.ack.delay = millis,
+            "tcp_comp_sack_delay_ns" => compress.delay = Duration::from_nanos(number),
+            "tcp_comp_sack_slack_ns" => compress.slack = Duration::from_nanos(number),
+            "tcp_comp_sack_nr" => compress.max = number.min(255) as u32,
             "tcp_syn_linear_timeouts" => config.rto.linear_syn_timeouts = number.min(127) as u8,
             "tcp_syn_retries" => self.syn_retries.0 = number as u32,
             "tcp_synack_retries" => self.syn_retries.1 = number as u32,

@@ -33,6 +33,11 @@ impl Columns {
         Ok(Columns { table, names })
     }
 
+    /// The first error, after which nothing more is written.
+    pub fn error(&self) -> Option<&io::Error> {
+        self.table.error()
+    }
+
     /// Writes the remaining rows and renames the table to its final name.
     ///
     /// # Errors

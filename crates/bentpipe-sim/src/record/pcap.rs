@@ -73,6 +73,11 @@ impl Pcap {
         })
     }
 
+    /// The first error, after which nothing more is written.
+    pub fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+
     /// Renames the capture to its final name.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 //! A timer has a slot only while it is set. Of the ends of 50 000 flows some thousand are active at a time, so the slots stay
 //! in the cache. Slots do not affect the order of events.
 
+use std::collections::VecDeque;
+
 use bentpipe_engine::network::{Due, Tournament};
 
 /// The slot of an end's timer.
@@ -26,11 +28,23 @@ pub(super) struct Agenda {
     starts: Vec<Due>,
     /// The slot of the next one.
     start: Slot,
+    /// The ends of waits that all take equally long, the next one first.
+    rests: VecDeque<Due>,
+    /// The slot of the next one.
+    rest: Slot,
 }
 
 impl Agenda {
     pub(super) fn new() -> Self {
-        Agenda { timers: Tournament::new(1), used: 0, free: Vec::new(), starts: Vec::new(), start: Slot::NONE }
+        Agenda {
+            timers: Tournament::new(1),
+            used: 0,
+            free: Vec::new(),
+            starts: Vec::new(),
+            start: Slot::NONE,
+            rests: VecDeque::new(),
+            rest: Slot::NONE,
+        }
     }
 
     /// The next timer or first action, or [`Due::NEVER`].
@@ -95,6 +109,44 @@ impl Agenda {
             self.plan_start();
         }
     }
+
+    /// Adds the end of a wait behind the others, which together need one slot. Returns false, and adds nothing, if it is not later than all
+    /// of them.
+    pub(super) fn add_rest(&mut self, due: Due) -> bool {
+        if self.rests.back().is_some_and(|last| *last >= due) {
+            return false;
+        }
+        self.rests.push_back(due);
+        if self.rests.len() == 1 {
+            self.plan_rest();
+        }
+        true
+    }
+
+    /// Removes the end of a wait, if [`Agenda::add_rest`] has added it.
+    pub(super) fn remove_rest(&mut self, due: Due) {
+        if let Ok(place) = self.rests.binary_search(&due) {
+            self.rests.remove(place);
+            self.plan_rest();
+        }
+    }
+
+    /// What was due happens now. Returns true if it is the end of a wait, and plans the next one.
+    #[inline(always)]
+    pub(super) fn take_rest(&mut self, due: Due) -> bool {
+        let is_rest = self.rests.front() == Some(&due);
+        if is_rest {
+            self.rests.pop_front();
+            self.plan_rest();
+        }
+        is_rest
+    }
+
+    fn plan_rest(&mut self) {
+        let (next, mut slot) = (self.rests.front().copied().unwrap_or(Due::NEVER), self.rest);
+        self.set(&mut slot, next);
+        self.rest = slot;
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +188,39 @@ mod tests {
             prop_assert_eq!(agenda.first(), Due::NEVER);
             // One more for the first actions.
             prop_assert!(agenda.used as usize <= max_set + 1, "{} slots for {} timers", agenda.used, max_set);
+        }
+
+        /// Waits that all take equally long come in the order of a sorted list, and need one slot together.
+        #[test]
+        fn waits_share_a_slot(steps in prop::collection::vec((0u8..4, 0u64..100), 1..200)) {
+            let mut agenda = Agenda::new();
+            let (mut list, mut now) = (Vec::new(), 0);
+            for (kind, number) in steps {
+                match kind {
+                    // One after the last, or before it, which is refused.
+                    0 | 1 => {
+                        let at = if kind == 0 { now + 100 } else { now + number };
+                        let next = due(at, number as usize);
+                        let is_last = list.last().is_none_or(|last| *last < next);
+                        prop_assert_eq!(agenda.add_rest(next), is_last);
+                        if is_last {
+                            list.push(next);
+                        }
+                        now += number / 10;
+                    }
+                    // One of them ends early, or one that was not added.
+                    2 if !list.is_empty() => agenda.remove_rest(list.remove(number as usize % list.len())),
+                    2 => agenda.remove_rest(due(number, 0)),
+                    _ => {
+                        prop_assert!(!agenda.take_rest(due(0, 100)));
+                        if !list.is_empty() {
+                            prop_assert!(agenda.take_rest(list.remove(0)));
+                        }
+                    }
+                }
+                prop_assert_eq!(agenda.first(), list.first().copied().unwrap_or(Due::NEVER));
+                prop_assert!(agenda.used <= 1);
+            }
         }
     }
 }

@@ -214,7 +214,9 @@ impl World {
                 Endpoint::Tcp(tcp) => (tcp.counts(), tcp.first_action()),
                 &Endpoint::Late { model } => {
                     let start = self.flows[ends::connection(n).index()].start;
-                    let first = if ends::opens(n) { start } else { Time::ZERO };
+                    // The model of the passive end already listens, which is an event where the ends exist from the start.
+                    self.events += !ends::opens(n) as u64;
+                    let first = if ends::opens(n) { start } else { Time::NEVER };
                     (self.models[model as usize].end.counts(), first)
                 }
                 Endpoint::Sink(sink) => (sink.is_finite(), Time::NEVER),

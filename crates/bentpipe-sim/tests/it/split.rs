@@ -112,7 +112,7 @@ fn timers_lazy_or_literal_give_the_same_run() {
     let scenario = scenario("loss = \"1 %\"", SPLIT);
     let literal = run_with(&scenario, 5, &mut NoProbe, Timers::Literal, |_| true).expect("reachable");
     let lazy = run_with(&scenario, 5, &mut NoProbe, Timers::Lazy, |_| true).expect("reachable");
-    assert_eq!((lazy.end, &lazy.flows, &lazy.links), (literal.end, &literal.flows, &literal.links));
+    assert_eq!(lazy, literal);
 }
 
 /// What each link carried: connection, SYN or not, least and greatest acknowledgement.

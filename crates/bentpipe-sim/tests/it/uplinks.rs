@@ -64,7 +64,8 @@ fn the_server_is_asked_before_the_client_is_answered() {
 /// 5 ms through at once, four packets of 1.2 ms, with one before and one behind.
 #[test]
 fn all_connections_are_paced_together() {
-    let scenario = world(SENDERS[0], "", "bytes = \"1 MB\"\ncount = 4");
+    let flows = "bytes = \"1 MB\"\ncount = 4\ntcp.receiver.first_window = \"off\"";
+    let scenario = world(SENDERS[0], "", flows);
     let result = one(&scenario, 1);
     let times: Vec<_> = (0..4).map(|flow| seconds(&result, flow)).collect();
     // 4 MB at 9.9 Mbit/s, 1448 of 1500 B; half a round trip, the handshakes' two, and half a one of the last turns.

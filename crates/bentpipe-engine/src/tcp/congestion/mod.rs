@@ -331,6 +331,16 @@ impl Congestion {
         }
     }
 
+    /// Halves the window for each of the `timeouts` of an idle time, but not below `segments` (RFC 2861). Three quarters of it become the
+    /// threshold, unless that is higher already, so that slow start returns to it.
+    pub(in crate::tcp) fn decay_after_idle(&mut self, timeouts: u32, segments: u32) {
+        let cwnd = self.window.segments();
+        let kept = f64::from(cwnd / 2 + cwnd / 4) * self.window.exact_mss();
+        self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
+        let decayed = cwnd.checked_shr(timeouts).unwrap_or(0);
+        self.restart(decayed.max(segments.min(cwnd)));
+    }
+
     /// Ends NewReno's recovery with `flight` bytes outstanding.
     pub(in crate::tcp) fn on_recovered(&mut self, flight: u64) {
         self.control.on_recovered(&mut self.window, flight);
@@ -352,5 +362,23 @@ impl Congestion {
     pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
         self.control = Control::Paced(paced::Paced { rate });
         self.paces = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window of 40 segments of 1000 bytes: 30 segments are remembered. Halved once, twice, and not below the initial 10.
+    #[test]
+    fn a_window_decays_while_idle() {
+        for (timeouts, segments) in [(1, 20), (2, 10), (3, 10), (40, 10)] {
+            let config = TcpConfig { mss: 1000, ..TcpConfig::default() };
+            let mut congestion = Congestion::new(&config, true);
+            congestion.restart(40);
+            congestion.window.set_ssthresh(5000.0);
+            congestion.decay_after_idle(timeouts, 10);
+            assert_eq!((congestion.window.segments(), congestion.window.ssthresh()), (segments, 30_000), "{timeouts}");
+        }
     }
 }

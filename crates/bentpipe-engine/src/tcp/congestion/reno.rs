@@ -58,8 +58,8 @@ impl Reno {
         let part = self.factors.of(loss);
         let half = match self.base {
             SsthreshBase::FlightSize => loss.flight as f64 * part,
-            // Linux counts whole segments.
-            SsthreshBase::Window if self.growth == Growth::All => (window.inflated() / mss * part).floor() * mss,
+            // Linux counts whole segments. What RACK adds for data that was SACKed is room to send, not window.
+            SsthreshBase::Window if self.growth == Growth::All => (window.exact() / mss * part).floor() * mss,
             SsthreshBase::Window => window.inflated() * part,
             #[cfg(feature = "ns2")]
             SsthreshBase::WholeWindow => super::ns2::half_of_whole_window(window),
@@ -108,5 +108,29 @@ impl CongestionRules for Reno {
     fn restart(&mut self, window: &mut Window, segments: u32) {
         self.counted = 0;
         window.set_segments(segments);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of 1000 bytes, as Linux counts them.
+    fn linux(segments: u32) -> (Reno, Window) {
+        let mut config = TcpConfig { mss: 1000, ..TcpConfig::default() };
+        config.variant.growth = Growth::All;
+        config.shortcuts.ssthresh_base = SsthreshBase::Window;
+        (Reno::new(&config), Window::new(&config, segments))
+    }
+
+    #[test]
+    fn linux_halves_the_window_without_its_inflation() {
+        for (segments, half) in [(42, 21_000), (41, 20_000)] {
+            let (mut reno, mut window) = linux(segments);
+            window.set_inflation(6000);
+            let loss = LossReport { found_by: FoundBy::DuplicateAcks, flight: 48_000, peer_window: u64::MAX };
+            reno.on_loss(&mut window, &loss);
+            assert_eq!((window.ssthresh(), window.exact()), (half, half as f64), "{segments} segments");
+        }
     }
 }

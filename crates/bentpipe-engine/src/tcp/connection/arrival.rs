@@ -169,6 +169,13 @@ impl<S: SendingHalf> Duplex<S> {
         let mut fresh = Fresh::None;
         if segment.len > 0 {
             let before = self.receiver.rcv_nxt();
+            if self.receiver.needs_ack_before(segment.seq, end) && self.ack_before.is_none() {
+                self.ack_before = Some(Box::new(self.bare(now)));
+            }
+            if self.receiver.is_tuned() && end > before {
+                let echo = segment.timestamps.map(|timestamps| timestamps.echo).zip(self.sample(now, segment));
+                self.receiver.on_arrival(u64::from(segment.len), echo);
+            }
             // Nothing follows a known FIN.
             fresh = self.receiver.on_data(now, segment.seq, end.min(self.kept.peer_fin.unwrap_or(u64::MAX)));
             if self.receiver.rcv_nxt() > before {

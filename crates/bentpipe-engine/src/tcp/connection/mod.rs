@@ -92,6 +92,8 @@ pub struct Duplex<S> {
     kept: Kept,
     /// A pending reset.
     reset: Option<Box<Segment>>,
+    /// An ACK of what had arrived before the last segment. It goes out ahead of that segment's own ACK.
+    ack_before: Option<Box<Segment>>,
     ecn: EcnEcho,
     receiver: Receiver,
     sender: S,
@@ -163,6 +165,7 @@ impl<S: SendingHalf> Duplex<S> {
             pending: Pending::default(),
             closed: None,
             reset: None,
+            ack_before: None,
             poll_heard: 0,
             config,
         }
@@ -324,6 +327,9 @@ impl<S: SendingHalf> Machine for Duplex<S> {
     #[inline(always)]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
         self.sender_rests = false;
+        if let Some(segment) = self.ack_before.take() {
+            return self.transmit(cx, *segment, false);
+        }
         if self.pending.any() && self.receiver.acks_first() {
             let segment = self.bare(cx.now);
             return self.transmit(cx, segment, false);

@@ -38,6 +38,7 @@ impl Duplex<Sender> {
             && !self.pending.any()
             && self.state.sends_data()
             && self.reset.is_none()
+            && self.ack_before.is_none()
             && !self.has_extras
             && !self.receiver.has_sack_blocks();
         if !may_be || self.sender_rests {
@@ -125,7 +126,7 @@ impl<S: SendingHalf> Duplex<S> {
             return Some(Verdict::Accepted(Fresh::None));
         }
         let end = segment.seq + u64::from(segment.len);
-        if segment.ack != self.sender.snd_una() || !self.receiver.expects(end) {
+        if segment.ack != self.sender.snd_una() || !self.receiver.expects(end) || self.receiver.is_tuned() {
             return None;
         }
         self.sender.update_window(segment);

@@ -27,12 +27,12 @@ pub(super) struct AckSchedule {
     gap: u64,
     prompt: u32,
     waiting: u32,
+    /// ACKs still to be sent at once.
+    quick: u32,
 }
 
-/// ACKs beyond a gap that are sent at once: as many as tell the sender of a loss.
+/// Number of ACKs per gap that are sent at once: enough duplicates for the sender to detect a loss.
 const PROMPT: u32 = 3;
-/// At most this many ACKs become one (Linux's `tcp_comp_sack_nr`).
-const COMPRESSED: u32 = 44;
 
 impl AckSchedule {
     pub(super) fn new(mut policy: AckPolicy) -> Self {
@@ -51,6 +51,7 @@ impl AckSchedule {
             gap: 0,
             prompt: 0,
             waiting: 0,
+            quick: 0,
         }
     }
 
@@ -59,19 +60,36 @@ impl AckSchedule {
         self.patience = rtt.div_floor(20);
     }
 
-    /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled; `apart`: it lies apart from all that has come. Then an
-    /// ACK that waits goes out, because an ACK has room for few ranges.
-    pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64, apart: bool) {
+    /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.
+    pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64) {
         let Some(compress) = self.policy.compress else { return self.acknowledge_now() };
+        if self.quick > 0 || self.waiting >= compress.max {
+            return self.acknowledge_now();
+        }
         if self.gap != rcv_nxt {
             (self.gap, self.prompt) = (rcv_nxt, 0);
         }
-        if self.prompt < PROMPT || self.waiting == COMPRESSED || apart && self.waiting > 0 {
-            self.prompt = (self.prompt + 1).min(PROMPT);
+        if self.prompt < PROMPT {
+            self.prompt += 1;
             return self.acknowledge_now();
         }
         self.waiting += 1;
-        self.due = self.due.min(now + compress.min(self.patience));
+        self.due = self.due.min(now + compress.delay.min(self.patience) + compress.slack);
+    }
+
+    /// True if an ACK of data beyond a gap waits for more.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// The next ACK offers a larger window, so it does not wait.
+    pub(super) fn on_greater_window(&mut self) {
+        self.quick = self.quick.max(1);
+    }
+
+    /// A segment has arrived whose data was there already.
+    pub(super) fn on_repetition(&mut self) {
+        self.quick = self.quick.max(self.policy.quick);
     }
 
     /// A segment with data has arrived.
@@ -96,7 +114,7 @@ impl AckSchedule {
             Daass::FirstSegments(n) => self.data_segments <= n,
             Daass::SlowStart => !self.had_gap,
         };
-        if quick || self.pending >= self.policy.every {
+        if quick || self.quick > 0 || self.pending >= self.policy.every {
             self.due = NOW;
         } else if self.due == NONE {
             self.due = match self.policy.tick {
@@ -146,6 +164,72 @@ impl AckSchedule {
         self.due = NONE;
         self.pending = 0;
         self.waiting = 0;
+        self.quick = self.quick.saturating_sub(1);
         self.first = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Compress;
+
+    fn at(micros: u64) -> Time {
+        Time::from_nanos(1_000_000_000 + 1000 * micros)
+    }
+
+    fn schedule(max: u32) -> AckSchedule {
+        let compress = Some(Compress { max, ..Compress::LINUX });
+        AckSchedule::new(AckPolicy { compress, ..AckPolicy::DELAYED })
+    }
+
+    /// The times of ACKs where a segment comes every `spacing` microseconds beyond one gap, until `end`.
+    fn acks(mut schedule: AckSchedule, spacing: u64, end: u64) -> Vec<u64> {
+        let mut sent = Vec::new();
+        for now in 0..end {
+            if schedule.is_due(at(now)) {
+                schedule.acknowledged();
+                sent.push(now);
+            }
+            if now % spacing == 0 {
+                schedule.on_disorder(at(now), 1);
+                if schedule.is_due(at(now)) {
+                    schedule.acknowledged();
+                    sent.push(now);
+                }
+            }
+        }
+        sent
+    }
+
+    /// 20 Mbit/s: a segment per 600 us. Three at once, then each ACK waits 1.1 ms from the first segment that it tells of: of 1800 and
+    /// 2400 us, of 3000 and 3600, ...
+    #[test]
+    fn acks_beyond_a_gap_wait_for_each_other() {
+        assert_eq!(acks(schedule(44), 600, 5000), [0, 600, 1200, 2900, 4100]);
+        let mut near = schedule(44);
+        // A twentieth of 8 ms, and the slack: 500 us.
+        near.on_round_trip(Duration::from_millis(8));
+        assert_eq!(acks(near, 300, 3000), [0, 300, 600, 1400, 2000, 2600]);
+    }
+
+    /// Two wait, and the third sends all; with none that may wait each goes at once.
+    #[test]
+    fn no_more_wait_than_may() {
+        assert_eq!(acks(schedule(2), 100, 1100), [0, 100, 200, 500, 800]);
+        assert_eq!(acks(schedule(0), 100, 600), [0, 100, 200, 300, 400, 500]);
+    }
+
+    /// Each gap has three ACKs at once.
+    #[test]
+    fn another_gap_begins_anew() {
+        let mut schedule = schedule(44);
+        let at_once = |rcv_nxt| {
+            schedule.on_disorder(at(0), rcv_nxt);
+            let is_due = schedule.is_due(at(0));
+            schedule.acknowledged();
+            is_due
+        };
+        assert_eq!([1, 1, 1, 1, 2, 2, 2, 2].map(at_once), [true, true, true, false, true, true, true, false]);
     }
 }

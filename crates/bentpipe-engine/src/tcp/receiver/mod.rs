@@ -34,6 +34,11 @@ pub enum Fresh {
 /// buffer.
 const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
 
+/// Segments with less data do not let the window grow: their overhead in memory is too great (Linux).
+const SMALL: u64 = 128;
+/// The room for options in a header: a segment is full-sized if its data and they are.
+const OPTIONS: u64 = 40;
+
 /// The receiver of one connection. What each segment touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -66,7 +71,7 @@ impl Receiver {
             window: OfferedWindow::new(config),
             acks: AckSchedule::new(config.ack),
             sack: SackReport::new(),
-            tuning: config.first_window.map(|_| Box::new(Tuning::new(config.receive_buffer))),
+            tuning: config.first_window.map(|first| Box::new(Tuning::new(first, config.receive_buffer, config.mss))),
             beyond: Ranges::new(),
             fresh: Vec::new(),
             duplicates: 0,
@@ -107,7 +112,7 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn read(&mut self, now: Time, bytes: u64) -> bool {
         if let Some(tuning) = &mut self.tuning
-            && let Some(buffer) = tuning.on_read(now, bytes, self.mss, self.window.buffer())
+            && let Some(buffer) = tuning.on_read(now, bytes, self.window.buffer())
         {
             self.window.grow(buffer);
         }
@@ -119,6 +124,29 @@ impl Receiver {
         self.acks.on_round_trip(rtt);
         if let Some(tuning) = &mut self.tuning {
             tuning.on_round_trip(rtt);
+        }
+    }
+
+    /// True if the window is tuned. Then the connection reports each segment by [`Self::on_arrival`].
+    #[inline(always)]
+    pub(super) fn is_tuned(&self) -> bool {
+        self.tuning.is_some()
+    }
+
+    /// Call before the receiver takes a segment with `bytes` of data. `echo`: the timestamp that the segment echoes, and its age. The window
+    /// follows the free buffer, and an ACK that offers a larger window does not wait (Linux).
+    pub(super) fn on_arrival(&mut self, bytes: u64, echo: Option<(u32, Duration)>) {
+        let Some(tuning) = &mut self.tuning else { return };
+        if let Some((echo, sample)) = echo.filter(|_| bytes + OPTIONS >= u64::from(self.mss)) {
+            tuning.on_echo(echo, sample);
+        }
+        if !self.beyond.is_empty()
+            && let Some(buffer) = tuning.on_disorder(self.beyond.end() - self.rcv_nxt, self.window.buffer())
+        {
+            self.window.grow(buffer);
+        }
+        if bytes >= SMALL && self.window.follow(bytes) {
+            self.acks.on_greater_window();
         }
     }
 
@@ -218,7 +246,14 @@ impl Receiver {
             self.acks.on_in_order(now, false);
         } else {
             self.report_duplicate(seq, end);
+            self.acks.on_repetition();
         }
+    }
+
+    /// True if a waiting ACK must go out before the receiver takes data `seq..end`: the next ACK may have no room for its SACK blocks.
+    #[inline(always)]
+    pub(super) fn needs_ack_before(&self, seq: u64, end: u64) -> bool {
+        self.acks.is_waiting() && seq > self.rcv_nxt && self.sack.crowds_out(seq, end)
     }
 
     /// Data beyond a gap, or data that comes while there are gaps.
@@ -242,9 +277,8 @@ impl Receiver {
             }
         }
         if let Some((start, end)) = duplicate {
-            self.report_duplicate(start, end);
+            self.sack.set_duplicate(start, end);
         }
-        let apart = !self.beyond.touches(from, end);
         self.fresh.clear();
         let fresh = &mut self.fresh;
         self.beyond.insert(from, end, |start, end| fresh.push((start, end)));
@@ -268,7 +302,7 @@ impl Receiver {
         if self.beyond.is_empty() {
             self.acks.acknowledge_now()
         } else {
-            self.acks.on_disorder(now, self.rcv_nxt, apart)
+            self.acks.on_disorder(now, self.rcv_nxt)
         }
         fresh
     }

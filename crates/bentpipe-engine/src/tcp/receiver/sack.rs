@@ -2,6 +2,9 @@
 
 use crate::tcp::segment::{MAX_SACK_BLOCKS, SackBlocks};
 
+/// Max blocks that may change between two ACKs: Linux's `TCP_SACK_BLOCKS_EXPECTED`.
+const FRESH: usize = 2;
+
 /// What there is to report.
 #[derive(Clone, Debug, Default)]
 struct Blocks {
@@ -88,6 +91,13 @@ impl SackReport {
             blocks.push(rcv_nxt, start, end);
         }
         blocks
+    }
+
+    /// True if data `from..end` starts a block of its own while two others are not reported yet: it extends neither of the two that changed
+    /// last. An ACK has room for three blocks beside timestamps, and may be lost.
+    pub(super) fn crowds_out(&self, from: u64, end: u64) -> bool {
+        let grows = |&(start, stop): &(u64, u64)| from <= stop && start <= end;
+        self.recent().len() >= FRESH && !self.recent()[..FRESH].iter().any(grows)
     }
 
     //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which

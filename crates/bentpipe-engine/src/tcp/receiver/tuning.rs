@@ -1,21 +1,25 @@
 //! Dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", Los Alamos Computer Science Institute Symposium 2001): the receive
 //! window grows with what the sender can use.
 //!
-//! What the user reads in a round trip is what the sender's window was. It may double in the next round trip, so the window offered is
-//! twice that, and more where it has grown since the last round, so that it is ahead of slow start.
+//! What the user reads in a round trip is what the sender's window was. It may double in the next round trip, so the room is twice that,
+//! and more where it has grown since the last round, so that it is ahead of slow start. In Linux the window follows the room by two
+//! segments per segment that arrives (`window.rs`).
 //!
-//! The round trip is that of the handshake; Linux also measures it during the transfer.
+//! The round trip is that of the handshake, then the one that the timestamps of data show, as in Linux: the least one at once, greater ones
+//! by an eighth of the difference, so that a queue that fills gives room, too.
 
 use crate::units::{Duration, Time};
 
-/// Segments that the window has more than twice what was read.
-const SLACK: u64 = 16;
+/// Segments that the first round may bring without a sign that the window is too small: the initial window (RFC 6928).
+const FIRST_ROUND: u64 = 10;
 
 /// The state of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Tuning {
     max: u64,
     rtt: Option<Duration>,
+    /// The last echo that gave a sample: one per round trip is enough, and others are of the same segments.
+    echo: u32,
     /// When the round began, and what was read since.
     begun: Time,
     read: u64,
@@ -24,33 +28,55 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    /// The window never exceeds `max` bytes.
-    pub(super) fn new(max: u32) -> Self {
-        Tuning { max: max.into(), rtt: None, begun: Time::ZERO, read: 0, greatest: 0 }
+    /// The room never exceeds `max` bytes.
+    pub(super) fn new(first: u32, max: u32, mss: u16) -> Self {
+        let greatest = u64::from(first).min(FIRST_ROUND * u64::from(mss)).max(1);
+        Tuning { max: max.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, greatest }
     }
 
+    /// The handshake has taken this long.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.rtt = Some(rtt);
     }
 
-    /// The user reads `bytes`; the buffer has `buffer` bytes. Returns its new size, if it grows.
-    pub(super) fn on_read(&mut self, now: Time, bytes: u64, mss: u16, buffer: u64) -> Option<u64> {
+    /// Full-sized data has come with the echo of a timestamp sent `sample` ago.
+    pub(super) fn on_echo(&mut self, echo: u32, sample: Duration) {
+        if echo == self.echo {
+            return;
+        }
+        self.echo = echo;
+        self.rtt = Some(match self.rtt {
+            Some(rtt) if sample > rtt => rtt + (sample - rtt).div_floor(8),
+            _ => sample,
+        });
+    }
+
+    /// The user reads `bytes`; there is room for `room`. Returns the new room, if it grows.
+    pub(super) fn on_read(&mut self, now: Time, bytes: u64, room: u64) -> Option<u64> {
         self.read += bytes;
         let rtt = self.rtt?;
         if now < self.begun + rtt {
             return None;
         }
-        let (read, before) = (std::mem::take(&mut self.read), self.greatest.max(u64::from(mss)));
+        let (read, before) = (std::mem::take(&mut self.read), self.greatest);
         self.begun = now;
-        if read <= self.greatest {
+        if read <= before {
             return None;
         }
         self.greatest = read;
-        let twice = 2 * read + SLACK * u64::from(mss);
         // As much again as it has grown, twice.
-        let ahead = (u128::from(twice) * u128::from(read.saturating_sub(before)) / u128::from(before)) as u64;
-        let wanted = twice.saturating_add(ahead.saturating_mul(2)).min(self.max);
-        (wanted > buffer).then_some(wanted)
+        let ahead = (u128::from(2 * read) * u128::from(read - before) / u128::from(before)) as u64;
+        self.grown(room, (2 * read).saturating_add(ahead.saturating_mul(2)))
+    }
+
+    /// Data has come up to `span` bytes beyond a gap; it takes room until the gap is filled.
+    pub(super) fn on_disorder(&self, span: u64, room: u64) -> Option<u64> {
+        self.grown(room, 2 * self.greatest + span)
+    }
+
+    fn grown(&self, room: u64, wanted: u64) -> Option<u64> {
+        let wanted = wanted.min(self.max);
+        (wanted > room).then_some(wanted)
     }
 }
 
@@ -64,17 +90,41 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// Rounds of 100 ms. 10 kB, then 20: 2 * 10 + 16 = 36 kB and, since it grew from a segment, 9 times that twice more; then
-    /// 2 * 20 + 16 = 56 kB and as much again twice for the doubling. A round of no more than the greatest changes nothing.
+    /// Rounds of 100 ms. 10 kB are the initial window; then 20 kB, twice those: 2 * 20 = 40 kB, and as much again twice. The same again
+    /// changes nothing. 30 kB: 2 * 30, and half of that twice.
     #[test]
     fn the_window_is_ahead_of_slow_start() {
-        let mut tuning = Tuning::new(1 << 30);
-        assert_eq!(tuning.on_read(at(100), 10_000, MSS, 65_535), None, "no round trip is known");
+        let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
+        assert_eq!(tuning.on_read(at(100), 10_000, 65_535), None, "no round trip is known");
         tuning.on_round_trip(Duration::from_millis(100));
-        assert_eq!(tuning.on_read(at(150), 0, MSS, 65_535), Some(36_000 + 2 * 9 * 36_000));
-        assert_eq!(tuning.on_read(at(200), 12_000, MSS, 100_000), None, "the round is not over");
-        assert_eq!(tuning.on_read(at(250), 8_000, MSS, 100_000), Some(3 * 56_000));
-        assert_eq!(tuning.on_read(at(350), 20_000, MSS, 100_000), None);
-        assert_eq!(tuning.on_read(at(450), 1 << 30, MSS, 100_000), Some(1 << 30), "the maximum");
+        assert_eq!(tuning.on_read(at(150), 0, 65_535), None, "the initial window");
+        assert_eq!(tuning.on_read(at(200), 12_000, 65_535), None, "the round is not over");
+        assert_eq!(tuning.on_read(at(250), 8_000, 65_535), Some(3 * 40_000));
+        assert_eq!(tuning.on_read(at(350), 20_000, 120_000), None);
+        assert_eq!(tuning.on_read(at(450), 30_000, 0), Some(2 * 60_000));
+        assert_eq!(tuning.on_read(at(550), 1 << 30, 120_000), Some(1 << 30), "the maximum");
+    }
+
+    /// A shorter round trip counts at once, a longer one by an eighth: 80 ms, then 80 + 160/8 = 100.
+    #[test]
+    fn the_round_trip_follows_a_queue_slowly() {
+        let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
+        tuning.on_round_trip(Duration::from_millis(100));
+        tuning.on_echo(1, Duration::from_millis(80));
+        tuning.on_echo(1, Duration::from_millis(1));
+        assert_eq!(tuning.rtt, Some(Duration::from_millis(80)), "one sample per echo");
+        tuning.on_echo(2, Duration::from_millis(240));
+        assert_eq!(tuning.rtt, Some(Duration::from_millis(100)));
+    }
+
+    /// Kernel 6.18 over 20 Mbit/s and 600 ms, from a capture: 20, 40, 80 segments of 1448 bytes in a round trip each gave windows of 338,
+    /// 678 and 1357 units of 1024 bytes.
+    #[test]
+    fn the_windows_are_those_of_a_capture() {
+        let mut tuning = Tuning::new(65_535, 1 << 30, 1448);
+        tuning.on_round_trip(Duration::from_millis(600));
+        let rounds = [(1200, 20), (1800, 40), (2400, 80), (3000, 160)];
+        let rooms = rounds.map(|(now, segments)| tuning.on_read(at(now), segments * 1448, 0).map(|room| room / 1024));
+        assert_eq!(rooms, [Some(169), Some(339), Some(678), Some(1357)]);
     }
 }

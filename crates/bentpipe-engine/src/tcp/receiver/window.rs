@@ -9,6 +9,8 @@ pub(super) struct OfferedWindow {
     /// The user has read the data up to here.
     read: u64,
     buffer: u64,
+    /// The window that is offered at most, if it follows the buffer with what arrives.
+    lead: u64,
     /// The max window in the header.
     max: u64,
     /// Right edge of the window last offered. It never moves back (RFC 9293 §3.8.6).
@@ -33,6 +35,8 @@ fn min_opening(buffer: u64, mss: u16) -> u64 {
     u64::from(mss).min(buffer / 2)
 }
 
+/// The window that is offered first where it follows the buffer: what the window of a SYN can express.
+const FIRST_LEAD: u64 = 65_535;
 /// No `rcv_nxt`: what is to be offered must be computed.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -43,6 +47,11 @@ impl OfferedWindow {
         OfferedWindow {
             read: FIRST_BYTE,
             buffer,
+            lead: if config.first_window.is_some() && config.window_follows {
+                buffer.min(FIRST_LEAD)
+            } else {
+                u64::MAX
+            },
             max: u64::MAX,
             edge: 0,
             told: 0,
@@ -67,7 +76,21 @@ impl OfferedWindow {
     /// One past the last byte that there is room for.
     #[inline(always)]
     fn wanted(&self) -> u64 {
-        self.read + self.buffer - self.held.min(self.buffer)
+        self.read + self.room().min(self.lead)
+    }
+
+    /// What is left of the buffer beside data beyond gaps.
+    #[inline(always)]
+    fn room(&self) -> u64 {
+        self.buffer - self.held.min(self.buffer)
+    }
+
+    /// `bytes` of data have come: the window follows the buffer by twice that, if it does so. Returns whether it has grown.
+    pub(super) fn follow(&mut self, bytes: u64) -> bool {
+        let left = self.room().saturating_sub(self.lead);
+        self.lead = self.lead.saturating_add(left.min(2 * bytes));
+        self.told_at = UNKNOWN;
+        left > 0
     }
 
     /// The handshake has agreed on windows of at most `max` bytes.
@@ -118,7 +141,7 @@ impl OfferedWindow {
         tell
     }
 
-    /// The buffer grows; the next ACK tells so.
+    /// The buffer grows; later ACKs tell so.
     pub(super) fn grow(&mut self, buffer: u64) {
         self.buffer = buffer;
         self.min_opening = min_opening(buffer, self.mss);
@@ -150,7 +173,7 @@ impl OfferedWindow {
 
     /// The window of a SYN, at most `limit`, since it is not scaled (RFC 7323 §2.2). The next segment offers the rest.
     pub(super) fn offer_in_syn(&mut self, limit: u64) -> u32 {
-        let window = self.buffer.min(limit);
+        let window = self.buffer.min(self.lead).min(limit);
         self.edge = FIRST_BYTE + window;
         (self.told, self.told_at) = (self.edge, UNKNOWN);
         window as u32

@@ -47,6 +47,7 @@ pub struct Sender {
     reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
+    idle_decay: bool,
     /// The window grows by what an ACK delivers, in order or not.
     counts_delivered: bool,
     /// True if data may be sent: the handshake is done.
@@ -94,6 +95,7 @@ impl Sender {
             reserved: 0,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
+            idle_decay: config.idle_decay,
             counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,

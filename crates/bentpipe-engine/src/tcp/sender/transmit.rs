@@ -264,8 +264,14 @@ impl Sender {
 
     /// At the first segment of a flight: it fits any window, so the window counts from the second on.
     fn restart_if_idle(&mut self, now: Time) {
-        if self.restart_after_idle && startup::restarts_after_idle(now, self.last_sent, self.timer.rtt.rto()) {
-            self.congestion.restart_after_idle(self.initial_window);
+        if !self.restart_after_idle {
+            return;
+        }
+        let timeouts = startup::timeouts_in(now.saturating_since(self.last_sent), self.timer.rtt.rto());
+        match timeouts {
+            0 => {}
+            _ if self.idle_decay => self.congestion.decay_after_idle(timeouts, self.initial_window),
+            _ => self.congestion.restart_after_idle(self.initial_window),
         }
     }
 

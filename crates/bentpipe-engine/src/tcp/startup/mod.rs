@@ -11,7 +11,7 @@ use self::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
 use self::search::Deliveries;
 use super::congestion::{AckSample, Window};
 use super::variant::{Growth, SlowStartExit, Variant};
-use crate::units::{Duration, Time};
+use crate::units::Duration;
 
 //= RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
 //= MUST be one segment"
@@ -138,9 +138,10 @@ fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 
 
 //= RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
 //= in an interval exceeding the retransmission timeout", with "RW = min(IW,cwnd)"
-/// True if the sender must restart with the restart window at the current segment.
-pub(in crate::tcp) fn restarts_after_idle(now: Time, last_sent: Time, rto: Duration) -> bool {
-    now.saturating_since(last_sent) > rto
+/// The number of timeouts that an idle time has exceeded. If it is not 0, the sender must restart at the current segment.
+pub(in crate::tcp) fn timeouts_in(idle: Duration, rto: Duration) -> u32 {
+    let whole = idle.as_ticks().saturating_sub(1) / rto.as_ticks().max(1);
+    u32::try_from(whole).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -154,6 +155,14 @@ mod tests {
         for (cwnd, k) in [(50.0, 1.0), (100.0, 1.0), (101.0, 2.0), (149.0, 2.0), (150.0, 3.0), (1000.0, 20.0)] {
             assert_eq!(limited(cwnd, 100.0), 1.0 / k, "{cwnd}");
             assert!(cwnd <= 100.0 || cwnd * limited(cwnd, 100.0) <= 75.0);
+        }
+    }
+
+    #[test]
+    fn an_idle_time_outlasts_timeouts() {
+        let rto = Duration::from_millis(200);
+        for (idle, timeouts) in [(200, 0), (201, 1), (400, 1), (401, 2), (1300, 6)] {
+            assert_eq!(timeouts_in(Duration::from_millis(idle), rto), timeouts, "{idle} ms");
         }
     }
 

@@ -8,8 +8,8 @@ use bentpipe_engine::tcp::variant::{
     SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase, TcbSharing,
-    TcpConfig, Variant, WindowUnit,
+    Compress, Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase,
+    TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::Duration;
 

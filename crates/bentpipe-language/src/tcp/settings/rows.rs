@@ -185,18 +185,48 @@ pub const SETTINGS: &[Setting] = &[
     row!("ack.before_reading", "The ACK that fills a gap goes out before the data behind the gap is read, with the window that is left then (Linux).", flag ack.before_reading),
     Setting {
         key: "ack.compress",
-        doc: "An ACK of data beyond a gap waits at most this long for more of it, and at most a twentieth of the round trip; the first three of a gap do not (Linux: 1 ms). Off: each at once (RFC 5681 §4.2).",
+        doc: "An ACK of data beyond a gap waits at most this long for more of it, and at most a twentieth of the round trip; the first three of a gap do not, and none waits for data whose report would leave no room for its own (Linux: 1 ms). Off: each at once (RFC 5681 §4.2).",
         words: OFF,
         kind: Kind::Span,
-        get: |c| Some(c.ack.compress.map_or(Cell::Word("off"), Cell::Span)),
+        get: |c| Some(c.ack.compress.map_or(Cell::Word("off"), |compress| Cell::Span(compress.delay))),
         set: |c, cell| {
             c.ack.compress = match cell {
-                Cell::Span(delay) => Some(delay),
+                Cell::Span(delay) => Some(Compress { delay, ..c.ack.compress.unwrap_or(Compress::LINUX) }),
                 _ => None,
             };
             true
         },
     },
+    Setting {
+        key: "ack.compress_slack",
+        doc: "With `ack.compress`: what the timer adds to the wait (Linux's tcp_comp_sack_slack_ns: 100 us). Default: 100 us.",
+        words: NONE,
+        kind: Kind::Span,
+        get: |c| c.ack.compress.map(|compress| Cell::Span(compress.slack)),
+        set: |c, cell| match &mut c.ack.compress {
+            Some(compress) => {
+                compress.slack = cell.span();
+                true
+            }
+            None => false,
+        },
+    },
+    Setting {
+        key: "ack.compress_max",
+        doc: "With `ack.compress`: when this many ACKs wait, the next one goes out (Linux's tcp_comp_sack_nr: 44). 0: none waits. Default: 44.",
+        words: NONE,
+        kind: Kind::Count(Counted::new("ACKs", 0, 255)),
+        get: |c| c.ack.compress.map(|compress| Cell::Count(u64::from(compress.max))),
+        set: |c, cell| match &mut c.ack.compress {
+            Some(compress) => {
+                compress.max = cell.count();
+                true
+            }
+            None => false,
+        },
+    },
+    row!("ack.quick", "After data that had come before, this many ACKs are sent at once, also those that would wait by `ack.every` or `ack.compress` (Linux: 16). 0: none but the answer to that data.",
+        count Kind::Count(Counted::new("ACKs", 0, 1000)), ack.quick),
     row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
     row!("rto.floor", "What `rto.min` bounds. \"timeout\": the timeout (RFC 6298 §2.4). \"variance\": the part of it that is added to the round trip (Linux).",
@@ -321,6 +351,7 @@ pub const SETTINGS: &[Setting] = &[
             true
         },
     },
+    row!("window_follows", "With `first_window`: the window begins with 64 kB and grows by twice what arrives, up to the room that there is; ACKs that tell a greater one do not wait (Linux). False: all of the room is offered.", flag window_follows),
     row!("gaps_take_room", "Data beyond a gap takes room from the receive window, whose right edge stays where it is while a gap is open (Linux).",
         flag gaps_take_room),
     row!("window_scaling", "Offer window scaling (RFC 7323 §2).", flag window_scaling),
@@ -380,6 +411,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("abe", "With `ecn`: reduce the window less at a mark than at a loss, to 0.8 (Reno) or 0.85 (CUBIC) of it (RFC 8511).", flag abe),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
+    row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh` (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
     row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing, `ssthresh`, or `ssthresh` and the RTT estimate.", words sharing, tcb_sharing),
     Setting {

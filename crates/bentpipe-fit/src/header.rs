@@ -46,6 +46,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    #[cfg(test)]
+    pub(crate) fn with_block(block: (u32, u32)) -> Self {
+        let mut options = Options { count: 1, ..Options::default() };
+        options.blocks[0] = block;
+        options
+    }
+
     /// SACK blocks in their order.
     pub(crate) fn sack(&self) -> &[(u32, u32)] {
         &self.blocks[..self.count]

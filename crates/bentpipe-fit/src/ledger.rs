@@ -22,6 +22,8 @@ const MAX_ECHOES: usize = 1 << 14;
 /// a packet on at once.
 const COPIES: usize = 16;
 const COPY_NS: i64 = 5_000_000;
+/// Reports of a gap that Linux sends at once: as many duplicate acknowledgements as a retransmission needs (`TCP_FASTRETRANS_THRESH`).
+const PROMPT_REPORTS: u32 = 3;
 
 /// What became of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct Arrival {
     pub(crate) may_wait: bool,
     /// True if the time is that of the arrival of `of`: not if a repaired gap delivers what came long before.
     pub(crate) timely: bool,
+    /// True if the receiver may have held it back to report several segments at once, as Linux compresses SACKs.
+    pub(crate) compressed: bool,
 }
 
 /// A time from one end of the path to the tap and back.
@@ -115,6 +119,8 @@ pub(crate) struct Ledger {
     numbering: Option<Numbering>,
     max_end: u64,
     acked: u64,
+    /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
+    reports: u32,
     open: BTreeMap<u64, Range>,
     /// Shortest unambiguous time from data to acknowledgement.
     min_trip: i64,
@@ -143,6 +149,7 @@ impl Ledger {
             numbering: None,
             max_end: 0,
             acked: 0,
+            reports: 0,
             open: BTreeMap::new(),
             min_trip: i64::MAX,
             scale: None,
@@ -335,6 +342,10 @@ impl Ledger {
             let echo = echo.filter(|_| delivered.segments == 0);
             self.resolve(&range, at, echo, &mut delivered);
         }
+        if ack > self.acked {
+            self.reports = 0;
+        }
+        self.reports = self.reports.saturating_add(u32::from(was_sack));
         self.acked = self.acked.max(ack.min(self.max_end));
         self.counts.unseen += self.holes.acknowledged(self.acked);
         for (left, right) in blocks.into_iter().filter(|&(left, right)| left >= ack && left < right) {
@@ -347,7 +358,9 @@ impl Ledger {
         }
         let Delivery { segments, last: Some(of), again } = delivered else { return };
         let timely = was_sack || !again || segments == 1;
-        self.arrivals.push(Arrival { at, of, segments, may_wait: segments == 1 && !was_sack, timely });
+        let may_wait = segments == 1 && !was_sack;
+        let compressed = was_sack && self.reports > PROMPT_REPORTS;
+        self.arrivals.push(Arrival { at, of, segments, may_wait, timely, compressed });
     }
 
     /// Decides the fates of the transmissions of a range that has arrived.

@@ -30,7 +30,10 @@ pub(crate) struct QueueFit {
 
 /// Estimates the queue.
 pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial]) -> QueueFit {
-    let longest = view.events.iter().filter_map(|event| event.delay).fold(0.0, f64::max);
+    let delays = || view.events.iter().filter_map(|event| Some((event.delay?, event.held)));
+    let longest = delays().map(|(delay, held)| delay - held).fold(0.0, f64::max);
+    // At most: with the reports that a receiver may have held back.
+    let at_most = delays().map(|(delay, _)| delay).fold(0.0, f64::max);
     if view.events.iter().all(|event| event.delay.is_none()) {
         let why = match view.side {
             Side::Receiver => "the capture is at the receiver, and without timestamps times in the queue are not seen",
@@ -55,7 +58,7 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial]) -> QueueFit {
     }
     // A segment that finds room for itself waits for those before it and for what is left of the one on the line: the queue with it is
     // up to one segment longer than its wait. Of two segments that share an acknowledgement, the first may have waited longer by one.
-    let (low, high) = (longest, longest + 2.0 * rate.segment_time);
+    let (low, high) = (longest, at_most + 2.0 * rate.segment_time);
     let time = Estimate::measured(longest + rate.segment_time / 2.0, low, high);
     let bytes = match &rate.rate {
         Estimate::Measured { value, low: slow, high: fast } => {

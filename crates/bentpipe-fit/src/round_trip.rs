@@ -5,7 +5,7 @@
 //! Whitlock, Biometrika 51, 1964).
 
 use crate::estimate::{CONFIDENCE, Estimate};
-use crate::ledger::Ledger;
+use crate::ledger::{Arrival, Ledger};
 use crate::view::{Side, View};
 
 /// Longest SYN with its options, bytes on the line.
@@ -18,7 +18,7 @@ pub(crate) fn lower_end(shortest: f64, second: f64) -> f64 {
 }
 
 /// Seconds of the path's round trip for the shortest packets. `rate` is that of the bottleneck if known, bit/s: segments are longer than
-/// the handshake's packets by the time that their bytes take there.
+/// the handshake's packets by the time that their data takes there.
 pub(crate) fn base(ledger: &Ledger, view: &View, rate: Option<f64>) -> Estimate {
     let (Some(down), up) = (view.to_receiver, view.to_sender) else {
         return Estimate::unknown("no acknowledgement of the data was captured");
@@ -28,22 +28,25 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: Option<f64>) -> Estimate 
         return Estimate::at_least(down as f64 / 1e9, why);
     };
     let secs = |nanos: i64| nanos as f64 / 1e9;
-    let wire = f64::from(ledger.mss) * 8.0;
-    let on_line = rate.map_or(0.0, |rate| wire / rate);
+    // A segment is subtracted by its own bytes: one that is not full is on the line for less time.
+    let without_data = |nanos: i64, of: u32| {
+        let sent = &ledger.transmissions[of as usize];
+        secs(nanos) - rate.map_or(0.0, |rate| (sent.end - sent.start) as f64 * 8.0 / rate)
+    };
     let handshake = ledger.handshake.zip(ledger.sender_trips.iter().find(|trip| trip.of.is_none()));
     let whole = handshake.map(|(down, up)| secs(down + up.took));
     // The two shortest of the data, on the side where the path is.
-    let data: Vec<i64> = match view.side {
+    let mut data: Vec<f64> = match view.side {
         Side::Sender => {
             let kept = ledger.arrivals.iter().filter(|arrival| arrival.timely);
-            kept.map(|arrival| arrival.at - ledger.transmissions[arrival.of as usize].at + up).collect()
+            let took = |arrival: &Arrival| arrival.at - ledger.transmissions[arrival.of as usize].at + up;
+            kept.map(|arrival| without_data(took(arrival), arrival.of)).collect()
         }
         Side::Receiver => {
-            ledger.sender_trips.iter().filter(|trip| trip.of.is_some()).map(|trip| trip.took + down).collect()
+            ledger.sender_trips.iter().filter_map(|trip| Some(without_data(trip.took + down, trip.of?))).collect()
         }
     };
     let mut shortest: Vec<f64> = whole.into_iter().collect();
-    let mut data: Vec<f64> = data.into_iter().map(|nanos| secs(nanos) - on_line).collect();
     data.sort_unstable_by(f64::total_cmp);
     shortest.extend(data.iter().take(2).filter(|&&value| value > 0.0));
     shortest.sort_unstable_by(f64::total_cmp);

@@ -4,7 +4,7 @@
 //! was filled a round trip to the sender later was a loss. Repeated transmissions that are lost again leave no trace there.
 
 use crate::ledger::{Fate, Ledger};
-use crate::view::{Side, View};
+use crate::view::{Side, View, larger};
 
 /// Nanoseconds after which late data was sent again, if the time to the sender is not known: networks that reorder packets do so by less.
 const LATE_NS: i64 = 10_000_000;
@@ -53,9 +53,12 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
     }
     let arrived: Vec<(u64, Trial)> = all.clone();
     for fill in fills {
-        // The state of the queue is that of the data behind the gap, which was sent just after.
+        // The gap was sent just after the data before it, or just before the data behind it: a sender may pause on either side, and the
+        // queue empties meanwhile. So the longer time in the queue is the gap's.
         let behind = arrived.partition_point(|(start, _)| *start < fill.end);
-        let delay = arrived.get(behind).and_then(|(_, trial)| trial.delay);
+        let before = behind.checked_sub(1).and_then(|before| arrived[before].1.delay);
+        let behind = arrived.get(behind).and_then(|(_, trial)| trial.delay);
+        let delay = larger(before, behind);
         for segment in 0..(fill.end - fill.start).div_ceil(mss) {
             all.push((fill.start + segment * mss, Trial { lost: true, delay }));
         }

@@ -10,6 +10,9 @@ use bentpipe_study::stats::Sample;
 use crate::ledger::{Fate, Ledger};
 use late::settle;
 
+/// Longest time, seconds, for which Linux holds a SACK back: `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
+const MAX_HELD: f64 = 1.1e-3;
+
 /// A segment's arrival, by which the bottleneck is timed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
@@ -21,6 +24,8 @@ pub(crate) struct Event {
     pub(crate) segments: u32,
     /// Seconds in the queue; `None` if this arrival does not say.
     pub(crate) delay: Option<f64>,
+    /// Seconds by which `delay` may be too long, since the receiver may have held the report back.
+    pub(crate) held: f64,
 }
 
 /// Where the capture was made.
@@ -103,7 +108,13 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
     let kept = timely().filter(|arrival| !(waits && arrival.may_wait));
     let event = |arrival: &crate::ledger::Arrival| {
         let took = arrival.at - ledger.transmissions[arrival.of as usize].at;
-        Event { at: arrival.at, of: arrival.of, segments: arrival.segments, delay: Some((took - least) as f64 / 1e9) }
+        Event {
+            at: arrival.at,
+            of: arrival.of,
+            segments: arrival.segments,
+            delay: Some((took - least) as f64 / 1e9),
+            held: if arrival.compressed { MAX_HELD } else { 0.0 },
+        }
     };
     kept.map(event).collect()
 }
@@ -121,7 +132,7 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
         let of = index as u32;
         while trips.next_if(|&(other, _)| other < of).is_some() {}
         let took = trips.next_if(|&(other, _)| other == of).map(|(_, took)| took);
-        Event { at: sent.at, of, segments: 1, delay: took.map(|took| (took - least) as f64 / 1e9) }
+        Event { at: sent.at, of, segments: 1, delay: took.map(|took| (took - least) as f64 / 1e9), held: 0.0 }
     };
     arrived.map(event).collect()
 }
@@ -139,9 +150,13 @@ fn spread(events: &[Event], count: usize) -> Vec<Option<f64>> {
     let before: Vec<_> = own.iter().scan(None, carry).collect();
     let mut after: Vec<_> = own.iter().rev().scan(None, carry).collect();
     after.reverse();
-    let larger = |(a, b): (Option<f64>, Option<f64>)| match (a, b) {
+    before.into_iter().zip(after).map(|(a, b)| larger(a, b)).collect()
+}
+
+/// The larger of the known values.
+pub(crate) fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
         (Some(a), Some(b)) => Some(a.max(b)),
         (a, b) => a.or(b),
-    };
-    before.into_iter().zip(after).map(larger).collect()
+    }
 }

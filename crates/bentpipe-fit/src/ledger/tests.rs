@@ -3,6 +3,7 @@ use std::net::Ipv4Addr;
 use bentpipe_engine::wire::ip::{Addresses, Ports};
 
 use super::*;
+use crate::header::Options;
 
 const MS: i64 = 1_000_000;
 
@@ -50,6 +51,25 @@ fn what_was_sent_again_too_early_was_not_lost() {
     // The acknowledgement comes 4 ms after the second transmission: the round trip is 10 ms.
     let ledger = play(&[(0, 0), (1, 1), (30, 1)], &[(10, 1), (34, 2)]);
     assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Delivered, Fate::NotNeeded]);
+}
+
+#[test]
+fn reports_of_a_gap_may_be_held_back_from_the_fourth_on() {
+    // Segment 0 is lost, 1 to 5 are reported one by one. The second transmission of 0 lets the acknowledgement jump to 3, where 3 is lost too.
+    let mut ledger = Ledger::new(100);
+    for number in 0..8 {
+        ledger.take(0, true, &header(5000 + number * 100, 0, 100));
+    }
+    let mut report = |at: i64, ack: u32, number: u32| {
+        let block = (5000 + number * 100, 5100 + number * 100);
+        let header = Header { options: Options::with_block(block), ..header(0, 5000 + ack * 100, 0) };
+        ledger.take(at * MS, false, &header);
+    };
+    for (at, ack, number) in [(10, 0, 1), (11, 0, 2), (12, 0, 4), (13, 0, 5), (20, 3, 6), (21, 3, 7)] {
+        report(at, ack, number);
+    }
+    let compressed: Vec<bool> = ledger.arrivals.iter().map(|arrival| arrival.compressed).collect();
+    assert_eq!(compressed, [false, false, false, true, false, false]);
 }
 
 #[test]

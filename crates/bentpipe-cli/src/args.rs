@@ -57,6 +57,7 @@ Exit codes:
   1  a run failed, a check failed, or a file could not be written
   2  wrong usage, or a mistake in an input file
   130  interrupted
+  141  the reader of the output closed it, as with SIGPIPE
   `shell` and `emulate` with a command exit with the command's code; 127 if it is not found,
   126 if it cannot be started.
 

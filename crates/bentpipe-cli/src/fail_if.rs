@@ -3,6 +3,7 @@
 //! A condition is `FIGURE OP VALUE` or `NAME.FIGURE OP VALUE`: NAME is a flow, a variant or a link, without it all are meant; OP is
 //! one of > >= < <=; VALUE has the figure's unit. Each command has its own figures.
 
+use bentpipe_io::note;
 use bentpipe_language::quantity::{BadQuantity, DURATION, RATE, SIZE};
 use bentpipe_language::suggest::did_you_mean;
 
@@ -227,7 +228,7 @@ pub(crate) fn kept(bounds: &[Bound], readings: &[Reading<'_>]) -> Result<bool, F
             return Err(bound.strange(bound.scope.as_deref(), &names));
         }
         for failure in readings.iter().filter_map(|reading| bound.failure(reading)) {
-            eprintln!("{failure}");
+            note!("{failure}");
             all_kept = false;
         }
     }

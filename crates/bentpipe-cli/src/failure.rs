@@ -1,8 +1,9 @@
 //! Exit codes and error output.
 
 use std::fmt::Display;
-use std::io::IsTerminal;
 
+use bentpipe_io::child::SIGPIPE_CODE;
+use bentpipe_io::{has_colour, note};
 use bentpipe_study::report::WriteError;
 use bentpipe_study::scenario::ScenarioErrors;
 
@@ -33,13 +34,9 @@ impl End {
 /// Returns the value and prints its warnings.
 pub(crate) fn warned<T>((value, warnings): (T, ScenarioErrors)) -> T {
     if !warnings.0.is_empty() {
-        eprintln!("{}", warnings.render(has_colour()));
+        note!("{}", warnings.render(has_colour()));
     }
     value
-}
-
-fn has_colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Why a command failed.
@@ -53,7 +50,7 @@ pub enum Failure {
     Command(String, u8),
     /// Errors in the scenario.
     Scenario(ScenarioErrors),
-    /// The reader closed our output, which is not an error.
+    /// The reader closed our output: nothing is said, and the command ends as if by SIGPIPE.
     Pipe,
 }
 
@@ -63,7 +60,7 @@ impl Failure {
         Failure::Broken(error.to_string())
     }
 
-    /// An output that could not be written; that its reader closed it is no error.
+    /// An output that could not be written; if its reader closed it, there is nobody to tell.
     pub(crate) fn unwritten(error: impl Into<WriteError>) -> Self {
         match error.into() {
             WriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Failure::Pipe,
@@ -88,25 +85,25 @@ impl Failure {
         let error = if colour { "\x1b[1;31merror\x1b[0m" } else { "error" };
         match self {
             Failure::Broken(message) => {
-                eprintln!("{error}: {message}");
+                note!("{error}: {message}");
                 1
             }
             Failure::Command(message, code) => {
-                eprintln!("{error}: {message}");
+                note!("{error}: {message}");
                 code
             }
             Failure::Usage(message, help) => {
-                eprintln!("{error}: {message}");
+                note!("{error}: {message}");
                 if let Some(help) = help {
-                    eprintln!("  help: {help}");
+                    note!("  help: {help}");
                 }
                 2
             }
             Failure::Scenario(errors) => {
-                eprintln!("{}", errors.render(colour));
+                note!("{}", errors.render(colour));
                 2
             }
-            Failure::Pipe => 0,
+            Failure::Pipe => SIGPIPE_CODE,
         }
     }
 }

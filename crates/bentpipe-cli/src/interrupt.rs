@@ -1,25 +1,74 @@
-//! Ctrl-C: the first stops the run and shows its results so far, the second ends
-//! at once.
+//! Ctrl-C and SIGTERM: the first stops the run and shows its results so far, the second ends at once.
+//!
+//! A command that does not look whether it was asked to stop, for example because it waits for the reader of a pipe, is ended after
+//! [`PATIENCE`].
 
+use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use bentpipe_io::note;
+use bentpipe_study::output::abandon;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::exfiltrator::origin::Origin;
+use signal_hook::low_level::siginfo::Cause;
 
 use crate::failure::Failure;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// True while [`asked`] is being polled.
 static HEARD: AtomicBool = AtomicBool::new(false);
+/// True if [`asked`] has been polled since the signal.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+/// True if Ctrl-C is for a command in the foreground, which receives it too.
+static IS_THE_COMMANDS: AtomicBool = AtomicBool::new(false);
 
 const INTERRUPTED: i32 = 130;
 
+/// How long a command may take to notice the signal. All poll at least every few milliseconds.
+const PATIENCE: Duration = Duration::from_millis(800);
+
 /// Starts listening.
 pub(crate) fn install() -> Result<(), Failure> {
-    ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) || !HEARD.load(Ordering::SeqCst) {
-            eprintln!("interrupted");
-            std::process::exit(INTERRUPTED);
+    let broken = |error| Failure::broken(format!("cannot listen for Ctrl-C: {error}"));
+    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP]).map_err(broken)?;
+    let listener = thread::Builder::new().name("signals".to_owned());
+    let listen = move || signals.forever().filter(|origin| !is_the_commands(origin)).for_each(|_| received());
+    listener.spawn(listen).map(drop).map_err(broken)
+}
+
+/// True for Ctrl-C at the terminal, which the kernel sends, if a command receives it too.
+fn is_the_commands(origin: &Origin) -> bool {
+    IS_THE_COMMANDS.load(Ordering::SeqCst) && origin.signal == SIGINT && matches!(origin.cause, Cause::Kernel)
+}
+
+fn received() {
+    if ASKED.swap(true, Ordering::SeqCst) || !HEARD.load(Ordering::SeqCst) {
+        end();
+    }
+    thread::spawn(|| {
+        thread::sleep(PATIENCE);
+        if !ANSWERED.load(Ordering::SeqCst) {
+            end();
         }
-    })
-    .map_err(|error| Failure::broken(format!("cannot listen for Ctrl-C: {error}")))
+    });
+}
+
+/// Ends the process. Half-written files go.
+fn end() -> ! {
+    abandon();
+    // Standard error may be a pipe that nobody reads.
+    let (told, wait) = mpsc::channel();
+    thread::spawn(move || {
+        note!("interrupted");
+        told.send(())
+    });
+    let _ = wait.recv_timeout(Duration::from_millis(100));
+    exit(INTERRUPTED)
 }
 
 /// From now on the command stops by itself when asked.
@@ -27,7 +76,21 @@ pub(crate) fn heed() {
     HEARD.store(true, Ordering::SeqCst);
 }
 
+/// From now on there is nothing to stop: the first signal ends the command at once.
+pub(crate) fn heed_no_more() {
+    HEARD.store(false, Ordering::SeqCst);
+}
+
+/// From now on Ctrl-C at the terminal is left to a command, which receives it too.
+pub(crate) fn leave_to_the_command() {
+    IS_THE_COMMANDS.store(true, Ordering::SeqCst);
+}
+
 /// True if Ctrl-C was pressed.
 pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+    let asked = ASKED.load(Ordering::Relaxed);
+    if asked {
+        ANSWERED.store(true, Ordering::Relaxed);
+    }
+    asked
 }

@@ -6,6 +6,8 @@
 //! Reading order: `args` the arguments; `commands` one file each; `source` and `shipped` load scenarios;
 //! `output` prints results with how to reproduce them; `fail_if` judges them; `failure` exit codes; `interrupt` Ctrl-C.
 #![forbid(unsafe_code)]
+// They panic if the output cannot be written: see `note!` and `output::print`.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
 mod commands;
@@ -32,9 +34,11 @@ pub fn main_with(arguments: Vec<OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(asked) => {
-            // Nobody is left to tell that the output is closed.
-            let _ = asked.print();
-            return u8::try_from(asked.exit_code()).unwrap_or(2);
+            return match asked.print() {
+                // Help that was asked for is output like any other.
+                Err(error) if !asked.use_stderr() => output::unprinted(&error).report(),
+                _ => u8::try_from(asked.exit_code()).unwrap_or(2),
+            };
         }
     };
     match dispatch(arguments.command) {

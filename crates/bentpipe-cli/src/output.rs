@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use bentpipe_study::output::{check, is_stdout};
+use bentpipe_study::output::{check, is_stdout, is_stream};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
 
@@ -58,10 +58,15 @@ pub(crate) type Print = fn(&str) -> Result<(), Failure>;
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| match error.kind() {
+    written.map_err(|error| unprinted(&error))
+}
+
+/// What an error of standard output means.
+pub(crate) fn unprinted(error: &std::io::Error) -> Failure {
+    match error.kind() {
         ErrorKind::BrokenPipe => Failure::Pipe,
         _ => Failure::broken(format!("standard output: {error}")),
-    })
+    }
 }
 
 /// Prints as indented JSON.
@@ -139,6 +144,43 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
     table.trim_fmt()
 }
 
+/// Sentences whose lines are broken between words to fit the terminal, if the output goes to one.
+pub(crate) fn prose(text: &str) -> String {
+    width().map_or(text.to_owned(), |width| broken(text, usize::from(width)))
+}
+
+/// Lines of at most `width`. What follows a label and two spaces, or a bullet, stays in its column.
+fn broken(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let indent = hang(line).min(width / 2);
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if column > indent && column + length > width {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push_str(&format!("\n{:indent$}", ""));
+                column = indent;
+            }
+            out.push_str(word);
+            column += word.chars().count();
+        }
+    }
+    out
+}
+
+/// The column in which the text of a line begins.
+fn hang(line: &str) -> usize {
+    let label = line.chars().take_while(|&c| c == ' ').count();
+    let rest = &line[label..];
+    let text = match (rest.strip_prefix("• ").or(rest.strip_prefix("- ")), rest.split_once("  ")) {
+        (Some(text), _) => text,
+        (None, Some((_, text))) => text.trim_start(),
+        (None, None) => rest,
+    };
+    line.chars().count() - text.chars().count()
+}
+
 fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -158,8 +200,13 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
 /// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
 ///
 /// # Errors
-/// Wrong usage if two of them are.
+/// Wrong usage if two of them are, or if two are the same file.
 pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
+    let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
+    named.sort_unstable();
+    if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!("two outputs have the same name, {}", twice[0].display()), None));
+    }
     match files.iter().flatten().filter(|path| is_stdout(path)).count() {
         0 => Ok(print),
         1 => Ok(print_aside),
@@ -221,5 +268,21 @@ mod tests {
         let narrow = fitted(table(), Some(40));
         assert!(narrow.lines().count() > whole.lines().count() && widest(&narrow) <= 40, "{narrow}");
         assert!(narrow.contains("(1.192") && narrow.contains("2.203)"), "nothing is left out\n{narrow}");
+    }
+
+    #[test]
+    fn sentences_are_broken_between_words() {
+        let text = "one two three\n\n  path    server → client over sat\n  • a queue of one\nshort\n";
+        assert_eq!(broken(text, 80), text);
+        assert_eq!(
+            broken(text, 20),
+            "one two three\n\n  path    server →\n          client\n          over sat\n  • a queue of one\nshort\n"
+        );
+        assert_eq!(
+            broken(text, 9),
+            "one two\nthree\n\n  path\n    server\n    →\n    client\n    over\n    sat\n  • a\n    queue\n    of\n    one\nshort\n"
+        );
+        assert_eq!(broken("- a note\n", 6), "- a\n  note\n");
+        assert_eq!(broken("a-word-that-is-longer b\n", 5), "a-word-that-is-longer\nb\n", "no word is broken");
     }
 }

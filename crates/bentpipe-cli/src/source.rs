@@ -1,9 +1,9 @@
 //! Loads a scenario from a file, the binary or standard input, and applies changes.
 
-use std::io::Read;
 use std::path::Path;
 
 use bentpipe_language::suggest::did_you_mean;
+use bentpipe_language::text;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, Workload};
 
 use crate::args::World;
@@ -98,12 +98,11 @@ pub fn transfer(scenario: &Scenario) -> Option<&str> {
 /// Wrong usage if there is none of this name.
 pub fn text(file: &str) -> Result<(String, String), Failure> {
     if file == "-" {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map_err(|error| Failure::usage(format!("standard input: {error}"), None))?;
+        let read = text::from(std::io::stdin().lock());
+        let text = read.map_err(|error| Failure::usage(format!("standard input: {error}"), None))?;
         return Ok((text, "standard-input".to_owned()));
     }
-    if let Ok(text) = std::fs::read_to_string(file) {
+    if let Ok(text) = text::read(Path::new(file)) {
         return Ok((text, file.to_owned()));
     }
     let Some(text) = shipped::text(file) else {

@@ -88,7 +88,6 @@ impl Behind {
     /// Fails if the program is missing or may not be run, or if its namespaces cannot be entered.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         self.namespace.inside(|| {
-            Signals::release_thread();
             own_mounts()?;
             if let Some(resolver) = &self.outside.resolver {
                 cover(&nat::resolv_conf(), resolver)?;
@@ -96,6 +95,7 @@ impl Behind {
             let [outside, inside] = &self.names;
             let inside = self.inner_addresses().into_iter().map(|address| (inside.clone(), address));
             add_hosts(&std::iter::once((outside.clone(), self.machine.into())).chain(inside).collect::<Vec<_>>())?;
+            Signals::release_thread();
             command.spawn()
         })
     }

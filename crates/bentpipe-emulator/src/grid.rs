@@ -133,12 +133,12 @@ pub fn cells() -> Vec<Cell> {
 }
 
 impl Cell {
-    /// The scenario of the engine's hosts, or of the kernel's.
+    /// The scenario of the engine's hosts, or of the kernel's, with changes as by `--set`.
     ///
     /// # Errors
-    /// Fails if a scenario of the grid is wrong.
-    pub fn scenario(&self, kernel: bool, seed: u64) -> Result<Scenario, ScenarioErrors> {
-        Scenario::parse(&self.text(kernel, seed), "grid.toml", &[])
+    /// Fails if a change is wrong.
+    pub fn scenario(&self, kernel: bool, seed: u64, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        Scenario::parse(&self.text(kernel, seed), "grid.toml", sets)
     }
 
     fn text(&self, kernel: bool, seed: u64) -> String {
@@ -188,7 +188,7 @@ mod tests {
     fn all_cells_are_scenarios() {
         for cell in cells() {
             for kernel in [false, true] {
-                let read = cell.scenario(kernel, 1);
+                let read = cell.scenario(kernel, 1, &[]);
                 assert!(read.is_ok(), "{}: {:?}", cell.name, read.err());
             }
         }

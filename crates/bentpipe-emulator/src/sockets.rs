@@ -1,7 +1,7 @@
 //! The same transfers between sockets of the Linux kernel, over the same links.
 //!
-//! Buffers match the scenario's windows, and timestamps its setting. Everything else is the kernel's: RACK-TLP, PRR, its delayed
-//! ACKs. The receiving program takes all that has arrived at once, and the sending one sets TCP_NODELAY: a small segment at the edge
+//! Buffers and their tuning match the scenario's windows, and timestamps its setting. Everything else is the kernel's: RACK-TLP, PRR, its
+//! delayed ACKs. The receiving program takes all that has arrived at once, and the sending one sets TCP_NODELAY: a small segment at the edge
 //! of a window would hold the last one back otherwise, until it is acknowledged.
 
 use std::io::{self, Read, Write};
@@ -163,14 +163,17 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. When the fraction changes, it overrides a
     // window set by a route or a socket. So the window is set by the buffer size, from the start.
     let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
-    let received = format!("4096 {received} {received}");
+    // Or from a first window on, by autotuning.
+    let first = bulk.first_window().map_or(received, |first| u64::from(first) * 1000 / 633);
+    let received = format!("4096 {} {received}", first.min(received));
+    let tuned = if bulk.first_window().is_some() { "1" } else { "0" };
     let sent = format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072));
     let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let ours = [
         ("tcp_congestion_control", "reno"),
         ("tcp_timestamps", if bulk.timestamps() { "1" } else { "0" }),
         ("tcp_no_metrics_save", "1"),
-        ("tcp_moderate_rcvbuf", "0"),
+        ("tcp_moderate_rcvbuf", tuned),
         ("tcp_rmem", &received),
         ("tcp_wmem", &sent),
     ];

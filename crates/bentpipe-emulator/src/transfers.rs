@@ -52,6 +52,11 @@ impl Bulk<'_> {
         self.tcp.receiver.receive_buffer
     }
 
+    /// The receive window at the start, bytes, if it grows to its max.
+    pub fn first_window(&self) -> Option<u32> {
+        self.tcp.receiver.first_window
+    }
+
     /// Max segment, bytes.
     pub fn mss(&self) -> u16 {
         self.tcp.sender.mss

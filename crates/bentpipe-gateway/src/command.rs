@@ -1,4 +1,6 @@
 //! The command: keys, rules, the loop, and how it is. `bentpipe gateway` and `bentpipe-gateway` share it.
+// They panic if the output cannot be written: see `note!` and `failure::print`.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
 pub mod doctor;
@@ -19,6 +21,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use bentpipe_io::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -114,7 +117,7 @@ fn run(args: &Run) -> Result<End, Failure> {
     let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
     let user = User::wanted(&args.file, &file)?;
-    plan::memory_hint(&file).into_iter().for_each(|hint| eprintln!("warning: {hint}"));
+    plan::memory_hint(&file).into_iter().for_each(|hint| note!("warning: {hint}"));
     if args.dry_run {
         print(&Peers::shown(&file))?;
         print(&plan::rules(&file).script(&plan::instance(&file)))?;
@@ -239,15 +242,15 @@ fn serve<W: Work>(
                 Ok(read) => match reload(gateway, &read) {
                     Ok(changed) => {
                         let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
-                        eprintln!("reload: {changed}{rest}");
+                        note!("reload: {changed}{rest}");
                         installed.reload(&read);
                     }
                     Err(error) => {
                         error.report();
-                        eprintln!("reload: the old settings remain");
+                        note!("reload: the old settings remain");
                     }
                 },
-                Err(errors) => eprintln!("{}\nreload: the old settings remain", errors.render(false)),
+                Err(errors) => note!("{}\nreload: the old settings remain", errors.render(false)),
             }
         }
         publish(gateway);

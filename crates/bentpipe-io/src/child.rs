@@ -22,10 +22,26 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     })
 }
 
-/// Sends SIGTERM to a program; has no effect if it has already ended.
-pub fn ask_to_end(child: &Child) {
+/// What a shell shows of a program that SIGPIPE ended: 128 + 13.
+pub const SIGPIPE_CODE: u8 = 141;
+
+/// How a program is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP, as when the terminal is closed: an interactive shell ignores SIGTERM.
+    HangUp,
+}
+
+/// Asks a program to end; has no effect if it has already ended.
+pub fn ask(child: &Child, how: Ask) {
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-    let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+    let signal = match how {
+        Ask::Terminate => nix::sys::signal::Signal::SIGTERM,
+        Ask::HangUp => nix::sys::signal::Signal::SIGHUP,
+    };
+    let _ = nix::sys::signal::kill(pid, signal);
 }
 
 /// The exit code as in a shell: that of the program, or 128 plus the number of the signal that ended it.

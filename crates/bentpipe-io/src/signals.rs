@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use nix::libc::SI_KERNEL;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
@@ -14,7 +15,7 @@ const CAUGHT: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Si
 pub enum Caught {
     /// Ctrl-C or similar from the terminal; a program in the foreground receives it too.
     Keyboard,
-    /// A request to end.
+    /// A request to end: SIGTERM or SIGHUP, or SIGINT from another process, which only we receive.
     End,
     /// A child has ended or stopped.
     Child,
@@ -45,8 +46,10 @@ impl Signals {
     /// Fails if the descriptor of the signals cannot be read.
     pub fn next(&self) -> io::Result<Option<Caught>> {
         let Some(info) = self.descriptor.read_signal()? else { return Ok(None) };
+        // The kernel sends the terminal's signals (`si_code` in sigaction(2)).
+        let by_terminal = info.ssi_code == SI_KERNEL;
         Ok(Some(match Signal::try_from(info.ssi_signo as i32) {
-            Ok(Signal::SIGINT | Signal::SIGQUIT) => Caught::Keyboard,
+            Ok(Signal::SIGINT | Signal::SIGQUIT) if by_terminal => Caught::Keyboard,
             Ok(Signal::SIGCHLD) => Caught::Child,
             _ => Caught::End,
         }))

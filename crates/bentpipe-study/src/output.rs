@@ -1,9 +1,11 @@
 //! Output files. A regular file is written under a temporary name and renamed: a reader never sees half of it, and an aborted run
 //! leaves none. Anything else (a device, a FIFO, standard output) is written as it is.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -11,6 +13,18 @@ use tempfile::NamedTempFile;
 const MAX_LINKS: usize = 40;
 
 const BUFFER: usize = 1 << 17;
+
+/// The temporary files of this process.
+static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Removes all temporary files, for a process that ends at once: `exit` drops nothing. What is being written is lost.
+pub fn abandon() {
+    let parts = std::mem::take(&mut *PARTS.lock().unwrap_or_else(PoisonError::into_inner));
+    for part in parts {
+        // It may have just been renamed.
+        let _ = std::fs::remove_file(part);
+    }
+}
 
 /// A file that is being written. Dropped before [`OutputFile::finish`], a regular file keeps its old contents.
 #[derive(Debug)]
@@ -30,6 +44,28 @@ enum Sink {
 /// A temporary file whose errors have not its name, which the user did not give.
 #[derive(Debug)]
 struct Temporary(NamedTempFile);
+
+impl Temporary {
+    fn new(file: NamedTempFile) -> Self {
+        PARTS.lock().unwrap_or_else(PoisonError::into_inner).insert(file.path().to_owned());
+        Temporary(file)
+    }
+
+    /// Gives the file its name.
+    fn persist(mut self, path: &Path) -> io::Result<()> {
+        // It stays in the list until then, so that a signal between the two leaves nothing.
+        let placeholder = self.0.path().to_owned();
+        std::fs::rename(&placeholder, path)?;
+        self.0.disable_cleanup(true);
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        PARTS.lock().unwrap_or_else(PoisonError::into_inner).remove(self.0.path());
+    }
+}
 
 impl Write for Temporary {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -53,6 +89,12 @@ enum Target {
 /// True if this path is standard output: `-`, or one of its names in the file system.
 pub fn is_stdout(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// True if this path is standard output, a device, a FIFO or an open file (`/dev/fd/63` of `>(gzip > file)`): its name says nothing about
+/// the format that its reader wants.
+pub fn is_stream(path: &Path) -> bool {
+    matches!(target(path), Ok(Target::Stdout | Target::Stream))
 }
 
 fn target(path: &Path) -> io::Result<Target> {
@@ -98,10 +140,9 @@ fn folder(path: &Path) -> &Path {
 fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bentpipe-");
-    // By default only its owner may read a temporary file. A result may be read by everybody, less the umask.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(folder(path))?;
+    // By default only its owner may read a temporary file. A result may be read by everybody, less the umask. And an error would name
+    // the temporary file, which the user did not give.
+    let file = builder.make_in(folder(path), |path| OpenOptions::new().write(true).create_new(true).open(path))?;
     if let Some(replaced) = replaced {
         #[cfg(unix)]
         {
@@ -147,7 +188,7 @@ impl OutputFile {
             Target::Whole(path, replaced) => {
                 std::fs::create_dir_all(folder(&path))?;
                 let file = part(&path, replaced.as_ref())?;
-                (path, Sink::Part(BufWriter::with_capacity(BUFFER, Temporary(file))))
+                (path, Sink::Part(BufWriter::with_capacity(BUFFER, Temporary::new(file))))
             }
         };
         Ok(OutputFile { path, sink })
@@ -177,7 +218,7 @@ impl OutputFile {
     pub fn finish(self) -> io::Result<()> {
         let finished = match self.sink {
             Sink::Part(file) => match file.into_inner() {
-                Ok(Temporary(file)) => file.persist(&self.path).map(drop).map_err(|error| error.error),
+                Ok(file) => file.persist(&self.path),
                 Err(error) => Err(error.into_error()),
             },
             Sink::Stream(mut stream) => stream.flush(),
@@ -299,6 +340,8 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there");
         assert!(made.success());
         check(&fifo).expect("it is not opened, so it needs no reader yet");
+        assert!([Path::new("-"), Path::new("/dev/null"), &fifo].into_iter().all(is_stream));
+        assert!(!is_stream(folder.path()) && !is_stream(&folder.path().join("new.csv")));
         let reader = std::thread::spawn({
             let fifo = fifo.clone();
             move || {
@@ -318,5 +361,14 @@ mod tests {
         let error = write(folder.path(), "x").expect_err("a folder").to_string();
         assert!(error.contains("it is a folder") && error.contains(&folder.path().display().to_string()), "{error}");
         assert!(check(folder.path()).is_err());
+    }
+
+    #[test]
+    fn an_error_names_what_the_user_gave() {
+        // No process may make files there, not even root's.
+        let path = Path::new("/proc/out.csv");
+        let said = [check(path).expect_err("no folder for files"), write(path, "x").expect_err("as well")];
+        assert!(said.iter().all(|error| !error.to_string().contains(".bentpipe-")), "{said:?}");
+        assert!(said[1].to_string().starts_with("/proc/out.csv: No such file or directory"), "{said:?}");
     }
 }

@@ -193,6 +193,7 @@ Examples:
   chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
   chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
+  bentpipe verify-hosts --only overflow --set tcp.ack.compress=off --sysctl tcp_comp_sack_nr=0
 
 Each cell is a link (GEO, MEO, LEO), what happens on it, and a congestion control. The kernel's
 hosts take it in real time over the emulated link, --runs times (--seeds times where losses are
@@ -212,6 +213,12 @@ pub(crate) struct VerifyHosts {
     /// Seeds per cell with random losses, for both
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: u32,
+    /// Replace a value of our hosts, e.g. --set tcp.ack.compress=off; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::key_and_value)]
+    pub(crate) sets: Vec<(String, String)>,
+    /// Setting of the kernel's hosts below net.ipv4; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl)]
+    pub(crate) sysctl: Vec<(String, String)>,
     /// Write a plot of windows and round trips: the kernel's, as `ss -ti` shows them, and ours, of the first run of up to four
     /// cells; .svg, .png or .pdf
     #[arg(long, value_name = "FILE", help_heading = "Output")]

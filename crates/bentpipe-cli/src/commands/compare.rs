@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_engine::NoProbe;
+use bentpipe_io::note;
 use bentpipe_sim::record::{Comparison, Measure, Ratio, Sequence, VariantRow};
 use bentpipe_sim::{RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::report::Figure;
@@ -38,7 +39,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     if let Some(path) = &args.plot {
         plots::check(path)?;
     }
-    let print = output::beside(&[args.plot.as_deref()])?;
+    let print = output::beside(&[args.plot.as_deref(), args.junit.as_deref()])?;
     let named = |name: &String| Ok((name.clone(), source::with_variant(&base, name)?));
     let scenarios = args.variants.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let remake = Remake::new(base.seed);
@@ -59,17 +60,17 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     if let Some(path) = args.plot.as_ref().filter(|_| !interrupted) {
         let figure = figure(args.kind, &scenarios, &runs)?;
         if interrupt::asked() {
-            eprintln!("interrupted: no plot was written");
+            note!("interrupted: no plot was written");
             return Ok(End::Interrupted);
         }
         plots::write(path, &figure, &remake)?;
     }
     if interrupted {
-        eprintln!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
+        note!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
         return Ok(End::Interrupted);
     }
     for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
-        eprintln!(
+        note!(
             "{}: {} replications did not finish within {} s",
             row.variant,
             row.unfinished,

@@ -66,18 +66,17 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         results.push(Result { meaning, published, time, limit, x_limit });
     }
     let remake = Remake::new(base.seed);
-    output::print(&format!(
-        "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n\n\
-         {}\n\n\
-         x limit    time over the minimum time that the link allows any transport\n\
+    let head =
+        "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n";
+    let notes = format!(
+        "x limit    time over the minimum time that the link allows any transport\n\
          published  D. Astuti, M. Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture, table 1\n\n\
          Why: {} shows the Reference repair one lost segment per round trip, the Enhanced TCP all of them at once.\n\
-         Next: bentpipe run geo · bentpipe explain transat · bentpipe reproduce transat --table 1\n\
-         {}\n",
-        table(&results),
+         Next: bentpipe run geo · bentpipe explain transat · bentpipe reproduce transat --table 1\n",
         picture.display(),
-        remake.line()
-    ))?;
+    );
+    let (head, notes) = (output::prose(head), output::prose(&notes));
+    output::print(&format!("{head}\n{}\n\n{notes}{}\n", table(&results), remake.line()))?;
     plots::write(&picture, &why(&base)?, &remake)?;
     Ok(End::Done)
 }

@@ -4,12 +4,14 @@ use std::process::{Child, Command};
 
 use bentpipe_emulator::{Host, Lab, Tap};
 use bentpipe_engine::units::Time;
-use bentpipe_io::{Caught, Signals, child};
+use bentpipe_io::child::{self, Ask};
+use bentpipe_io::{Caught, Signals};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::control::{self, Live};
-use super::realtime::{LOOK, Summary, capture, nodes, refused};
+use super::program::Program;
+use super::realtime::{Summary, capture, nodes, refused};
 use super::status::{Place, Status};
 use crate::args::Emulate;
 use crate::failure::{End, Failure};
@@ -57,11 +59,11 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         false => output::print_aside,
     };
     announce(args, &scenario, &remake, lab.hosts(), print)?;
-    let mut command = start(args, lab.hosts())?;
+    let mut program = start(args, lab.hosts())?.map(|command| Program::new(command, Ask::Terminate));
     lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
-    let place = if command.is_some() { Place::Title } else { Place::Line };
+    let place = if program.is_some() { Place::Title } else { Place::Line };
     let mut status = Status::new(place, args.watch.interval, lab.emulator());
-    let end = run(&scenario, &mut lab, &signals, live.as_mut(), command.as_mut(), &mut status);
+    let end = run(&scenario, &mut lab, &signals, live.as_mut(), program.as_mut(), &mut status);
     status.end(&scenario, lab.emulator());
     let summary = Summary::new(&scenario, lab.emulator());
     let captured = lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish);
@@ -71,7 +73,7 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     } else {
         print(&format!("\n{}\n", summary.text()))?;
     }
-    captured.map_err(Failure::broken)?;
+    captured.map_err(Failure::unwritten)?;
     end
 }
 
@@ -129,6 +131,7 @@ fn start(args: &Emulate, hosts: &[Host]) -> Result<Option<Child>, Failure> {
             command.env(format!("BENTPIPE_IP6_{name}"), v6.to_string());
         }
     }
+    interrupt::leave_to_the_command();
     child::spawn(&mut command).map(Some).map_err(|error| Failure::not_started(program, &error))
 }
 
@@ -138,54 +141,39 @@ fn run(
     lab: &mut Lab,
     signals: &Signals,
     mut live: Option<&mut Live>,
-    mut command: Option<&mut Child>,
+    mut program: Option<&mut Program>,
     status: &mut Status,
 ) -> Result<End, Failure> {
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
-    let mut looked = Time::ZERO;
     loop {
         let now = lab.emulator().clock().now();
-        let until = if command.is_some() { Time::earliest(status.next(), Some(now + LOOK)) } else { status.next() };
+        let until = Time::earliest(status.next(), program.as_ref().map(|program| program.next(now)));
         let marks = lab.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, lab.emulator());
         if let (true, Some(live)) = (marks.contains(&control::MARK), &mut live) {
             live.serve(lab.emulator_mut());
         }
-        if let Some(child) = &mut command
-            && looked + LOOK <= now
+        let now = lab.emulator().clock().now();
+        if let Some(program) = &mut program
+            && let Some(end) = program.look(now)?
         {
-            looked = now;
-            // The signal may have been delivered to the thread that started the command.
-            if interrupt::asked() {
-                child::ask_to_end(child);
-            }
-            if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
-                return Ok(End::Code(child::exit_code(ended)));
-            }
+            return Ok(end);
         }
         if !marks.contains(&SIGNALS) {
             continue;
         }
         while let Some(caught) = signals.next().map_err(Failure::broken)? {
-            match (caught, &mut command) {
-                (Caught::Child, Some(child)) => {
-                    if let Some(ended) = child.try_wait().map_err(Failure::broken)? {
-                        return Ok(End::Code(child::exit_code(ended)));
+            match (caught, &mut program) {
+                (Caught::Child, Some(program)) => {
+                    if let Some(end) = program.ended()? {
+                        return Ok(end);
                     }
                 }
                 // It receives the terminal's signals itself; when it ends, we end.
                 (Caught::Child, None) | (Caught::Keyboard, Some(_)) => {}
-                (Caught::Keyboard, None) => {
-                    return Ok(End::Done);
-                }
-                (Caught::End, command) => {
-                    let Some(child) = command else { return Ok(End::Done) };
-                    // It may have just ended.
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Ok(End::Interrupted);
-                }
+                (Caught::Keyboard | Caught::End, None) => return Ok(End::Done),
+                (Caught::End, Some(program)) => program.ask_to_end(now),
             }
         }
     }

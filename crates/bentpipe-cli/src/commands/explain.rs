@@ -38,13 +38,13 @@ pub(crate) fn explain(args: &Explain) -> Result<End, Failure> {
     if args.json {
         output::print_json(&Json { remake: &remake, outlook: &outlook, scenario: scenario.to_toml() })?;
     } else {
-        output::print(&text(&scenario, &outlook, &remake))?;
+        output::print(&format!("{}\n{}\n", output::prose(&text(&scenario, &outlook)), remake.line()))?;
     }
     Ok(End::Done)
 }
 
-/// All of it, as the command prints it.
-pub(super) fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> String {
+/// All of it, as the command prints it, but for how to make it again.
+pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
     let mut out = format!("{}: {}\n", scenario.name, scenario.description);
     if let Some(source) = &scenario.source {
         let _ = writeln!(out, "Source: {source}");
@@ -75,7 +75,6 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook, remake: &Remake) -> S
     for pair in &scenario.gateways.pairs {
         let _ = write!(out, "\n{}", boxes::pair_text(scenario, pair));
     }
-    let _ = writeln!(out, "\n{}", remake.line());
     out
 }
 

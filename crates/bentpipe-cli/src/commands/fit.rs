@@ -113,7 +113,7 @@ fn losses(losses: &Losses) -> Vec<Vec<String>> {
 fn page(head: &str, rows: Vec<Vec<String>>, notes: &[String]) -> String {
     let table = output::wrapped(&["", "estimate", "95 % interval, or why there is none"], rows);
     let notes: Vec<String> = notes.iter().map(|note| format!("- {note}\n")).collect();
-    format!("{head}\n\n{table}\n\n{}", notes.concat())
+    format!("{}\n\n{table}\n\n{}", output::prose(head), output::prose(&notes.concat()))
 }
 
 fn of_transfer(transfer: &Transfer, capture: &Path) -> String {

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use bentpipe_io::note;
+
 use crate::args::{Lab, World};
 use crate::failure::{End, Failure};
 use crate::{output, source};
@@ -37,7 +39,7 @@ pub(crate) fn lab(args: &Lab) -> Result<End, Failure> {
     if !args.print
         && let Some(browser) = open(&address)
     {
-        eprintln!("opened {} in {browser}", page.display());
+        note!("opened {} in {browser}", page.display());
         return Ok(End::Done);
     }
     output::print(&format!("{address}\n"))?;

@@ -33,9 +33,8 @@ pub(crate) fn scenarios(args: &List) -> Result<End, Failure> {
     }
     let rows = all.into_iter().map(|one| vec![one.name, one.description]);
     let table = output::wrapped(&["scenario", "description"], rows);
-    output::print(&format!(
-        "{table}\n\nRun one with `bentpipe run NAME`. Copy one with `bentpipe explain --resolved NAME > FILE`.\n"
-    ))?;
+    let use_it = "Run one with `bentpipe run NAME`. Copy one with `bentpipe explain --resolved NAME > FILE`.\n";
+    output::print(&format!("{table}\n\n{}", output::prose(use_it)))?;
     Ok(End::Done)
 }
 
@@ -79,9 +78,15 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
         text = format!("{text}\n\nVariants of {}:\n\n{}", scenario.name, output::table(&header, header.len(), own));
     }
     let quic = Scenario::QUIC_VARIANTS.join(", ");
-    output::print(&format!(
-        "{text}\n\nThe same transfers by QUIC: {quic}.\n\n`bentpipe explain FILE --variant NAME` shows every setting. The window \"the path's\" is the path's\ncapacity in segments, unless `fixed_window` is set.\n"
-    ))?;
+    let notes = format!(
+        "The same transfers by QUIC: {quic}.\n\n`bentpipe explain FILE --variant NAME` shows every setting.{}\n",
+        if is_narrow {
+            ""
+        } else {
+            " The window \"the path's\" is the path's capacity in segments, unless `fixed_window` is set."
+        }
+    );
+    output::print(&format!("{text}\n\n{}", output::prose(&notes)))?;
     Ok(End::Done)
 }
 

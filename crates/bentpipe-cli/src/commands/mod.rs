@@ -16,6 +16,7 @@ pub(crate) mod lists;
 pub(crate) mod manual;
 pub(crate) mod model;
 pub(crate) mod plots;
+mod program;
 mod prompt;
 mod realtime;
 pub(crate) mod recommend;

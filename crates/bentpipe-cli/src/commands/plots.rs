@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bentpipe_sim::RunResult;
 use bentpipe_sim::record::{Guides, Measure, Outlook, Plot, Sequence, Summary, overlay};
-use bentpipe_study::output::is_stdout;
+use bentpipe_study::output::is_stream;
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Picture, Series, write_whole};
 use bentpipe_study::scenario::{FlowKind, Scenario};
 use clap::ValueEnum;
@@ -48,9 +48,9 @@ impl Kind {
     }
 }
 
-/// The format by the file's name; standard output gets SVG. Checks that the file can be written.
+/// The format by the file's name; what has no name, as standard output, gets SVG. Checks that the file can be written.
 pub(super) fn check(path: &Path) -> Result<Picture, Failure> {
-    let picture = if is_stdout(path) { Some(Picture::Svg) } else { Picture::of(path) };
+    let picture = if is_stream(path) { Some(Picture::Svg) } else { Picture::of(path) };
     let Some(picture) = picture else {
         let message = format!("{}: a plot's name must end in .svg, .png or .pdf", path.display());
         return Err(Failure::usage(message, None));

@@ -15,10 +15,6 @@ use crate::failure::Failure;
 use crate::output::Remake;
 use crate::{output, source};
 
-/// Interval of checks whether the command runs: the signal of one that ends at once may be delivered to the thread that
-/// started it.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
-
 /// The word for every host.
 const ALL: &str = "all";
 

@@ -5,6 +5,7 @@ mod files;
 
 use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::{gateway, wire};
+use bentpipe_io::note;
 use bentpipe_sim::recommend::{
     Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
 };
@@ -70,11 +71,11 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         }
     }
     if found.interrupted {
-        eprintln!("interrupted: the answer uses only the complete runs");
+        note!("interrupted: the answer uses only the complete runs");
         return Ok(End::Interrupted);
     }
     if found.verdict.is_none() {
-        eprintln!("most transfers did not finish within {} s with any system", scenario.time_limit.as_secs_f64());
+        note!("most transfers did not finish within {} s with any system", scenario.time_limit.as_secs_f64());
         return Ok(End::Failed);
     }
     Ok(End::Done)
@@ -120,7 +121,8 @@ fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &
         .as_ref()
         .map_or(String::new(), |verdict| format!("\n\n{}", sentences(found, verdict, !args.no_flips, args.margin)));
     let notes = notes(found);
-    format!("{what}\n\n{table}{notes}{verdict}\n\n{}\n", remake.line())
+    let (what, notes) = (output::prose(&what), output::prose(&format!("{notes}{verdict}")));
+    format!("{what}\n\n{table}{notes}\n\n{}\n", remake.line())
 }
 
 /// The systems, their times, and how the chosen one compares.

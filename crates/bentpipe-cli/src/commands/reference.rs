@@ -184,7 +184,7 @@ const VARIABLES: &[[&str; 2]] = &[
     ["BENTPIPE_OUTER", "Set by `shell` for its command: the address at which this machine answers behind the link."],
     ["BENTPIPE_SHELL", "Set by `shell` for its command: the scenarios in front of it, the nearest last."],
     ["BROWSER", "What `lab` opens the page with."],
-    ["NO_COLOR", "If set, errors have no colours."],
+    ["NO_COLOR", "If set and not empty, errors have no colours."],
     ["SHELL", "What `shell` runs without a command."],
 ];
 

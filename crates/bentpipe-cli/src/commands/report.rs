@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bentpipe_io::note;
 use bentpipe_sim::recommend::{Options, RecommendError};
 use bentpipe_sim::record::{Outlook, Plot, Sequence, Summary};
 use bentpipe_study::drawing::topology;
@@ -34,7 +35,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     let remake = Remake::new(scenario.seed);
     let outlook = Outlook::new(&scenario).map_err(Failure::broken)?;
     let mut sequence = Sequence::at_bottleneck(&scenario);
-    let result = drive(&scenario, &mut sequence)?;
+    let result = drive(&scenario, &mut sequence, || true)?;
     let summary = Summary::new(&scenario, &result);
     let mut page = Page::new(&scenario.name, &scenario.description, scenario.source.as_deref());
     page.drawing(&topology(&scenario, &scenario.name).svg);
@@ -59,16 +60,16 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
         }
     }
     page.heading("Paths and settings");
-    page.listing(&explain::text(&scenario, &outlook, &remake));
+    page.listing(&explain::text(&scenario, &outlook));
     page.heading("How to remake it");
     page.listing(&remake.line());
     page.details("The scenario in full", &scenario.to_toml());
     if interrupt::asked() {
-        eprintln!("interrupted: no page was written");
+        note!("interrupted: no page was written");
         return Ok(End::Interrupted);
     }
     write_whole(&path, page.finish().as_bytes()).map_err(Failure::unwritten)?;
-    eprintln!("the report is in {}", path.display());
+    note!("the report is in {}", path.display());
     Ok(if summary.timed_out { End::Failed } else { End::Done })
 }
 

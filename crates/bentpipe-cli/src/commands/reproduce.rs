@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use bentpipe_io::note;
 use bentpipe_papers::book::{self, Made};
 use bentpipe_papers::reproduce::{Options, ReproduceError, acts, all, hybrid, minei, stp, transat};
 use bentpipe_papers::{Row, Tally, render_text, to_markdown};
@@ -30,6 +31,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     if let Some(folder) = &args.out {
         output::check_writable(&folder.join("figure.svg"))?;
     }
+    let print = output::beside(&[args.markdown.as_deref(), args.report.as_deref()])?;
     for file in args.markdown.iter().chain(&args.report) {
         output::check_writable(file)?;
     }
@@ -64,22 +66,28 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         Err(ReproduceError::Cut { rows }) => (rows, true),
         Err(error) => return Err(failure(&error)),
     };
-    show(args, &rows, figures, interrupted)?;
+    show(args, &rows, figures, interrupted, print)?;
     if let Some(folder) = &args.out {
-        eprintln!("figures are in {}", folder.display());
+        note!("figures are in {}", folder.display());
     }
     if interrupted {
-        eprintln!("interrupted after {} rows; the rest is missing", rows.len());
+        note!("interrupted after {} rows; the rest is missing", rows.len());
         return Ok(End::Interrupted);
     }
     if let Some(file) = &args.report {
-        eprintln!("the report is in {}, after {} s", file.display(), began.elapsed().as_secs());
+        note!("the report is in {}, after {} s", file.display(), began.elapsed().as_secs());
     }
     Ok(End::Done)
 }
 
 /// Writes the rows where they were asked for. Half a document could be mistaken for a whole one, so there is none.
-fn show(args: &Reproduce, rows: &[Row], figures: Option<&Path>, interrupted: bool) -> Result<(), Failure> {
+fn show(
+    args: &Reproduce,
+    rows: &[Row],
+    figures: Option<&Path>,
+    interrupted: bool,
+    print: output::Print,
+) -> Result<(), Failure> {
     let remake = Remake::new(args.seed);
     if args.json {
         let counts = Tally::of(rows);
@@ -94,7 +102,7 @@ fn show(args: &Reproduce, rows: &[Row], figures: Option<&Path>, interrupted: boo
         write_whole(file, html.as_bytes()).map_err(Failure::unwritten)?;
     }
     if args.markdown.is_some() || args.report.is_some() {
-        return output::print(&format!("{}\n{}\n", Tally::of(rows), remake.line()));
+        return print(&format!("{}\n{}\n", Tally::of(rows), remake.line()));
     }
     output::print(&format!("{}{}\n", render_text(rows, output::width()), remake.line()))
 }

@@ -1,16 +1,20 @@
 //! `bentpipe run`: one run, its summary, and its outputs.
 
+use std::cell::Cell;
+use std::io;
 use std::path::Path;
+use std::rc::Rc;
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
+use bentpipe_io::note;
 use bentpipe_sim::record::{
     ChannelSummary, Columns, Drops, FlowSummary, LinkSummary, Pcap, Sequence, Snap, Summary, Tap,
 };
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
-use bentpipe_study::output::is_stdout;
+use bentpipe_study::output::is_stream;
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::trace::Format;
 use serde::Serialize;
@@ -28,12 +32,21 @@ struct Recorders {
     columns: Option<Columns>,
     pcap: Option<Pcap>,
     sequence: Option<Sequence>,
+    /// Set when the reader of a file has closed it, as `head` does: then the run has no purpose.
+    closed: Rc<Cell<bool>>,
+}
+
+fn is_closed(error: Option<&io::Error>) -> bool {
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 impl Probe for Recorders {
     fn event(&mut self, now: Time, who: Who, event: &Event) {
         if let Some(columns) = &mut self.columns {
             columns.event(now, who, event);
+            if is_closed(columns.error()) {
+                self.closed.set(true);
+            }
         }
         if let Some(sequence) = &mut self.sequence {
             sequence.event(now, who, event);
@@ -45,6 +58,9 @@ impl Observer for Recorders {
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         if let Some(pcap) = &mut self.pcap {
             pcap.packet(now, link, passage, packet);
+            if is_closed(pcap.error()) {
+                self.closed.set(true);
+            }
         }
         if let Some(sequence) = &mut self.sequence {
             sequence.packet(now, link, passage, packet);
@@ -66,12 +82,12 @@ impl Recorders {
         }
         if let Some((path, format)) = args.trace.as_deref().zip(format) {
             let columns = Columns::create(path, format, scenario, &comment());
-            recorders.columns = Some(columns.map_err(Failure::broken)?);
+            recorders.columns = Some(columns.map_err(Failure::unwritten)?);
         }
         if let Some(path) = &args.pcap {
             let snap = if args.headers_only { Snap::Headers } else { Snap::Whole };
             let pcap = Pcap::create(path, scenario, &taps, snap, &comment());
-            recorders.pcap = Some(pcap.map_err(Failure::broken)?);
+            recorders.pcap = Some(pcap.map_err(Failure::unwritten)?);
         }
         Ok(recorders)
     }
@@ -98,9 +114,9 @@ impl Recorders {
     }
 }
 
-/// The format by the file's name; standard output gets CSV.
+/// The format by the file's name; what has no name, as standard output, gets CSV.
 fn format_of(path: &Path) -> Result<Format, Failure> {
-    if is_stdout(path) {
+    if is_stream(path) {
         return Ok(Format::Csv);
     }
     Format::of(path)
@@ -123,13 +139,18 @@ fn taps(args: &Run, scenario: &Scenario) -> Result<Vec<Tap>, Failure> {
     Ok(taps)
 }
 
-pub(super) fn drive<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<RunResult, Failure> {
+/// Runs the scenario until its end, the signal, or until `goes_on` is false.
+pub(super) fn drive<O: Observer>(
+    scenario: &Scenario,
+    observer: &mut O,
+    goes_on: impl Fn() -> bool,
+) -> Result<RunResult, Failure> {
     let bar = progress::spinner();
     bar.set_message("running");
     interrupt::heed();
     let result = run_with(scenario, scenario.seed, observer, Timers::Lazy, |now| {
         bar.set_message(format!("{:.1} s simulated", now.as_secs_f64()));
-        !interrupt::asked()
+        !interrupt::asked() && goes_on()
     });
     bar.finish_and_clear();
     result.map_err(Failure::broken)
@@ -151,7 +172,14 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     let remake = Remake::new(scenario.seed);
     let print = output::beside(&[args.trace.as_deref(), args.pcap.as_deref(), args.plot.as_deref()])?;
     let mut recorders = Recorders::new(args, &scenario, &remake)?;
-    let result = if recorders.watch() { drive(&scenario, &mut recorders)? } else { drive(&scenario, &mut NoProbe)? };
+    let closed = recorders.closed.clone();
+    let result = match recorders.watch() {
+        true => drive(&scenario, &mut recorders, || !closed.get())?,
+        false => drive(&scenario, &mut NoProbe, || true)?,
+    };
+    if closed.get() {
+        return Err(Failure::Pipe);
+    }
     let summary = Summary::new(&scenario, &result);
     let interrupted = interrupt::asked();
     let written = recorders.finish(args, &scenario, &summary, &remake);
@@ -189,15 +217,15 @@ fn readings(summary: &Summary) -> Vec<Reading<'_>> {
 /// Reports on standard error why a run is incomplete.
 fn end(summary: &Summary, interrupted: bool) -> End {
     if interrupted {
-        eprintln!("interrupted at {:.3} s of simulated time", summary.end_s);
+        note!("interrupted at {:.3} s of simulated time", summary.end_s);
         return End::Interrupted;
     }
     let aborted: Vec<_> = summary.flows.iter().filter_map(|f| f.aborted.map(|why| (&f.name, why))).collect();
     for (flow, why) in &aborted {
-        eprintln!("the flow `{flow}` was aborted: {why}");
+        note!("the flow `{flow}` was aborted: {why}");
     }
     if summary.timed_out {
-        eprintln!("a transfer did not finish within the time limit of {} s", summary.end_s);
+        note!("a transfer did not finish within the time limit of {} s", summary.end_s);
     }
     if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
 }
@@ -257,10 +285,9 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
         false => format!("\n\n{}", channels(&summary.channels)),
     };
     format!(
-        "{}: {}\n\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the minimum time that the links allow.\n{}\nscenario in full: \
+        "{}\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the minimum time that the links allow.\n{}\nscenario in full: \
          {resolve}\n",
-        scenario.name,
-        scenario.description,
+        output::prose(&format!("{}: {}\n", scenario.name, scenario.description)),
         remake.line()
     )
 }

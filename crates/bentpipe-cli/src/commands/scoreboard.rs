@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bentpipe_io::note;
 use bentpipe_papers::scoreboard::{Beside, beside, to_markdown};
 use bentpipe_study::csv;
 use bentpipe_study::report::write_whole;
@@ -69,7 +70,7 @@ pub(crate) fn scoreboard(args: &Scoreboard) -> Result<End, Failure> {
         print(&format!("{}{}\n", text(&found), remake.line()))?;
     }
     if found.interrupted {
-        eprintln!("interrupted: only complete cells are shown, and no file is written");
+        note!("interrupted: only complete cells are shown, and no file is written");
         return Ok(End::Interrupted);
     }
     Ok(End::Done)

@@ -21,14 +21,22 @@ fn scripts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let unreadable = |error| Failure::broken(format!("{}: {error}", path.display()));
+    let found = below(path)?;
+    if found.is_empty() {
+        return Err(Failure::usage(format!("{}: no file in this folder ends in .pkt", path.display()), None));
+    }
+    Ok(found)
+}
+
+fn below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error| Failure::usage(format!("{}: {error}", path.display()), None);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let kind = entry.file_type().map_err(unreadable)?;
         // Links are not followed: a tree may link to its own root.
         if kind.is_dir() {
-            found.extend(scripts(&entry.path())?);
+            found.extend(below(&entry.path())?);
         } else if kind.is_file() && entry.path().extension().is_some_and(|end| end == "pkt") {
             found.push(entry.path());
         }
@@ -38,7 +46,7 @@ fn scripts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
+    let bytes = std::fs::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display()), None))?;
     // Comments may have another encoding.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

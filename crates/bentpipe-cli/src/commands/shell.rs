@@ -4,13 +4,15 @@ use std::process::{Child, Command};
 
 use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_io::{Caught, Signals, child};
+use bentpipe_io::child::Ask;
+use bentpipe_io::{Caught, Signals, note};
 use bentpipe_study::scenario::{NodeId, Scenario};
 use tempfile::TempDir;
 
 use super::control::{self, Live};
+use super::program::Program;
 use super::prompt;
-use super::realtime::{LOOK, Summary, capture, nodes, refused};
+use super::realtime::{Summary, capture, nodes, refused};
 use super::status::{Place, Status};
 use crate::args::Shell;
 use crate::fail_if::{self, Reading};
@@ -23,9 +25,6 @@ const SIGNALS: u32 = 0;
 
 /// The namespace among the two ends: what programs in it see is captured.
 const INSIDE: usize = 1;
-
-/// Max time for a command to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// Names of the links in front of a command, the nearest last.
 const NESTED: &str = "BENTPIPE_SHELL";
@@ -65,25 +64,28 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
             false => "this machine cannot be reached".to_owned(),
             true => format!("this machine is {} ({})", behind.outer_address(), &scenario[outside]),
         };
-        eprintln!("bentpipe: behind `{}`, at {}; {machine}", scenario.name, own.join(" and "));
+        note!("bentpipe: behind `{}`, at {}; {machine}", scenario.name, own.join(" and "));
         for note in &notes {
-            eprintln!("bentpipe: not available: {note}");
+            note!("bentpipe: not available: {note}");
         }
     }
     let mut live = Live::open(args.control.as_deref(), &scenario, behind.emulator())?;
-    let (mut command, _prompt) = start(args, &scenario, &behind)?;
+    interrupt::leave_to_the_command();
+    let (command, _prompt) = start(args, &scenario, &behind)?;
+    let ask = if args.command.is_empty() { Ask::HangUp } else { Ask::Terminate };
+    let mut program = Program::new(command, ask);
     behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let started = behind.emulator().clock().now();
     let place = if args.quiet { Place::Hidden } else { Place::Title };
     let mut status = Status::new(place, args.watch.interval, behind.emulator());
-    let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut command, &mut status);
+    let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut program, &mut status);
     status.end(&scenario, behind.emulator());
     let took = behind.emulator().clock().now().saturating_since(started);
     if !args.quiet {
-        eprintln!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
+        note!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
     }
     let kept = fail_if::kept(&args.fail_if, &readings(&scenario, &behind, took))?;
-    behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::broken)?;
+    behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::unwritten)?;
     match end {
         Ok(End::Code(0)) if !kept => Ok(End::Failed),
         other => other,
@@ -142,37 +144,22 @@ fn run(
     behind: &mut Behind,
     signals: &Signals,
     mut live: Option<&mut Live>,
-    command: &mut Child,
+    program: &mut Program,
     status: &mut Status,
 ) -> Result<End, Failure> {
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
-    let mut kill_at: Option<Time> = None;
-    let mut looked = Time::ZERO;
     loop {
         let now = behind.emulator().clock().now();
-        let until = Time::earliest(Time::earliest(status.next(), kill_at), Some(now + LOOK));
+        let until = Time::earliest(status.next(), Some(program.next(now)));
         let marks = behind.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, behind.emulator());
         if let (true, Some(live)) = (marks.contains(&control::MARK), &mut live) {
             live.serve(behind.emulator_mut());
         }
         let now = behind.emulator().clock().now();
-        if looked + LOOK <= now {
-            looked = now;
-            // The signal may have been delivered to the thread that started the command.
-            if interrupt::asked() && kill_at.is_none() {
-                child::ask_to_end(command);
-                kill_at = Some(now + GRACE);
-            }
-            if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
-                return Ok(End::Code(child::exit_code(ended)));
-            }
-        }
-        if kill_at.is_some_and(|at| at <= now) {
-            // It may have just ended.
-            let _ = command.kill();
-            kill_at = Some(now + GRACE);
+        if let Some(end) = program.look(now)? {
+            return Ok(end);
         }
         if !marks.contains(&SIGNALS) {
             continue;
@@ -180,16 +167,13 @@ fn run(
         while let Some(caught) = signals.next().map_err(Failure::broken)? {
             match caught {
                 Caught::Child => {
-                    if let Some(ended) = command.try_wait().map_err(Failure::broken)? {
-                        return Ok(End::Code(child::exit_code(ended)));
+                    if let Some(end) = program.ended()? {
+                        return Ok(end);
                     }
                 }
                 // The command receives it too, and decides.
                 Caught::Keyboard => {}
-                Caught::End => {
-                    child::ask_to_end(command);
-                    kill_at = kill_at.or(Some(now + GRACE));
-                }
+                Caught::End => program.ask_to_end(now),
             }
         }
     }

@@ -1,8 +1,11 @@
 //! `bentpipe sweep`: a scenario over many values of its keys, every run kept.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bentpipe_io::note;
+use bentpipe_language::text;
 use bentpipe_sim::record::Measure;
 use bentpipe_study::scenario::Scenario;
 use bentpipe_sweep::{
@@ -79,19 +82,17 @@ impl State {
 pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     let spec = Spec::load(&args.file, &shipped::text).map_err(Failure::Scenario)?;
     let folder = folder(args, &spec);
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;
+    let text = text::read(&args.file).map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;
     let remake = Remake::new(spec.seed);
     let measure = measure(&spec)?;
     let mut plan = Plan::new(spec);
     if args.status {
         return status(args, &mut plan, &folder, &remake);
     }
-    interrupt::heed();
     let mut store = Store::open(&folder).map_err(Failure::broken)?;
     let found = store.holdings();
     if found.torn_bytes > 0 {
-        eprintln!(
+        note!(
             "{}: cut off {} B at the end of the journal, a run that was being written",
             folder.display(),
             found.torn_bytes
@@ -103,19 +104,17 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
         bar.set_position(now.done);
         bar.set_message(left.map_or("runs".to_owned(), |left| format!("runs, at most {} left", short(left))));
     };
+    interrupt::heed();
     let done = work(&mut plan, &mut store, args.threads, &interrupt::asked, &show);
+    // The folder bears being left at any time.
+    interrupt::heed_no_more();
     bar.finish_and_clear();
-    let finished = done.map_err(|error| {
-        Failure::broken(format!(
-            "{error}\n{} kept in {}; the same command goes on",
-            counted(store.holdings().runs as u64, "run"),
-            folder.display()
-        ))
-    })?;
-    if finished {
-        store.compact().map_err(Failure::broken)?;
-        write_table(&folder.join(TABLE), &plan, &store, &text).map_err(Failure::broken)?;
-    }
+    let finished = done.map_err(|error| Failure::broken(kept(&error, &store, &folder)))?;
+    // All runs are in the journal: a disk that is too full for the table takes nothing from the report.
+    let written = match finished {
+        true => tidy(&mut store, &plan, &folder, &text),
+        false => Ok(()),
+    };
     let state = State::new(plan.progress(), store.holdings(), finished);
     let summary = Summary::new(&plan, &store, measure);
     if args.json {
@@ -130,17 +129,33 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
         };
         output::print_json(&json)?;
     } else {
-        output::print(&report(&plan, &summary, &folder, &state, &remake))?;
+        let table = (finished && written.is_ok()).then(|| folder.join(TABLE));
+        output::print(&report(&plan, &summary, &folder, &state, table.as_deref(), &remake))?;
     }
+    written?;
     if finished {
         return Ok(End::Done);
     }
-    eprintln!(
+    note!(
         "interrupted: {} of at most {} are done; the same command goes on",
         state.runs,
         counted(state.runs_at_most, "run")
     );
     Ok(End::Interrupted)
+}
+
+/// An error, and what it does not change.
+fn kept(error: &dyn Display, store: &Store, folder: &Path) -> String {
+    let runs = counted(store.holdings().runs as u64, "run");
+    format!("{error}\n{runs} kept in {}; the same command goes on", folder.display())
+}
+
+/// Brings the folder of a finished sweep into its last form.
+fn tidy(store: &mut Store, plan: &Plan, folder: &Path, text: &str) -> Result<(), Failure> {
+    let compacted = store.compact();
+    compacted.map_err(|error| Failure::broken(kept(&error, store, folder)))?;
+    let written = write_table(&folder.join(TABLE), plan, store, text);
+    written.map_err(|error| Failure::broken(kept(&error, store, folder)))
 }
 
 /// The folder of the results.
@@ -194,7 +209,15 @@ fn words(state: &State, folder: &Path) -> String {
     text
 }
 
-fn report(plan: &Plan, summary: &Summary, folder: &Path, state: &State, remake: &Remake) -> String {
+/// The report; `file` is the table of all runs, if it was written.
+fn report(
+    plan: &Plan,
+    summary: &Summary,
+    folder: &Path,
+    state: &State,
+    file: Option<&Path>,
+    remake: &Remake,
+) -> String {
     let (what, scale) = match summary.measure {
         Measure::SlowestTimeS => ("time of the slowest transfer (s)", 1.0),
         Measure::GoodputBitS => ("goodput of all flows (Mbit/s)", 1e-6),
@@ -232,12 +255,11 @@ fn report(plan: &Plan, summary: &Summary, folder: &Path, state: &State, remake: 
     if unfinished > 0 {
         notes.push(format!("{unfinished} runs had a transfer that did not finish; they are in no median."));
     }
-    let table_file =
-        if state.finished { format!("all runs: {}\n", folder.join(TABLE).display()) } else { String::new() };
+    let table_file = file.map_or(String::new(), |file| format!("all runs: {}\n", file.display()));
     format!(
         "{}: {what}\n\n{table}\n\n{}\n{}\n{table_file}{}\n",
         plan.spec().name,
-        notes.join("\n"),
+        output::prose(&notes.join("\n")),
         words(state, folder),
         remake.line()
     )

@@ -4,7 +4,7 @@ use bentpipe_emulator::sockets::{self, KernelSettings, Went};
 use bentpipe_emulator::transfers::{self, Bulk, Transferred};
 use bentpipe_emulator::{EmulateError, Lab};
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_io::Lateness;
+use bentpipe_io::{Lateness, note};
 use bentpipe_sim::in_parallel;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
@@ -97,7 +97,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let drawn = redraw(&scenario, &bulks, &lateness, args.draws).map_err(&refused)?;
     bar.finish_and_clear();
     if interrupt::asked() {
-        eprintln!("interrupted");
+        note!("interrupted");
         return Ok(End::Interrupted);
     }
     if let Some(bulk) = bulks.iter().zip(&engine).find_map(|(bulk, went)| (!went.intact).then_some(bulk)) {

@@ -92,17 +92,18 @@ fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<L
     let runs = if cell.is_random { 1 } else { args.runs };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for seed in 1..=seeds {
-        let scenario = cell.scenario(false, seed).map_err(Failure::Scenario)?;
+        let scenario = cell.scenario(false, seed, &args.sets).map_err(Failure::Scenario)?;
         let (times, sequence) = beside::simulate(&scenario)?;
         ours.push(times[0].map(|at| at.as_secs_f64()));
-        let scenario = cell.scenario(true, seed).map_err(Failure::Scenario)?;
+        let scenario = cell.scenario(true, seed, &[]).map_err(Failure::Scenario)?;
         let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
         for _ in 0..runs {
             if interrupt::asked() {
                 break;
             }
             let watch = args.plot.is_some() && theirs.is_empty();
-            let settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
+            let mut settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
+            settings.sysctls.extend(args.sysctl.iter().cloned());
             let run = aside(|| kernel(&scenario, &bulks, &settings, |_| !interrupt::asked()));
             let (went, _) = run.map_err(|error| match error {
                 EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),

@@ -96,7 +96,10 @@ fn streams_are_whole_where_packets_of_trains_are_lost() {
         let lost: u64 = emulator.counters().iter().map(|link| link.dropped_channel).sum();
         assert!((80..400).contains(&lost), "{lost} packets are lost: 138 000 at 0.1 %, and acknowledgements");
         assert_eq!(emulator.refused(), 0, "hosts take every train");
-        assert!(traffic.reads * 3 < traffic.sent, "trains come in: {traffic:?}");
+        // Hosts send at least three packets at a time. Half of what a router's path carries comes from the router, in trains as long as
+        // those written to it, which is 1.5 packets at least (below): 1/2 / 3 + 1/2 / 1.5 reads per packet.
+        let per_read = if routers.is_empty() { 3 } else { 2 };
+        assert!(traffic.reads * per_read < traffic.sent, "trains come in: {traffic:?}");
         // Packet by packet there would be as many writes as packets. The sooner the emulator wakes, the shorter trains are: two
         // idle cores gave 1.9 packets per write, busy ones 2.4.
         assert!(traffic.writes * 3 < traffic.arrived * 2, "trains go out: {traffic:?}");

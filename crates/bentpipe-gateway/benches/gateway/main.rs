@@ -264,6 +264,10 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     world.shared = options.shared;
     world.told = options.told;
     world.memory = options.memory;
+    for host in [&world.client, &world.near, &world.far, &world.server] {
+        // A connection that was opened while bbr was the default is paced ever after, whatever control it is given then.
+        run(host, "sysctl -qw net.ipv4.tcp_congestion_control=reno");
+    }
     for host in [&world.client, &world.server] {
         // Connections of one run teach the next ones nothing.
         run(host, "sysctl -qw net.ipv4.tcp_no_metrics_save=1");

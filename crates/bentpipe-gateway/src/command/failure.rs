@@ -1,9 +1,11 @@
 //! How the command ends: exit codes, and errors as they are shown.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use bentpipe_io::child::SIGPIPE_CODE;
+use bentpipe_io::{has_colour, note};
 use bentpipe_language::error::ScenarioErrors;
 
 /// An end that is no error of ours.
@@ -34,7 +36,7 @@ pub enum Failure {
     Usage(String, Option<String>),
     /// The settings.
     Settings(ScenarioErrors),
-    /// Nobody reads our output any more, which is no failure of ours.
+    /// The reader closed our output: nothing is said, and the command ends as if by SIGPIPE.
     Pipe,
 }
 
@@ -52,21 +54,21 @@ impl Failure {
         let error = if has_colour() { "\x1b[1;31merror\x1b[0m" } else { "error" };
         match self {
             Failure::Broken(message) => {
-                eprintln!("{error}: {message}");
+                note!("{error}: {message}");
                 ExitCode::from(1)
             }
             Failure::Usage(message, help) => {
-                eprintln!("{error}: {message}");
+                note!("{error}: {message}");
                 if let Some(help) = help {
-                    eprintln!("  help: {help}");
+                    note!("  help: {help}");
                 }
                 ExitCode::from(2)
             }
             Failure::Settings(errors) => {
-                eprintln!("{}", errors.render(has_colour()));
+                note!("{}", errors.render(has_colour()));
                 ExitCode::from(2)
             }
-            Failure::Pipe => ExitCode::SUCCESS,
+            Failure::Pipe => ExitCode::from(SIGPIPE_CODE),
         }
     }
 }
@@ -75,13 +77,9 @@ impl Failure {
 pub(super) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Result<T, Failure> {
     let (value, warnings) = read.map_err(Failure::Settings)?;
     if !warnings.0.is_empty() {
-        eprintln!("{}", warnings.render(has_colour()));
+        note!("{}", warnings.render(has_colour()));
     }
     Ok(value)
-}
-
-fn has_colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// Prints to standard output.

@@ -1,5 +1,7 @@
 //! The kernel's rules while a gateway runs.
 
+use bentpipe_io::note;
+
 use super::failure::Failure;
 use super::plan;
 use crate::settings::GatewayFile;
@@ -33,7 +35,7 @@ impl Installed {
         if let Some(rules) = &self.rules
             && let Err(error) = rules.install(&self.instance)
         {
-            eprintln!("reload: the kernel's rules remain: {error}");
+            note!("reload: the kernel's rules remain: {error}");
         }
     }
 

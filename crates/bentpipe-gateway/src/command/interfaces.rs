@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
+use bentpipe_io::note;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr as Netlink};
 use nix::ifaddrs::getifaddrs;
@@ -48,10 +49,10 @@ impl Watched {
         }
         let now = absent(needed);
         for name in now.iter().filter(|name| !self.absent.contains(name)) {
-            eprintln!("interface {name} is absent or down: nothing comes in by it");
+            note!("interface {name} is absent or down: nothing comes in by it");
         }
         for name in self.absent.iter().filter(|name| !now.contains(name)) {
-            eprintln!("interface {name} is up");
+            note!("interface {name} is up");
         }
         self.absent = now;
         &self.absent

@@ -15,7 +15,8 @@ use crate::{
 };
 use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
-use bentpipe_io::TrainTun;
+use bentpipe_io::{TrainTun, note};
+use bentpipe_language::text;
 
 use super::failure::Failure;
 
@@ -205,7 +206,7 @@ pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGa
     let made = UplinkGateway::uplink(&instance(file), &table.device, uplink_config(file, table), address);
     let (mut gateway, lacks) =
         made.map_err(|error| Failure::broken(format!("the gateway cannot start with {}: {error}", table.device)))?;
-    lacks.iter().for_each(|lack| eprintln!("warning: {lack}"));
+    lacks.iter().for_each(|lack| note!("warning: {lack}"));
     gateway.set_policy(policy(file));
     Ok(gateway)
 }
@@ -235,7 +236,7 @@ pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
 
 /// What the machine says of the value of a key, with its place in the file.
 pub(super) fn mistake(path: &Path, key: &str, message: String, expected: String) -> Result<Failure, Failure> {
-    let text = std::fs::read_to_string(path).map_err(Failure::broken)?;
+    let text = text::read(path).map_err(Failure::broken)?;
     Ok(Failure::Settings(GatewayFile::mistake(&text, &path.display().to_string(), key, message, expected)))
 }
 

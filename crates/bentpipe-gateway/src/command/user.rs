@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bentpipe_io::note;
 use caps::{CapSet, Capability};
 use nix::sys::prctl::set_no_new_privs;
 use nix::sys::resource::{Resource, setrlimit};
@@ -34,7 +35,7 @@ impl User {
             None => {
                 let found = DEFAULTS.into_iter().find_map(|name| User::find(name, false));
                 if found.is_none() {
-                    eprintln!(
+                    note!(
                         "warning: the gateway stays root, since this machine has neither user `bentpipe` nor `nobody`"
                     );
                 }
@@ -83,7 +84,7 @@ impl User {
                 Err(Failure::broken(format!("the gateway cannot become user `{}`: {error}", self.name)))
             }
             Err(error) => {
-                eprintln!("warning: the gateway stays root, since it cannot become user `{}`: {error}", self.name);
+                note!("warning: the gateway stays root, since it cannot become user `{}`: {error}", self.name);
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -110,6 +111,6 @@ impl User {
 /// Warns if the process could not read its settings again, as the user that it is now.
 pub(super) fn check_reload(path: &Path) {
     if let Err(error) = std::fs::File::open(path) {
-        eprintln!("warning: SIGHUP will change nothing: {}: {error}", path.display());
+        note!("warning: SIGHUP will change nothing: {}: {error}", path.display());
     }
 }

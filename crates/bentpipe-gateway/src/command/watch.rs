@@ -28,10 +28,9 @@ const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dr
 /// # Errors
 /// Returns what was expected for what is no duration, and for less than 100 ms.
 pub fn interval(text: &str) -> Result<Duration, String> {
-    match DURATION.parse(text).map(Duration::from_nanos).map_err(|error| error.to_string())? {
-        every if every >= SHORTEST => Ok(every),
-        _ => Err("expected at least 100 ms".to_owned()),
-    }
+    const EXPECTED: &str = "expected a time of at least 100 ms, such as 1s";
+    let every = DURATION.parse(text).map(Duration::from_nanos).map_err(|error| format!("{error}: {EXPECTED}"))?;
+    if every >= SHORTEST { Ok(every) } else { Err(EXPECTED.to_owned()) }
 }
 
 /// What a gateway has counted; `None` for what its shape does not count.
@@ -253,7 +252,8 @@ mod tests {
     fn an_interval_has_a_unit_and_can_be_read() {
         assert_eq!(interval("1s"), Ok(Duration::from_secs(1)));
         for wrong in ["1", "20 ms", "x"] {
-            assert!(interval(wrong).is_err(), "{wrong}");
+            let error = interval(wrong).expect_err(wrong);
+            assert!(error.contains("at least 100 ms, such as 1s"), "{wrong}: {error}");
         }
     }
 }

@@ -8,6 +8,7 @@ use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
 use bentpipe_language::gateway::{self, mtu, positive, uplink};
 use bentpipe_language::reader::{Item, View, entry_name};
+use bentpipe_language::text;
 
 use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SPLIT, UPLINK, WITHOUT_PEER};
 use super::peers::{peers, tunnel};
@@ -21,7 +22,7 @@ const MAX_USER: usize = 32;
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
     let name = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match text::read(path) {
         Ok(text) => parse(&text, &name),
         Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
     }

@@ -39,7 +39,7 @@ mod write;
 
 use std::path::Path;
 
-use bentpipe_language::place;
+use bentpipe_language::{place, text};
 
 pub use bentpipe_language::error::{ScenarioError, ScenarioErrors};
 pub use bentpipe_language::gateway::uplink::sender as uplink_sender;
@@ -76,7 +76,7 @@ impl Scenario {
     ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match text::read(path) {
             Ok(text) => Scenario::parse_with_warnings(&text, &name, overrides),
             Err(error) => Err(ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())])),
         }
@@ -99,7 +99,7 @@ impl Scenario {
         file_name: &str,
         overrides: &[(String, String)],
     ) -> Result<(Scenario, ScenarioErrors), ScenarioErrors> {
-        Scenario::parse_with_files(text, file_name, overrides, &|path| std::fs::read_to_string(path))
+        Scenario::parse_with_files(text, file_name, overrides, &text::read)
     }
 
     /// As [`Scenario::parse_with_warnings`], where `read` returns the text of the traces that the scenario names: a

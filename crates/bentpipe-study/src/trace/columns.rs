@@ -65,7 +65,7 @@ impl Columns {
         let sink = match format {
             Format::Csv => {
                 let mut writer = csv::Writer::from_writer(file);
-                writer.write_record(COLUMNS.iter().map(|column| column.name))?;
+                writer.write_record(COLUMNS.iter().map(|column| column.name)).map_err(to_io)?;
                 Sink::Csv(Box::new(writer))
             }
             Format::Parquet => {
@@ -93,18 +93,24 @@ impl Columns {
         match &mut self.sink {
             Sink::Csv(writer) => {
                 for cell in &cells {
-                    match cell {
-                        Cell::Integer(value) => writer.write_field(value.to_string())?,
-                        Cell::Real(value) => writer.write_field(value.to_string())?,
-                        Cell::Text(value) => writer.write_field(value.as_bytes())?,
-                        Cell::Empty => writer.write_field("")?,
-                    }
+                    let written = match cell {
+                        Cell::Integer(value) => writer.write_field(value.to_string()),
+                        Cell::Real(value) => writer.write_field(value.to_string()),
+                        Cell::Text(value) => writer.write_field(value.as_bytes()),
+                        Cell::Empty => writer.write_field(""),
+                    };
+                    written.map_err(to_io)?;
                 }
-                writer.write_record(None::<&[u8]>)?;
+                writer.write_record(None::<&[u8]>).map_err(to_io)?;
             }
             Sink::Parquet(table) => table.push(&cells)?,
         }
         Ok(())
+    }
+
+    /// The first error, after which nothing more is written.
+    pub fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
     }
 
     /// Writes the remaining rows and renames the file.
@@ -128,6 +134,14 @@ impl Probe for Columns {
         if self.error.is_none() {
             self.error = self.push(now, who, event).err();
         }
+    }
+}
+
+/// The system's error inside; `From` would hide its kind.
+fn to_io(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -12,6 +12,7 @@ mod read;
 use std::path::Path;
 
 use bentpipe_language::error::{ScenarioError, ScenarioErrors};
+use bentpipe_language::text;
 use bentpipe_study::scenario::Scenario;
 
 use crate::candidate::Candidate;
@@ -112,13 +113,13 @@ impl Spec {
     /// Returns all mistakes in the file; or those of the scenario, if it cannot be read without the file's values.
     pub fn load(path: &Path, shipped: Shipped<'_>) -> Result<Spec, ScenarioErrors> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
+        let text = text::read(path)
             .map_err(|error| ScenarioErrors(vec![ScenarioError::without_place(&name, error.to_string())]))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Spec::parse(&text, &name, &|named| {
             let path = folder.join(named);
             let base = |text, name| Base { text, name, settings: Vec::new() };
-            match (std::fs::read_to_string(&path), shipped(named)) {
+            match (text::read(&path), shipped(named)) {
                 (Ok(text), _) => Ok(base(text, path.display().to_string())),
                 (Err(_), Some(text)) => Ok(base(text.to_owned(), format!("{named}.toml"))),
                 (Err(error), None) => Err(format!("`{}` cannot be read: {error}", path.display())),

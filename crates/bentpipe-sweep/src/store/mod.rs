@@ -42,6 +42,9 @@ pub enum StoreError {
         /// The reason.
         source: io::Error,
     },
+    /// An output file could not be written; the message has its path.
+    #[error("{0}")]
+    Output(io::Error),
     /// Another process writes to the folder.
     #[error("{}: another sweep is at work here{}", folder.display(), process.map_or(String::new(), |id| format!(" (process {id})")))]
     Busy {
@@ -112,7 +115,10 @@ impl Store {
     /// # Errors
     /// Fails if another process has it open, if a part is damaged, or if the system refuses.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
-        std::fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
+        std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::at(folder, io::Error::other("it is no folder")),
+            _ => StoreError::at(folder, error),
+        })?;
         let lock = lock(folder)?;
         // What a killed process left half-written.
         for entry in std::fs::read_dir(folder).map_err(|error| StoreError::at(folder, error))?.flatten() {

@@ -137,7 +137,7 @@ pub(super) fn write(path: &Path, engine: &str, rows: &[Row]) -> Result<(), Store
         }
         table.finish()?.finish_on_disk()
     };
-    write().map_err(|error| StoreError::at(path, error))
+    write().map_err(StoreError::Output)
 }
 
 /// The engine and the rows of a part.

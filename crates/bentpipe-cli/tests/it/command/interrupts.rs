@@ -4,7 +4,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{ENDLESS, bentpipe, folder, json};
+use super::{ENDLESS, bentpipe, folder, json, names};
+
+/// Sends SIGINT.
+#[cfg(unix)]
+fn interrupt(child: &std::process::Child) {
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(kill.success());
+}
 
 /// Starts a run of days, waits until it is under way, and presses Ctrl-C.
 #[cfg(unix)]
@@ -19,8 +26,7 @@ fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
     // Long enough to have come to the run on a busy machine; the run itself would take hours.
     std::thread::sleep(Duration::from_secs(1));
     let pressed = Instant::now();
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
-    assert!(kill.success());
+    interrupt(&child);
     let output = child.wait_with_output().expect("it ends");
     assert!(pressed.elapsed() < Duration::from_secs(20), "{:?}", pressed.elapsed());
     output
@@ -86,4 +92,66 @@ fn ctrl_c_ends_what_only_prepares() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     // The last of them, on a machine ten times as busy.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_what_waits_for_a_reader() {
+    let folder = folder();
+    let arguments = [&["run", "small.toml", "--trace", "-"], &ENDLESS[..]].concat();
+    // The pipe is open, full soon, and never read.
+    let mut child =
+        bentpipe(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_secs(1));
+    interrupt(&child);
+    assert_eq!(ended(&mut child), Some(130));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_what_cannot_say_so() {
+    let folder = folder();
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    // It reads its scenario, which does not come.
+    let mut child =
+        bentpipe(folder.path(), &["run", "-"]).stdin(Stdio::piped()).stderr(full).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_millis(500));
+    interrupt(&child);
+    assert_eq!(ended(&mut child), Some(130));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_twice_leaves_no_half_file() {
+    let folder = folder();
+    let outputs = ["run", "small.toml", "--trace", "t.csv", "--pcap", "p.pcapng", "--kind", "cwnd", "--plot", "p.svg"];
+    let mut child = bentpipe(folder.path(), &[&outputs[..], &ENDLESS].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(names(folder.path()).iter().any(|name| name.starts_with(".bentpipe-")), "it has begun its files");
+    interrupt(&child);
+    // The first has been handled when the second comes, and the files take longer than that to be finished.
+    std::thread::sleep(Duration::from_millis(1));
+    interrupt(&child);
+    assert_eq!(ended(&mut child), Some(130));
+    let left = names(folder.path());
+    assert!(left.iter().all(|name| !name.starts_with(".bentpipe-")), "{left:?}");
+}
+
+/// The exit code of what must end soon; it is killed if it does not.
+fn ended(child: &mut std::process::Child) -> Option<i32> {
+    // Within a second on an idle machine.
+    let patience = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < patience {
+        if let Some(status) = child.try_wait().expect("ours") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("ours");
+    None
 }

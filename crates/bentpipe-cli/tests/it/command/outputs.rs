@@ -16,6 +16,58 @@ fn a_dash_is_standard_output_and_the_report_moves_aside() {
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--trace", "-", "--plot", "-"]);
     assert!(error.contains("only one output can go to standard output"), "{error}");
+    let error = refused(folder.path(), 2, &["run", "small.toml", "--trace", "a.csv", "--pcap", "a.csv"]);
+    assert!(error.contains("two outputs have the same name, a.csv"), "{error}");
+    ok(folder.path(), &["run", "small.toml", "--trace", "/dev/null", "--pcap", "/dev/null"]);
+    for (begin, end, arguments) in [
+        ("<?xml", "</testsuites>", &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "-"][..]),
+        ("#", "</details>", &["reproduce", "stp", "--table", "2", "--reps", "2", "--markdown", "-"]),
+        ("<!doctype", "</html>", &["reproduce", "stp", "--table", "2", "--reps", "2", "--report", "-"]),
+    ] {
+        let text = ok(folder.path(), arguments);
+        assert!(text.starts_with(begin) && text.trim_end().ends_with(end), "{arguments:?}: {text}");
+    }
+}
+
+/// <https://no-color.org>: set and not empty.
+#[cfg(target_os = "linux")]
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let said = |no_color: Option<&str>| {
+        // `script` gives it a terminal.
+        let line = format!("'{}' run none.toml", env!("CARGO_BIN_EXE_bentpipe"));
+        let mut script = std::process::Command::new("script");
+        script.args(["--quiet", "--command", &line, "/dev/null"]).env_remove("NO_COLOR").stdin(Stdio::null());
+        no_color.into_iter().for_each(|value| {
+            script.env("NO_COLOR", value);
+        });
+        String::from_utf8_lossy(&script.output().expect("bsdutils").stdout).into_owned()
+    };
+    for (no_color, coloured) in [(None, true), (Some(""), true), (Some("1"), false)] {
+        let text = said(no_color);
+        assert!(text.contains("there is no file `none.toml`"), "{text}");
+        assert_eq!(text.contains('\x1b'), coloured, "{no_color:?}: {text}");
+    }
+}
+
+/// Tables and sentences; a command that is to be copied has no line breaks of ours.
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_fit_a_terminal() {
+    let folder = folder();
+    for arguments in
+        ["demo", "explain geo-uplink", "variants", "scenarios", "run geo-uplink", "reproduce stp --table 2 --reps 2"]
+    {
+        let line = format!("stty cols 80 rows 24; '{}' {arguments} 2>/dev/null", env!("CARGO_BIN_EXE_bentpipe"));
+        let mut script = std::process::Command::new("script");
+        script.args(["--quiet", "--command", &line, "/dev/null"]).current_dir(folder.path()).stdin(Stdio::null());
+        let text = String::from_utf8_lossy(&script.output().expect("bsdutils").stdout).into_owned();
+        let is_command = |line: &&str| line.starts_with("bentpipe 0.") || line.starts_with("scenario in full: ");
+        assert!(text.lines().count() > 10, "{text}");
+        for line in text.lines().filter(|line| !is_command(line)) {
+            assert!(line.chars().count() <= 80, "{arguments}: {line}");
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -173,10 +225,19 @@ fn variants_are_curves_of_one_plot() {
 }
 
 #[test]
-fn a_reader_that_goes_is_no_error() {
+fn a_reader_that_goes_ends_the_command_quietly() {
     let folder = folder();
-    for output in [["--pcap", "-"], ["--plot", "-"]] {
-        let mut child = bentpipe(folder.path(), &[&["run", "small.toml"], &output[..]].concat())
+    let days = |output: &'static str| [&["run", "small.toml", output, "-"], &super::ENDLESS[..]].concat();
+    for arguments in [
+        vec!["run", "small.toml", "--pcap", "-"],
+        vec!["run", "small.toml", "--plot", "-"],
+        // As `head` does: the rest of a run of days is for nobody.
+        days("--trace"),
+        days("--pcap"),
+        vec!["--help"],
+        vec!["reference"],
+    ] {
+        let mut child = bentpipe(folder.path(), &arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -184,7 +245,42 @@ fn a_reader_that_goes_is_no_error() {
         drop(child.stdout.take());
         let ended = child.wait_with_output().expect("it ends");
         let error = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!((ended.status.code(), error.contains("error")), (Some(0), false), "{output:?}: {error}");
+        assert_eq!(
+            (ended.status.code(), error.contains("error")),
+            (Some(super::CLOSED), false),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_device_is_an_error_and_no_panic() {
+    let folder = folder();
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    for arguments in [&["--help"][..], &["run", "small.toml"], &["run", "small.toml", "--json"]] {
+        let output =
+            bentpipe(folder.path(), arguments).stdout(full()).stderr(Stdio::piped()).output().expect("it starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(error.contains("error: standard output: No space left on device"), "{arguments:?}: {error}");
+    }
+    // A device has no name to tell the format by.
+    for option in ["--trace", "--pcap", "--plot"] {
+        let output = run(folder.path(), &["run", "small.toml", option, "/dev/full"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{option}: {error}");
+        assert!(error.contains("error: /dev/full: No space left on device"), "{option}: {error}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("x limit"), "the run is shown all the same");
+    }
+    // What cannot be said is not said.
+    for (code, arguments) in [
+        (2, &["run", "none.toml"][..]),
+        (1, &["run", "small.toml", "--set", "time_limit=1 s"]),
+        (1, &["run", "small.toml", "--fail-if", "time > 1 ms"]),
+    ] {
+        let output = bentpipe(folder.path(), arguments).stderr(full()).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
 }
 

@@ -27,6 +27,10 @@ fn scripts_pass_fail_and_are_refused() {
     assert_eq!((&json[0]["verdict"], json[0]["packets"].as_array().map(Vec::len)), (&Value::from("passes"), Some(2)));
     let error = refused(folder.path(), 2, &["script", "wrong.pkt"]);
     assert!(error.contains("wrong.pkt:1:9: `3`: expected `(`"), "{error}");
+    assert!(refused(folder.path(), 2, &["script", "absent.pkt"]).contains("absent.pkt: No such file"));
+    std::fs::create_dir_all(folder.path().join("bare/deep")).expect("writable");
+    let error = refused(folder.path(), 2, &["script", "bare"]);
+    assert!(error.contains("bare: no file in this folder ends in .pkt"), "{error}");
 }
 
 /// A folder of scripts against a file that says what is expected of it.

@@ -246,4 +246,22 @@ fn mistakes_are_found_before_a_run() {
     let output = run(folder.path(), &["sweep", "absent.toml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("absent.toml"));
+    std::fs::write(folder.path().join("s.toml"), SWEEP).expect("writable");
+    let error = refused(folder.path(), 1, &["sweep", "s.toml", "--out", "s.toml"]);
+    assert!(error.contains("s.toml: it is no folder"), "{error}");
+}
+
+#[test]
+fn results_are_shown_where_the_table_cannot_be_written() {
+    let folder = with_sweep(SWEEP);
+    std::fs::create_dir_all(table(folder.path())).expect("writable");
+    let output = run(folder.path(), &["sweep", "s.toml"]);
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(out.contains("newreno") && !out.contains("all runs:"), "{out}");
+    assert_eq!(error.matches("table.parquet").count(), 1, "{error}");
+    assert!(error.contains("it is a folder") && error.contains("180 runs kept in s.sweep"), "{error}");
+    std::fs::remove_dir(table(folder.path())).expect("empty");
+    ok(folder.path(), &["sweep", "s.toml"]);
+    assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
 }

@@ -1,8 +1,10 @@
 //! `bentpipe shell`: a command behind the link, the machine before it, and what lies beyond that.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+use nix::sys::signal::Signal;
 
 use super::support::{DATAGRAMS, SIZES, bentpipe, bound, file, output, possible, socket_drops, talk};
 
@@ -72,17 +74,73 @@ fn the_exit_code_and_the_end_by_signals_are_the_commands() {
     assert!(missing.status.code() == Some(127) && error.contains("`no-such-program` cannot be started"), "{error}");
     let folder = output(&["shell", &path, "--", "/"]);
     assert_eq!(folder.status.code(), Some(126));
-    // Ended from outside, it ends its command and passes that on.
-    let mut child = bentpipe(&["shell", &path, "--", "sh", "-c", "echo on; exec sleep 60"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let begin = Instant::now();
-    child.stdout.take().expect("piped").read_exact(&mut [0; 2]).expect("it is on");
-    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it runs");
-    assert_eq!(child.wait().expect("ours").code(), Some(143));
-    assert!(begin.elapsed().as_secs() < 10);
+}
+
+/// Ended from outside, it ends its command within a second and passes that on.
+#[test]
+fn a_signal_to_it_alone_ends_the_command() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(LINK);
+    let signal = |arguments: &[&str], signal: Signal| {
+        let mut child = bentpipe(arguments)
+            .env("SHELL", "/bin/bash")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        // A shell says so when told to; a command by itself. The end of its input would end the shell.
+        let mut input = child.stdin.take().expect("piped");
+        let _ = input.write_all(b"echo on\n");
+        child.stdout.as_mut().expect("piped").read_exact(&mut [0; 2]).expect("it is on");
+        let begin = Instant::now();
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).expect("it runs");
+        let code = child.wait().expect("ours").code();
+        // A second, and as much again for a machine that does other things.
+        assert!(begin.elapsed().as_secs() < 2, "{arguments:?}, {signal}: {:?}", begin.elapsed());
+        code
+    };
+    let sleeps = ["sh", "-c", "echo on; exec sleep 60"];
+    let stays = ["sh", "-c", "trap '' TERM INT; echo on; while :; do sleep 0.1; done"];
+    for command in ["shell", "emulate"] {
+        for kind in [Signal::SIGINT, Signal::SIGTERM] {
+            assert_eq!(signal(&[&[command, &path, "--"], &sleeps[..]].concat(), kind), Some(143), "{command}");
+            assert_eq!(signal(&[&[command, &path, "--"], &stays[..]].concat(), kind), Some(137), "{command}");
+        }
+    }
+    // A shell without a command is hung up: an interactive one ignores SIGTERM.
+    assert_eq!(signal(&["shell", &path], Signal::SIGTERM), Some(129));
+}
+
+/// Ctrl-C at the terminal is for the command, which may go on.
+#[test]
+fn ctrl_c_at_the_terminal_is_the_commands() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(LINK);
+    for command in ["shell", "emulate"] {
+        // It waits in the shell itself: Ctrl-C would end a program that it waits for, even one that it is just starting. A request to
+        // end would come while it sleeps.
+        let stays = r#"trap "echo kept" INT; echo on; read line; sleep 0.5; exit 7"#;
+        // `script` starts a shell for it. Without `exec`, Ctrl-C would end that shell if it is dash.
+        let line = format!("exec '{}' {command} '{path}' -- sh -c '{stays}'", env!("CARGO_BIN_EXE_bentpipe"));
+        // `script` gives it a terminal.
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bsdutils");
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.trim_end().ends_with("on")), "{command}");
+        child.stdin.as_mut().expect("piped").write_all(b"\x03\n").expect("it reads");
+        let rest: Vec<String> = lines.collect();
+        assert_eq!(child.wait().expect("ours").code(), Some(7), "{command}: {rest:?}");
+        assert!(rest.iter().any(|line| line.contains("kept")), "{command}: {rest:?}");
+    }
 }
 
 /// A machine with a default route, and somebody behind it: what is behind the link reaches both, and the machine is

@@ -91,6 +91,30 @@ fn settings_are_checked_and_rules_are_shown() {
     assert!(said.contains("near.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
 }
 
+/// Quiet and 141 as of `bentpipe`, where the reader goes; an error where the disk is full, and no panic where that cannot be said.
+#[test]
+fn an_output_that_is_closed_or_full() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [_, far] = keys(folder.path());
+    let text = settings("near", &far, ["", "", "capture = [\"lan0\"]"], "100 Mbit/s");
+    std::fs::write(folder.path().join("near.toml"), &text).expect("a file");
+    let command = |file: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe-gateway"));
+        command.current_dir(folder.path()).args(["run", "--dry-run", file]);
+        command
+    };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let closed = command("near.toml").stdout(writer).output().expect("it starts");
+    assert_eq!((closed.status.code(), &*closed.stderr), (Some(141), &b""[..]));
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let output = command("near.toml").stdout(full()).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("error: standard output: No space left"), "{said}");
+    let unsaid = command("absent.toml").stderr(full()).status().expect("it starts");
+    assert_eq!(unsaid.code(), Some(2));
+}
+
 #[test]
 fn a_pair_of_gateways_by_the_command() {
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });

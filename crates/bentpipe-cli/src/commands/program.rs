@@ -1,0 +1,68 @@
+//! A program of the user's beside an emulation: whether it has ended, and how it is asked to.
+
+use std::process::Child;
+
+use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::child::{Ask, ask, exit_code};
+
+use crate::failure::{End, Failure};
+use crate::interrupt;
+
+/// Interval of checks whether it runs: the signal of one that ends at once may be delivered to the thread that started it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Max time for it to end when asked. With what we remove ourselves, all is over within a second.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// A program that was started.
+pub(super) struct Program {
+    child: Child,
+    /// How it is asked to end.
+    ask: Ask,
+    looked: Time,
+    kill_at: Option<Time>,
+}
+
+impl Program {
+    pub(super) fn new(child: Child, ask: Ask) -> Self {
+        Program { child, ask, looked: Time::ZERO, kill_at: None }
+    }
+
+    /// When [`Program::look`] is due.
+    pub(super) fn next(&self, now: Time) -> Time {
+        let look = now + LOOK;
+        self.kill_at.map_or(look, |at| at.min(look))
+    }
+
+    /// Looks after it, at times. Returns how it ended.
+    pub(super) fn look(&mut self, now: Time) -> Result<Option<End>, Failure> {
+        if self.kill_at.is_some_and(|at| at <= now) {
+            // It may have just ended.
+            let _ = self.child.kill();
+            self.kill_at = Some(now + GRACE);
+        }
+        if self.looked + LOOK > now {
+            return Ok(None);
+        }
+        self.looked = now;
+        // The signal may have been delivered to the thread that started it.
+        if interrupt::asked() {
+            self.ask_to_end(now);
+        }
+        self.ended()
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> Result<Option<End>, Failure> {
+        let ended = self.child.try_wait().map_err(Failure::broken)?;
+        Ok(ended.map(|status| End::Code(exit_code(status))))
+    }
+
+    /// Asks it to end, once, and kills it if it does not.
+    pub(super) fn ask_to_end(&mut self, now: Time) {
+        if self.kill_at.is_none() {
+            ask(&self.child, self.ask);
+            self.kill_at = Some(now + GRACE);
+        }
+    }
+}

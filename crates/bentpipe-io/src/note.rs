@@ -1,0 +1,18 @@
+//! Notes on standard error.
+
+use std::io::IsTerminal;
+
+/// Prints a line to standard error, as `eprintln!` does. But if that is closed or its disk is full, the line is lost and the work goes
+/// on: `eprintln!` would panic.
+#[macro_export]
+macro_rules! note {
+    ($($words:tt)*) => {{
+        use ::std::io::Write as _;
+        let _ = ::std::writeln!(::std::io::stderr().lock(), $($words)*);
+    }};
+}
+
+/// True if notes may have colours: standard error is a terminal, and `NO_COLOR` is not set or empty (<https://no-color.org>).
+pub fn has_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

@@ -39,7 +39,7 @@ check:
 	@scripts/circles
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy -p bentpipe-engine --lib --no-default-features -- -D warnings
-	@if scripts/setup wasm; then \
+	@if scripts/setup wasm && $(WASM_STD); then \
 		$(CARGO) clippy -p bentpipe-wasm --lib --target wasm32-unknown-unknown -- -D warnings; \
 	else \
 		echo "not checked: bentpipe-wasm for wasm32-unknown-unknown"; \
@@ -86,10 +86,13 @@ bench-cost:
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench cost -- --out $(CURDIR)/bench-cost.json
 
 # The simulator as one web page: $(OUT)/bentpipe-lab.html. Needs no server and asks no network.
+# Rust of Debian comes without a standard library for wasm32; it is then built from its sources.
 WASM = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/wasm32-unknown-unknown/page/bentpipe_wasm.wasm
+WASM_STD = test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown/lib"
 lab:
 	@scripts/setup rust wasm node
-	$(CARGO) build --quiet --profile page --target wasm32-unknown-unknown -p bentpipe-wasm
+	@std=; $(WASM_STD) || { std=-Zbuild-std=std,panic_abort; export RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld; }; \
+	$(CARGO) build --quiet --profile page --target wasm32-unknown-unknown $$std -p bentpipe-wasm
 	@cd lab && npm ci --silent --no-audit --no-fund && npm run --silent check && BENTPIPE_WASM=$(WASM) npm run --silent build
 	@mkdir -p $(OUT)
 	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html

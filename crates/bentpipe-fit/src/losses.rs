@@ -23,7 +23,7 @@ const NORMAL: f64 = 1.959_964;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefers {
-    /// Nothing, or one segment, was lost.
+    /// Nothing, or one segment, was lost, or losses of a full queue are among them.
     Neither,
     /// Independent losses explain the runs.
     Independent,
@@ -52,6 +52,21 @@ pub struct Losses {
     pub burst_segments: Estimate,
     /// Probability that a segment is lost after one that arrived.
     pub start: Estimate,
+}
+
+impl Losses {
+    /// The same where some of them may be a full queue's: then their number is an upper bound, and how they follow one another says
+    /// nothing of the link.
+    pub(crate) fn with_those_of_a_queue(mut self) -> Self {
+        let why = "the times in the queue are not seen, so losses of a full queue are among these";
+        if let Estimate::Measured { high, .. } = self.probability {
+            self.probability = Estimate::at_most(high, why);
+            self.burst_segments = Estimate::unknown(why);
+            self.start = Estimate::unknown(why);
+            self.prefers = Prefers::Neither;
+        }
+        self
+    }
 }
 
 /// Exact interval of a probability, from `hits` of `tries` (Clopper and Pearson 1934). Without hits the lower end is 0, and the upper end

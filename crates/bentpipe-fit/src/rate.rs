@@ -102,7 +102,8 @@ fn highest(stretches: &[Stretch]) -> f64 {
     best
 }
 
-/// The most that was delivered within one round trip, bit/s: what the link can do at least.
+/// The most that was delivered within one round trip, bit/s: what the link can do at least. What arrives first was on the line before
+/// that time.
 fn carried(ledger: &Ledger, view: &View) -> f64 {
     let window = view.to_receiver.unwrap_or(0).max(view.to_sender.unwrap_or(0)).max(10_000_000);
     let (mut from, mut bytes, mut best) = (0, 0_u64, 0_u64);
@@ -116,7 +117,7 @@ fn carried(ledger: &Ledger, view: &View) -> f64 {
             bytes -= wire(from);
             from += 1;
         }
-        best = best.max(bytes);
+        best = best.max(bytes - wire(from));
     }
     best as f64 * 8.0 / (window as f64 / 1e9)
 }

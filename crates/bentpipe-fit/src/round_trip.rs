@@ -25,7 +25,11 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: Option<f64>) -> Estimate 
     };
     let Some(up) = up else {
         let why = "no handshake and no timestamps: the time between the sender and the capture is not seen";
-        return Estimate::at_least(down as f64 / 1e9, why);
+        return match view.side {
+            Side::Sender => Estimate::at_least(down as f64 / 1e9, why),
+            // The path is on the side that is not seen.
+            Side::Receiver => Estimate::unknown(why),
+        };
     };
     let secs = |nanos: i64| nanos as f64 / 1e9;
     // A segment is subtracted by its own bytes: one that is not full is on the line for less time.

@@ -164,7 +164,10 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
     let queue = queue(&view, &rate, &fates);
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
-    let losses = losses(with_room);
+    let mut losses = losses(with_room);
+    if view.events.iter().all(|event| event.delay.is_none()) {
+        losses = losses.with_those_of_a_queue();
+    }
     let queue_losses = fates.iter().filter(|trial| trial.lost && is_full(trial.delay)).count() as u64;
     remarks(ledger, &view, chosen, notes);
     if rate.spread > VARIES {

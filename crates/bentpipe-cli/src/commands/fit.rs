@@ -96,7 +96,10 @@ fn losses(losses: &Losses) -> Vec<Vec<String>> {
     }
     let Losses { lost, segments, runs, log_likelihood_ratio: ratio, chance, .. } = losses;
     let verdict = match losses.prefers {
-        Prefers::Neither => format!("{lost} of {segments} packets: too few to tell single losses from bursts"),
+        Prefers::Neither if *lost < 2 => {
+            format!("{lost} of {segments} packets: too few to tell single losses from bursts")
+        }
+        Prefers::Neither => format!("{lost} of {segments} packets: single losses of the link are not told from bursts"),
         Prefers::Independent => format!(
             "independent: chance makes as few runs as these {runs} of {lost} losses with probability {chance:.2}"
         ),

@@ -75,6 +75,23 @@ fn a_queue_that_overflows() {
     }
 }
 
+/// A full queue loses packets, and nothing shows how long the others waited there: bounds hold the truth, and the rest is withheld.
+#[test]
+fn a_receiver_without_timestamps_shows_little() {
+    let text = satellite("forward.queue = \"60 packets\"", "10 MB");
+    let text = text.replace("[[links]]\nname = \"net\"", "timestamps = false\n[[links]]\nname = \"net\"");
+    let fit = estimates(&text, 1, "client");
+    assert_eq!(fit.near, "receiver");
+    assert!(matches!(fit.rate, Estimate::AtLeast { .. }) && fit.rate.allows(RATE), "{:?}", fit.rate);
+    assert!(fit.rate.value().is_some_and(|rate| rate > 0.9 * RATE), "{:?}", fit.rate);
+    for unknown in [&fit.queue_time, &fit.queue_bytes, &fit.base_round_trip, &fit.losses.start] {
+        assert!(matches!(unknown, Estimate::Unknown { .. }), "{unknown:?}");
+    }
+    let losses = &fit.losses;
+    assert!(losses.lost > 0 && matches!(losses.probability, Estimate::AtMost { .. }), "{losses:?}");
+    assert_eq!(losses.prefers, Prefers::Neither);
+}
+
 /// A host behind the link that stands still now and then, as one of a busy machine does: for 5 ms in each 170 ms it acknowledges nothing, then
 /// all at once. A time in the queue seems up to 5 ms longer, eight segments of 0.6 ms; the queue is as long as it was.
 #[test]

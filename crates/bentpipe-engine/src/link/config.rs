@@ -329,6 +329,27 @@ impl LinkConfig {
         !matches!(self.queue.discipline, Discipline::DropTail | Discipline::Red(_))
     }
 
+    /// True if the rate is not constant: it follows a trace, a schedule or phases, or comes in bursts.
+    pub fn rate_changes(&self) -> bool {
+        let moves = self.moves.as_ref().is_some_and(|moves| moves.rate.is_some());
+        let phases = self.phases.as_ref().is_some_and(Phases::moves_the_line);
+        moves || phases || self.rate_trace.is_some() || self.tdma.is_some()
+    }
+
+    /// True if the delay follows a trace, a schedule or phases.
+    pub fn delay_changes(&self) -> bool {
+        let moves = self.moves.as_ref().is_some_and(|moves| moves.delay.is_some());
+        moves || self.phases.as_ref().is_some_and(|phases| phases.delay.is_some())
+    }
+
+    /// The mean delay: of a schedule or trace over its period, of phases half way between the ends.
+    pub fn mean_delay(&self) -> Duration {
+        let tracked = self.moves.as_ref().and_then(|moves| Some(moves.delay.as_ref()?.mean()));
+        let drawn = self.phases.as_ref().and_then(|phases| phases.delay);
+        let drawn = drawn.map(|(min, max)| min.as_ticks() + (max.as_ticks() - min.as_ticks()) / 2);
+        tracked.or(drawn).map_or(self.delay, Duration::from_ticks)
+    }
+
     /// The link at its best, for lower bounds: its highest rate, or the mean one if the rate repeats, and its lowest delay.
     pub fn at_best(&self) -> LinkConfig {
         let moves = self.moves.as_deref();
@@ -356,6 +377,20 @@ impl LinkConfig {
         let rates = self.moves.as_ref()?.rate.clone()?;
         let (begun, taken) = MovingLine::new(Course::of_track(rates)).transmit(start, bytes);
         Some(begun + taken)
+    }
+
+    /// Bytes that the line can send from the start of the run to `end`, with the draws of a link of this name and seed; `None` if
+    /// the line takes no time. Of a line with bursts (TDMA) or cells what its rate allows on the mean.
+    pub fn capacity(&self, seed: u64, name: &str, end: Time) -> Option<f64> {
+        if self.tdma.is_none()
+            && let Some(mut line) = MovingLine::of(self, seed, name)
+        {
+            return Some(line.capacity(end));
+        }
+        if let Some(trace) = &self.rate_trace {
+            return Some(trace.capacity(end) as f64);
+        }
+        Some(self.rate?.bits_per_second() as f64 / 8.0 * end.as_secs_f64())
     }
 
     /// A clean link with an unlimited queue whose line follows a trace.

@@ -1,7 +1,6 @@
 //! The line of a link: the start and duration of transmissions.
 
 use super::config::{LinkConfig, QueueLimit};
-use super::course::Course;
 use super::moving::MovingLine;
 use super::opportunities::Opportunities;
 use super::slots::BurstLine;
@@ -63,14 +62,8 @@ impl Line {
 
     /// The line of a link; `is_plain`: it has no losses and no MTU, and its queue no other discipline than drop-tail.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str, is_plain: bool) -> Line {
-        let moving = |rates| Line::Scheduled(Box::new(Scheduled::Moving(MovingLine::new(rates))));
-        if let Some(track) = config.moves.as_ref().and_then(|moves| moves.rate.clone()) {
-            return moving(Course::of_track(track));
-        }
-        if let (Some(phases), Some(rate), None) = (&config.phases, config.rate, &config.rate_trace)
-            && phases.moves_the_line()
-        {
-            return moving(Course::of_rates(phases, rate, seed, name));
+        if let Some(line) = MovingLine::of(config, seed, name) {
+            return Line::Scheduled(Box::new(Scheduled::Moving(line)));
         }
         if let Some(schedule) = &config.tdma {
             return Line::Scheduled(Box::new(Scheduled::Bursts(BurstLine::new(schedule.clone()))));

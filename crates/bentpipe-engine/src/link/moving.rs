@@ -3,6 +3,7 @@
 //! A packet ends at the first tick by which the line could have sent all its bits since the packet began. With a constant
 //! rate this is the time that [`TransmitClock`](crate::units::TransmitClock) computes.
 
+use super::config::LinkConfig;
 use super::course::Course;
 use super::track::Piece;
 use crate::units::{Duration, Time};
@@ -46,6 +47,36 @@ fn reached(piece: &Piece, from: Time, twice: u128) -> Time {
 impl MovingLine {
     pub(super) fn new(rates: Course) -> Self {
         MovingLine { period: rates.period(), rates }
+    }
+
+    /// The line of a link whose rate follows a schedule, a trace of rates, or phases.
+    pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Self> {
+        if let Some(track) = config.moves.as_ref().and_then(|moves| moves.rate.clone()) {
+            return Some(MovingLine::new(Course::of_track(track)));
+        }
+        match (&config.phases, config.rate, &config.rate_trace) {
+            (Some(phases), Some(rate), None) if phases.moves_the_line() => {
+                Some(MovingLine::new(Course::of_rates(phases, rate, seed, name)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes that it can send from the start of the run to `end`.
+    pub(super) fn capacity(&mut self, end: Time) -> f64 {
+        let (mut at, mut twice) = (Time::ZERO, 0);
+        if let Some((period, of_period)) = self.period {
+            let periods = end.as_ticks() / period.as_ticks();
+            twice = of_period * u128::from(periods);
+            at += period.saturating_mul(periods);
+        }
+        while at < end {
+            let piece = self.rates.piece(at);
+            let to = piece.end.min(end);
+            twice += twice_sent(&piece, at, to);
+            at = to;
+        }
+        twice as f64 / 16.0 / Duration::from_secs(1).as_ticks() as f64
     }
 
     /// The start and duration of a packet's transmission, with the line free from `free` on. It begins when the line moves.
@@ -102,6 +133,15 @@ mod tests {
         let changes = changes.iter().map(change).collect();
         let track = Track::new(initial, changes, period.map(Duration::from_millis)).expect("in order");
         MovingLine::new(Course::of_track(Arc::new(track)))
+    }
+
+    #[test]
+    fn capacity_is_the_integral_of_the_rate() {
+        // 8 kbit/s for 1 s, none for 1 s, then a ramp from 0 to 16 kbit/s in 2 s, again after 4 s.
+        let mut line = line(8_000, &[(1000, 0, 0), (2000, 2000, 16_000)], Some(4000));
+        let at = |secs: f64| Time::ZERO + Duration::from_secs_f64_rounded(secs);
+        let bytes = [0.5, 1.5, 3.0, 4.0, 4.5, 400_000.0].map(|secs| line.capacity(at(secs)).round());
+        assert_eq!(bytes, [500.0, 1000.0, 1500.0, 3000.0, 3500.0, 3000.0 * 100_000.0]);
     }
 
     fn ms(millis: u64) -> Duration {

@@ -82,6 +82,11 @@ impl RateTrace {
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX).max(1)).expect("not zero")
     }
 
+    /// Bytes of all opportunities until `end`.
+    pub(super) fn capacity(&self, end: Time) -> u64 {
+        self.from(end + Duration::from_ticks(1)) * OPPORTUNITY
+    }
+
     fn length(&self) -> u64 {
         self.millis[self.millis.len() - 1]
     }

@@ -49,6 +49,10 @@ fn the_mean_is_that_of_a_round() {
     assert_eq!(trace(&[5]).mean().bits_per_second(), 2_400_000);
     assert_eq!(trace(&[0, 3, 3, 10]).mean().bits_per_second(), 4_800_000);
     assert_eq!(trace(&[RateTrace::MAX_MILLIS]).mean().bits_per_second(), 1);
+    let at = |millis| Time::ZERO + Duration::from_millis(millis);
+    // Three opportunities of 1500 bytes in each 10 ms: the last belongs to the end of a round.
+    let bytes = [0, 2, 9, 10, 12, 1000].map(|millis| trace(&[2, 2, 10]).capacity(at(millis)) / 1500);
+    assert_eq!(bytes, [0, 2, 2, 3, 5, 300]);
 }
 
 /// Opportunities at 2, 5, 5, 9; then 11, 14, 14, 18; and so on.

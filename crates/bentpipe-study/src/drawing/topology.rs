@@ -54,7 +54,12 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let config = &link.config;
     let rate = |of: Option<Rate>| of.map_or("no line rate".to_owned(), words::rate);
     let ours = words::data_rate(scenario, link);
-    let above = vec![words::name(link).to_owned(), rate(ours), words::span(config.delay)];
+    let mean = |changes: bool| if changes { "mean " } else { "" };
+    let above = vec![
+        words::name(link).to_owned(),
+        format!("{}{}", mean(config.rate_changes() && config.tdma.is_none()), rate(ours)),
+        format!("{}{}", mean(config.delay_changes()), words::span(config.mean_delay())),
+    ];
     let number = scenario.links.iter().position(|other| other == link).map(LinkId::from);
     let layer = scenario.layers.iter().find(|layer| number.is_some_and(|number| layer.over.contains(&number)));
     let mut below = match (layer, &config.cells) {
@@ -72,6 +77,8 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let pair = scenario.gateways.pairs.iter().find(|pair| number.is_some_and(|number| pair.over.contains(&number)));
     below.extend(pair.map(|pair| format!("gateway `{}`: {}", pair.name, pair.carries.shape())));
     below.extend(words::losses(&config.good));
+    let changes = words::changes(config);
+    below.extend(changes.iter().cloned());
     if let Some(back) = words::partner(scenario, link).map(|link| &link.config) {
         if back.rate != ours {
             below.push(format!("back: {}", rate(back.rate)));
@@ -79,6 +86,9 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
         if back.good != config.good {
             below.extend(words::losses(&back.good).iter().map(|loss| format!("back: {loss}")));
         }
+        below.extend(
+            words::changes(back).iter().filter(|change| !changes.contains(change)).map(|c| format!("back: {c}")),
+        );
     }
     [above, below]
 }

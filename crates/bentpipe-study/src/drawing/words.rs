@@ -1,8 +1,9 @@
 //! Short texts for settings of links and nodes, for drawings and their tables.
 
+use crate::scenario::bursts::mean_secs;
 use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
 use bentpipe_engine::atm::sonet::OpticalCarrier;
-use bentpipe_engine::link::{CellConfig, Distribution, LossConfig, QueueLimit, Sharing};
+use bentpipe_engine::link::{CellConfig, ChannelConfig, Distribution, LinkConfig, LossConfig, QueueLimit, Sharing};
 use bentpipe_engine::units::{Duration, Rate};
 
 /// The number without trailing zeros.
@@ -74,6 +75,50 @@ pub(super) fn losses(loss: &LossConfig) -> Vec<String> {
     lines
 }
 
+/// What of a link is not the same all the time, and what its channel does beside single losses.
+pub(super) fn changes(link: &LinkConfig) -> Vec<String> {
+    let mut lines = Vec::new();
+    let loses = |loss: &LossConfig| loss.packet.get() > 0.0 || loss.bit.get() > 0.0;
+    match &link.channel {
+        ChannelConfig::OnOff { gap, burst } if loses(&link.bad) => {
+            lines.push(format!(
+                "fades: {} each {}",
+                seconds(mean_secs(burst)),
+                seconds(mean_secs(gap) + mean_secs(burst))
+            ));
+        }
+        ChannelConfig::Schedule(bursts) if loses(&link.bad) => lines.push(format!("fades at {} times", bursts.len())),
+        ChannelConfig::Clear | ChannelConfig::OnOff { .. } | ChannelConfig::Schedule(_) => {}
+    }
+    if link.packet_bursts.is_some() {
+        lines.push("losses in bursts".into());
+    }
+    let moves = link.moves.as_ref();
+    let all = [
+        ("rate", link.rate_changes() && link.tdma.is_none()),
+        ("delay", link.delay_changes()),
+        ("loss", moves.is_some_and(|moves| moves.loss.is_some())),
+        ("queue", moves.is_some_and(|moves| moves.queue.is_some())),
+    ];
+    let changing: Vec<_> = all.iter().filter(|(_, changes)| *changes).map(|(what, _)| *what).collect();
+    match changing[..] {
+        [] => {}
+        [one] => lines.push(format!("{one} changes")),
+        _ => lines.push(format!("{} change", changing.join(", "))),
+    }
+    if link.jitter.is_some() {
+        lines.push("jitter".into());
+    }
+    lines
+}
+
+/// A time in the unit that fits, to two digits.
+fn seconds(secs: f64) -> String {
+    let (value, unit) = if secs < 1.0 { (secs * 1e3, "ms") } else { (secs, "s") };
+    let scale = 10f64.powi(1 - value.max(1e-9).log10().floor() as i32).min(10.0);
+    format!("{} {unit}", plain((value * scale).round() / scale))
+}
+
 /// A host's processing time per packet.
 pub(super) fn processing(time: &Distribution) -> Vec<String> {
     let time = match time {
@@ -120,4 +165,14 @@ pub(super) fn partner<'s>(scenario: &'s Scenario, link: &LinkSpec) -> Option<&'s
 pub(super) fn data_rate(scenario: &Scenario, link: &LinkSpec) -> Option<Rate> {
     let port = || scenario.links.iter().filter(|next| next.from == link.to).find_map(|next| next.config.cells?.line);
     link.config.rate.or_else(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_two_digits() {
+        assert_eq!([0.1504, 0.0304, 9.94, 10.15, 350.2].map(seconds), ["150 ms", "30 ms", "9.9 s", "10 s", "350 s"]);
+    }
 }

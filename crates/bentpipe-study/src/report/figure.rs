@@ -44,6 +44,8 @@ pub enum Mark {
     Step,
     /// The same, dashed: two runs that coincide are both seen.
     DashedStep,
+    /// Level until the next point, dotted and grey: what the others are compared with, such as a limit.
+    Guide,
     /// A dot at each point: packets sent.
     Dot,
     /// A cross at each point: packets lost.

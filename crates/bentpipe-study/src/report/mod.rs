@@ -9,6 +9,8 @@ mod compact;
 mod figure;
 #[cfg(feature = "files")]
 mod files;
+#[cfg(feature = "svg")]
+mod legend;
 mod page;
 #[cfg(feature = "files")]
 mod pdf;

@@ -17,7 +17,9 @@ th{font-weight:600}.n{text-align:right}
 figure{margin:1rem 0;break-inside:avoid}
 svg{max-width:100%;height:auto;background:#fff}
 pre{font:13px/1.4 ui-monospace,monospace;background:#8881;padding:.8rem;overflow-x:auto;white-space:pre-wrap}
-@media print{body{margin:0;max-width:none;font-size:11pt}pre{white-space:pre-wrap}}";
+@media print{body{margin:0;max-width:none;font-size:10pt}.wide{overflow-x:visible}table{font-size:.75rem;width:100%}
+th,td{white-space:normal;padding-right:.5rem}h2{break-after:avoid}tr{break-inside:avoid}
+figure.plot{display:inline-block;width:49%;margin:.3rem 0}pre{font-size:9px;overflow-x:visible}}";
 
 /// A page in the making.
 #[derive(Clone, Debug)]
@@ -99,7 +101,7 @@ impl Page {
     /// An SVG document with a caption.
     pub fn figure(&mut self, svg: &str, caption: &str) {
         let (svg, caption) = (without_prologue(svg), escaped(caption));
-        let _ = writeln!(self.body, "<figure><figcaption>{caption}</figcaption>{svg}</figure>");
+        let _ = writeln!(self.body, "<figure class=\"plot\"><figcaption>{caption}</figcaption>{svg}</figure>");
     }
 
     /// Markup of the caller, who has [`escaped`] all text in it.

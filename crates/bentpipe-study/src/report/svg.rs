@@ -1,11 +1,11 @@
 //! Figures drawn as SVG.
 
 use plotters::coord::types::RangedCoordf64;
-use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use super::compact::compact;
 use super::figure::{self, Figure, Mark, Panel, Range, Series};
+use super::legend;
 
 /// Why a figure could not be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,12 +16,17 @@ pub struct DrawError(String);
 const COLOURS: [RGBColor; figure::COLOURS] = [
     RGBColor(0, 114, 178),
     RGBColor(0, 158, 115),
-    RGBColor(213, 94, 0),
+    RED,
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
     RGBColor(230, 159, 0),
 ];
-const SHADE: RGBColor = RGBColor(240, 228, 66);
+/// Of what was lost.
+const RED: RGBColor = RGBColor(213, 94, 0);
+/// Of shaded spans.
+pub(super) const SHADE: RGBColor = RGBColor(240, 228, 66);
+/// Of guides.
+const GREY: RGBColor = RGBColor(80, 80, 80);
 const PANEL: (u32, u32) = (640, 440);
 
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -44,12 +49,15 @@ impl Figure {
         let mut out = String::new();
         {
             let (rows, columns) = grid(self.panels.len());
-            let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32 + 40);
+            let legend = self.panels.iter().map(|panel| legend::height(panel, PANEL.0)).max().unwrap_or(0);
+            let size = (PANEL.0 * columns as u32, (PANEL.1 + legend) * rows as u32 + 40);
             let root = SVGBackend::with_string(&mut out, size).into_drawing_area();
             root.fill(&WHITE).map_err(DrawError::of)?;
             let below = root.titled(&self.title, ("sans-serif", 20)).map_err(DrawError::of)?;
             for (area, panel) in below.split_evenly((rows, columns)).iter().zip(&self.panels) {
-                draw_panel(area, panel)?;
+                let (plot, below) = area.split_vertically(area.dim_in_pixel().1 - legend);
+                draw_panel(&plot, panel)?;
+                legend::draw(&below, panel)?;
             }
             root.present().map_err(DrawError::of)?;
         }
@@ -87,7 +95,7 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .label_style(("sans-serif", 15))
         .draw()
         .map_err(DrawError::of)?;
-    if let Some((name, spans)) = &panel.spans {
+    if let Some((_, spans)) = &panel.spans {
         let inside = spans.iter().filter(|s| s.to >= x0 && s.from <= x1);
         // However short, it is as wide as a pixel; the corners are rounded to whole ones.
         let pixel = (x1 - x0) / f64::from(chart.plotting_area().dim_in_pixel().0 - 1);
@@ -95,61 +103,85 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
             let end = s.to.max(s.from + pixel).min(x1);
             Rectangle::new([(s.from.max(x0), y0), (end, y1)], SHADE.mix(0.5).filled())
         });
-        chart
-            .draw_series(bars)
-            .map_err(DrawError::of)?
-            .label(name)
-            .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], SHADE.mix(0.5).filled()));
+        chart.draw_series(bars).map_err(DrawError::of)?;
     }
-    for (series, colour) in panel.series.iter().zip(COLOURS.iter().cycle()) {
-        draw_series(&mut chart, series, *colour, (x0..=x1, y0..=y1))?;
+    for (series, colour) in panel.series.iter().zip(colours(&panel.series)) {
+        draw_series(&mut chart, series, colour, ((x0, x1), (y0, y1)))?;
     }
-    let corner = free_corner(panel, chart.plotting_area().dim_in_pixel(), (x0, x1), (y0, y1));
-    chart
-        .configure_series_labels()
-        .position(corner)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(180, 180, 180))
-        .label_font(("sans-serif", 12))
-        .draw()
-        .map_err(DrawError::of)
+    Ok(())
+}
+
+/// The colour of each series. Guides and crosses have one of their own, and no other series has that.
+pub(super) fn colours(series: &[Series]) -> impl Iterator<Item = RGBColor> + '_ {
+    let has_crosses = series.iter().any(|series| series.mark == Mark::Cross);
+    let mut cycle = COLOURS.iter().copied().filter(move |colour| !(has_crosses && *colour == RED)).cycle();
+    series.iter().map(move |series| match series.mark {
+        Mark::Guide => GREY,
+        Mark::Cross => RED,
+        _ => cycle.next().expect("it never ends"),
+    })
 }
 
 fn draw_series(
     chart: &mut Chart<'_>,
     series: &Series,
     colour: RGBColor,
-    window: (std::ops::RangeInclusive<f64>, std::ops::RangeInclusive<f64>),
+    window: (Range, Range),
 ) -> Result<(), DrawError> {
-    let seen = |&&(x, y): &&(f64, f64)| window.0.contains(&x) && window.1.contains(&y);
+    let ((x0, x1), (y0, y1)) = window;
+    let seen = |&&(x, y): &&(f64, f64)| (x0..=x1).contains(&x) && (y0..=y1).contains(&y);
+    let dots = || series.points.iter().filter(seen);
+    let size = small(series.points.len());
     let drawn = match series.mark {
-        Mark::Line => chart.draw_series(LineSeries::new(series.points.iter().copied(), colour)),
-        Mark::Step => chart.draw_series(LineSeries::new(steps(&series.points), colour)),
-        Mark::DashedStep => {
-            chart.draw_series(DashedLineSeries::new(steps(&series.points), 6, 5, colour.stroke_width(1)))
+        Mark::Line | Mark::Step | Mark::DashedStep | Mark::Guide => {
+            let line = if series.mark == Mark::Line { series.points.clone() } else { steps(&series.points) };
+            let mut visible = visible(&line, window).into_iter();
+            return visible.try_for_each(|part| {
+                let drawn = match series.mark {
+                    Mark::DashedStep => chart.draw_series(DashedLineSeries::new(part, 6, 5, colour.stroke_width(1))),
+                    Mark::Guide => chart.draw_series(DashedLineSeries::new(part, 2, 3, colour.stroke_width(1))),
+                    _ => chart.draw_series(LineSeries::new(part, colour)),
+                };
+                drawn.map(|_| ()).map_err(DrawError::of)
+            });
         }
-        Mark::Dot => chart.draw_series(series.points.iter().filter(seen).map(|&p| Circle::new(p, 1, colour.filled()))),
-        Mark::Cross => {
-            let size = small(series.points.len());
-            chart.draw_series(series.points.iter().filter(seen).map(|&p| Cross::new(p, size, colour.stroke_width(1))))
-        }
+        Mark::Dot => chart.draw_series(dots().map(|&p| Circle::new(p, 1, colour.filled()))),
+        Mark::Cross => chart.draw_series(dots().map(|&p| Cross::new(p, size, colour.stroke_width(1)))),
         Mark::Ring => {
-            let size = small(series.points.len());
             let stroke = if size == 3 { 2 } else { 1 };
-            chart.draw_series(
-                series.points.iter().filter(seen).map(|&p| Circle::new(p, size, colour.stroke_width(stroke))),
-            )
+            chart.draw_series(dots().map(|&p| Circle::new(p, size, colour.stroke_width(stroke))))
         }
     };
-    let label = drawn.map_err(DrawError::of)?.label(&series.name);
-    match series.mark {
-        Mark::Line | Mark::Step => label.legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], colour)),
-        Mark::DashedStep => label.legend(move |(x, y)| DashedPathElement::new([(x, y), (x + 14, y)], 5, 4, colour)),
-        Mark::Dot => label.legend(move |(x, y)| Circle::new((x + 7, y), 2, colour.filled())),
-        Mark::Cross => label.legend(move |(x, y)| Cross::new((x + 7, y), 3, colour)),
-        Mark::Ring => label.legend(move |(x, y)| Circle::new((x + 7, y), 3, colour.stroke_width(2))),
-    };
-    Ok(())
+    drawn.map(|_| ()).map_err(DrawError::of)
+}
+
+/// The parts of a line that lie inside the axes.
+fn visible(line: &[(f64, f64)], ((x0, x1), (y0, y1)): (Range, Range)) -> Vec<Vec<(f64, f64)>> {
+    let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
+    for pair in line.windows(2) {
+        let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+        // The shares of the segment at which it enters and leaves each strip (Liang and Barsky 1984).
+        let (mut from, mut to) = (0.0f64, 1.0f64);
+        for (start, step, low, high) in [(ax, bx - ax, x0, x1), (ay, by - ay, y0, y1)] {
+            if step == 0.0 {
+                if !(low..=high).contains(&start) {
+                    to = -1.0;
+                }
+            } else {
+                let (one, other) = ((low - start) / step, (high - start) / step);
+                (from, to) = (from.max(one.min(other)), to.min(one.max(other)));
+            }
+        }
+        if from > to {
+            continue;
+        }
+        let at = |share: f64| if share == 1.0 { (bx, by) } else { (ax + share * (bx - ax), ay + share * (by - ay)) };
+        match parts.last_mut().filter(|part| from == 0.0 && part.last() == Some(&(ax, ay))) {
+            Some(part) => part.push(at(to)),
+            None => parts.push(vec![at(from), at(to)]),
+        }
+    }
+    parts
 }
 
 /// Half the width of a cross or ring, in pixels: the more there are, the smaller, so that they do not cover what is between them.
@@ -164,28 +196,6 @@ const fn small(count: usize) -> i32 {
 /// A number at an axis, without insignificant digits.
 fn tick(value: &f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
-}
-
-/// The corner in which the legend hides the fewest points. `size` is that of the plot, in pixels.
-fn free_corner(panel: &Panel, size: (u32, u32), x: Range, y: Range) -> SeriesLabelPosition {
-    let names = panel.series.iter().map(|series| &series.name).chain(panel.spans.as_ref().map(|spans| &spans.0));
-    let longest = names.clone().map(|name| name.chars().count()).max().unwrap_or(0);
-    // Measured: letters of 12 pixels are 7 wide, lines 15 apart; beside them are the marks, around them the margins.
-    let (wide, high) = (60.0 + 7.0 * longest as f64, 20.0 + 15.0 * names.count() as f64);
-    let (wide, high) = (wide / f64::from(size.0), high / f64::from(size.1));
-    let place = |value: f64, (low, high): Range| (value - low) / (high - low);
-    let hidden = |right: bool, upper: bool| {
-        let inside = |part: f64, far: bool, size: f64| if far { part > 1.0 - size } else { part < size };
-        let points = panel.series.iter().flat_map(|s| &s.points);
-        points.filter(|p| inside(place(p.0, x), right, wide) && inside(place(p.1, y), upper, high)).count()
-    };
-    let corners = [
-        (hidden(false, true), SeriesLabelPosition::UpperLeft),
-        (hidden(true, false), SeriesLabelPosition::LowerRight),
-        (hidden(true, true), SeriesLabelPosition::UpperRight),
-        (hidden(false, false), SeriesLabelPosition::LowerLeft),
-    ];
-    corners.into_iter().min_by_key(|(count, _)| *count).expect("four corners").1
 }
 
 /// The corners of a staircase through the points.
@@ -241,7 +251,7 @@ mod tests {
         let widths = svg.lines().filter(|line| line.starts_with("<rect") && line.contains("F0E442"));
         let widths: Vec<u32> =
             widths.filter_map(|line| line.split("width=\"").nth(1)?.split('"').next()?.parse().ok()).collect();
-        // The last is the legend's.
+        // One is the legend's.
         assert_eq!(widths.len(), 34, "{svg}");
         assert!(widths.iter().all(|width| *width >= 1), "{widths:?}");
     }
@@ -261,16 +271,24 @@ mod tests {
     }
 
     #[test]
-    fn the_legend_keeps_clear_of_the_points() {
-        let mut panel = figure().panels.remove(0);
-        panel.series[0].points = (0..100).map(|i| (f64::from(i), 100.0 - f64::from(i))).collect();
-        let corner = free_corner(&panel, (552, 360), (0.0, 100.0), (0.0, 100.0));
-        assert!(matches!(corner, SeriesLabelPosition::UpperRight), "the points fall from the upper left");
-        // A name too long for that corner.
-        panel.series[1].name = "a name that is as wide as half of the picture".into();
-        panel.series[0].points = (40..100).map(|i| (f64::from(i), 100.0)).collect();
-        let corner = free_corner(&panel, (552, 360), (0.0, 100.0), (0.0, 100.0));
-        assert!(matches!(corner, SeriesLabelPosition::LowerRight));
+    fn lines_end_at_the_axes() {
+        let inside = |line: &[(f64, f64)]| visible(line, ((0.0, 10.0), (0.0, 10.0)));
+        assert_eq!(inside(&[(0.0, 5.0), (5.0, 5.0), (20.0, 5.0)]), [vec![(0.0, 5.0), (5.0, 5.0), (10.0, 5.0)]]);
+        // Out through the top and in again.
+        let peak = inside(&[(0.0, 0.0), (4.0, 20.0), (8.0, 0.0)]);
+        assert_eq!(peak, [vec![(0.0, 0.0), (2.0, 10.0)], vec![(6.0, 10.0), (8.0, 0.0)]]);
+        assert!(inside(&[(0.0, 11.0), (10.0, 11.0)]).is_empty());
+    }
+
+    #[test]
+    fn guides_and_losses_have_their_colours() {
+        let of = |marks: &[Mark]| {
+            let series = |&mark: &Mark| Series { name: "x".into(), mark, points: Vec::new() };
+            let series: Vec<_> = marks.iter().map(series).collect();
+            colours(&series).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[Mark::Step, Mark::Guide, Mark::Step, Mark::Step]), [COLOURS[0], GREY, COLOURS[1], RED]);
+        assert_eq!(of(&[Mark::Dot, Mark::Cross, Mark::Dot, Mark::Dot]), [COLOURS[0], RED, COLOURS[1], COLOURS[3]]);
         assert_eq!([tick(&80.0), tick(&0.25), tick(&(0.1 + 0.2))], ["80", "0.25", "0.3"]);
     }
 

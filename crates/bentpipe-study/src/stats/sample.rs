@@ -8,7 +8,7 @@
 
 use super::{StatsError, check_values};
 
-/// Finite values, sorted.
+/// Values, sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample(Vec<f64>);
 
@@ -38,6 +38,22 @@ impl Sample {
         check_values(&values, 1)?;
         values.sort_unstable_by(f64::total_cmp);
         Ok(Sample(values))
+    }
+
+    /// Sorts values of which some may be infinite: a transfer that did not finish is slower than all that did. Quantiles
+    /// that fall on such a value are infinite, and so is the mean of all.
+    ///
+    /// # Errors
+    /// Returns [`StatsError::TooFew`] without values, [`StatsError::BadValue`] for NaN.
+    pub fn with_infinite(mut values: Vec<f64>) -> Result<Self, StatsError> {
+        match values.iter().position(|value| value.is_nan()) {
+            Some(index) => Err(StatsError::BadValue { index, value: f64::NAN }),
+            None if values.is_empty() => Err(StatsError::TooFew { have: 0, need: 1 }),
+            None => {
+                values.sort_unstable_by(f64::total_cmp);
+                Ok(Sample(values))
+            }
+        }
     }
 
     /// The values, in order.
@@ -73,7 +89,10 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     let rank = (sorted.len() - 1) as f64 * p.clamp(0.0, 1.0);
     let below = rank as usize;
     let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (rank - below as f64) * (sorted[above] - sorted[below])
+    let share = rank - below as f64;
+    let (low, high) = (sorted[below], sorted[above]);
+    // Equal neighbours may both be infinite.
+    if share == 0.0 || low == high { low } else { low + share * (high - low) }
 }
 
 #[cfg(test)]
@@ -93,6 +112,17 @@ mod tests {
         // Twenty values 1..=20: 0.25 * 19 = 4.75, so 5.75; the median lies between 10 and 11.
         let five = sample(&(1..=20).map(f64::from).collect::<Vec<_>>()).five_numbers();
         assert_eq!(five, FiveNumbers { min: 1.0, p25: 5.75, median: 10.5, p75: 15.25, max: 20.0, mean: 10.5 });
+    }
+
+    #[test]
+    fn what_did_not_finish_is_last() {
+        let of = |values: &[f64]| Sample::with_infinite(values.to_vec()).expect("no NaN");
+        let five = of(&[f64::INFINITY, 1.0, 3.0, f64::INFINITY, 2.0]).five_numbers();
+        assert_eq!((five.p25, five.median, five.p75, five.mean), (2.0, 3.0, f64::INFINITY, f64::INFINITY));
+        // Between a number and no number there is none.
+        assert_eq!(of(&[1.0, f64::INFINITY]).median(), f64::INFINITY);
+        assert_eq!(of(&[f64::NEG_INFINITY, 1.0]).median(), f64::NEG_INFINITY);
+        assert!(matches!(Sample::with_infinite(vec![f64::NAN]), Err(StatsError::BadValue { index: 0, .. })));
     }
 
     #[test]

@@ -59,7 +59,7 @@ table! {
     queue_packets Integer "queue: packets already waiting when a packet arrives.";
     queue_bytes Integer "queue: bytes already waiting when a packet arrives.";
     average Real "queue: RED's average queue, packets; empty without RED.";
-    reason Text "dropped: queue-full, early (RED), channel, listed (drop list), or too-long (MTU).";
+    reason Text "dropped: queue-full, early (RED, CoDel and others), channel, listed (drop list), or too-long (MTU).";
     from Text "state: previous state, as RFC 9293 spells it.";
     to Text "state: new state.";
 }

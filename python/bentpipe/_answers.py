@@ -125,7 +125,8 @@ class Recommendation:
     flow: str
     link: str
     limit_s: float | None
-    #: For each system its formulas' estimate (``estimate_s``) and its times by replication (``times_s``), seconds.
+    #: For each system its formulas' estimate (``estimate_s``), the least time that the links allow it (``limit_s``), and its times by
+    #: replication (``times_s``), seconds.
     candidates: list[dict[str, Any]]
     #: How the choice compares with the others, with 95 % intervals (``gains``); None without a choice.
     verdict: dict[str, Any] | None
@@ -149,7 +150,8 @@ def recommend(
     """Chooses the hosts as they are, BBR, or a gateway (uplink, link, split) for the path of a scenario's first transfer.
 
     ``size`` replaces the transfer's; ``hosts`` is the TCP of the hosts, None for what the scenario says. The answer is the simplest
-    system that is not slower than the fastest by more than ``margin`` (0.05 is 5 %) with 95 % confidence, from ``runs`` paired runs.
+    system that is not shown to be slower than the fastest, or is shown to be slower by at most ``margin`` (0.05 is 5 %), with 95 %
+    confidence, from ``runs`` paired runs.
     ``flips`` searches for changes of the path that change the answer. ``threads`` is 0 for one per core; the answer does not depend
     on it.
 

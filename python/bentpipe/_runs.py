@@ -235,7 +235,8 @@ class Runs(Tabular):
 
         The interval is that of order statistics (:func:`bentpipe.stats.median_interval`), which assumes nothing of the distribution.
         ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
-        equal, or nothing is random, ``note`` says so, and the interval is the value. Runs without a value are counted in ``missing``.
+        equal, or nothing is random, ``note`` says so, and the interval is the value. ``missing`` counts the runs without a value: their
+        transfers did not finish, so they rank above all others, and a median that falls on one is infinite.
         """
         import numpy as np
         import pandas
@@ -246,10 +247,11 @@ class Runs(Tabular):
         for case, scenario in self.cases.items():
             for flow in scenario.flows:
                 values = self.values(column, case, flow).astype(float)
-                there = values[~np.isnan(values)]
-                row: dict[str, Any] = {"case": case, "flow": flow, "runs": len(there), "missing": len(values) - len(there)}
-                if len(there):
-                    found = stats.median_interval(there, confidence) if scenario.random_parts else stats.certain(float(there[0]))
+                missing = np.isnan(values)
+                row: dict[str, Any] = {"case": case, "flow": flow, "runs": int((~missing).sum()), "missing": int(missing.sum())}
+                if not missing.all():
+                    values[missing] = np.inf
+                    found = stats.median_interval(values, confidence) if scenario.random_parts else stats.certain(float(values[0]))
                     row |= {"median": found.estimate, "low": found.low, "high": found.high, "confidence": found.confidence}
                     row["note"] = found.note
                 rows.append(row)

@@ -1,6 +1,7 @@
 """Statistics of runs: medians, intervals, paired differences, fairness, distributions.
 
-Runs take lists or NumPy arrays of finite numbers. An interval says at which confidence it holds. No interval of values that cannot be
+Functions take lists or NumPy arrays of finite numbers. Quantiles and their intervals also take infinity, which stands for a transfer
+that did not finish: it is slower than all that did. An interval says at which confidence it holds. No interval of values that cannot be
 negative reaches below zero. Where nothing is random, one run says all: the interval is the value itself, and its note says so.
 
 >>> from bentpipe import stats
@@ -43,14 +44,15 @@ class Interval:
         return self.low <= value <= self.high
 
 
-def _sample(values: Iterable[float], least: int = 1) -> np.ndarray:
+def _sample(values: Iterable[float], least: int = 1, infinite: bool = False) -> np.ndarray:
     array = np.asarray(values if isinstance(values, np.ndarray) else list(values), dtype=float)
     if array.ndim != 1:
         raise ValueError(f"values have one dimension, not {array.ndim}")
     if len(array) < least:
         raise ValueError(f"{len(array)} values where {least} are needed")
-    if not np.isfinite(array).all():
-        index = int(np.flatnonzero(~np.isfinite(array))[0])
+    bad = np.isnan(array) if infinite else ~np.isfinite(array)
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
         raise ValueError(f"value {index} is {array[index]}: leave out runs that did not finish, and say how many they are")
     return array
 
@@ -90,7 +92,14 @@ def quantile(values: Iterable[float], p: float) -> float:
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"p is between 0 and 1, not {p}")
-    return float(np.quantile(_sample(values), p))
+    return _quantile(np.sort(_sample(values, infinite=True)), p)
+
+
+def _quantile(ordered: np.ndarray, p: float) -> float:
+    # NumPy's rule; between two infinite values NumPy has NaN.
+    rank = (len(ordered) - 1) * p
+    low, high = float(ordered[math.floor(rank)]), float(ordered[math.ceil(rank)])
+    return low if low == high else float(np.quantile(ordered, p)) if math.isfinite(low) and math.isfinite(high) else high
 
 
 def median(values: Iterable[float]) -> float:
@@ -110,7 +119,7 @@ def quantile_interval(values: Iterable[float], p: float, confidence: float = 0.9
     """
     _level("p", p)
     _level("confidence", confidence)
-    array = np.sort(_sample(values))
+    array = np.sort(_sample(values, infinite=True))
     if (constant := _constant(array)) is not None:
         return constant
     n, tail = len(array), (1.0 - confidence) / 2.0
@@ -122,7 +131,7 @@ def quantile_interval(values: Iterable[float], p: float, confidence: float = 0.9
     missed = (float(below.cdf(low - 1)) if low else 0.0) + (float(below.sf(high - 1)) if high <= n else 0.0)
     note = "" if low and high <= n else f"{n} values are too few for an end on {'either' if not low and high > n else 'one'} side"
     return Interval(
-        estimate=float(np.quantile(array, p)),
+        estimate=_quantile(array, p),
         low=float(array[low - 1]) if low else _floor(array),
         high=float(array[high - 1]) if high <= n else math.inf,
         confidence=1.0 - missed,

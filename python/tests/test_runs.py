@@ -57,6 +57,12 @@ def test_runs_that_do_not_finish_are_counted():
     (row,) = never.medians().to_dict("records")
     assert (row["runs"], row["missing"]) == (0, 1)
     assert not never.flows["finished"].any()
+    # Some do: a median over those alone would be too good.
+    some = bp.replicate("geo", runs=9, set={"links.sat.loss": "1 %", "flows.download.bytes": "2 MB", "time_limit": "12 s"})
+    (row,) = some.medians().to_dict("records")
+    times = sorted(some.values("time_s"), key=lambda time: (time != time, time))
+    assert 0 < row["missing"] < 9 and row["runs"] + row["missing"] == 9
+    assert row["median"] == (times[4] if row["missing"] < 5 else float("inf"))
 
 
 def test_other_threads_run_meanwhile():

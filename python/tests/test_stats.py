@@ -26,6 +26,16 @@ def test_too_few_values_leave_an_end_open():
     assert found.confidence == pytest.approx(0.9872, abs=1e-4)
 
 
+def test_what_did_not_finish_is_last():
+    # Ranks 2 and 9 of ten bound the median by 97.9 %.
+    found = stats.median_interval([*range(1, 10), math.inf])
+    assert (found.estimate, found.low, found.high) == (5.5, 2.0, 9.0)
+    assert stats.median([1, 2, math.inf]) == 2.0 and stats.median([1, math.inf, math.inf, math.inf]) == math.inf
+    assert stats.median([1, math.inf]) == math.inf
+    with pytest.raises(ValueError, match="did not finish"):
+        stats.mean_interval([1, math.inf])
+
+
 def test_the_interval_covers_as_often_as_it_says():
     # 2000 samples of 20 uniform draws; 1/2 is inside in 95.86 %, give or take 4 deviations of sqrt(0.9586 * 0.0414 / 2000).
     draws = np.random.default_rng(5).uniform(size=(2000, 20))

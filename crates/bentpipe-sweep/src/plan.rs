@@ -87,6 +87,8 @@ pub struct Progress {
 struct Open {
     /// Repetitions of this round.
     target: u32,
+    /// Repetitions at most: 1 where every seed gives the same run.
+    max: u32,
     /// Runs of this round that are not done.
     missing: u64,
     /// Value of each candidate and repetition.
@@ -218,8 +220,10 @@ impl Plan {
         let keys: Vec<u128> = scenarios.iter().map(|scenario| fingerprint(&canonical(scenario))).collect();
         self.fingerprints[point].clone_from(&keys);
         let values = vec![Vec::new(); keys.len()];
+        let is_random = scenarios.iter().any(|scenario| !scenario.random_parts().is_empty());
+        let max = if is_random { self.spec.repetitions } else { 1 };
         let at = Arc::new(Point { place, scenarios });
-        self.open.insert(point, Open { target: 0, missing: 0, values, keys, at });
+        self.open.insert(point, Open { target: 0, max, missing: 0, values, keys, at });
         self.round_over(point, known);
         Ok(())
     }
@@ -232,13 +236,13 @@ impl Plan {
             let stop = spec.stop.as_ref();
             let enough =
                 |stop: &crate::stop::Stop| open.target >= stop.min && stop.is_enough(&open.values, spec.baseline);
-            if open.target == spec.repetitions || stop.is_some_and(enough) {
+            if open.target == open.max || stop.is_some_and(enough) {
                 self.finished[point] = Some(open.target);
                 self.open.remove(&point);
                 return;
             }
             let first = open.target;
-            open.target = stop.map_or(spec.repetitions, |stop| stop.next_look(first)).min(spec.repetitions);
+            open.target = stop.map_or(open.max, |stop| stop.next_look(first)).min(open.max);
             for candidate in 0..open.keys.len() {
                 for repetition in first..open.target {
                     let seed = spec.seed.wrapping_add(u64::from(repetition));

@@ -1,10 +1,8 @@
 //! When a point has enough repetitions.
 
 use bentpipe_language::quantity::{DURATION, RATE, parse_probability};
-use bentpipe_study::stats::{Interval, Sample, median_interval};
 
-/// Confidence of all intervals of a sweep.
-pub(crate) const CONFIDENCE: f64 = 0.95;
+use crate::ranks::Ranks;
 
 /// Half the length of an interval that is short enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,35 +49,26 @@ impl Stop {
     }
 
     /// True if all candidates are known well enough. `values[c][r]` is the value of candidate `c` in repetition `r`, `None`
-    /// where a transfer did not finish; such pairs do not count.
+    /// where a transfer did not finish: it ranks last.
     pub(crate) fn is_enough(&self, values: &[Vec<Option<f64>>], baseline: usize) -> bool {
         let Some(base) = values.get(baseline) else { return true };
         let allowed = match self.tolerance {
             Tolerance::Time(value) | Tolerance::Rate(value) => value,
-            Tolerance::Share(share) => match Sample::new(base.iter().copied().flatten().collect()) {
-                Ok(sample) => share * sample.median(),
-                Err(_) => return false,
+            Tolerance::Share(share) => match Ranks::of(base).median() {
+                Some(median) => share * median.median,
+                None => return false,
             },
         };
-        let is_known = |sample: Vec<f64>| interval(sample).is_some_and(|(_, i)| (i.high - i.low) / 2.0 <= allowed);
+        let is_known = |ranks: &Ranks| {
+            let ends = ranks.median().and_then(|median| median.low.zip(median.high));
+            ends.is_some_and(|(low, high)| (high - low) / 2.0 <= allowed)
+        };
         if values.len() == 1 {
-            return is_known(base.iter().copied().flatten().collect());
+            return is_known(&Ranks::of(base));
         }
         let others = values.iter().enumerate().filter(|(index, _)| *index != baseline);
-        others.into_iter().all(|(_, other)| is_known(differences(base, other)))
+        others.into_iter().all(|(_, other)| is_known(&Ranks::of_differences(base, other)))
     }
-}
-
-/// `other - base`, pair by pair, where both finished.
-pub(crate) fn differences(base: &[Option<f64>], other: &[Option<f64>]) -> Vec<f64> {
-    base.iter().zip(other).filter_map(|(base, other)| Some((*other)? - (*base)?)).collect()
-}
-
-/// The median and its interval; `None` without values. Fewer than six leave the interval's ends at infinity.
-pub(crate) fn interval(values: Vec<f64>) -> Option<(f64, Interval)> {
-    let sample = Sample::new(values).ok()?;
-    let interval = median_interval(&sample, CONFIDENCE).ok()?;
-    Some((sample.median(), interval))
 }
 
 #[cfg(test)]
@@ -106,8 +95,9 @@ mod tests {
         // 1.008 s (P(B <= 1) = 11/1024 = 1.07 % below each end), half of the length 3.5 ms.
         let base: Vec<_> = (0..10).map(|n| Some(100.0 + f64::from(n))).collect();
         let other: Vec<_> = (0..10).map(|n| Some(101.0 + f64::from(n) * 1.001)).collect();
-        let (median, interval) = interval(differences(&base, &other)).expect("ten pairs");
-        assert!((median - 1.0045).abs() < 1e-9 && (interval.low - 1.001).abs() < 1e-9, "{median} {interval:?}");
+        let median = Ranks::of_differences(&base, &other).median().expect("ten pairs");
+        let low = median.low.expect("ten pairs");
+        assert!((median.median - 1.0045).abs() < 1e-9 && (low - 1.001).abs() < 1e-9, "{median:?}");
         let values = [base, other];
         let enough = |tolerance| Stop { tolerance, min: 6 }.is_enough(&values, 0);
         assert!(enough(Tolerance::Time(0.003_6)) && !enough(Tolerance::Time(0.003_4)));

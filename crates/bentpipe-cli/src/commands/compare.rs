@@ -43,7 +43,9 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     let named = |name: &String| Ok((name.clone(), source::with_variant(&base, name)?));
     let scenarios = args.variants.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let remake = Remake::new(base.seed);
-    let runs = replications(args, &scenarios, base.seed)?;
+    let is_random = scenarios.iter().any(|(_, scenario)| !scenario.random_parts().is_empty());
+    let reps = if is_random { args.reps } else { 1 };
+    let runs = replications(reps, args.threads, &scenarios, base.seed)?;
     let comparison = Comparison::new(&scenarios, &runs, base.seed);
     let interrupted = interrupt::asked();
     if args.json {
@@ -54,7 +56,6 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     } else {
         let explain = ["explain", "--resolved"].map(str::to_owned).into_iter();
         let resolve = output::shell("bentpipe", explain.chain(source::arguments(&args.world, None, base.seed)));
-        let is_random = scenarios.iter().any(|(_, scenario)| !scenario.random_parts().is_empty());
         print(&text(&base, &comparison, is_random, &remake, &resolve))?;
     }
     if let Some(path) = args.plot.as_ref().filter(|_| !interrupted) {
@@ -66,7 +67,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
         plots::write(path, &figure, &remake)?;
     }
     if interrupted {
-        note!("interrupted: {} of {} replications are complete", runs.len(), args.reps);
+        note!("interrupted: {} of {} replications are complete", runs.len(), reps);
         return Ok(End::Interrupted);
     }
     for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
@@ -103,8 +104,10 @@ fn readings(comparison: &Comparison) -> Vec<Reading<'_>> {
         Measure::SlowestTimeS => "time",
         Measure::GoodputBitS => "goodput",
     };
+    let first = comparison.variants.first().map(|row| &row.variant);
     let of = |row: &'_ VariantRow| {
-        let ratio = row.ratio_to_first.map(|ratio| ("ratio", Some(ratio.estimate)));
+        let ratio = row.ratio_to_first.map(|ratio| ratio.estimate);
+        let ratio = (Some(&row.variant) != first).then_some(("ratio", ratio));
         let all = [(median, row.median), ("x_limit", row.x_limit), ("unfinished", Some(row.unfinished as f64))];
         all.into_iter().chain(ratio).collect::<Vec<_>>()
     };
@@ -133,13 +136,18 @@ fn cases(comparison: &Comparison, bounds: &[Bound], readings: &[Reading<'_>]) ->
 }
 
 /// The complete replications, in the order of their seeds.
-fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) -> Result<Vec<Vec<RunResult>>, Failure> {
-    let bar = progress::steps(u64::from(args.reps));
+fn replications(
+    reps: u32,
+    threads: usize,
+    scenarios: &[(String, Scenario)],
+    first: u64,
+) -> Result<Vec<Vec<RunResult>>, Failure> {
+    let bar = progress::steps(u64::from(reps));
     bar.set_message("replications");
     interrupt::heed();
-    let seeds = (0..u64::from(args.reps)).map(|n| first.wrapping_add(n)).collect();
+    let seeds = (0..u64::from(reps)).map(|n| first.wrapping_add(n)).collect();
     let done = AtomicUsize::new(0);
-    let runs = in_parallel(seeds, args.threads, |seed| {
+    let runs = in_parallel(seeds, threads, |seed| {
         let mut results = Vec::with_capacity(scenarios.len());
         for (_, scenario) in scenarios {
             if interrupt::asked() {
@@ -158,6 +166,9 @@ fn replications(args: &Compare, scenarios: &[(String, Scenario)], first: u64) ->
     Ok(runs.map_err(Failure::broken)?.into_iter().flatten().collect())
 }
 
+const UNFINISHED: &str =
+    "A run that did not finish counts as the slowest. A dash stands where too many did not finish for a figure.";
+
 fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &Remake, resolve: &str) -> String {
     // Rates are shown in Mbit/s.
     let (what, scale) = match comparison.measure {
@@ -165,6 +176,10 @@ fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &
         Measure::GoodputBitS => ("goodput of all flows (Mbit/s)", 1e-6),
     };
     let show = |value: Option<f64>| output::number(value.map(|value| value * scale), 2);
+    let range = |low: Option<f64>, high: Option<f64>| match (low, high) {
+        (None, None) => show(None),
+        _ => format!("{} .. {}", show(low), show(high)),
+    };
     let rows = comparison.variants.iter().map(|row: &VariantRow| {
         vec![
             row.variant.clone(),
@@ -173,9 +188,9 @@ fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &
                 unfinished => format!("{} ({unfinished} unfinished)", row.finished),
             },
             show(row.median),
-            format!("{} .. {}", show(row.p25), show(row.p75)),
+            range(row.p25, row.p75),
             show(row.mean),
-            format!("{} .. {}", show(row.mean_low), show(row.mean_high)),
+            range(row.mean_low, row.mean_high),
             row.ratio_to_first.as_ref().map_or("–".to_owned(), ratio),
             output::number(row.x_limit, 2),
         ]
@@ -186,10 +201,12 @@ fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &
     let table = output::table(&header, 1, rows);
     let pairs = match is_random {
         true => "In each replication all variants meet the same fades.",
-        false => "Nothing here is random: every seed gives the same run, and one is enough.",
+        false => "Nothing here is random: every seed gives the same run, and one is made.",
     };
+    let unfinished = comparison.variants.iter().any(|row| row.unfinished > 0);
+    let unfinished = if unfinished { format!("{UNFINISHED}\n") } else { String::new() };
     format!(
-        "{}: {what}\n\n{table}\n\n{pairs}\n{}\nscenario in full: \
+        "{}: {what}\n\n{table}\n\n{unfinished}{pairs}\n{}\nscenario in full: \
          {resolve}\n",
         scenario.name,
         remake.line()

@@ -246,14 +246,18 @@ fn report(
     let mut notes =
         vec!["In each repetition all candidates meet the same fades. Intervals are of order statistics.".to_owned()];
     let all = || summary.points.iter().flat_map(|point| &point.candidates);
-    if all().count() > 0 && all().all(|candidate| candidate.constant) {
-        notes.push(
-            "All repetitions of a candidate are equal: nothing here is random, `repetitions = 1` is enough.".to_owned(),
-        );
+    let once = summary.points.iter().filter(|point| point.repetitions == Some(1)).count();
+    if plan.spec().repetitions > 1 && once > 0 {
+        let which = if once == summary.points.len() {
+            "here".to_owned()
+        } else {
+            format!("at {}", counted(once as u64, "point"))
+        };
+        notes.push(format!("Nothing is random {which}: every seed gives the same run, and one is made."));
     }
     let unfinished: usize = all().map(|candidate| candidate.unfinished).sum();
     if unfinished > 0 {
-        notes.push(format!("{unfinished} runs had a transfer that did not finish; they are in no median."));
+        notes.push(format!("{unfinished} runs did not finish; they count as the slowest. A dash stands where too many did not finish for a figure."));
     }
     let table_file = file.map_or(String::new(), |file| format!("all runs: {}\n", file.display()));
     format!(

@@ -3,6 +3,10 @@
 //! The compared quantity is the time of a run's slowest transfer or, if all flows are endless, the total goodput.
 //! The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap (pairs
 //! are drawn, not runs).
+//!
+//! A run whose transfers did not all finish is slower than all that did. Quantiles rank it last, and have no value where
+//! they fall on it; a mean or a ratio has none if one run did not finish. Left out instead, a variant that stalls in its
+//! worst fades would look better than one that survives them.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
@@ -38,7 +42,7 @@ impl Measure {
         if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
     }
 
-    /// The run's value, and its ratio to the limit; `None` if a transfer did not finish.
+    /// The run's value, and its ratio to the limit, `None` where nothing arrived; `None` if a transfer did not finish.
     pub fn take(self, summary: &Summary) -> Option<(f64, Option<f64>)> {
         let tcp = || summary.flows.iter().filter(|flow| flow.variant.is_some());
         match self {
@@ -50,7 +54,7 @@ impl Measure {
             Measure::GoodputBitS => {
                 let goodput = tcp().filter_map(|flow| flow.goodput_bit_s).sum();
                 let limit = tcp().filter_map(|flow| flow.limit_goodput_bit_s).fold(0.0, f64::max);
-                (goodput > 0.0).then_some((goodput, Some(limit / goodput)))
+                Some((goodput, (goodput > 0.0).then_some(limit / goodput)))
             }
         }
     }
@@ -72,25 +76,25 @@ pub struct Ratio {
 pub struct VariantRow {
     /// Its name.
     pub variant: String,
-    /// Replications whose transfers all finished, on which the statistics are based.
+    /// Replications whose transfers all finished.
     pub finished: usize,
-    /// Replications with an unfinished transfer.
+    /// Replications with an unfinished transfer, which rank last.
     pub unfinished: usize,
-    /// First quartile; `None`, like the others, if none finished.
+    /// First quartile; `None`, like the other two, if it falls on an unfinished replication.
     pub p25: Option<f64>,
     /// Median.
     pub median: Option<f64>,
     /// Third quartile.
     pub p75: Option<f64>,
-    /// Mean.
+    /// Mean; `None` if one did not finish.
     pub mean: Option<f64>,
     /// Lower end of its 95 % confidence interval (Student's t); `None` for fewer than two.
     pub mean_low: Option<f64>,
     /// Upper end.
     pub mean_high: Option<f64>,
-    /// Over the first variant, pair by pair; `None` for the first itself.
+    /// Over the first variant, pair by pair; `None` for the first itself, and if one replication of either did not finish.
     pub ratio_to_first: Option<Ratio>,
-    /// Median ratio to the physical limit.
+    /// Median ratio to the physical limit; `None` if it falls on an unfinished replication.
     pub x_limit: Option<f64>,
 }
 
@@ -121,33 +125,40 @@ impl Comparison {
     }
 }
 
-type Column = Vec<Option<(f64, Option<f64>)>>;
+/// What [`Measure::take`] gives.
+type Taken = Option<(f64, Option<f64>)>;
+
+type Column = Vec<Taken>;
 
 fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> VariantRow {
-    let values: Vec<f64> = column.iter().flatten().map(|taken| taken.0).collect();
-    let five = Sample::new(values.clone()).ok().map(|sample| sample.five_numbers());
+    let or_last = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
+    let sample = |values: Vec<f64>| Sample::with_infinite(values).ok();
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let values: Vec<f64> = column.iter().map(|taken| or_last(taken.map(|(value, _)| value))).collect();
+    let finished = column.iter().flatten().count();
     let interval = mean_interval(&values, CONFIDENCE).ok();
-    let x_limits = Sample::new(column.iter().flatten().filter_map(|taken| taken.1).collect()).ok();
+    let x_limits = sample(column.iter().map(|taken| or_last(taken.and_then(|(_, x_limit)| x_limit))).collect());
+    let five = sample(values).map(|sample| sample.five_numbers());
     VariantRow {
         variant: name.to_owned(),
-        finished: values.len(),
-        unfinished: column.len() - values.len(),
-        p25: five.map(|five| five.p25),
-        median: five.map(|five| five.median),
-        p75: five.map(|five| five.p75),
-        mean: five.map(|five| five.mean),
+        finished,
+        unfinished: column.len() - finished,
+        p25: five.and_then(|five| finite(five.p25)),
+        median: five.and_then(|five| finite(five.median)),
+        p75: five.and_then(|five| finite(five.p75)),
+        mean: five.and_then(|five| finite(five.mean)),
         // Student's t reaches below zero if few runs differ widely; no time and no rate is there.
         mean_low: interval.map(|interval| interval.low.max(0.0)),
         mean_high: interval.map(|interval| interval.high),
         ratio_to_first: first.and_then(|first| ratio(name, first, column, seed)),
-        x_limit: x_limits.map(|sample| sample.median()),
+        x_limit: x_limits.and_then(|sample| finite(sample.median())),
     }
 }
 
-/// Over the pairs in which both finished.
+/// `None` if there is a replication in which one of the two did not finish or delivered nothing.
 fn ratio(name: &str, first: &Column, column: &Column, seed: u64) -> Option<Ratio> {
-    let pairs = first.iter().zip(column).filter_map(|(a, b)| Some((b.as_ref()?.0 / a.as_ref()?.0).ln()));
-    let logs: Vec<f64> = pairs.collect();
+    let log = |(a, b): (&Taken, &Taken)| Some(((*b)?.0 / (*a)?.0).ln()).filter(|log| log.is_finite());
+    let logs: Vec<f64> = first.iter().zip(column).map(log).collect::<Option<_>>()?;
     if logs.is_empty() {
         return None;
     }
@@ -170,14 +181,27 @@ mod tests {
 
     #[test]
     fn pairs_by_hand() {
-        // Twice, eight times, and one that did not end: the geometric mean of 2 and 8 is 4.
-        let (first, second) = (column(&[1.0, 10.0, 100.0]), column(&[2.0, 80.0, 0.0]));
+        // Twice and eight times: the geometric mean of 2 and 8 is 4.
+        let (first, second) = (column(&[1.0, 10.0]), column(&[2.0, 80.0]));
         let row = row("b", &second, Some(&first), 1);
-        assert_eq!((row.finished, row.unfinished, row.median, row.x_limit), (2, 1, Some(41.0), Some(20.5)));
+        assert_eq!((row.finished, row.unfinished, row.median, row.x_limit), (2, 0, Some(41.0), Some(20.5)));
         let ratio = row.ratio_to_first.expect("two pairs");
         assert!((ratio.estimate - 4.0).abs() < 1e-12, "{ratio:?}");
         // Two pairs drawn twice are both the one, both the other, or one of each.
         assert!((ratio.low.expect("two pairs") - 2.0).abs() < 1e-12 && (ratio.high.expect("two") - 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_did_not_finish_is_the_slowest() {
+        let first = column(&[1.0, 2.0, 3.0, 4.0]);
+        let stalls = column(&[1.0, 2.0, 0.0, 4.0]);
+        let row_of = |column, first| row("b", column, first, 1);
+        let row = row_of(&stalls, Some(&first));
+        assert_eq!((row.finished, row.unfinished, row.median, row.p75), (3, 1, Some(3.0), None));
+        assert_eq!((row.x_limit, row.mean, row.mean_low, row.ratio_to_first), (Some(1.5), None, None, None));
+        assert_eq!(row_of(&first, Some(&stalls)).ratio_to_first, None, "the first variant stalls");
+        let row = row_of(&column(&[1.0, 0.0, 0.0, 4.0]), None);
+        assert_eq!((row.p25, row.median, row.x_limit), (Some(3.25), None, None));
     }
 
     #[test]

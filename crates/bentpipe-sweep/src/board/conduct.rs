@@ -14,8 +14,8 @@ use super::cell::{Field, add_ping, bare, ping_p99_s};
 use super::place::{PLACES, SATELLITE_FORWARD, Shipped};
 use super::select::{Dimension, Selection};
 use super::transport::{TRANSPORTS, Transport};
+use crate::ranks::{Median, median};
 use crate::run::run_whole;
-use crate::summary::{Median, median};
 
 /// The link on which it is measured: some hundred segments per window, a queue of one window.
 const PLACE: &str = "10/2";

@@ -20,7 +20,7 @@ use bentpipe_sim::{RunError, in_parallel};
 use bentpipe_study::scenario::ScenarioErrors;
 use serde::Serialize;
 
-use crate::summary::{Median, median};
+use crate::ranks::{Median, Ranks, median};
 use cell::{Ready, Sample, ready, sample};
 use select::Dimension;
 
@@ -205,18 +205,14 @@ fn jobs(planned: &[Planned], runs: u32) -> Vec<(usize, u64)> {
 
 fn result(planned: Planned, samples: &[Sample]) -> Cell {
     let Planned { field, entry, limit, ready, .. } = planned;
-    let finished: Vec<f64> = samples.iter().filter_map(|sample| sample.time_s).collect();
-    let unfinished = samples.len() - finished.len();
-    // Unfinished ones are slower than all others: any greater number has the same rank. With half of them the median is one.
-    let top = finished.iter().copied().fold(0.0, f64::max);
-    let times = samples.iter().map(|sample| sample.time_s.unwrap_or(top)).collect();
-    let time_s = if 2 * unfinished < samples.len() { median(times) } else { None };
+    let times: Vec<Option<f64>> = samples.iter().map(|sample| sample.time_s).collect();
+    let time_s = Ranks::of(&times).median();
     Cell {
         field,
         entry,
         unfit: ready.err(),
         runs: samples.len(),
-        unfinished,
+        unfinished: times.iter().filter(|time| time.is_none()).count(),
         x_limit: time_s.zip(limit).map(|(time, limit)| time.median / limit),
         time_s,
         ping_p99_s: median(samples.iter().filter_map(|sample| sample.ping_s).collect()).map(|ping| ping.median),

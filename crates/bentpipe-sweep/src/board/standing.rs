@@ -112,7 +112,7 @@ fn row(entry: Entry, cells: Vec<Option<&Cell>>) -> Row<'_> {
 mod tests {
     use super::super::Limit;
     use super::*;
-    use crate::summary::Median;
+    use crate::ranks::Median;
 
     fn cell(transport: &'static str, size: &'static str, x_limit: Option<f64>) -> Cell {
         let time_s = x_limit.map(|x| Median { median: x, low: None, high: None });

@@ -1,0 +1,104 @@
+//! Medians of runs of which some did not finish.
+//!
+//! Such a run takes longer than any that did, so a median is known as long as it does not fall on one. Left out instead, a
+//! candidate that stalls in its worst fades would look better than one that survives them.
+
+use bentpipe_study::stats::{Sample, median_interval};
+use serde::Serialize;
+
+/// Confidence of all intervals of a sweep.
+const CONFIDENCE: f64 = 0.95;
+
+/// A median with its 95 % interval, of order statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Median {
+    /// The median.
+    pub median: f64,
+    /// Lower end; `None` if there are too few values to bound it (fewer than six), or too few that finished.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// Values of which each lies between two bounds.
+pub(crate) struct Ranks {
+    low: Vec<f64>,
+    high: Vec<f64>,
+}
+
+impl Ranks {
+    /// Runs; `None` did not finish.
+    pub(crate) fn of(values: &[Option<f64>]) -> Ranks {
+        let values: Vec<f64> = values.iter().map(|value| value.unwrap_or(f64::INFINITY)).collect();
+        Ranks { low: values.clone(), high: values }
+    }
+
+    /// `other - base`, pair by pair. If neither of a pair finished, nothing is known of their difference.
+    pub(crate) fn of_differences(base: &[Option<f64>], other: &[Option<f64>]) -> Ranks {
+        let bounds = |(base, other): (&Option<f64>, &Option<f64>)| match (base, other) {
+            (Some(base), Some(other)) => (other - base, other - base),
+            (Some(_), None) => (f64::INFINITY, f64::INFINITY),
+            (None, Some(_)) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
+            (None, None) => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let (low, high) = base.iter().zip(other).map(bounds).unzip();
+        Ranks { low, high }
+    }
+
+    /// The median and its interval; `None` without values, and if too few finished to tell.
+    pub(crate) fn median(&self) -> Option<Median> {
+        let (low, high) = (sample(&self.low)?, sample(&self.high)?);
+        let median = low.median();
+        let finite = |value: f64| value.is_finite().then_some(value);
+        (median.is_finite() && median == high.median()).then_some(())?;
+        let end = |sample| median_interval(sample, CONFIDENCE).ok();
+        Some(Median {
+            median,
+            low: end(&low).and_then(|i| finite(i.low)),
+            high: end(&high).and_then(|i| finite(i.high)),
+        })
+    }
+}
+
+/// The median of values that are all known, and its interval; `None` without values.
+pub(crate) fn median(values: Vec<f64>) -> Option<Median> {
+    Ranks { low: values.clone(), high: values }.median()
+}
+
+fn sample(values: &[f64]) -> Option<Sample> {
+    Sample::with_infinite(values.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten runs of 1 s to 10 s, of which the slowest `unfinished` did not finish.
+    fn runs(unfinished: usize) -> Vec<Option<f64>> {
+        (1..=10).map(|n| (n <= 10 - unfinished).then_some(n as f64)).collect()
+    }
+
+    #[test]
+    fn what_did_not_finish_ranks_last() {
+        // Ranks 2 and 9 of ten bound the median by 97.9 %.
+        let all = Median { median: 5.5, low: Some(2.0), high: Some(9.0) };
+        assert_eq!(Ranks::of(&runs(0)).median(), Some(all));
+        assert_eq!(Ranks::of(&runs(1)).median(), Some(all), "the slowest one decides nothing");
+        assert_eq!(Ranks::of(&runs(2)).median(), Some(Median { high: None, ..all }));
+        assert_eq!(Ranks::of(&runs(5)).median(), None);
+        assert_eq!(Ranks::of(&[]).median(), None);
+    }
+
+    #[test]
+    fn pairs_with_one_that_did_not_finish_are_differences_too() {
+        let double: Vec<_> = runs(0).iter().map(|run| run.map(|time| 2.0 * time)).collect();
+        let all = Median { median: 5.5, low: Some(2.0), high: Some(9.0) };
+        assert_eq!(Ranks::of_differences(&runs(0), &double).median(), Some(all));
+        // In two pairs the base is slower by more than any number: the other differences are 1 s to 8 s.
+        let moved = Median { median: 3.5, low: None, high: Some(7.0) };
+        assert_eq!(Ranks::of_differences(&runs(2), &double).median(), Some(moved));
+        // Four unknown differences may be on either side of the median.
+        let neither: Vec<_> = double.iter().zip(runs(4)).map(|(time, base)| base.and(*time)).collect();
+        assert_eq!(Ranks::of_differences(&runs(4), &neither).median(), None);
+    }
+}

@@ -72,14 +72,14 @@ columns! {
         seed: Int64Builder, "Seed of the run.";
         case: Words, "What was compared: the name given, or the scenario's.";
         link: Words, "Name of the link, with its direction.";
-        rate_bit_s: Int64Builder, "Line rate, bit/s; null if the line takes no time.";
-        utilisation: Float64Builder, "Share of the run's time that the line spent on delivered packets, 0 to 1.";
+        rate_bit_s: Int64Builder, "Line rate, bit/s, or the mean of one that changes; null if the line takes no time.";
+        utilisation: Float64Builder, "Delivered bytes, as a share of what the line could send during the run, 0 to 1.";
         offered_packets: Int64Builder, "Packets offered.";
         delivered_packets: Int64Builder, "Packets delivered.";
         delivered_bytes: Int64Builder, "Bytes delivered.";
         marked_packets: Int64Builder, "Packets marked instead of dropped (RFC 3168).";
         dropped_queue_full: Int64Builder, "Packets lost since the queue was full.";
-        dropped_early: Int64Builder, "Packets dropped by RED or CoDel.";
+        dropped_early: Int64Builder, "Packets dropped by RED, CoDel, FQ-CoDel or DualPI2.";
         dropped_channel: Int64Builder, "Packets lost or damaged on the channel.";
         dropped_listed: Int64Builder, "Packets on the scenario's drop list.";
         dropped_too_long: Int64Builder, "Packets longer than the MTU.";
@@ -154,15 +154,15 @@ columns! {
     /// Variants side by side, as `bentpipe compare` prints them.
     Compared {
         case: StringBuilder, "What was compared.";
-        finished: Int64Builder, "Runs whose transfers all finished; the statistics are of these.";
-        unfinished: Int64Builder, "Runs with a transfer that did not finish.";
-        p25: Float64Builder, "First quartile of the measure.";
+        finished: Int64Builder, "Runs whose transfers all finished.";
+        unfinished: Int64Builder, "Runs with a transfer that did not finish; they rank last.";
+        p25: Float64Builder, "First quartile of the measure; null, like the other two, if it falls on an unfinished run.";
         median: Float64Builder, "Median.";
         p75: Float64Builder, "Third quartile.";
-        mean: Float64Builder, "Mean.";
+        mean: Float64Builder, "Mean; null if a run did not finish.";
         mean_low: Float64Builder, "Lower end of its 95 % confidence interval (Student's t); null for fewer than two runs.";
         mean_high: Float64Builder, "Upper end.";
-        ratio: Float64Builder, "Geometric mean of the ratio to the first case, pair by pair; null for the first.";
+        ratio: Float64Builder, "Geometric mean of the ratio to the first case, pair by pair; null for the first, and if a run of either did not finish.";
         ratio_low: Float64Builder, "Lower end of its 95 % interval (bootstrap of pairs).";
         ratio_high: Float64Builder, "Upper end.";
         x_limit: Float64Builder, "Median of the ratio to the physical limit.";

@@ -22,9 +22,9 @@ is the link with the longest delay. Candidates:
                       SACK and a constant window of one bandwidth-delay product
   link                two boxes with S-LACP between them, for all traffic
   split               two boxes that end TCP, and streams over S-LACP between them
-Formulas exclude hopeless candidates; the others are simulated with the same seeds. The first
-candidate in this list that is not slower than the fastest by more than --margin, with 95 %
-confidence, is recommended.";
+Formulas exclude hopeless candidates; the others are simulated with the same seeds. Recommended is
+the first candidate in this list that the runs do not show to be slower than the fastest, or show
+to be slower by at most --margin, with 95 % confidence.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

@@ -2,6 +2,7 @@
 
 mod boxes;
 mod layers;
+mod moving;
 
 use std::fmt::Write;
 
@@ -66,6 +67,10 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
             let _ = write!(out, "\n{}", tcp_text(scenario, tcp));
         }
     }
+    let moving = moving::moving_text(scenario);
+    if !moving.is_empty() {
+        let _ = write!(out, "\n{moving}");
+    }
     for layer in &scenario.layers {
         let _ = write!(out, "\n{}", layers::layer_text(scenario, layer));
     }
@@ -96,10 +101,14 @@ impl Group<'_> {
 fn flow_text(names: &str, look: &FlowOutlook) -> String {
     let mut lines = vec![
         ("path", format!("{} over {}", look.nodes.join(" → "), look.links.join(", "))),
-        ("delay", format!("{} ms one way, {} ms round trip", short(look.one_way_ms), short(look.rtt_ms))),
+        ("delay", {
+            let mean = if look.delay_changes { ", on average" } else { "" };
+            format!("{} ms one way, {} ms round trip{mean}", short(look.one_way_ms), short(look.rtt_ms))
+        }),
     ];
     if let Some((link, rate)) = look.bottleneck.as_ref().zip(look.bottleneck_bit_s) {
-        lines.push(("bottleneck", format!("{link}, {}", output::rate(rate as f64))));
+        let mean = if look.rate_changes { "mean " } else { "" };
+        lines.push(("bottleneck", format!("{link}, {mean}{}", output::rate(rate as f64))));
     }
     if let Some((bytes, packets)) = look.bdp_bytes.zip(look.bdp_packets) {
         let packet = look.packet_bytes;

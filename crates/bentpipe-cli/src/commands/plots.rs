@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use bentpipe_sim::RunResult;
-use bentpipe_sim::record::{Guides, Measure, Outlook, Plot, Sequence, Summary, overlay};
+use bentpipe_sim::record::{FlowOutlook, Guides, Measure, Outlook, Plot, Sequence, Summary, overlay};
 use bentpipe_study::output::is_stream;
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Picture, Series, write_whole};
-use bentpipe_study::scenario::{FlowKind, Scenario};
+use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
 use clap::ValueEnum;
 
 use crate::failure::Failure;
-use crate::output::{self, Remake};
+use crate::output::{self, Remake, counted};
 
 /// Max panels of a figure: more are too small to read.
 const PANELS: usize = 4;
@@ -98,12 +98,17 @@ fn shown(scenario: &Scenario, plot: Plot) -> Shown {
 }
 
 /// What the n-th flow's plot is compared with, and the link whose queue it is.
-fn guides(outlook: Option<&Outlook>, n: usize) -> (Guides, String) {
+fn guides<'s>(scenario: &'s Scenario, outlook: Option<&Outlook>, n: usize) -> (Guides<'s>, String) {
     let look = outlook.map(|outlook| &outlook.flows[n]);
+    let changing = |look: &FlowOutlook| {
+        let named = |link: &&LinkSpec| look.rate_changes && Some(&link.name) == look.bottleneck.as_ref();
+        scenario.links.iter().find(named).map(|link| (link, scenario.seed))
+    };
     let guides = look.map_or(Guides::default(), |look| Guides {
         bdp: look.bdp_packets,
         queue_limit: look.queue.as_ref().map(|queue| queue.packets),
         goodput_limit: look.limit_goodput_bit_s,
+        changing: changing(look),
     });
     let link = look.and_then(|look| look.bottleneck.as_deref()).unwrap_or("the first flow's path");
     (guides, format!("queue of {link}"))
@@ -114,7 +119,7 @@ pub(super) fn figure(scenario: &Scenario, sequence: &Sequence, plot: Plot) -> Fi
     let outlook = Outlook::new(scenario).ok();
     let Shown { flows, note } = shown(scenario, plot);
     let panels = flows.iter().map(|(n, title)| {
-        let (guides, queue) = guides(outlook.as_ref(), *n);
+        let (guides, queue) = guides(scenario, outlook.as_ref(), *n);
         sequence.plot(plot, *n, if plot == Plot::Queue { &queue } else { title }, guides)
     });
     let panels = panels.collect();
@@ -128,7 +133,7 @@ pub(super) fn compared(scenarios: &[(String, Scenario)], sequences: &[Sequence],
     let Shown { flows, note } = shown(base, plot);
     let runs: Vec<_> = scenarios.iter().map(|(name, _)| name.as_str()).zip(sequences).take(CURVES).collect();
     let panels = flows.iter().map(|(n, _)| {
-        let (guides, queue) = guides(outlook.as_ref(), *n);
+        let (guides, queue) = guides(base, outlook.as_ref(), *n);
         overlay(plot, &runs, *n, if plot == Plot::Queue { &queue } else { &base.flows[*n].name }, guides)
     });
     let panels = panels.collect();
@@ -140,20 +145,33 @@ fn left_out(variants: usize) -> String {
     if variants > CURVES { format!(" (the first {CURVES} of {variants} variants)") } else { String::new() }
 }
 
-/// The completion times of a run's flows as a distribution.
+/// Checks that the completion times of the flows have a distribution.
 ///
 /// # Errors
-/// Wrong usage if no flow ends.
-pub(super) fn completions(scenario: &Scenario, summary: &Summary) -> Result<Figure, Failure> {
+/// Wrong usage if fewer than two flows end.
+pub(super) fn check_distribution(scenario: &Scenario) -> Result<(), Failure> {
+    let Ok(outlook) = Outlook::new(scenario) else { return Ok(()) };
+    let (message, help) = match outlook.flows.iter().filter(|flow| flow.limit_time_s.is_some()).count() {
+        0 => (
+            "no flow of this scenario ends, so there are no completion times",
+            "`--kind throughput` shows flows without an end",
+        ),
+        1 => (
+            "only one flow of this scenario ends: one time has no distribution",
+            "`compare --kind cdf` shows its times over the replications",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(message, Some(help.to_owned())))
+}
+
+/// The completion times of a run's flows as a distribution.
+pub(super) fn completions(scenario: &Scenario, summary: &Summary) -> Figure {
     let ending = || summary.flows.iter().filter(|flow| flow.limit_time_s.is_some());
-    if ending().count() == 0 {
-        let help = "`--kind throughput` shows flows without an end".to_owned();
-        return Err(Failure::usage("no flow of this scenario ends, so there are no completion times", Some(help)));
-    }
     let times: Vec<f64> = ending().filter_map(|flow| flow.time_s).collect();
     let series = vec![Series::distribution("flows", Mark::Step, times, ending().count())];
     let panel = distributions("completion times of flows", Axis::new("completion time", "s"), "flows", series);
-    Ok(Figure { title: format!("{}, seed {}", scenario.name, scenario.seed), panels: vec![panel] })
+    Figure { title: format!("{}, seed {}", scenario.name, scenario.seed), panels: vec![panel] }
 }
 
 /// What `compare` compares, of each variant, as a distribution over the replications.
@@ -168,7 +186,7 @@ pub(super) fn replications(scenarios: &[(String, Scenario)], runs: &[Vec<RunResu
         let values = runs.iter().filter_map(|rep| Some(measure.take(&Summary::new(scenario, &rep[v]))?.0 * scale));
         Series::distribution(name, Mark::of_curve(v), values.collect(), runs.len())
     });
-    let title = format!("{} replications{}", runs.len(), left_out(scenarios.len()));
+    let title = format!("{}{}", counted(runs.len() as u64, "replication"), left_out(scenarios.len()));
     let panel = distributions(&title, axis, "replications", curves.collect());
     Figure { title: base.name.clone(), panels: vec![panel] }
 }

@@ -174,7 +174,7 @@ impl Summary {
         let rows = self.links.iter().filter(|link| link.offered > 0).map(|link| {
             let reasons = [
                 (link.dropped_queue, "queue"),
-                (link.dropped_early, "RED"),
+                (link.dropped_early, "early"),
                 (link.dropped_channel, "channel"),
                 (link.dropped_listed, "listed"),
                 (link.dropped_too_long, "too long"),

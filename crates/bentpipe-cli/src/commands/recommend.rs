@@ -11,7 +11,6 @@ use bentpipe_sim::recommend::{
 };
 use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::Scenario;
-use bentpipe_study::stats::Sample;
 use serde::Serialize;
 
 use crate::args::{Recommend, World};
@@ -108,7 +107,14 @@ fn sized(args: &Recommend) -> Result<Scenario, Failure> {
 }
 
 fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &Remake) -> String {
-    let limit = found.limit_s.map_or(String::new(), |limit| format!("; the links allow {limit:.2} s at best"));
+    let plain = found.candidates.iter().find(|one| one.system == System::Plain).and_then(|plain| plain.limit_s);
+    let limit = match (plain, found.limit_s) {
+        (Some(plain), Some(min)) if min < plain => {
+            format!("; the links allow {plain:.2} s at best, and {min:.2} s where a gateway saves a handshake")
+        }
+        (_, Some(limit)) => format!("; the links allow {limit:.2} s at best"),
+        (_, None) => String::new(),
+    };
     let hosts = match args.hosts.as_str() {
         source::AS_WRITTEN => String::new(),
         variant => format!("; hosts: {variant}"),
@@ -134,14 +140,14 @@ pub(super) fn grid(found: &Recommendation) -> Grid {
 
 fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
     let name = candidate.system.name().to_owned();
-    if let Some(why) = &candidate.unfit {
-        return vec![name, "–".to_owned(), why.clone()];
+    if candidate.unfit.is_some() {
+        return vec![name, "does not fit".to_owned()];
     }
     if candidate.hopeless {
-        return vec![name, output::number(candidate.estimate_s, 1), "hopeless, not simulated".to_owned()];
+        return vec![name, output::number(candidate.estimate_s, 1), "not run".to_owned()];
     }
-    let ended: Vec<f64> = candidate.times_s.iter().flatten().copied().collect();
-    let five = Sample::new(ended.clone()).ok().map(|sample| sample.five_numbers());
+    let [p25, median, p75] = [0.25, 0.5, 0.75].map(|p| candidate.quantile_s(p));
+    let ended = candidate.times_s.iter().flatten().count();
     let gain = found.verdict.as_ref().and_then(|verdict| {
         if verdict.system == candidate.system {
             return Some("← chosen".to_owned());
@@ -152,10 +158,10 @@ fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
     vec![
         name,
         output::number(candidate.sound_estimate_s(), 1),
-        output::number(five.map(|five| five.median), 2),
-        five.map_or("–".to_owned(), |five| format!("{:.2} .. {:.2}", five.p25, five.p75)),
-        format!("{} of {}", ended.len(), candidate.times_s.len()),
-        output::number(five.zip(found.limit_s).map(|(five, limit)| five.median / limit), 2),
+        output::number(median, 2),
+        format!("{} .. {}", output::number(p25, 2), output::number(p75, 2)),
+        format!("{ended} of {}", candidate.times_s.len()),
+        output::number(median.zip(candidate.limit_s).map(|(median, limit)| median / limit), 2),
         gain.unwrap_or_else(|| "–".to_owned()),
     ]
 }
@@ -173,24 +179,27 @@ fn factor(gain: &Gain) -> String {
 }
 
 /// What the table does not say.
-fn notes(found: &Recommendation) -> String {
+pub(super) fn notes(found: &Recommendation) -> String {
     let mut lines = Vec::new();
+    for candidate in &found.candidates {
+        lines.extend(candidate.unfit.as_ref().map(|why| format!("{} does not fit: {why}.", candidate.system)));
+        if candidate.hopeless {
+            lines.push(format!("{} is hopeless by the formulas, and was not run.", candidate.system));
+        }
+    }
     if found.deterministic {
-        lines.push("Nothing on this path is drawn by chance: each system was run once.");
+        lines.push("Nothing on this path is drawn by chance: each system was run once.".to_owned());
     }
     let off = |one: &Candidate| !one.hopeless && one.estimate_s.is_some() && one.sound_estimate_s().is_none();
     if found.candidates.iter().any(|one| off(one) && !one.times_s.is_empty()) {
-        lines.push("Formulas more than 30 % from the runs are left out: they say nothing about this path.");
+        lines.push("Formulas more than 30 % from the runs are left out: they say nothing about this path.".to_owned());
     }
     lines.iter().map(|line| format!("\n{line}")).collect()
 }
 
 /// Why `split` is slower than the hosts as they are, if it is.
 fn slower(found: &Recommendation) -> Option<String> {
-    let median = |system: System| {
-        let candidate = found.candidates.iter().find(|one| one.system == system)?;
-        Some(Sample::new(candidate.times_s.iter().flatten().copied().collect()).ok()?.median())
-    };
+    let median = |system: System| found.candidates.iter().find(|one| one.system == system)?.median_s();
     let factor = median(System::Split)? / median(System::Plain)?;
     if factor <= 1.0 {
         return None;
@@ -221,10 +230,22 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
     }
     if verdict.fastest != verdict.system {
         let share = margin * 100.0;
-        lines.push(format!(
-            "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and needs more changes.",
-            verdict.fastest
-        ));
+        let over = verdict.gains.iter().find(|gain| gain.over == verdict.fastest);
+        let shown = found.deterministic || over.is_none_or(|gain| gain.high < 1.0);
+        lines.push(match shown {
+            true if found.deterministic => {
+                format!("  {} is faster, but by less than {share:.0} %, and needs more changes.", verdict.fastest)
+            }
+            true => format!(
+                "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and needs more changes.",
+                verdict.fastest
+            ),
+            false => format!(
+                "  {} has the smallest median, but these runs do not show that it is faster (95 % confidence), and it needs \
+                 more changes.",
+                verdict.fastest
+            ),
+        });
     }
     lines.extend(slower(found));
     if asked && !found.searched && found.flips.is_empty() {

@@ -46,10 +46,11 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     if !interrupt::asked() && !args.no_recommend {
         page.heading("What would help");
         let compared = source::with_hosts(scenario.clone(), &args.hosts)?;
-        what_would_help(&mut page, &compared, args.reps)?;
-        if args.hosts != source::AS_WRITTEN {
-            page.note(&format!("Here the hosts' TCP is {}.", args.hosts));
+        if args.hosts != source::AS_WRITTEN && compared.to_toml() != scenario.to_toml() {
+            let hosts = &args.hosts;
+            page.note(&format!("In this comparison the hosts run `{hosts}`, not what they run above."));
         }
+        what_would_help(&mut page, &compared, args.reps)?;
     }
     page.heading("Over time");
     for (plot, caption) in PLOTS {
@@ -83,6 +84,7 @@ fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<()
     match systems::search(scenario, &options) {
         Ok(found) => {
             table(page, &systems::grid(&found));
+            page.note(systems::notes(&found).trim());
             if let Some(verdict) = &found.verdict {
                 page.note(&systems::sentences(&found, verdict, false, MARGIN));
             }

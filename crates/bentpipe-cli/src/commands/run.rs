@@ -78,6 +78,9 @@ impl Recorders {
         let format = args.trace.as_deref().map(format_of).transpose()?;
         if let Some(path) = &args.plot {
             plots::check(path)?;
+            if args.kind.plot().is_none() {
+                plots::check_distribution(scenario)?;
+            }
             recorders.sequence = args.kind.plot().is_some().then(|| Sequence::at_bottleneck(scenario));
         }
         if let Some((path, format)) = args.trace.as_deref().zip(format) {
@@ -106,7 +109,7 @@ impl Recorders {
         if let Some(path) = &args.plot {
             let figure = match (args.kind.plot(), &self.sequence) {
                 (Some(plot), Some(sequence)) => plots::figure(scenario, sequence, plot),
-                _ => plots::completions(scenario, summary)?,
+                _ => plots::completions(scenario, summary),
             };
             plots::write(path, &figure, remake)?;
         }
@@ -264,9 +267,10 @@ pub(super) fn flows(summary: &Summary) -> Grid {
 
 pub(super) fn links(summary: &Summary) -> Grid {
     let rows = summary.links.iter().map(|link| {
+        let mean = if link.rate_changes { "mean " } else { "" };
         vec![
             link.name.clone(),
-            link.rate_bit_s.map_or("–".to_owned(), |rate| output::rate(rate as f64)),
+            link.rate_bit_s.map_or("–".to_owned(), |rate| format!("{mean}{}", output::rate(rate as f64))),
             link.utilisation.map_or("–".to_owned(), |part| format!("{:.1} %", part * 100.0)),
             link.delivered_packets.to_string(),
             drops(link),
@@ -355,7 +359,7 @@ fn drops(link: &LinkSummary) -> String {
     let Drops { queue_full, early, channel, listed, too_long } = link.dropped;
     let reasons = [
         (queue_full, "queue"),
-        (early, "RED"),
+        (early, "early"),
         (channel, "channel"),
         (listed, "listed"),
         (too_long, "too long"),

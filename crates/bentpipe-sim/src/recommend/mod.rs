@@ -58,6 +58,8 @@ pub struct Candidate {
     pub unfit: Option<String>,
     /// Time by the formulas, seconds.
     pub estimate_s: Option<f64>,
+    /// The min time that the links allow this system, seconds: some open without a round trip.
+    pub limit_s: Option<f64>,
     /// True if it was not simulated because its estimate is hopeless.
     pub hopeless: bool,
     /// Times of the transfer by replication, seconds; `None` if it did not finish.
@@ -73,7 +75,7 @@ pub struct Recommendation {
     pub bytes: u64,
     /// Name of the satellite link.
     pub link: String,
-    /// The min time that the links allow, seconds.
+    /// The min time that the links allow any of the systems, seconds.
     pub limit_s: Option<f64>,
     /// The systems, in order.
     pub candidates: Vec<Candidate>,
@@ -92,9 +94,19 @@ pub struct Recommendation {
 impl Candidate {
     /// The time by the formulas, if it is within 30 % of the median of the runs: otherwise it says nothing about this path.
     pub fn sound_estimate_s(&self) -> Option<f64> {
-        let times: Vec<f64> = self.times_s.iter().flatten().copied().collect();
-        let median = Sample::new(times).ok()?.median();
+        let median = self.median_s()?;
         self.estimate_s.filter(|estimate| (estimate / median - 1.0).abs() <= 0.3)
+    }
+
+    /// A quantile of its times, seconds; `None` if it falls on a transfer that did not finish: these are the slowest.
+    pub fn quantile_s(&self, p: f64) -> Option<f64> {
+        let times = self.times_s.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
+        Some(Sample::with_infinite(times).ok()?.quantile(p)).filter(|time| time.is_finite())
+    }
+
+    /// Their median.
+    pub fn median_s(&self) -> Option<f64> {
+        self.quantile_s(0.5)
     }
 }
 
@@ -139,7 +151,7 @@ pub fn recommend(
         flow: spec.name.clone(),
         bytes: bytes.get(),
         link: scenario[ground.there].name.clone(),
-        limit_s: limit(scenario, &ground),
+        limit_s: candidates.iter().filter_map(|candidate| candidate.limit_s).reduce(f64::min),
         candidates,
         verdict,
         deterministic,
@@ -157,11 +169,9 @@ pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> 
     Ground::of(scenario)?.with(scenario, system)
 }
 
-/// The least time that the links allow with any of the systems, seconds: some open without a round trip.
-fn limit(scenario: &Scenario, ground: &Ground) -> Option<f64> {
-    let worlds = System::ALL.into_iter().filter_map(|system| ground.with(scenario, system).ok());
-    let limits = worlds.filter_map(|world| flow_limit(&world, &world[ground.flow]).ok().flatten()?.time);
-    limits.min().map(Duration::as_secs_f64)
+/// The least time that the links allow a transfer, seconds.
+fn limit(world: &Scenario, ground: &Ground) -> Option<f64> {
+    flow_limit(world, &world[ground.flow]).ok().flatten()?.time.map(Duration::as_secs_f64)
 }
 
 /// Estimates all systems, and simulates those that are not hopeless.
@@ -198,6 +208,7 @@ fn candidates(
         system,
         unfit: worlds[n].as_ref().err().map(ToString::to_string),
         estimate_s: estimates[n],
+        limit_s: worlds[n].as_ref().ok().and_then(|world| limit(world, ground)),
         hopeless: hopeless[n],
         times_s: times.iter().filter(|(of, _)| *of == n).filter_map(|(_, time)| *time).collect(),
     });

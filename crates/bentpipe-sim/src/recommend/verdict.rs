@@ -1,6 +1,6 @@
 //! The choice among systems that were simulated under the same seeds.
 
-use bentpipe_study::stats::{Sample, paired_ratio};
+use bentpipe_study::stats::paired_ratio;
 use serde::Serialize;
 
 use super::{Candidate, System};
@@ -32,21 +32,10 @@ pub struct Verdict {
     pub system: System,
     /// Median time with it, seconds.
     pub median_s: f64,
-    /// The system with the smallest median; the choice is simpler and as good.
+    /// The system with the smallest median; if it is not the choice, that is simpler and as good.
     pub fastest: System,
     /// Its gain over each of the other simulated systems.
     pub gains: Vec<Gain>,
-}
-
-/// The median, with unfinished transfers as infinite.
-fn median(candidate: &Candidate) -> Option<f64> {
-    let finished: Vec<f64> = candidate.times_s.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
-    if finished.is_empty() || 2 * finished.iter().filter(|time| time.is_infinite()).count() >= finished.len() {
-        return None;
-    }
-    // Unfinished ones are above the median: any larger number gives the same result.
-    let top = finished.iter().copied().filter(|time| time.is_finite()).fold(0.0, f64::max);
-    Some(Sample::new(finished.into_iter().map(|time| time.min(top)).collect()).ok()?.median())
 }
 
 /// The gain of one over another; `exact` if one pair says all.
@@ -63,17 +52,18 @@ fn gain(choice: &Candidate, other: &Candidate, exact: bool) -> Option<Gain> {
     Some(Gain { over: other.system, factor: ratio.estimate, low, high, wins, pairs: ours.len() })
 }
 
-/// The simplest system that is as good as the fastest: not slower by more than `margin`, with confidence, and with as
-/// many finished transfers. `exact`: nothing is drawn, and each was run once.
+/// The simplest system that is as good as the fastest, and has as many finished transfers. It is as good if it is not shown to
+/// be slower, or is shown to be slower by at most `margin`, with confidence. `exact`: nothing is drawn, and each was run once.
 pub(super) fn choose(candidates: &[Candidate], margin: f64, exact: bool) -> Option<Verdict> {
-    let medians: Vec<_> = candidates.iter().map(median).collect();
+    let medians: Vec<_> = candidates.iter().map(Candidate::median_s).collect();
     let known = || (0..candidates.len()).filter_map(|n| Some((n, medians[n]?)));
     let (fastest, _) = known().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let ended = |n: usize| candidates[n].times_s.iter().flatten().count();
     let as_good = |n: usize| {
         n == fastest
             || ended(n) >= ended(fastest)
-                && gain(&candidates[fastest], &candidates[n], exact).is_some_and(|gain| gain.high <= 1.0 + margin)
+                && gain(&candidates[fastest], &candidates[n], exact)
+                    .is_some_and(|gain| (gain.low <= 1.0 && !exact) || gain.high <= 1.0 + margin)
     };
     let (chosen, median_s) = known().find(|&(n, _)| as_good(n))?;
     let others = (0..candidates.len()).filter(|&n| n != chosen);
@@ -83,4 +73,37 @@ pub(super) fn choose(candidates: &[Candidate], margin: f64, exact: bool) -> Opti
         fastest: candidates[fastest].system,
         gains: others.filter_map(|n| gain(&candidates[chosen], &candidates[n], exact)).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(system: System, times: &[f64]) -> Candidate {
+        let times_s = times.iter().map(|&time| (time > 0.0).then_some(time)).collect();
+        Candidate { system, unfit: None, estimate_s: None, limit_s: None, hopeless: false, times_s }
+    }
+
+    fn chosen(plain: &[f64], bbr: &[f64], exact: bool) -> (System, System) {
+        let candidates = [candidate(System::Plain, plain), candidate(System::Bbr, bbr)];
+        let verdict = choose(&candidates, 0.05, exact).expect("they finish");
+        (verdict.system, verdict.fastest)
+    }
+
+    #[test]
+    fn what_needs_changes_must_be_shown_to_be_faster() {
+        // Always by 1.2.
+        let plain = [12.0, 13.2, 10.8, 12.0];
+        let faster = plain.map(|time| time / 1.2);
+        assert_eq!(chosen(&plain, &faster, false), (System::Bbr, System::Bbr));
+        // Faster at the median, and in three of four pairs, but the interval of the ratio reaches below 1.
+        assert_eq!(chosen(&plain, &[9.0, 12.0, 10.0, 20.0], false), (System::Plain, System::Bbr));
+        // Shown to be faster, but by less than the margin.
+        assert_eq!(chosen(&plain, &plain.map(|time| time / 1.02), false), (System::Plain, System::Bbr));
+        // One run says all where nothing is drawn.
+        assert_eq!(chosen(&[12.0], &[11.0], true), (System::Bbr, System::Bbr));
+        assert_eq!(chosen(&[12.0], &[11.9], true), (System::Plain, System::Bbr));
+        // One that does not always finish is not as good.
+        assert_eq!(chosen(&[12.0, 13.0, 11.0, 0.0], &[12.0, 12.5, 11.0, 12.0], false).0, System::Bbr);
+    }
 }

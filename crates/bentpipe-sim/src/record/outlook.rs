@@ -8,7 +8,7 @@ use bentpipe_engine::units::Duration;
 use bentpipe_engine::wire::stp;
 use bentpipe_study::limit::{Limit, SegmentSize, flow_limit, mean_loss};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
-use bentpipe_study::topology::{self, Unreachable};
+use bentpipe_study::topology::{self, PathFacts, Unreachable};
 use serde::Serialize;
 
 use crate::packet::IPV4_HEADER;
@@ -42,14 +42,18 @@ pub struct FlowOutlook {
     pub nodes: Vec<String>,
     /// Links on the data's path, in order.
     pub links: Vec<String>,
-    /// Propagation delay of the data, milliseconds.
+    /// Propagation delay of the data, milliseconds; the mean of one that changes.
     pub one_way_ms: f64,
-    /// Round-trip propagation delay, milliseconds.
+    /// Round-trip propagation delay, milliseconds; likewise.
     pub rtt_ms: f64,
+    /// True if the delay of a link on the way there or back changes.
+    pub delay_changes: bool,
     /// The slowest link on the path; `None` if no line takes time.
     pub bottleneck: Option<String>,
-    /// Its rate, bits per second.
+    /// Its rate, bits per second; the mean of one that changes.
     pub bottleneck_bit_s: Option<u64>,
+    /// True if its rate changes.
+    pub rate_changes: bool,
     /// A full packet on the wire, bytes.
     pub packet_bytes: u32,
     /// Data in flight when the bottleneck is busy and its queue empty, bytes.
@@ -102,8 +106,11 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
         FlowKind::Udp(_) => topology::return_path(scenario, flow).unwrap_or_default(),
     };
     let (start, data, acks) = if answers { (flow.to, back, forward) } else { (flow.from, forward, back) };
-    let there = topology::facts(scenario, &data, packet);
-    let returned = topology::facts(scenario, &acks, packet);
+    let [there, returned] = [&data, &acks].map(|path| {
+        let delay = path.iter().fold(Duration::ZERO, |sum, &link| sum + scenario[link].config.mean_delay());
+        PathFacts { delay, ..topology::facts(scenario, path, packet) }
+    });
+    let delay_changes = |link: &LinkId| scenario[*link].config.delay_changes();
     let bdp = topology::bandwidth_delay_product(&there, &returned).map(|bytes| bytes.get());
     let queue = there.bottleneck_link.zip(there.queue).zip(there.bottleneck).map(|((link, time), rate)| {
         let bytes = match scenario[link].config.queue.limit {
@@ -127,8 +134,10 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
         links: data.iter().map(|&link| scenario[link].name.clone()).collect(),
         one_way_ms: there.delay.as_millis_f64(),
         rtt_ms: (there.delay + returned.delay).as_millis_f64(),
+        delay_changes: data.iter().chain(&acks).any(delay_changes),
         bottleneck: there.bottleneck_link.map(|link| scenario[link].name.clone()),
         bottleneck_bit_s: there.bottleneck.map(|rate| rate.bits_per_second()),
+        rate_changes: there.bottleneck_link.is_some_and(|link| scenario[link].config.rate_changes()),
         packet_bytes: packet,
         bdp_bytes: bdp,
         bdp_packets: bdp.map(|bytes| bytes as f64 / f64::from(packet)),

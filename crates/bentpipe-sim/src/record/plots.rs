@@ -1,6 +1,10 @@
 //! Plots of a run, or of several: one quantity over time, as a panel of a figure.
 
+use std::collections::HashSet;
+
+use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::report::{Axis, Mark, Panel, Series, Span};
+use bentpipe_study::scenario::LinkSpec;
 
 use super::sequence::{FlowTrace, Point, Sequence, WindowPoint};
 
@@ -11,23 +15,43 @@ pub enum Plot {
     Sequence,
     /// Congestion window and data in flight, beside the bandwidth-delay product.
     Window,
-    /// The queue of the observed link, with the losses of all flows in queues.
+    /// The queue of the observed link, with the packets that it dropped or marked.
     Queue,
     /// Round-trip samples of the sender.
     RoundTrip,
-    /// Bits acknowledged per second.
+    /// Bits per second of new data that arrives at the receiver.
     Throughput,
 }
 
 /// Values to draw beside the measured ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Guides {
+pub struct Guides<'s> {
     /// The path's bandwidth-delay product, segments.
     pub bdp: Option<f64>,
     /// The limit of the observed link's queue, packets.
     pub queue_limit: Option<f64>,
     /// The maximum goodput that the links allow, bit/s.
     pub goodput_limit: Option<f64>,
+    /// The link that sets it and the seed of the run, if the link's rate changes.
+    pub changing: Option<(&'s LinkSpec, u64)>,
+}
+
+impl Guides<'_> {
+    /// The maximum goodput over time, Mbit/s.
+    fn goodput_over_time(&self, end: f64) -> Option<Vec<Point>> {
+        let limit = self.goodput_limit? / 1e6;
+        let Some((link, seed)) = self.changing else { return Some(vec![(0.0, limit), (end, limit)]) };
+        // What is left of the line's rate without headers and losses.
+        let share = limit / link.config.at_best().rate?.bits_per_second() as f64;
+        let width = end / INTERVALS;
+        let name = format!("link/{}", link.name);
+        let sent = |n: f64| link.config.capacity(seed, &name, Time::ZERO + Duration::from_secs_f64_rounded(n * width));
+        let rates =
+            (0..INTERVALS as u32).map(f64::from).map(|n| Some((sent(n + 1.0)? - sent(n)?) * 8.0 / width * share));
+        let rates: Vec<f64> = rates.collect::<Option<_>>()?;
+        let last = rates.last().map(|rate| (end, *rate));
+        Some(rates.iter().enumerate().map(|(n, rate)| (n as f64 * width, *rate)).chain(last).collect())
+    }
 }
 
 /// Resolution along the time axis: two points per pixel of a usual plot.
@@ -47,23 +71,23 @@ impl Plot {
         }
     }
 
-    /// The level to compare with, to the end of the time axis.
-    fn guide(self, guides: Guides, end: f64) -> Option<Series> {
-        let (name, value) = match self {
-            Plot::Window => ("bandwidth-delay product", guides.bdp),
-            Plot::Queue => ("limit", guides.queue_limit),
-            Plot::Throughput => ("limit of the links", guides.goodput_limit.map(|limit| limit / 1e6)),
+    /// What to compare with, to the end of the time axis.
+    fn guide(self, guides: Guides<'_>, end: f64) -> Option<Series> {
+        let level = |value: f64| vec![(0.0, value), (end, value)];
+        let (name, points) = match self {
+            Plot::Window => ("bandwidth-delay product", level(guides.bdp?)),
+            Plot::Queue => ("limit", level(guides.queue_limit?)),
+            Plot::Throughput => ("limit of the links", guides.goodput_over_time(end)?),
             Plot::Sequence | Plot::RoundTrip => return None,
         };
-        let points = value.map(|value| vec![(0.0, value), (end, value)])?;
-        Some(Series { name: name.into(), mark: Mark::Line, points })
+        Some(Series { name: name.into(), mark: Mark::Guide, points })
     }
 }
 
 impl Sequence {
     /// The plot of one connection, to its last ACK. Points that would fall on the same pixel are drawn once; of a curve the first,
     /// the last and the extremes of each pixel are kept.
-    pub fn plot(&self, plot: Plot, connection: usize, title: &str, guides: Guides) -> Panel {
+    pub fn plot(&self, plot: Plot, connection: usize, title: &str, guides: Guides<'_>) -> Panel {
         let data = &self.flows[connection];
         if plot == Plot::Sequence {
             return self.panel(connection, title, None);
@@ -81,17 +105,15 @@ impl Sequence {
             // Between two arrivals the queue drains unseen.
             Plot::Queue => vec![series("waiting, at each arrival", Mark::Dot, main)],
             Plot::RoundTrip => vec![series("sample", Mark::Dot, main)],
-            Plot::Throughput => vec![series("acknowledged in order", Mark::Step, main)],
+            Plot::Throughput => vec![series("new data at the receiver", Mark::Step, main)],
         };
         all.extend(plot.guide(guides, end));
         if plot == Plot::Queue {
-            let mut lost: Vec<f64> = self.queue_drops().collect();
-            lost.sort_by(f64::total_cmp);
-            if !lost.is_empty() {
-                let top = guides.queue_limit.unwrap_or(0.0);
-                let name = format!("lost ({})", lost.len());
-                let points = lost.into_iter().map(|at| (at, top)).collect();
-                all.push(series(&name, Mark::Cross, envelope(points, end)));
+            for (what, mark, points) in [("dropped", Mark::Cross, &self.dropped), ("marked", Mark::Ring, &self.marked)]
+            {
+                if !points.is_empty() {
+                    all.push(series(&format!("{what} ({})", points.len()), mark, envelope(points.clone(), end)));
+                }
             }
         }
         Panel {
@@ -115,26 +137,20 @@ impl Sequence {
         }
     }
 
-    /// When queues lost data of any flow, seconds.
-    fn queue_drops(&self) -> impl Iterator<Item = f64> {
-        self.flows.iter().flat_map(|flow| &flow.queue_drops).map(|&(at, _)| at)
-    }
-
     fn spans(&self, end: f64) -> Option<(String, Vec<Span>)> {
         let bursts: Vec<_> = self.bursts_until(end).into_iter().map(|(from, to)| Span { from, to }).collect();
         (!bursts.is_empty()).then(|| ("error burst".into(), bursts))
     }
 
-    /// Mbit/s acknowledged in each interval, of which there are a fixed number until `end`.
+    /// Mbit/s that arrive in each interval, of which there are a fixed number until `end`. Data that comes again does not count.
     fn goodput(&self, connection: usize, end: f64) -> Vec<Point> {
         let width = end / INTERVALS;
         let mut bits = vec![0.0; INTERVALS as usize];
-        let mut highest = 0.0;
-        for &(at, segment) in &self.flows[connection].acks {
-            if segment > highest {
+        let mut seen = HashSet::new();
+        for &(at, segment) in &self.flows[connection].received {
+            if seen.insert(segment as u64) {
                 let interval = ((at / width) as usize).min(bits.len() - 1);
-                bits[interval] += (segment - highest) * self.payload(connection) * 8.0;
-                highest = segment;
+                bits[interval] += self.payload(connection) * 8.0;
             }
         }
         let rates = bits.iter().enumerate().map(|(n, bits)| (n as f64 * width, bits / width / 1e6));
@@ -147,7 +163,7 @@ impl Sequence {
 ///
 /// # Panics
 /// If a run has no such connection.
-pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title: &str, guides: Guides) -> Panel {
+pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title: &str, guides: Guides<'_>) -> Panel {
     let end = runs.iter().map(|(_, run)| run.flows[connection].end()).fold(1e-9, f64::max);
     let curves = runs.iter().enumerate().map(|(n, (name, run))| Series {
         name: format!("{name}{}", losses(plot, run, &run.flows[connection])),
@@ -233,7 +249,8 @@ fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
             let again = flow.sent.iter().filter(|(_, again)| *again).count();
             format!(": ACKs; {lost} lost, {again} retransmitted")
         }
-        Plot::Queue => format!(": {} lost in queues", run.queue_drops().count()),
+        Plot::Queue if run.marked.is_empty() => format!(": {} dropped", run.dropped.len()),
+        Plot::Queue => format!(": {} dropped, {} marked", run.dropped.len(), run.marked.len()),
         Plot::Window | Plot::RoundTrip | Plot::Throughput => String::new(),
     }
 }

@@ -31,6 +31,8 @@ pub struct FlowTrace {
     pub received: Vec<Point>,
     /// ACKs at the sender: the last segment acknowledged.
     pub acks: Vec<Point>,
+    /// The same: the last segment that the receiver's window allows.
+    pub allowed: Vec<Point>,
     /// Data lost before the line: in queues, or by a drop list.
     pub queue_drops: Vec<Point>,
     /// Data lost on channels.
@@ -56,6 +58,19 @@ impl FlowTrace {
     pub(super) fn end(&self) -> f64 {
         let last = self.acks.last().or(self.sent.last().map(|(point, _)| point));
         last.map_or(1.0, |point| point.0).max(1e-9)
+    }
+
+    /// True if the sender has once sent all that the receiver's window allows: only then the window tells something.
+    fn fills_the_window(&self) -> bool {
+        let mut allowed = self.allowed.iter().peekable();
+        let mut edge = f64::INFINITY;
+        self.sent.iter().any(|&((at, segment), _)| {
+            while let Some(point) = allowed.next_if(|point| point.0 <= at) {
+                edge = point.1;
+            }
+            // A segment that is not full may fit yet.
+            segment + 1.0 >= edge
+        })
     }
 }
 
@@ -137,6 +152,10 @@ pub struct Sequence {
     pub flows: Vec<FlowTrace>,
     /// The observed link's queue.
     pub queue: Vec<QueuePoint>,
+    /// Packets of all flows that this queue dropped: seconds, and the packets waiting.
+    pub dropped: Vec<Point>,
+    /// Packets that it marked instead (RFC 3168).
+    pub marked: Vec<Point>,
     numbers: Vec<Numbers>,
     /// By flow of QUIC: the last segment of the data in each packet from the last one acknowledged on, by packet number.
     unacknowledged: Vec<BTreeMap<u64, f64>>,
@@ -157,6 +176,8 @@ impl Sequence {
             flows: vec![FlowTrace::default(); connections.len()],
             unacknowledged: vec![BTreeMap::new(); connections.len()],
             queue: Vec::new(),
+            dropped: Vec::new(),
+            marked: Vec::new(),
             numbers: connections
                 .iter()
                 .map(|&Connection { flow, number, .. }| Numbers::of(&scenario[flow].kind, number))
@@ -211,17 +232,19 @@ impl Sequence {
             let count = points.filter(|point| point.0 <= end).count();
             format!("{name} ({count})")
         };
+        let allowed = data.fills_the_window().then_some(&data.allowed).into_iter().flatten();
         let all = [
             series("sent", Mark::Dot, &mut sent(false)),
             series("ACK", Mark::Step, &mut data.acks.iter().copied()),
+            series("window", Mark::Guide, &mut allowed.copied()),
             series(&counted("lost", &mut lost()), Mark::Cross, &mut lost()),
             series(&counted("retransmitted", &mut sent(true)), Mark::Ring, &mut sent(true)),
         ];
         let bursts: Vec<_> = self.bursts_until(end).iter().map(|&(from, to)| Span { from, to }).collect();
         Panel {
             title: title.into(),
-            x: until.map_or_else(Axis::time, |until| Axis::time().between(0.0, until)),
-            y: Axis::new("sequence number", "segments"),
+            x: Axis::time().between(0.0, end),
+            y: Axis::new("sequence number", "segments").between(0.0, top),
             series: all.into_iter().flatten().collect(),
             spans: (!bursts.is_empty()).then(|| ("error burst".into(), bursts)),
         }
@@ -240,10 +263,16 @@ impl Probe for Sequence {
     fn event(&mut self, now: Time, who: Who, event: &Event) {
         let at = now.as_secs_f64();
         if who.0 >= LINK_BASE {
-            if let Event::Queue { packets, average, .. } = *event
-                && Some(LinkId(who.0 - LINK_BASE)) == self.link
-            {
-                self.queue.push(QueuePoint { at, packets, average });
+            if Some(LinkId(who.0 - LINK_BASE)) == self.link {
+                let waiting = self.queue.last().map_or(0.0, |point| f64::from(point.packets));
+                match *event {
+                    Event::Queue { packets, average, .. } => self.queue.push(QueuePoint { at, packets, average }),
+                    Event::Dropped { reason: DropReason::QueueFull | DropReason::Early } => {
+                        self.dropped.push((at, waiting));
+                    }
+                    Event::Marked => self.marked.push((at, waiting)),
+                    _ => {}
+                }
             }
             return;
         }
@@ -255,7 +284,11 @@ impl Probe for Sequence {
             Event::Sent { segment, retransmission } if is_sender && segment.len > 0 => {
                 flow.sent.push(((at, numbers.segment(segment.seq)), retransmission));
             }
-            Event::Received { segment } if is_sender => flow.acks.push((at, numbers.acked(&segment))),
+            Event::Received { segment } if is_sender => {
+                flow.acks.push((at, numbers.acked(&segment)));
+                let allowed = Segment { ack: segment.ack + u64::from(segment.window), ..segment };
+                flow.allowed.push((at, numbers.acked(&allowed)));
+            }
             Event::Received { segment } if segment.len > 0 => flow.received.push((at, numbers.segment(segment.seq))),
             Event::QuicSent(packet) if is_sender && packet.data > 0 => {
                 let first = numbers.segment(offset(&packet));

@@ -149,7 +149,7 @@ fn is_zero(count: &u64) -> bool {
 pub struct Drops {
     /// The queue was full.
     pub queue_full: u64,
-    /// Dropped by RED.
+    /// Dropped by RED, CoDel, FQ-CoDel or DualPI2.
     pub early: u64,
     /// Lost or damaged on the channel.
     pub channel: u64,
@@ -164,9 +164,12 @@ pub struct Drops {
 pub struct LinkSummary {
     /// Its name.
     pub name: String,
-    /// Line rate, bits per second; `None` if the line takes no time.
+    /// Line rate, bits per second, or the mean of one that changes; `None` if the line takes no time.
     pub rate_bit_s: Option<u64>,
-    /// Share of the run's time that the line spent on delivered packets, 0 to 1.
+    /// True if it changes; left out if it does not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rate_changes: bool,
+    /// Delivered bytes, as a share of what the line could send during the run, 0 to 1.
     pub utilisation: Option<f64>,
     /// Packets offered.
     pub offered_packets: u64,
@@ -193,7 +196,7 @@ impl Summary {
             end_s: result.end.as_secs_f64(),
             timed_out: result.timed_out,
             flows: flows.map(|(spec, flow)| FlowSummary::new(scenario, spec, flow, result.end)).collect(),
-            links: links.map(|(spec, counters)| LinkSummary::new(spec, counters, result.end)).collect(),
+            links: links.map(|(spec, counters)| LinkSummary::new(spec, counters, result)).collect(),
             channels: channels(scenario, &result.layers),
             in_flight_packets: result.in_flight,
             events: result.events,
@@ -309,12 +312,14 @@ fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
 }
 
 impl LinkSummary {
-    fn new(spec: &LinkSpec, counters: &LinkCounters, end: Time) -> Self {
+    fn new(spec: &LinkSpec, counters: &LinkCounters, result: &RunResult) -> Self {
         let rate = spec.config.rate.map(|rate| rate.bits_per_second());
-        let room = rate.map(|rate| rate as f64 * end.as_secs_f64() / 8.0).filter(|room| *room > 0.0);
+        let room = spec.config.capacity(result.seed, &format!("link/{}", spec.name), result.end);
+        let room = room.filter(|room| *room > 0.0);
         LinkSummary {
             name: spec.name.clone(),
             rate_bit_s: rate,
+            rate_changes: spec.config.rate_changes(),
             utilisation: room.map(|room| counters.delivered_bytes as f64 / room),
             offered_packets: counters.offered,
             delivered_packets: counters.delivered,

@@ -200,10 +200,12 @@ fn a_plot_has_the_format_of_its_name() {
     };
     assert!(plot("a.png", &[]).starts_with(b"\x89PNG"));
     assert!(plot("a.pdf", &["--kind", "cwnd"]).starts_with(b"%PDF-"));
-    let svg = String::from_utf8(plot("a.svg", &["--kind", "cdf"])).expect("text");
-    for text in ["completion time (s)", "flows (%)", "--plot a.svg --kind cdf</desc>"] {
+    let svg = String::from_utf8(plot("a.svg", &["--kind", "throughput"])).expect("text");
+    for text in ["goodput (Mbit/s)", "limit of the links", "--plot a.svg --kind throughput</desc>"] {
         assert!(svg.contains(text), "{text} is missing in\n{svg}");
     }
+    let error = refused(folder.path(), 2, &["run", "small.toml", "--plot", "b.svg", "--kind", "cdf"]);
+    assert!(error.contains("one time has no distribution") && !folder.path().join("b.svg").exists(), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--plot", "a.jpeg"]);
     assert!(error.contains("must end in .svg, .png or .pdf"), "{error}");
 }
@@ -216,9 +218,7 @@ fn variants_are_curves_of_one_plot() {
     for text in ["3 replications", "time of the slowest transfer (s)", "sack\n", "tahoe\n"] {
         assert!(times.contains(text), "{text:?} is missing in\n{times}");
     }
-    for (kind, text) in
-        [("sequence", "lost, "), ("cwnd", "bandwidth-delay"), ("queue", "lost in queues"), ("rtt", "round")]
-    {
+    for (kind, text) in [("sequence", "lost, "), ("cwnd", "bandwidth-delay"), ("queue", " dropped"), ("rtt", "round")] {
         let svg = ok(folder.path(), &[&compare[..], &["--kind", kind]].concat());
         assert!(svg.contains("sack") && svg.contains("tahoe") && svg.contains(text), "{kind}:\n{svg}");
     }

@@ -9,6 +9,7 @@ mod metrics;
 mod older;
 mod pair;
 mod peers;
+mod places;
 mod policy;
 mod scone;
 mod star;

@@ -13,6 +13,7 @@ mod places;
 mod policy;
 mod scone;
 mod star;
+mod starting;
 mod unprivileged;
 mod uplink;
 

@@ -21,6 +21,7 @@ use super::config::{MIN_BUFFER, UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use crate::half_open::HalfOpen;
 use crate::shares::Shares;
+use turns::InTurns;
 
 /// One of the connections, for good: no other one is ever called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,7 +113,7 @@ pub struct Uplink {
     entries: BTreeMap<ConnectionId, Entry>,
     /// Connections to be polled: at once, and as the pacer has room.
     at_once: VecDeque<(ConnectionId, u64)>,
-    in_turns: VecDeque<(ConnectionId, u64)>,
+    in_turns: InTurns,
     timers: BTreeSet<(Time, ConnectionId)>,
     half_open: HalfOpen<ConnectionId>,
     /// Connections in TIME-WAIT that the driver has nothing to do with, with the end of their wait.
@@ -142,7 +143,7 @@ impl Uplink {
             ids: BTreeMap::new(),
             entries: BTreeMap::new(),
             at_once: VecDeque::new(),
-            in_turns: VecDeque::new(),
+            in_turns: InTurns::default(),
             timers: BTreeSet::new(),
             lingering: BTreeSet::new(),
             told: VecDeque::new(),

@@ -7,6 +7,7 @@ pub mod doctor;
 mod failure;
 mod installed;
 mod interfaces;
+mod notices;
 mod notify;
 mod peers;
 mod plan;
@@ -220,7 +221,7 @@ fn serve<W: Work>(
         readings
     };
     let needed = interfaces::needed(file);
-    let mut watched = Watched::default();
+    let mut watched = Watched::new();
     let name = file.name.clone();
     let mut publish = {
         let published = published.clone();
@@ -258,6 +259,7 @@ fn serve<W: Work>(
                 Err(errors) => note!("{}\nreload: the old settings remain", errors.render(false)),
             }
         }
+        installed.look();
         publish(gateway);
     });
     drop(control);

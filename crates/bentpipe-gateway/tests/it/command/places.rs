@@ -4,10 +4,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use socket2::{Domain, Socket, Type};
+use bentpipe_engine::tcp::{Flags, Segment};
+use bentpipe_engine::wire::ip;
+use bentpipe_engine::wire::tcp::Translation;
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::hub::Hub;
-use super::pair::{Hosts, Line, NAMES, Pair, Wanted, asks, echo, inside, many_descriptors};
+use super::pair::{Hosts, Line, NAMES, Pair, SERVER, Wanted, asks, echo, inside, many_descriptors};
+use crate::namespace::Namespace;
 
 /// A second host behind the box.
 const NEIGHBOUR: [u8; 4] = [10, 1, 0, 3];
@@ -144,4 +148,68 @@ fn of_connections_in_uplink() {
     let hub = Hub::new("max_streams = 100\n");
     let _gateway = hub.run(1024);
     one_host_leaves_places(&hub.hosts, 100);
+}
+
+/// A SYN in the name of a host that does not go on.
+fn spoofed(n: u32) -> Vec<u8> {
+    let addresses = ip::Addresses::new([10, 1, 0, 4 + (n % 240) as u8].into(), SERVER.into()).expect("of one version");
+    let ports = ip::Ports { source: 1024 + (n / 240) as u16, destination: 80 };
+    let mut packet = vec![0; 64];
+    let header = addresses.header_len();
+    let mut translation = Translation::new(addresses, ports, n.wrapping_mul(0x9e37_79b9));
+    let length = translation.emit(&Segment::new(Flags::SYN), &[], &mut packet[header..]).expect("there is room");
+    ip::emit(&addresses, ip::TCP, length, &mut packet).expect("there is room");
+    packet.truncate(header + length);
+    packet
+}
+
+/// 8192 SYNs of 240 hosts that say nothing more, at 4000 per second: the client's connections are accepted meanwhile and after.
+fn spoofed_syns_keep_nobody_out(hosts: &Hosts, gate: &Namespace, device: &str) {
+    // Otherwise the kernel asks where they are, and drops what is for them.
+    for n in 0..240 {
+        inside(gate, &format!("ip neigh add 10.1.0.{} lladdr 02:00:00:00:00:01 dev {device}", 4 + n));
+    }
+    let at = hosts.serve(80, echo);
+    let flood = hosts.client.spawn(|| {
+        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).expect("root may");
+        let to = SocketAddr::from((SERVER, 0)).into();
+        for n in 0..8192 {
+            socket.send_to(&spoofed(n), &to).expect("there is a way");
+            if n % 4 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    while !flood.is_finished() {
+        others_are_served(hosts, at);
+    }
+    flood.join().expect("no panic");
+    others_are_served(hosts, at);
+}
+
+#[test]
+fn of_openings_in_split() {
+    let line = Line::new("100 Mbit/s");
+    inside(&line.near, "sysctl -qw net.core.somaxconn=4096");
+    let settings = line.folder.path().join("near.toml");
+    inside(&line.near, &format!("{} prepare {}", env!("CARGO_BIN_EXE_bentpipe-gateway"), settings.display()));
+    let _gateways = NAMES.map(|name| line.start(name, 1024));
+    line.wait_until_up(&NAMES, true);
+    spoofed_syns_keep_nobody_out(&line, &line.near, "lan");
+}
+
+#[test]
+fn of_openings_in_the_relay() {
+    let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
+    inside(&hub.hub, "sysctl -qw net.core.somaxconn=4096");
+    assert!(hub.bentpipe(&["prepare", "hub.toml"]).status.success());
+    let _gateway = hub.run(1024);
+    spoofed_syns_keep_nobody_out(&hub.hosts, &hub.hub, "sat");
+}
+
+#[test]
+fn of_openings_in_uplink() {
+    let hub = Hub::new("");
+    let _gateway = hub.run(1024);
+    spoofed_syns_keep_nobody_out(&hub.hosts, &hub.hub, "sat");
 }

@@ -4,7 +4,7 @@ OUT ?= out
 FUZZ_SECONDS ?= 600
 COUNT ?= 100
 SEED ?= 1
-FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse stp_pair slacp_parse slacp_pair compression mux_parse tunnel_parse carrier_peer gateway_parse uplink_parse script_parse fit_capture
+FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse stp_pair slacp_parse slacp_pair compression mux_parse tunnel_parse carrier_peer carrier_frames gateway_parse uplink_parse script_parse fit_capture
 
 CONFORMANCE = validation/conformance
 

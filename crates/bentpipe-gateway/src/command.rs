@@ -7,6 +7,8 @@ pub mod doctor;
 mod failure;
 mod installed;
 mod interfaces;
+mod notices;
+mod notify;
 mod peers;
 mod plan;
 mod prepare;
@@ -112,24 +114,26 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
 }
 
 fn run(args: &Run) -> Result<End, Failure> {
+    // First: a signal that comes while the gateway starts must not end it with half of its rules in place.
+    let signals = if args.dry_run { None } else { Some(signals()?) };
     let file = load(&args.file)?;
     // What is wrong with keys, or what the kernel does not have, is said before anything is changed.
     let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
     let user = User::wanted(&args.file, &file)?;
     plan::memory_hint(&file).into_iter().for_each(|hint| note!("warning: {hint}"));
-    if args.dry_run {
+    let Some(signals) = signals else {
         print(&Peers::shown(&file))?;
         print(&plan::rules(&file).script(&plan::instance(&file)))?;
         return Ok(End::Done);
-    }
+    };
     needs_privilege()?;
     share_privileges()?;
-    start((args, user.as_ref()), &file, peers)
+    start((args, user.as_ref(), signals), &file, peers)
 }
 
-/// How a gateway is run: the arguments, and whom it becomes.
-type How<'a> = (&'a Run, Option<&'a User>);
+/// How a gateway is run: the arguments, whom it becomes, and its signals.
+type How<'a> = (&'a Run, Option<&'a User>, Signals);
 
 fn start(how: How<'_>, file: &GatewayFile, peers: Option<Peers>) -> Result<End, Failure> {
     let peers = || peers.expect("shapes of two boxes are read with their peers");
@@ -173,7 +177,8 @@ fn joined<S: Shape>(
     let line = file.is_hub().then_some(file.satellite.rate);
     let made = Box_::new(plan::table(file).listen, line, shape);
     let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
-    for peer in peers.all(&how.0.file)? {
+    let path = &how.0.file;
+    for peer in peers.all(path)? {
         let name = peer.name.clone().unwrap_or_default();
         gateway.add(peer).map_err(|error| Failure::usage(format!("peer {name}: {error}"), None))?;
     }
@@ -183,13 +188,13 @@ fn joined<S: Shape>(
         if kind != std::mem::discriminant(&read.shape) {
             return Ok(plan::NOTHING.to_owned());
         }
-        let told = peers.reload(&how.0.file, gateway, read)?;
+        let told = peers.reload(path, gateway, read)?;
         Ok(told + reload(gateway.shape_mut(), read))
     })
 }
 
 fn serve<W: Work>(
-    (args, user): How<'_>,
+    (args, user, signals): How<'_>,
     file: &GatewayFile,
     mut gateway: Loop<W>,
     mut reload: impl FnMut(&mut Loop<W>, &GatewayFile) -> Result<String, Failure>,
@@ -216,7 +221,7 @@ fn serve<W: Work>(
         readings
     };
     let needed = interfaces::needed(file);
-    let mut watched = Watched::default();
+    let mut watched = Watched::new();
     let name = file.name.clone();
     let mut publish = {
         let published = published.clone();
@@ -235,7 +240,8 @@ fn serve<W: Work>(
         let source = published.clone();
         metrics.serve(move || now(&source).exposition()).map_err(Failure::broken)?;
     }
-    let wants_reload = heed_signals(gateway.stop())?;
+    let wants_reload = heed_signals(signals, gateway.stop());
+    notify::ready();
     let ran = gateway.run(|gateway| {
         if wants_reload.swap(false, Ordering::SeqCst) {
             match GatewayFile::load(&args.file) {
@@ -253,6 +259,7 @@ fn serve<W: Work>(
                 Err(errors) => note!("{}\nreload: the old settings remain", errors.render(false)),
             }
         }
+        installed.look();
         publish(gateway);
     });
     drop(control);
@@ -262,9 +269,13 @@ fn serve<W: Work>(
     Ok(End::Done)
 }
 
+/// From now on these signals wait until they are heeded.
+fn signals() -> Result<Signals, Failure> {
+    Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::broken)
+}
+
 /// SIGTERM and SIGINT drain, a second one ends at once; SIGHUP asks for the settings to be read again.
-fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::broken)?;
+fn heed_signals(mut signals: Signals, stop: Stop) -> Arc<AtomicBool> {
     let wants_reload = Arc::new(AtomicBool::new(false));
     let wish = wants_reload.clone();
     std::thread::spawn(move || {
@@ -277,5 +288,5 @@ fn heed_signals(stop: Stop) -> Result<Arc<AtomicBool>, Failure> {
             }
         }
     });
-    Ok(wants_reload)
+    wants_reload
 }

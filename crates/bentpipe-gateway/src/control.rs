@@ -1,9 +1,11 @@
 //! The status socket: a unix socket that sends the status and closes.
 
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+use nix::sys::stat::{Mode, umask};
 
 use super::scrape::PAUSE;
 
@@ -27,12 +29,18 @@ impl Control {
         if UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there"));
         }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        match std::fs::symlink_metadata(path) {
+            Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
+            // `control` may name a file by mistake.
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is no socket, and stays")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        // Mode 660 from the first moment on. Changed later, the path could be a link that somebody has put there.
+        let mask = umask(Mode::from_bits_truncate(0o117));
+        let listener = UnixListener::bind(path);
+        umask(mask);
+        let listener = listener?;
         Ok(Control { path: path.to_owned(), listener })
     }
 
@@ -71,4 +79,33 @@ impl Drop for Control {
 /// Fails if no gateway answers at the socket, or if the answer is cut off.
 pub fn ask(path: &Path) -> io::Result<String> {
     io::read_to_string(UnixStream::connect(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// The socket of a gateway that has died is replaced; a file that is no socket is not.
+    #[test]
+    fn only_sockets_are_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("near.sock");
+        drop(UnixListener::bind(&path).expect("a socket"));
+        let control = Control::bind(&path).expect("nobody answers there");
+        let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o660);
+        assert_eq!(Control::bind(&path).expect_err("one answers").kind(), io::ErrorKind::AddrInUse);
+        drop(control);
+        assert!(!path.exists());
+        let file = folder.path().join("near.toml");
+        std::fs::write(&file, "settings").expect("a file");
+        let error = Control::bind(&file).expect_err("it is no socket");
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::AlreadyExists, "this is no socket, and stays")
+        );
+        assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
+    }
 }

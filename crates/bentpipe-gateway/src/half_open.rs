@@ -1,8 +1,8 @@
 //! Connection attempts: how many, by source, and for how long.
 //!
 //! A server that does not answer costs a descriptor and memory until the attempt ends. A source above its quota loses its
-//! own oldest attempt. If all sources together have too many, the oldest attempt of all is dropped. A server that answers
-//! does so within a round trip or two.
+//! own oldest attempt. If all sources together have too many, the one with most of them loses its oldest; if none has two,
+//! the oldest of all is dropped. A server that answers does so within a round trip or two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,12 +24,20 @@ pub(super) struct HalfOpen<K> {
     begun: BTreeMap<K, (Time, Host)>,
     by_age: BTreeSet<(Time, K)>,
     by_host: BTreeMap<Host, BTreeSet<(Time, K)>>,
+    /// How many each source has.
+    counts: BTreeSet<(usize, Host)>,
 }
 
 impl<K: Copy + Ord> HalfOpen<K> {
     /// At most `max` at a time.
     pub(super) fn new(max: usize) -> Self {
-        HalfOpen { max: max.max(1), begun: BTreeMap::new(), by_age: BTreeSet::new(), by_host: BTreeMap::new() }
+        HalfOpen {
+            max: max.max(1),
+            begun: BTreeMap::new(),
+            by_age: BTreeSet::new(),
+            by_host: BTreeMap::new(),
+            counts: BTreeSet::new(),
+        }
     }
 
     /// One begins for a client. Returns the one that has to go for it.
@@ -39,7 +47,10 @@ impl<K: Copy + Ord> HalfOpen<K> {
         let oldest = if own.map_or(0, BTreeSet::len) >= (self.max / QUOTA).max(MIN_QUOTA).min(self.max) {
             own.and_then(BTreeSet::first)
         } else if self.begun.len() >= self.max {
-            self.by_age.first()
+            match self.counts.last() {
+                Some((2.., most)) => self.by_host.get(most).and_then(BTreeSet::first),
+                _ => self.by_age.first(),
+            }
         } else {
             None
         };
@@ -49,7 +60,10 @@ impl<K: Copy + Ord> HalfOpen<K> {
         }
         self.begun.insert(id, (now, host));
         self.by_age.insert((now, id));
-        self.by_host.entry(host).or_default().insert((now, id));
+        let own = self.by_host.entry(host).or_default();
+        self.counts.remove(&(own.len(), host));
+        own.insert((now, id));
+        self.counts.insert((own.len(), host));
         evicted
     }
 
@@ -58,9 +72,12 @@ impl<K: Copy + Ord> HalfOpen<K> {
         let Some((since, host)) = self.begun.remove(&id) else { return };
         self.by_age.remove(&(since, id));
         if let Some(own) = self.by_host.get_mut(&host) {
+            self.counts.remove(&(own.len(), host));
             own.remove(&(since, id));
             if own.is_empty() {
                 self.by_host.remove(&host);
+            } else {
+                self.counts.insert((own.len(), host));
             }
         }
     }
@@ -113,6 +130,20 @@ mod tests {
         assert_eq!((half_open.begun.len(), half_open.by_age.len(), half_open.by_host.len()), (160, 160, 160));
     }
 
+    /// A flood in the names of many hosts, with several attempts each, costs nobody his only one, however old it is.
+    #[test]
+    fn who_has_most_goes_first() {
+        let mut half_open = HalfOpen::new(160);
+        half_open.begin(at(0), 10_000, client(1000));
+        let evicted: Vec<_> = (0..2000).filter_map(|n| half_open.begin(at(1), n, client(n % 70))).collect();
+        assert_eq!(evicted.len(), 2001 - 160);
+        assert!(!evicted.contains(&10_000));
+        half_open.end(10_000);
+        assert_eq!((half_open.begun.len(), half_open.by_host.len(), half_open.counts.len()), (159, 70, 70));
+        let most = half_open.counts.last().map(|(count, _)| *count);
+        assert_eq!(most, Some(3), "159 of 70");
+    }
+
     #[test]
     fn what_takes_too_long_is_given_up() {
         let mut half_open = HalfOpen::new(160);
@@ -122,5 +153,6 @@ mod tests {
         assert_eq!((half_open.expired(at(30)), half_open.expired(at(30))), (Some(1), None));
         assert_eq!(half_open.expired(at(35)), Some(2));
         assert!(half_open.begun.is_empty() && half_open.by_age.is_empty() && half_open.by_host.is_empty());
+        assert!(half_open.counts.is_empty());
     }
 }

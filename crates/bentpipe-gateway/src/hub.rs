@@ -239,6 +239,8 @@ impl Hub {
         // A datagram of a stranger or of an old session. With only one terminal, its tunnel says which.
         let only = || self.terminals.keys().next().copied().filter(|_| self.terminals.len() == 1);
         let slot = slot.filter(|slot| self.terminals.contains_key(slot)).or_else(only);
+        // Port 0 cannot be answered: the kernel refuses each such call, and `quinn-udp` then gives up segmentation for all.
+        let slot = slot.filter(|_| from.port() != 0);
         let terminal = slot.and_then(|slot| Some((slot, self.terminals.get_mut(&slot)?)));
         let Some((slot, terminal)) = terminal else {
             self.garbage += 1;

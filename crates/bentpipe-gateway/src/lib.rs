@@ -48,6 +48,7 @@ mod satellite;
 mod scrape;
 pub mod settings;
 mod shape;
+mod shares;
 mod sockets;
 mod split;
 mod state;

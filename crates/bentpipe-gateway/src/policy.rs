@@ -165,8 +165,14 @@ fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match [a, b, c, d, e, f] {
         // RFC 4291 §2.5.5.1; :: and ::1 are addresses of their own.
         [0, 0, 0, 0, 0, 0] if (g, h) != (0, 0) && (g, h) != (0, 1) => Some(joined(g, h)),
-        // RFC 6052 §2.1.
-        [0x64, 0xff9b, 0, 0, 0, 0] => Some(joined(g, h)),
+        // RFC 6052 §2.1; RFC 8215, a network's own translators, with the address in the last 32 bits.
+        [0x64, 0xff9b, 0, 0, 0, 0] | [0x64, 0xff9b, 1, ..] => Some(joined(g, h)),
+        // RFC 2765 §2.1, IPv4-translated addresses.
+        [0, 0, 0, 0, 0xffff, 0] => Some(joined(g, h)),
+        // RFC 5214, ISATAP.
+        [.., 0 | 0x200, 0x5efe] => Some(joined(g, h)),
+        // RFC 4380 §4, Teredo: the client's address, inverted.
+        [0x2001, 0, ..] => Some(joined(!g, !h)),
         // RFC 3056 §2.
         [0x2002, high, low, ..] => Some(joined(high, low)),
         _ => None,

@@ -85,6 +85,10 @@ fn sent_untracked(instance: &Instance) -> String {
 /// Only the first packet of a connection: connections that began without the gateway continue without it.
 const NEW: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 
+/// By version, what a fragment is matched by.
+const FRAGMENTS: [(&str, bool, &str); 2] =
+    [("ipv4", false, "ip frag-off & 0x3fff != 0"), ("ipv6", true, "exthdr frag exists")];
+
 /// For an administrator who does not find his connections in FORWARD.
 const BYPASS: &str = "\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:\n\t\t# `allow` and `deny` in the settings say which destinations they may reach.\n";
 
@@ -116,8 +120,15 @@ impl Captured<'_> {
     fn guard(&self) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let mut text =
-            "\t\t# `without_peer = \"refuse\"`: what the gateway does not take is reset, also while it does not run.\n"
+            "\t\t# `without_peer = \"refuse\"`: what the gateway does not take is reset, also while it does not run. While it\n\t\t# runs, TPROXY joins fragments first; without it, flags may lie behind the first one.\n"
                 .to_owned();
+        for (family, is_v6, is_part) in FRAGMENTS {
+            if let Some(to) = addresses(self.to, is_v6) {
+                text += &format!(
+                    "\t\tiifname {from} meta nfproto {family}{to} meta l4proto tcp {is_part}{ports} fib daddr type != local drop\n"
+                );
+            }
+        }
         let versions = if self.to.is_some() { &[false, true][..] } else { &[false] };
         for to in versions.iter().filter_map(|&is_v6| addresses(self.to, is_v6)) {
             text += &format!("\t\tiifname {from}{to} {NEW}{ports} fib daddr type != local reject with tcp reset\n");

@@ -26,8 +26,11 @@ pub enum ClientAddress {
 
 /// Bytes of one read.
 pub(super) const READ: usize = 128 << 10;
-/// Connections that wait to be accepted: as many as net.core.somaxconn lets.
-const BACKLOG: i32 = 1 << 16;
+/// Connections that are being opened or wait to be accepted: as many as net.core.somaxconn lets. Beyond them the kernel answers with SYN
+/// cookies, whose answers TPROXY does not bring back: they are reset.
+pub(super) const BACKLOG: i32 = 1 << 16;
+/// How often a SYN-ACK is repeated. An opening that nobody goes on with takes its place for 15 s (1 + 2 + 4 + 8), not for the kernel's 63 s.
+const SYN_ACKS: i32 = 3;
 
 /// A listener for connections to any address, as TPROXY hands them over; it does not listen yet.
 pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
@@ -38,6 +41,7 @@ pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
         socket.set_only_v6(true)?;
     }
     transparent(&socket, at)?;
+    SynCount.set(&socket, &SYN_ACKS)?;
     // Without address reuse, so that nobody else can listen there. The kernel then also refuses the port while an old
     // connection to it, of any host, is in TIME-WAIT. If it refuses with reuse as well, the port is in use.
     if socket.bind(&at.into()).is_err() {
@@ -66,6 +70,12 @@ pub(super) fn stop_listening(listener: &TcpListener) -> io::Result<()> {
 struct MaxPacingRate;
 
 nix::setsockopt_impl!(MaxPacingRate, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64, SetStruct<'_, u64>);
+
+/// Of a listener it counts SYN-ACKs (tcp(7) knows it for SYNs only).
+#[derive(Clone, Copy, Debug)]
+struct SynCount;
+
+nix::setsockopt_impl!(SynCount, libc::IPPROTO_TCP, libc::TCP_SYNCNT, i32, SetStruct<'_, i32>);
 
 /// Sets how the connections of a listener send: by this congestion control, at no more than `pacing` bytes of payload per
 /// second, in packets with this mark.

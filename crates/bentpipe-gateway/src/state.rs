@@ -4,8 +4,9 @@
 //! themselves, or a call to an old address gets no answer.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Duration, Time};
@@ -47,12 +48,20 @@ impl State {
         if peers == self.written {
             return;
         }
-        let failed = self.write(&peers).err();
-        if let Some(error) = failed.as_ref().filter(|_| !self.has_failed) {
-            log::line(format_args!("{}: {error}; a restart may take longer to be noticed", self.path.display()));
+        let path = self.path.display();
+        match self.write(&peers) {
+            Ok(()) => {
+                if std::mem::take(&mut self.has_failed) {
+                    log::line(format_args!("{path}: written again"));
+                }
+                self.written = peers;
+            }
+            // It is tried again: a disk does not stay full.
+            Err(error) if !std::mem::replace(&mut self.has_failed, true) => {
+                log::line(format_args!("{path}: {error}; a restart may take longer to be noticed"));
+            }
+            Err(_) => {}
         }
-        self.has_failed = failed.is_some();
-        self.written = peers;
     }
 
     /// The file is the old one or the new one, and never half of it.
@@ -62,8 +71,14 @@ impl State {
         }
         let text: String = peers.iter().map(|(peer, at)| format!("{peer} {at}\n")).collect();
         let beside = self.path.with_extension("state.new");
-        std::fs::write(&beside, text)?;
-        std::fs::rename(&beside, &self.path)
+        // The folder may belong to another user: a link there must not lead elsewhere.
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW);
+        let written = options.open(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.and_then(|()| std::fs::rename(&beside, &self.path)).inspect_err(|_| {
+            // Half of it would take room that is scarce.
+            let _ = std::fs::remove_file(&beside);
+        })
     }
 }
 
@@ -89,5 +104,39 @@ mod tests {
         assert_eq!(last_endpoints(&path), [(keys[0], at[1])].into());
         std::fs::write(&path, b"\xff no such thing\n").expect("a file");
         assert_eq!(last_endpoints(&path), BTreeMap::new());
+    }
+
+    /// A folder that is missing, as a full disk: it is tried again although nothing has changed, and nothing is left in between.
+    #[test]
+    fn what_could_not_be_written_is_written_later() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("near.state");
+        let beside = folder.path().join("near.state.new");
+        let (key, at) = (PrivateKey::generate().public(), SocketAddr::from(([192, 0, 2, 1], 4500)));
+        let mut state = State::new(path.clone());
+        let now = Time::ZERO + Duration::from_secs(1);
+        std::fs::create_dir_all(path.join("in the way")).expect("a folder");
+        state.note(now, [(key, at)].into_iter());
+        assert!(state.has_failed && path.is_dir() && !beside.exists());
+        std::fs::remove_dir_all(&path).expect("it is ours");
+        state.note(now + PAUSE, [(key, at)].into_iter());
+        assert_eq!(last_endpoints(&path), [(key, at)].into());
+        assert!(!state.has_failed);
+    }
+
+    /// A link where the new file goes is not followed.
+    #[test]
+    fn no_link_leads_elsewhere() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, other) = (folder.path().join("near.state"), folder.path().join("other"));
+        std::fs::write(&other, "somebody's").expect("a file");
+        std::os::unix::fs::symlink(&other, folder.path().join("near.state.new")).expect("a link");
+        let (key, at) = (PrivateKey::generate().public(), SocketAddr::from(([192, 0, 2, 1], 4500)));
+        let mut state = State::new(path.clone());
+        for second in 1..3 {
+            state.note(Time::ZERO + Duration::from_secs(second), [(key, at)].into_iter());
+        }
+        assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "somebody's");
+        assert_eq!(last_endpoints(&path), [(key, at)].into(), "the link is gone, and the file is there");
     }
 }

@@ -7,6 +7,7 @@ use bentpipe_io::tun;
 use caps::{CapSet, Capability};
 
 use super::failure::{End, Failure, print};
+use crate::sockets;
 use crate::{Instance, Rules, congestion_controls, has_congestion};
 
 /// A check, its result, and a remedy.
@@ -43,6 +44,12 @@ pub fn findings(more: &[Finding]) -> Vec<Finding> {
             "UDP buffers of 4 MiB",
             |value| value.parse().is_ok_and(|bytes: u64| bytes >= 4 << 20),
             "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304",
+        ),
+        setting(
+            "net/core/somaxconn",
+            "connections being opened",
+            |value| value.parse().is_ok_and(|count: i32| count >= sockets::BACKLOG),
+            "sysctl -w net.core.somaxconn=65536",
         ),
     ];
     findings.chain(more.iter().cloned()).chain(settings).collect()

@@ -1,17 +1,30 @@
 //! The kernel's rules while a gateway runs.
 
+use std::time::{Duration, Instant};
+
 use bentpipe_io::note;
+use netlink_sys::protocols::{NETLINK_NETFILTER, NETLINK_ROUTE};
 
 use super::failure::Failure;
+use super::notices::Notices;
 use super::plan;
 use crate::settings::GatewayFile;
 use crate::{Instance, Rules};
+
+/// NFNLGRP_NFTABLES, group 7 (nfnetlink.h).
+const TABLES: u32 = 1 << 6;
+/// RTNLGRP_IPV4_RULE and RTNLGRP_IPV6_RULE, groups 8 and 19 (rtnetlink.h).
+const RULES: u32 = 1 << 7 | 1 << 18;
+/// Between two lines about rules that were removed.
+const PAUSE: Duration = Duration::from_secs(60);
 
 /// The rules of a running gateway; none if the command leaves the kernel's rules alone.
 #[derive(Debug)]
 pub(super) struct Installed {
     rules: Option<Rules>,
     instance: Instance,
+    notices: [Notices; 2],
+    said: Option<Instant>,
 }
 
 impl Installed {
@@ -20,7 +33,30 @@ impl Installed {
         if !no_rules {
             rules.install(&instance).map_err(Failure::broken)?;
         }
-        Ok(Installed { rules: (!no_rules).then_some(rules), instance })
+        let notices = [(NETLINK_NETFILTER, TABLES), (NETLINK_ROUTE, RULES)];
+        let notices = notices.map(|(protocol, groups)| Notices::new(protocol, groups));
+        Ok(Installed { rules: (!no_rules).then_some(rules), instance, notices, said: None })
+    }
+
+    /// Installs the rules again if another program has removed them: `nft flush ruleset`, or a network manager that deletes routing
+    /// rules that it does not know.
+    pub(super) fn look(&mut self) {
+        let Some(rules) = &self.rules else { return };
+        // Both are asked.
+        let news = self.notices.each_mut().map(Notices::has_news);
+        if !news.contains(&true) || rules.are_installed(&self.instance) {
+            return;
+        }
+        let done = rules.install(&self.instance);
+        if self.said.is_none_or(|said| said.elapsed() >= PAUSE) {
+            self.said = Some(Instant::now());
+            match done {
+                Ok(()) => {
+                    note!("another program removed this gateway's rules from the kernel: they are installed again")
+                }
+                Err(error) => note!("another program removed this gateway's rules from the kernel: {error}"),
+            }
+        }
     }
 
     /// Applies the settings of rules that may change while the gateway runs: whether new connections are refused, and

@@ -4,15 +4,17 @@
 //! of the whole machine: with 200 gateways on two cores that each listed them every second, little else got done.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 
 use bentpipe_io::note;
 use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr as Netlink};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
+use super::notices::Notices;
 use crate::settings::{GatewayFile, ShapeTable};
+
+/// RTMGRP_LINK (rtnetlink(7)).
+const LINKS: u32 = 1;
 
 /// The interfaces that a gateway needs to be of use.
 pub(super) fn needed(file: &GatewayFile) -> Vec<String> {
@@ -35,16 +37,19 @@ pub(super) fn absent(needed: &[String]) -> Vec<String> {
 }
 
 /// Says once when interfaces go and when they are back.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Watched {
     absent: Vec<String>,
-    /// Where the kernel tells of interfaces, from the first look on.
-    notices: Option<Socket>,
+    notices: Notices,
 }
 
 impl Watched {
+    pub(super) fn new() -> Self {
+        Watched { absent: Vec::new(), notices: Notices::new(NETLINK_ROUTE, LINKS) }
+    }
+
     pub(super) fn look(&mut self, needed: &[String]) -> &[String] {
-        if !self.has_news() {
+        if !self.notices.has_news() {
             return &self.absent;
         }
         let now = absent(needed);
@@ -57,35 +62,4 @@ impl Watched {
         self.absent = now;
         &self.absent
     }
-
-    /// Whether an interface may have changed since the last look. Where the kernel cannot be heard it may.
-    fn has_news(&mut self) -> bool {
-        let Some(socket) = &self.notices else {
-            self.notices = notices().ok();
-            return true;
-        };
-        let mut has_news = false;
-        loop {
-            match socket.recv(&mut Vec::with_capacity(4096), 0) {
-                Ok(_) => has_news = true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return has_news,
-                // ENOBUFS: there were more than the socket holds.
-                Err(_) => {
-                    self.notices = None;
-                    return true;
-                }
-            }
-        }
-    }
-}
-
-/// A socket for the kernel's notices of interfaces in the network namespace of this thread.
-fn notices() -> std::io::Result<Socket> {
-    /// RTMGRP_LINK (rtnetlink(7)).
-    const LINKS: u32 = 1;
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.set_non_blocking(true)?;
-    socket.bind(&Netlink::new(0, LINKS))?;
-    Ok(socket)
 }

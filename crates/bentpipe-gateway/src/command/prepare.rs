@@ -5,9 +5,14 @@ use std::fs;
 
 use super::failure::{End, Failure, print};
 use crate::settings::{GatewayFile, ShapeTable};
+use crate::sockets;
 
 /// What UDP's buffers may be: a tenth of a second of 300 Mbit/s.
 const BUFFER: u64 = 4 << 20;
+
+/// Connections that are being opened: what a listener of ours asks for.
+const BACKLOG: u64 = sockets::BACKLOG as u64;
+const SOMAXCONN: &str = "net/core/somaxconn";
 
 /// A setting of the kernel, and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,14 @@ fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change
             }
         }
     }
+    let listens = match &file.shape {
+        ShapeTable::Split(table) | ShapeTable::Both(table, _) => !table.taken.interfaces.is_empty(),
+        ShapeTable::Relay(_) => true,
+        ShapeTable::Link(_) | ShapeTable::Uplink(_) => false,
+    };
+    if listens && read(SOMAXCONN).is_some_and(|count| count < BACKLOG) {
+        changes.push(Change { name: SOMAXCONN, value: BACKLOG.to_string() });
+    }
     // The device of `uplink` inherits it. The kernel uses the greater of the device's value and the host's: 2 is loose, 1
     // strict.
     let default = "net/ipv4/conf/default/rp_filter";
@@ -55,14 +68,18 @@ mod tests {
         let satellite = "name = \"x\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n";
         let key = format!("CQ{}=", "A".repeat(41));
         let tunnel = format!("[tunnel]\nprivate_key = \"key\"\npeer_key = \"{key}\"\n[split]\n");
-        let [uplink, split] = ["[uplink]\nsatellite = [\"sat0\"]\n", tunnel.as_str()].map(|shape| {
-            GatewayFile::parse(&format!("{satellite}{shape}"), "x.toml").unwrap_or_else(|error| panic!("{error}"))
-        });
+        let near = format!("{tunnel}capture = [\"lan0\"]\n");
+        let kernel = "[uplink]\nsatellite = [\"sat0\"]\nsender = \"kernel\"\n";
+        let [uplink, split, near, kernel] =
+            ["[uplink]\nsatellite = [\"sat0\"]\n", &tunnel, &near, kernel].map(|shape| {
+                GatewayFile::parse(&format!("{satellite}{shape}"), "x.toml").unwrap_or_else(|error| panic!("{error}"))
+            });
         let names = |file: &GatewayFile, values: [u64; 3]| -> Vec<_> {
             let [buffers, all, default] = values;
             let read = |name: &str| match name {
                 "net/ipv4/conf/all/rp_filter" => Some(all),
                 "net/ipv4/conf/default/rp_filter" => Some(default),
+                SOMAXCONN => Some(4096),
                 _ => Some(buffers),
             };
             changes(file, read).into_iter().map(|change| (change.name, change.value)).collect()
@@ -75,5 +92,8 @@ mod tests {
         assert_eq!(names(&uplink, [212_992, 0, 1]), [loose()]);
         assert_eq!(names(&uplink, [212_992, 0, 0]), [], "no filter");
         assert_eq!(names(&uplink, [212_992, 1, 2]), []);
+        for listens in [&near, &kernel] {
+            assert_eq!(names(listens, [8 << 20, 0, 0]), [("net/core/somaxconn", "65536".to_owned())]);
+        }
     }
 }

@@ -73,7 +73,8 @@ impl User {
     /// Gives this user a file or folder, if it may be given away.
     pub(super) fn give(&self, path: &Path) {
         // Without CAP_CHOWN it stays root's. What cannot be written later is said then.
-        let _ = std::os::unix::fs::chown(path, Some(self.uid.as_raw()), Some(self.gid.as_raw()));
+        // Not what a link there leads to: the folder may be another user's.
+        let _ = std::os::unix::fs::lchown(path, Some(self.uid.as_raw()), Some(self.gid.as_raw()));
     }
 
     /// Becomes this user, for good. The capabilities stay permitted. Stays root with a warning if the machine does not let it, as in a

@@ -165,6 +165,26 @@ fn greedy(hub: &mut Hub, now: Time, slots: impl Iterator<Item = usize>) {
 }
 
 /// Two hundred terminals come up, live through new keys, and come back within 20 s after the hub was restarted.
+/// Nobody can be answered at port 0, and trying to would cost all peers their segmentation.
+#[test]
+fn port_0_is_nobodys() {
+    let mut world = World::new(1, 1_000_000, 1_000_000);
+    let mut out = vec![0; 1 << 16];
+    for (port, answers) in [(0, 0), (4500, 1)] {
+        // A new process each time: a first message counts once.
+        let tunnel = TunnelConfig::new(world.keys[0].clone(), world.key.public(), Some(HUB.into()));
+        let mut terminal = Carrier::new(tunnel, for_streams(&satellite(1_000_000)), world.now);
+        let Step::Do(Carried::Send(sealed)) = terminal.poll(world.now, 1, &mut out) else { panic!("it begins") };
+        world.hub.receive(world.now, ([10, 0, 0, 0], port).into(), &mut out[..sealed.len].to_vec());
+        let mut sent = 0;
+        while let Step::Do((_, carried)) = world.hub.poll(world.now, 1, &mut out) {
+            sent += usize::from(matches!(carried, Carried::Send(_)));
+        }
+        assert_eq!(sent, answers, "port {port}");
+    }
+    assert_eq!(world.hub.garbage(), 1);
+}
+
 #[test]
 fn two_hundred_terminals() {
     let mut world = World::new(200, 50_000_000, 1_000_000);

@@ -38,6 +38,12 @@ fn what_is_refused_by_default() {
         "[64:ff9b::169.254.169.254]:80",
         "[2002:a9fe:a9fe::1]:80",
         "[2002:7f00:1::]:22",
+        "[64:ff9b:1::127.0.0.1]:22",
+        "[64:ff9b:1:abcd::169.254.169.254]:80",
+        "[::ffff:0:127.0.0.1]:22",
+        "[2001:db8::5efe:127.0.0.1]:22",
+        "[2001:db8::200:5efe:169.254.169.254]:80",
+        "[2001:0:c000:201::80ff:fffe]:22",
     ] {
         assert_eq!(policy.destination(to(special), Whose::Others), Err(Refusal::Special), "{special}");
     }
@@ -61,6 +67,8 @@ fn what_settings_allow_and_deny() {
         ("10.9.0.2:22", Refusal::Denied),
         ("[::ffff:10.9.0.2]:22", Refusal::Denied),
         ("[64:ff9b::10.9.0.2]:22", Refusal::Denied),
+        ("[64:ff9b:1::10.9.0.2]:22", Refusal::Denied),
+        ("[2001::f5f6:fffd]:22", Refusal::Denied),
         ("10.2.0.2:25", Refusal::Denied),
         ("192.0.2.7:80", Refusal::NotAllowed),
         ("192.0.2.8:443", Refusal::NotAllowed),

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bentpipe_engine::gateway::MIN_UNSENT;
-use bentpipe_engine::mux::Route;
+use bentpipe_engine::mux::{Host, Route};
 use bentpipe_engine::units::Time;
 use mio::event::Event as Ready;
 use mio::net::{TcpListener, TcpStream};
@@ -20,6 +20,7 @@ use crate::listeners::{self, Accepts, Listeners};
 use crate::policy::Policy;
 use crate::readings::Readings;
 use crate::run::{Loop, Work};
+use crate::shares::Shares;
 use crate::sockets::{self, ClientAddress};
 
 /// The shape's work for the loop.
@@ -28,7 +29,9 @@ pub struct Relaying {
     config: RelayConfig,
     access: Access,
     listeners: Listeners,
-    pairs: BTreeMap<u64, Pair>,
+    pairs: BTreeMap<u64, (Host, Pair)>,
+    /// Whose they are.
+    shares: Shares,
     next: u64,
     half_open: HalfOpen<u64>,
     /// Pairs that had more to be moved when others' turn came.
@@ -60,6 +63,7 @@ impl RelayGateway {
                 half_open: HalfOpen::new(max_pairs / 2),
                 config,
                 pairs: BTreeMap::new(),
+                shares: Shares::default(),
                 next: 0,
                 again: Vec::new(),
                 pipe: Pipe::new()?,
@@ -103,8 +107,9 @@ impl Relaying {
     }
 
     fn take_in(&mut self, now: Time, registry: &Registry, client: TcpStream, route: Option<Route>) {
-        let has_room = self.pairs.len() < self.max_pairs;
-        let Some(route) = route.filter(|_| has_room) else {
+        let free = self.max_pairs.saturating_sub(self.pairs.len()) as u64;
+        let has_room = |route: &Route| self.shares.has_place(Host::of(route.source.ip()), free);
+        let Some(route) = route.filter(has_room) else {
             sockets::reset(client);
             self.stats.refused += 1;
             return;
@@ -131,7 +136,9 @@ impl Relaying {
             self.count_failure(&error);
             return;
         }
-        self.pairs.insert(self.next, pair);
+        let host = Host::of(route.source.ip());
+        self.shares.take(host);
+        self.pairs.insert(self.next, (host, pair));
         let evicted = self.half_open.begin(now, self.next, route.source.ip());
         self.next += 1;
         evicted.into_iter().for_each(|id| self.give_up(id));
@@ -139,11 +146,18 @@ impl Relaying {
 
     /// A server takes too long, or its connection has to go for another one.
     fn give_up(&mut self, id: u64) {
-        if let Some(pair) = self.pairs.remove(&id) {
-            self.stats.held -= pair.held();
+        if let Some(pair) = self.remove(id) {
             self.stats.failed += 1;
             pair.reset();
         }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Pair> {
+        let (host, pair) = self.pairs.remove(&id)?;
+        self.half_open.end(id);
+        self.shares.give_back(host);
+        self.stats.held -= pair.held();
+        Some(pair)
     }
 
     fn count_failure(&mut self, error: &io::Error) {
@@ -151,7 +165,7 @@ impl Relaying {
     }
 
     fn serve(&mut self, id: u64) {
-        let Some(pair) = self.pairs.get_mut(&id) else { return };
+        let Some((_, pair)) = self.pairs.get_mut(&id) else { return };
         let limit = if self.stats.held > self.config.memory / 2 { MIN_UNSENT } else { LENGTH };
         let (before, was_connecting) = (pair.held(), pair.is_connecting());
         let Outcome { moved: [to_server, to_client], has_connected, more, ended, failed } =
@@ -169,9 +183,7 @@ impl Relaying {
         if !ended && failed.is_none() {
             return;
         }
-        let pair = self.pairs.remove(&id).expect("it was there");
-        self.half_open.end(id);
-        self.stats.held -= pair.held();
+        let pair = self.remove(id).expect("it was there");
         match failed {
             None => return pair.close(),
             Some(error) if was_connecting && !has_connected => self.count_failure(&error),
@@ -194,7 +206,7 @@ impl Work for Relaying {
         if !self.listeners.note(token) {
             let number = token.0 - self.listeners.next_token();
             let id = number as u64 / 2;
-            if let Some(pair) = self.pairs.get_mut(&id) {
+            if let Some((_, pair)) = self.pairs.get_mut(&id) {
                 pair.note(number % 2, ready);
                 self.serve(id);
             }
@@ -223,7 +235,7 @@ impl Work for Relaying {
     }
 
     fn end(&mut self, _: Time) -> io::Result<()> {
-        std::mem::take(&mut self.pairs).into_values().for_each(Pair::reset);
+        std::mem::take(&mut self.pairs).into_values().for_each(|(_, pair)| pair.reset());
         Ok(())
     }
 

@@ -55,6 +55,24 @@ impl Rules {
         Ok(())
     }
 
+    /// True if they are there, as far as `nft` and `ip` say.
+    pub fn are_installed(&self, instance: &Instance) -> bool {
+        let is_missing = |error: io::Error| error.to_string().contains("No such file");
+        if run("nft", &["list", "table", "inet", &instance.table()]).err().is_some_and(is_missing) {
+            return false;
+        }
+        let (local, into) = self.marks();
+        let wanted = [(local, instance.local()), (into, instance.device())];
+        let is_there = |family| {
+            // A machine without that version of IP has no rules of it.
+            let Ok(text) = run("ip", &[family, "rule", "show"]) else { return true };
+            let found: Vec<_> = text.lines().map(mark_and_table).collect();
+            let mut wanted = wanted.iter().filter(|(is_wanted, _)| *is_wanted);
+            wanted.all(|(_, routed)| found.contains(&(Some(routed.mark), Some(routed.table))))
+        };
+        VERSIONS.into_iter().all(is_there)
+    }
+
     /// Removes them. It is not an error if they are missing.
     ///
     /// # Errors
@@ -115,13 +133,17 @@ fn no_collision(instance: &Instance, other: Option<Instance>) -> io::Result<()> 
     })
 }
 
-/// `line`: a routing rule, as `ip rule show` prints it.
-fn is_no_one_elses(instance: &Instance, line: &str) -> io::Result<()> {
+/// The mark and the table of a routing rule, as `ip rule show` prints it.
+fn mark_and_table(line: &str) -> (Option<u32>, Option<u32>) {
     let after = |word: &str| line.split_whitespace().skip_while(|&it| it != word).nth(1);
     // A mark may have a mask behind a slash.
     let mark =
         after("fwmark").and_then(|mark| u32::from_str_radix(mark.split('/').next()?.strip_prefix("0x")?, 16).ok());
-    let table = after("lookup").and_then(|table| table.parse().ok());
+    (mark, after("lookup").and_then(|table| table.parse().ok()))
+}
+
+fn is_no_one_elses(instance: &Instance, line: &str) -> io::Result<()> {
+    let (mark, table) = mark_and_table(line);
     for routed in [instance.local(), instance.device()] {
         let is_ours = (mark, table) == (Some(routed.mark), Some(routed.table));
         if !is_ours && (mark == Some(routed.mark) || table == Some(routed.table)) {

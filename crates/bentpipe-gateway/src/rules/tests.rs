@@ -46,6 +46,11 @@ ip -6 route replace local default dev lo table {table}
                    type != local reject with tcp reset\n\t}\n}\n";
     assert!(split(true).nft(&near).ends_with(refusal), "behind all others");
     let guard = split(true).guard(&near).expect("it is wanted");
+    for fragments in
+        ["ip frag-off & 0x3fff != 0 tcp dport { 80, 443 } fib", "exthdr frag exists tcp dport { 80, 443 } fib"]
+    {
+        assert!(guard.contains(fragments), "{guard}");
+    }
     assert!(guard.ends_with(refusal) && !guard.contains("tproxy") && !guard.contains("mark set"), "{guard}");
     let far = Rules::Split { capture: vec![], port: 4000, ports: vec![], refuse: true, to: None, device: None };
     assert!(!far.nft(&near).contains("reject") && far.guard(&near).is_none(), "it takes nobody's");

@@ -1,10 +1,12 @@
 //! The connections of one peer: a multiplexer, and a connection of the host for each of its streams.
 
+mod drain;
+
 use std::collections::BTreeMap;
 
-use bentpipe_engine::gateway::{ROOM, max_payload, max_unsent, packet_memory};
-use bentpipe_engine::mux::{Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
-use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, ROOM, max_payload, max_unsent, packet_memory};
+use bentpipe_engine::mux::{Host, Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::mux as wire;
 use bentpipe_engine::{Context, Machine, Step};
 use mio::event::Event as Ready;
@@ -19,11 +21,9 @@ use crate::conn::{Conn, Outcome};
 use crate::half_open::HalfOpen;
 use crate::hub::Slot;
 use crate::policy::Sources;
+use crate::shares::Shares;
 use crate::sockets::{self, ClientAddress};
 use crate::tunnel::Event;
-
-/// How long a gateway that drains waits, besides some round trips, for the acknowledgement of its last bytes.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The context of a peer's connections for one turn.
 pub(super) struct Cx<'a> {
@@ -38,7 +38,9 @@ pub(super) struct Streams {
     slot: Slot,
     from: Sources,
     mux: Option<Mux>,
-    conns: BTreeMap<StreamId, (Token, Conn)>,
+    conns: BTreeMap<StreamId, (Token, Host, Conn)>,
+    /// Whose they are.
+    shares: Shares,
     /// Connections for whose hosts something has come in this turn.
     brought: Vec<StreamId>,
     /// Those that are being made for the peer.
@@ -65,6 +67,7 @@ impl Streams {
             from: Sources::default(),
             mux: None,
             conns: BTreeMap::new(),
+            shares: Shares::default(),
             brought: Vec::new(),
             half_open: HalfOpen::new(config.max_streams as usize / 2),
             unsent: 0,
@@ -121,10 +124,12 @@ impl Streams {
         }
     }
 
-    /// Whether there are descriptors and memory for one connection more.
-    fn has_room(&self, common: &Common) -> bool {
-        (self.conns.len() as u64) < common.descriptors.limit(self.slot)
-            && self.taken() < common.memory.limit(self.slot) / 8 * 7
+    /// Whether there are descriptors and memory for one connection more of this client.
+    fn has_room(&self, common: &Common, route: Route) -> bool {
+        let descriptors = common.descriptors.limit(self.slot).saturating_sub(self.conns.len() as u64);
+        let memory = (common.memory.limit(self.slot) / 8 * 7).saturating_sub(self.taken());
+        let free = descriptors.min(memory.div_ceil((CONNECTION + MIN_UNSENT) as u64));
+        self.shares.has_place(Host::of(route.source.ip()), free)
     }
 
     /// Bytes of memory that are not to be had otherwise.
@@ -142,9 +147,11 @@ impl Streams {
         self.memory = self.memory.saturating_add_signed(change);
     }
 
-    fn insert(&mut self, stream: StreamId, token: Token, mut conn: Conn) {
+    fn insert(&mut self, stream: StreamId, token: Token, mut conn: Conn, route: Route) {
         self.count_memory(conn.memory_change());
-        self.conns.insert(stream, (token, conn));
+        let host = Host::of(route.source.ip());
+        self.shares.take(host);
+        self.conns.insert(stream, (token, host, conn));
     }
 
     /// A host's connection, for the peer.
@@ -154,7 +161,7 @@ impl Streams {
             sockets::reset(socket);
             return;
         }
-        let may = is_up && self.has_room(cx.common);
+        let may = is_up && self.has_room(cx.common, route);
         let Some(stream) = self.mux.as_mut().filter(|_| may).and_then(|mux| mux.open(route)) else {
             sockets::reset(socket);
             self.stats.refused += 1;
@@ -170,7 +177,7 @@ impl Streams {
             self.give(cx.now, Input::Reset { stream, reason: Reason::NoResources });
             return;
         }
-        self.insert(stream, token, conn);
+        self.insert(stream, token, conn, route);
         self.serve(cx, stream);
         self.tell_use(cx.common);
     }
@@ -189,7 +196,7 @@ impl Streams {
             self.give(cx.now, Input::Reset { stream, reason: Reason::Forbidden });
             return;
         }
-        let (made, other_port) = match self.has_room(cx.common) {
+        let (made, other_port) = match self.has_room(cx.common, route) {
             true => sockets::connect(route, address, None),
             false => (Err(Errno::EMFILE.into()), false),
         };
@@ -201,7 +208,7 @@ impl Streams {
         });
         match registered {
             Ok(conn) => {
-                self.insert(stream, token, conn);
+                self.insert(stream, token, conn, route);
                 if let Some(evicted) = self.half_open.begin(cx.now, stream, route.source.ip()) {
                     self.give_up(cx, evicted);
                 }
@@ -231,7 +238,7 @@ impl Streams {
 
     /// A connection is ready.
     pub(super) fn ready(&mut self, cx: &mut Cx<'_>, stream: StreamId, ready: &Ready) {
-        if let Some((_, conn)) = self.conns.get_mut(&stream) {
+        if let Some((.., conn)) = self.conns.get_mut(&stream) {
             conn.note(ready);
             self.serve(cx, stream);
             self.tell_use(cx.common);
@@ -241,7 +248,7 @@ impl Streams {
     /// Moves data between a connection and its stream.
     fn serve(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
         let taken = self.taken();
-        let Some((_, conn)) = self.conns.get_mut(&stream) else { return };
+        let Some((.., conn)) = self.conns.get_mut(&stream) else { return };
         let limit = max_unsent(taken, cx.common.memory.limit(self.slot));
         let before = conn.unsent();
         let was_connecting = conn.is_connecting();
@@ -278,8 +285,9 @@ impl Streams {
     }
 
     fn forget(&mut self, common: &mut Common, stream: StreamId, by_reset: bool) {
-        if let Some((token, conn)) = self.conns.remove(&stream) {
+        if let Some((token, host, conn)) = self.conns.remove(&stream) {
             common.tokens.give_back(token);
+            self.shares.give_back(host);
             self.half_open.end(stream);
             self.unsent -= conn.unsent();
             self.memory -= conn.memory();
@@ -293,7 +301,7 @@ impl Streams {
             Output::Send(_) => unreachable!("without room nothing is sent"),
             Output::Opened { stream, route } => self.connect(cx, stream, route),
             Output::Received { stream, .. } => {
-                if let Some((_, conn)) = self.conns.get_mut(&stream) {
+                if let Some((.., conn)) = self.conns.get_mut(&stream) {
                     conn.bring(payload);
                     let change = conn.memory_change();
                     self.count_memory(change);
@@ -304,7 +312,7 @@ impl Streams {
                 }
             }
             Output::Ended { stream } => {
-                if let Some((_, conn)) = self.conns.get_mut(&stream) {
+                if let Some((.., conn)) = self.conns.get_mut(&stream) {
                     conn.end();
                     self.serve(cx, stream);
                 }
@@ -340,7 +348,8 @@ impl Streams {
 
     /// Resets all connections of the old link.
     pub(super) fn lose_all(&mut self, common: &mut Common) {
-        for (stream, (token, conn)) in std::mem::take(&mut self.conns) {
+        self.shares = Shares::default();
+        for (stream, (token, _, conn)) in std::mem::take(&mut self.conns) {
             common.tokens.give_back(token);
             self.stats.lost_with_link += 1;
             self.half_open.end(stream);
@@ -404,7 +413,7 @@ impl Streams {
                 };
                 let (len, of) = (message.payload() as usize, sockets::stream_of(&message));
                 let conn = of.filter(|_| len > 0).and_then(|stream| self.conns.get_mut(&stream));
-                let mut conn = conn.map(|(_, conn)| conn);
+                let mut conn = conn.map(|(.., conn)| conn);
                 let body = conn.as_ref().map_or(&[][..], |conn| conn.next(len));
                 let packet = &mut cx.common.packet;
                 let length = wire::emit(&message, &[body], packet).expect("messages fit a packet");
@@ -421,24 +430,5 @@ impl Streams {
             }
         }
         self.tell_use(cx.common);
-    }
-
-    /// Takes no more connections.
-    pub(super) fn begin_drain(&mut self, now: Time) {
-        self.give(now, Input::Drain);
-    }
-
-    /// Whether all is done, as far as can be known.
-    pub(super) fn is_drained(&mut self, now: Time, carrier: &Carrier) -> bool {
-        if !self.conns.is_empty() {
-            self.done_at = None;
-            return false;
-        }
-        // The last bytes may be lost on their way, and only this box can repeat them. A peer that ends as well may no
-        // longer acknowledge them.
-        let done_at = *self.done_at.get_or_insert(now);
-        let round_trip = carrier.stats().srtt.unwrap_or_default();
-        let patience = LAST_WORDS + round_trip.saturating_mul(4);
-        carrier.unconfirmed() == 0 || now.saturating_since(done_at) > patience
     }
 }

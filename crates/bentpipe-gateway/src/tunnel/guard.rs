@@ -23,8 +23,9 @@ use super::packet::{COOKIE, COOKIE_HEADER, COOKIE_REPLY, COOKIE_TEXT, Kind, MAC,
 
 /// The age at which a secret of cookies is replaced; the one before it is still accepted (WireGuard §5.4.7).
 const SECRET_LIFE: Duration = Duration::from_secs(120);
-/// First messages that are remembered: those of 11 days at one every two minutes, in 128 KiB.
-const MAX_SEEN: usize = 8192;
+/// First messages that are remembered: those of 45 days at one every two minutes. Somebody who has recorded more and sends all of them
+/// in turns is limited by the cookies alone. They take 1 MiB, if there are so many.
+const MAX_SEEN: usize = 32_768;
 
 fn mac(key: &[u8], text: &[u8]) -> [u8; MAC] {
     let mut mac = Blake2sMac::<U16>::new_from_slice(key).expect("BLAKE2s takes keys of up to 32 bytes");

@@ -156,7 +156,9 @@ pub struct Tunnel {
     has_aes: bool,
     guard: Guard,
     cookies: Cookies,
+    /// First messages that were read, and those for which there was no time.
     seen: Seen,
+    asked: Seen,
     endpoint: Option<SocketAddr>,
     current: Option<Session>,
     /// Still received, since datagrams overtake each other.
@@ -213,6 +215,7 @@ impl Tunnel {
             guard: Guard::new(&config.private, &config.peer).expect("a key that was parsed has a high order"),
             cookies: Cookies::new(now),
             seen: Seen::default(),
+            asked: Seen::default(),
             endpoint: config.endpoint.or(config.last_endpoint),
             current: None,
             previous: None,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use bentpipe_engine::gateway::Pacer;
-use bentpipe_engine::mux::{Reason, Route};
+use bentpipe_engine::mux::{Host, Reason, Route};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::seq::SeqNumber;
 use bentpipe_engine::{Context, Step};
@@ -20,6 +20,8 @@ use bentpipe_io::Endpoint;
 use super::config::{MIN_BUFFER, UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use crate::half_open::HalfOpen;
+use crate::shares::Shares;
+use turns::InTurns;
 
 /// One of the connections, for good: no other one is ever called so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +98,12 @@ struct Entry {
     lingers_until: Option<Time>,
 }
 
+impl Entry {
+    fn host(&self) -> Host {
+        Host::of(self.key.0.ip())
+    }
+}
+
 /// The machine.
 #[derive(Debug)]
 pub struct Uplink {
@@ -105,7 +113,7 @@ pub struct Uplink {
     entries: BTreeMap<ConnectionId, Entry>,
     /// Connections to be polled: at once, and as the pacer has room.
     at_once: VecDeque<(ConnectionId, u64)>,
-    in_turns: VecDeque<(ConnectionId, u64)>,
+    in_turns: InTurns,
     timers: BTreeSet<(Time, ConnectionId)>,
     half_open: HalfOpen<ConnectionId>,
     /// Connections in TIME-WAIT that the driver has nothing to do with, with the end of their wait.
@@ -118,6 +126,8 @@ pub struct Uplink {
     /// Entries that the driver has to do with.
     live: u64,
     memory: u64,
+    /// What clients have of places and memory.
+    shares: Shares,
     sweep_at: Time,
     draining: bool,
     stats: UplinkStats,
@@ -133,7 +143,7 @@ impl Uplink {
             ids: BTreeMap::new(),
             entries: BTreeMap::new(),
             at_once: VecDeque::new(),
-            in_turns: VecDeque::new(),
+            in_turns: InTurns::default(),
             timers: BTreeSet::new(),
             lingering: BTreeSet::new(),
             told: VecDeque::new(),
@@ -142,6 +152,7 @@ impl Uplink {
             next_ticket: 0,
             live: 0,
             memory: 0,
+            shares: Shares::default(),
             sweep_at: Time::ZERO + ending::SWEEP,
             draining: false,
             stats: UplinkStats::default(),
@@ -218,7 +229,7 @@ impl Uplink {
 
     /// How many bytes the connection takes now, none after [`Uplink::close`]; its buffer grows for it where there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
-        let (max, budget) = (self.config.sender.send_buffer(), self.config.memory.saturating_sub(self.memory));
+        let (max, budget) = (self.config.sender.send_buffer(), self.spare(id));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
             self.entries.get_mut(&id)
         else {
@@ -309,8 +320,16 @@ impl Uplink {
             && let Stage::Open(endpoint) = &entry.stage
         {
             let memory = endpoint.memory();
-            self.memory = self.memory + memory - std::mem::replace(&mut entry.memory, memory);
+            let before = std::mem::replace(&mut entry.memory, memory);
+            self.memory = self.memory + memory - before;
+            self.shares.set_bytes(entry.host(), before, memory);
         }
+    }
+
+    /// By how many bytes the client of a connection may grow.
+    fn spare(&self, id: ConnectionId) -> u64 {
+        let free = self.config.memory.saturating_sub(self.memory);
+        self.entries.get(&id).map_or(0, |entry| self.shares.spare(entry.host(), free))
     }
 
     fn tell_ready(&mut self, id: ConnectionId) {

@@ -19,6 +19,8 @@ mod raw;
 mod reopening;
 mod scans;
 
+use raw::Raw;
+
 const CLIENT: ([u8; 4], u16) = ([10, 1, 0, 2], 40_000);
 const SERVER: ([u8; 4], u16) = ([10, 2, 0, 2], 80);
 
@@ -282,7 +284,7 @@ fn aborts_are_carried_across() {
     world.hear(&syn);
     let id = world.wish();
     let next = u32::from_be_bytes([syn[24], syn[25], syn[26], syn[27]]).wrapping_add(1);
-    assert_eq!(world.hear(&raw::Raw::new(CLIENT.1, next, None).packet(Flags::RST, b"")), Heard::Taken);
+    assert_eq!(world.hear(&Raw::new(CLIENT.1, next, None).packet(Flags::RST, b"")), Heard::Taken);
     assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)));
     assert_eq!(world.machine.stats().open, 0);
 }
@@ -355,6 +357,33 @@ fn packets_keep_to_the_rate_in_turns() {
     assert_eq!((spent(5), spent(6), spent(20)), (0, 1_000_000, 1_000_000 + 14 * 1_200_000));
     let ports: Vec<u8> = world.sent.iter().map(|(_, packet)| packet[23]).collect();
     assert!(ports.windows(2).all(|pair| pair[0] != pair[1]), "they take turns: {ports:?}");
+}
+
+/// Hosts take turns, whatever number of connections each has.
+#[test]
+fn nine_connections_of_one_host_leave_half_of_the_line() {
+    let mut world = World::new(config());
+    let hosts = [CLIENT.0, [10, 1, 0, 3]];
+    let mut ids = Vec::new();
+    for port in 0..10 {
+        let host = hosts[usize::from(port > 0)];
+        ids.push(Raw { host, ..Raw::new(40_000 + port, u32::from(port) * 977, None) }.open(&mut world));
+    }
+    world.now += Duration::from_secs(1);
+    world.sent.clear();
+    // The one connection is the last to have something.
+    for &id in ids.iter().rev() {
+        assert!(world.machine.room(id) >= MIN_BUFFER);
+        assert_eq!(world.machine.write(world.now, id, &[7; MIN_BUFFER]), MIN_BUFFER);
+    }
+    while world.sent.len() < 20 {
+        let until = world.poll().expect("there is more");
+        world.now = world.now.max(until);
+    }
+    let to: Vec<_> = world.sent[..20].iter().map(|(_, packet)| packet[19]).collect();
+    assert!(to.windows(2).all(|pair| pair[0] != pair[1]), "they take turns: {to:?}");
+    let ports: std::collections::BTreeSet<_> = world.sent.iter().map(|(_, packet)| packet[23]).collect();
+    assert_eq!(ports.len(), 10, "and so do the connections of one");
 }
 
 /// A server that is faster than the link fills two windows and no more; all of it comes out again.

@@ -19,6 +19,7 @@ use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
 use super::raw::Raw;
 use crate::access::Access;
 use crate::conn::{Conn, Outcome};
+use crate::listeners;
 use crate::policy::Policy;
 use crate::readings::Readings;
 use crate::rules::Instance;
@@ -81,6 +82,9 @@ impl UplinkGateway {
         let raw = Raw::open(instance.sent())?;
         let lacks = instance.route_into(name);
         let mark = instance.sent();
+        // A connection takes a descriptor, also one that is being opened.
+        let descriptors = u32::try_from(listeners::max_conns(1)?).unwrap_or(u32::MAX);
+        let config = UplinkConfig { max_streams: config.max_streams.min(descriptors), ..config };
         let gateway = Loop::begin(|_, registry| {
             registry.register(&mut SourceFd(&tun.as_fd().as_raw_fd()), Token(FIRST_TOKEN), Interest::READABLE)?;
             Ok(Uplinking {

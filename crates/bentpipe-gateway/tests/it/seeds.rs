@@ -1,5 +1,7 @@
 //! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
 
+#[path = "../../../../fuzz/targets/carrier_frames.rs"]
+mod carrier_frames;
 #[path = "../../../../fuzz/targets/carrier_peer.rs"]
 mod carrier_peer;
 #[path = "../../../../fuzz/targets/chance.rs"]
@@ -72,4 +74,16 @@ fn uplink_parse_by_chance() {
         opened += uplink_parse::run(&input);
     }
     assert!(opened > 500, "what is tested is more than refusals: {opened}");
+}
+
+/// Frames of a real link that a peer with the keys damages: some of them bring packets all the same.
+#[test]
+fn a_peer_that_damages_its_frames() {
+    let mut next = chance();
+    let mut delivered = 0;
+    for _ in 0..100 {
+        let input: Vec<u8> = (0..next() % 800).map(|_| (next() >> 3) as u8).collect();
+        delivered += carrier_frames::run(&input);
+    }
+    assert!(delivered > 500, "what is tested is more than refusals: {delivered}");
 }

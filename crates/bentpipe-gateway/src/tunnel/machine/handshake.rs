@@ -56,9 +56,15 @@ impl Tunnel {
             return Some(());
         }
         let is_proven = self.cookies.proves(now, from, datagram);
+        // Its sender makes a new one for each try: what comes again is a copy, unless it proves its address.
+        if !is_proven && self.asked.has(ephemeral) {
+            self.stats.replayed += 1;
+            return Some(());
+        }
         if !self.tokens[usize::from(is_proven)].take(now) {
             self.stats.throttled += 1;
             if !is_proven {
+                self.asked.note(ephemeral);
                 self.give_cookie(now, from, sender, datagram);
             }
             return Some(());

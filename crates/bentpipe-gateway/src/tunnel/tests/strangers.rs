@@ -119,6 +119,28 @@ fn whoever_is_at_its_address_comes_before_recordings() {
     assert!(world.ends[1].stats().throttled > 100, "{:?}", world.ends[1].stats());
 }
 
+/// The same recordings again and again, 10 000 per second, after both boxes have restarted. Each is looked at once, so the peer is up as
+/// soon as all have come.
+#[test]
+fn recordings_that_come_in_turns_keep_nobody_out() {
+    let mut world = World::new();
+    world.delay = Duration::from_millis(300);
+    let recorded: Vec<_> = (1..=3000).map(|wall| world.first(0, wall)).collect();
+    world.run(seconds(10));
+    world.restart(1);
+    world.restart(0);
+    world.events = Default::default();
+    let begun = world.now;
+    let mut all = recorded.iter().cycle();
+    while world.events[0].is_empty() || world.events[1].is_empty() {
+        all.by_ref().take(10).for_each(|first| world.bring(1, address(1), first));
+        world.run(Duration::from_millis(1));
+        assert!(world.now < begun + seconds(5), "{:?}", world.ends[1].stats());
+    }
+    let stats = world.ends[1].stats();
+    assert!(stats.throttled < 3010 && stats.replayed > 1000, "{stats:?}");
+}
+
 /// So many first messages are read, so many cookies given; a cookie is of use only at its address, and a copy of the message
 /// that bears it of none.
 #[test]

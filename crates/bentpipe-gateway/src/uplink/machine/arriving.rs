@@ -113,7 +113,7 @@ impl Uplink {
 
     /// The connection judges.
     fn hand_over(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
-        let budget = self.config.memory.saturating_sub(self.memory);
+        let budget = self.spare(id);
         let entry = self.entries.get_mut(&id).expect("ids name entries");
         let Stage::Open(endpoint) = &mut entry.stage else { return Heard::Taken };
         endpoint.spare(budget);
@@ -134,10 +134,12 @@ impl Uplink {
 
     /// A SYN that opens a connection, in the place of one whose last number of ours was `above`.
     fn on_syn(&mut self, now: Time, arrival: &Arrival<'_>, syn: &Segment, above: Option<SeqNumber>) -> Heard {
-        let max = u64::from(self.config.max_streams);
+        let host = Host::of(arrival.key.0.ip());
+        let free = u64::from(self.config.max_streams).saturating_sub(self.live);
+        let spare = self.shares.spare(host, self.config.memory.saturating_sub(self.memory));
         // What it will need when it is open, and what it holds now.
         let memory = (2 * MIN_BUFFER).max(arrival.packet.len()) as u64;
-        if self.live >= max || self.memory + memory > self.config.memory || !self.has_place() {
+        if !self.shares.has_place(host, free) || memory > spare || !self.has_place() {
             self.stats.refused += 1;
             self.resets.extend(reset_for(arrival.packet));
             return Heard::Taken;
@@ -169,6 +171,8 @@ impl Uplink {
             lingers_until: None,
         };
         self.memory += memory;
+        self.shares.take(host);
+        self.shares.set_bytes(host, 0, memory);
         self.entries.insert(id, entry);
         self.ids.insert(key, id);
         self.live += 1;

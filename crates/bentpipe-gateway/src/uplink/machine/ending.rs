@@ -26,6 +26,7 @@ impl Uplink {
             && !std::mem::replace(&mut entry.is_over, true)
         {
             self.live -= 1;
+            self.shares.give_back(entry.host());
         }
     }
 
@@ -131,6 +132,7 @@ impl Uplink {
             self.half_open.end(id);
         }
         self.memory -= entry.memory;
+        self.shares.set_bytes(entry.host(), entry.memory, 0);
         if let Some(at) = entry.timer {
             self.timers.remove(&(at, id));
         }

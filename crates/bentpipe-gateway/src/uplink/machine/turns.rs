@@ -1,9 +1,46 @@
-//! The order of sending: segments with data are sent as the pacer has room, one of each connection in turn; all others at
-//! once.
+//! The order of sending: segments with data are sent as the pacer has room, one of each client in turn, and of its connections in
+//! turn; all others at once.
 
 use bentpipe_engine::tcp::State;
 
 use super::*;
+
+/// A place in a queue: the connection, and its ticket.
+type Place = (ConnectionId, u64);
+
+/// Connections that wait for the pacer, by client.
+#[derive(Debug, Default)]
+pub(super) struct InTurns {
+    /// Clients whose connections wait, in turn.
+    hosts: VecDeque<Host>,
+    of: BTreeMap<Host, VecDeque<Place>>,
+}
+
+impl InTurns {
+    fn push(&mut self, host: Host, place: Place) {
+        let queue = self.of.entry(host).or_insert_with(|| {
+            self.hosts.push_back(host);
+            VecDeque::new()
+        });
+        queue.push_back(place);
+    }
+
+    fn pop(&mut self) -> Option<Place> {
+        let host = self.hosts.pop_front()?;
+        let queue = self.of.get_mut(&host)?;
+        let place = queue.pop_front();
+        if queue.is_empty() {
+            self.of.remove(&host);
+        } else {
+            self.hosts.push_back(host);
+        }
+        place
+    }
+
+    fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+}
 
 /// Whether polling it may bring a segment that has to wait for its turn.
 fn takes_turns(endpoint: &Endpoint) -> bool {
@@ -23,7 +60,10 @@ impl Uplink {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         entry.ticket = Some(ticket);
-        if waits { &mut self.in_turns } else { &mut self.at_once }.push_back((id, ticket));
+        match waits {
+            true => self.in_turns.push(entry.host(), (id, ticket)),
+            false => self.at_once.push_back((id, ticket)),
+        }
     }
 
     fn set_timer(&mut self, id: ConnectionId, at: Option<Time>) {
@@ -36,7 +76,7 @@ impl Uplink {
     }
 
     /// Whether a place in a queue is still good; it is used up then.
-    fn redeem(&mut self, (id, ticket): (ConnectionId, u64)) -> bool {
+    fn redeem(&mut self, (id, ticket): Place) -> bool {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.ticket == Some(ticket));
         entry.map(|entry| entry.ticket = None).is_some()
     }
@@ -111,7 +151,7 @@ impl Uplink {
                 continue;
             }
             if self.pacer.has_room(now)
-                && let Some(place) = self.in_turns.pop_front()
+                && let Some(place) = self.in_turns.pop()
             {
                 if self.redeem(place)
                     && let Some(length) = self.poll_one(now, place.0, out)

@@ -91,6 +91,7 @@ pub(super) fn segment_from(
 /// One end of a connection, without any logic of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
+    pub(super) host: [u8; 4],
     pub(super) port: u16,
     /// Its next number, and ours that it expects next.
     pub(super) next: u32,
@@ -103,13 +104,13 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) fn new(port: u16, isn: u32, clock: Option<u32>) -> Raw {
-        Raw { port, next: isn, peer: 0, clock, echo: 0, window: 60_000 }
+        Raw { host: CLIENT.0, port, next: isn, peer: 0, clock, echo: 0, window: 60_000 }
     }
 
     pub(super) fn packet(&self, flags: Flags, payload: &[u8]) -> Vec<u8> {
         let ack = if flags.has(Flags::ACK) { self.peer } else { 0 };
         let timestamps = self.clock.map(|clock| (clock, self.echo));
-        segment(self.port, (self.next, ack), flags, timestamps, self.window, payload)
+        segment_from((self.host, self.port), (self.next, ack), flags, timestamps, self.window, payload)
     }
 
     /// Sends, and counts what takes a number.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::pair::{Line, asks, echo, inside};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::pair::{Line, SERVER, asks, echo, inside};
 
 /// SYNs that the near box has forwarded in clear so far.
 fn leaked(line: &Line) -> u64 {
@@ -98,4 +100,44 @@ fn a_dead_gateway_lets_pass() {
     let status = line.fresh_status("near");
     assert_eq!(status["split"]["open"], 0);
     drop(near);
+}
+
+/// A SYN whose flags are in its second fragment leaves neither while the gateway is dead, nor while it waits for its peer.
+#[test]
+fn a_dead_gateway_leaks_no_fragments() {
+    let line = Line::new("100 Mbit/s");
+    line.edit("near", "capture = [\"lan\"]", "capture = [\"lan\"]\nwithout_peer = \"refuse\"");
+    for command in [
+        "nft add table inet watch",
+        "nft add chain inet watch forward { type filter hook forward priority 0 ; }",
+        "nft add rule inet watch forward iifname lan meta l4proto tcp counter",
+    ] {
+        inside(&line.near, command);
+    }
+    // In two packets: ports and number, then the rest. Nobody looks at the checksum on the way.
+    let send = || {
+        line.client.inside(|| {
+            let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).expect("root may");
+            let tcp = [[40, 0, 0, 80, 0, 0, 0, 1], [0, 0, 0, 0, 0x50, 2, 0xff, 0xff], [0; 8]].concat();
+            for (at, more) in [(0, 0x20), (8, 0)] {
+                let payload = if at == 0 { &tcp[..8] } else { &tcp[8..20] };
+                let header = [0x45, 0, 0, 20 + payload.len() as u8, 0, 9, more, at / 8, 64, 6, 0, 0, 10, 1, 0, 2];
+                let packet = [&header[..], &SERVER, payload].concat();
+                socket.send_to(&packet, &std::net::SocketAddr::from((SERVER, 0)).into()).expect("there is a way");
+            }
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        leaked(&line)
+    };
+    assert!(send() > 0, "without a gateway they pass");
+    let before = leaked(&line);
+    let mut near = line.start("near", 1024);
+    line.wait_until_up(&["near"], false);
+    assert_eq!(send(), before, "it waits for its peer");
+    near.0.kill().expect("it runs");
+    near.0.wait().expect("it ends");
+    assert_eq!(send(), before, "it is dead");
+    let path = line.folder.path().join("near.toml");
+    inside(&line.near, &format!("{} down --keep-guard {}", env!("CARGO_BIN_EXE_bentpipe-gateway"), path.display()));
+    assert_eq!(send(), before, "it is dead, and was cleaned up after");
 }

@@ -132,6 +132,34 @@ fn an_absent_interface_is_not_up() {
     until("it is seen", || line.status("near").is_some_and(|s| s["up"] == false && s["absent"] == "lan"));
 }
 
+/// What other programs remove of the kernel's rules comes back, with a word: a firewall that is loaded anew flushes all tables, and network
+/// managers delete routing rules.
+#[test]
+fn rules_that_others_remove_come_back() {
+    let line = Line::new("100 Mbit/s");
+    let (near, _far) = (line.start("near", 1024), line.start("far", 1024));
+    line.wait_until_up(&["near", "far"], true);
+    let at = line.serve(80, echo);
+    let accepted = || line.fresh_status("near")["split"]["accepted"].as_u64().expect("a number");
+    let instance = Instance::new("near");
+    let is_whole = || {
+        let rule = format!("fwmark {:#x}", instance.mark());
+        inside(&line.near, "nft list tables").contains("bentpipe_near")
+            && ["-4", "-6"].iter().all(|family| inside(&line.near, &format!("ip {family} rule")).contains(&rule))
+    };
+    assert!(is_whole());
+    for command in ["nft flush ruleset", "ip -4 rule del fwmark MARK", "ip -6 rule del fwmark MARK"] {
+        inside(&line.near, &command.replace("MARK", &format!("{:#x}", instance.mark())));
+        assert!(!is_whole(), "{command}");
+        until(command, is_whole);
+        let before = accepted();
+        asks(&mut line.connect(at).expect("it connects")).expect("it is answered");
+        assert_eq!(accepted(), before + 1, "{command}: through the gateway");
+    }
+    assert_eq!(line.said("near").matches("another program removed this gateway's rules").count(), 1, "once a minute");
+    drop(near);
+}
+
 /// A device that somebody deletes ends the gateway with a word: its addresses and routes went with it.
 #[test]
 fn a_deleted_device_is_said() {

@@ -9,9 +9,11 @@ mod metrics;
 mod older;
 mod pair;
 mod peers;
+mod places;
 mod policy;
 mod scone;
 mod star;
+mod starting;
 mod unprivileged;
 mod uplink;
 

@@ -164,7 +164,7 @@ fn the_kernels_sender_without_descriptors() {
     many_descriptors();
     let hub = Hub::new("sender = \"kernel\"\n");
     let gateway = hub.run(80);
-    without_descriptors(&hub.hosts, "hub", "uplink", 24);
+    without_descriptors(&hub.hosts, "hub", "uplink", 21);
     drop(gateway);
 }
 

@@ -1,0 +1,49 @@
+//! The kernel's notices of changes, by netlink sockets.
+
+use std::io::ErrorKind;
+
+use netlink_sys::{Socket, SocketAddr as Netlink};
+
+/// Notices of some groups in the network namespace of the thread that asks first.
+#[derive(Debug)]
+pub(super) struct Notices {
+    protocol: isize,
+    groups: u32,
+    /// From the first question on.
+    socket: Option<Socket>,
+}
+
+impl Notices {
+    /// `groups`: a bit for each, the lowest one is that of group 1.
+    pub(super) fn new(protocol: isize, groups: u32) -> Self {
+        Notices { protocol, groups, socket: None }
+    }
+
+    /// Whether something may have changed since this was asked last. Where the kernel cannot be heard it may.
+    pub(super) fn has_news(&mut self) -> bool {
+        let Some(socket) = &self.socket else {
+            self.socket = self.listen().ok();
+            return true;
+        };
+        let mut has_news = false;
+        loop {
+            match socket.recv(&mut Vec::with_capacity(4096), 0) {
+                Ok(_) => has_news = true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return has_news,
+                // ENOBUFS: there were more than the socket holds.
+                Err(_) => {
+                    self.socket = None;
+                    return true;
+                }
+            }
+        }
+    }
+
+    fn listen(&self) -> std::io::Result<Socket> {
+        let mut socket = Socket::new(self.protocol)?;
+        socket.set_non_blocking(true)?;
+        socket.bind(&Netlink::new(0, self.groups))?;
+        Ok(socket)
+    }
+}

@@ -1,0 +1,55 @@
+//! What reaches a gateway while it starts, and when it says that it has started.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use super::pair::{Line, Running, inside, until};
+
+/// SIGHUP as soon as there is something of it, before its rules are installed: it goes on, and has read its settings again.
+/// SIGTERM at that moment: it ends in order and leaves no rules.
+#[test]
+fn a_signal_while_it_starts() {
+    let line = Line::new("100 Mbit/s");
+    let socket = line.folder.path().join("near.sock");
+    let until_it_is_seen = || {
+        for _ in 0..100_000 {
+            if socket.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        panic!("it does not start");
+    };
+    let mut near = line.start("near", 1024);
+    until_it_is_seen();
+    near.signal("HUP");
+    until("it has read again", || line.said("near").contains("reload: "));
+    assert_eq!(near.0.try_wait().expect("it is ours"), None);
+    assert!(inside(&line.near, "nft list tables").contains("bentpipe_near"));
+    near.signal("TERM");
+    near.ends();
+
+    let mut near = line.start("near", 1024);
+    until_it_is_seen();
+    near.signal("TERM");
+    near.ends();
+    assert_eq!(inside(&line.near, "nft list tables"), "");
+    assert!(!inside(&line.near, "ip rule").contains("fwmark"));
+}
+
+/// Whoever waits for it, as systemd does, hears when its rules are there.
+#[test]
+fn it_says_when_it_serves() {
+    let line = Line::new("100 Mbit/s");
+    let name = line.folder.path().join("notify");
+    let socket = UnixDatagram::bind(&name).expect("a free name");
+    std::fs::set_permissions(&name, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("it is ours");
+    socket.set_read_timeout(Some(Duration::from_secs(20))).expect("not zero");
+    let environment = [("NOTIFY_SOCKET", name.to_str().expect("text"))];
+    let _near = Running::start_with(&line.near, line.folder.path(), "near", 1024, &environment);
+    let mut text = [0; 64];
+    let length = socket.recv(&mut text).expect("it says something");
+    assert_eq!(&text[..length], b"READY=1");
+    assert!(inside(&line.near, "nft list tables").contains("bentpipe_near"));
+    assert!(line.status("near").is_some());
+}

@@ -31,7 +31,7 @@ use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
 use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
 /// The rules of one congestion control.
 ///
@@ -47,6 +47,14 @@ pub(in crate::tcp) trait CongestionRules {
     /// Data has been delivered, in order or not, during a recovery or not. Needs RACK.
     #[inline(always)]
     fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
+
+    /// Data is sent again after the application had nothing to send and all was acknowledged. Needs RACK.
+    fn on_restart_from_idle(&mut self, _window: &mut Window, _now: Time) {}
+
+    /// True while the control keeps less in flight than the path carries, so that rates measured now say nothing about the path.
+    fn holds_back(&self) -> bool {
+        false
+    }
 
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
     /// retransmission starts with it; after a mark nothing is sent again.
@@ -130,6 +138,24 @@ macro_rules! controls {
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
+                }
+            }
+
+            fn on_restart_from_idle(&mut self, window: &mut Window, now: Time) {
+                match self {
+                    $(Control::$name(control) => control.on_restart_from_idle(window, now),)+
+                    Control::Fixed(_) | Control::Resuming(_) => {}
+                    #[cfg(test)]
+                    Control::Paced(_) => {}
+                }
+            }
+
+            fn holds_back(&self) -> bool {
+                match self {
+                    $(Control::$name(control) => control.holds_back(),)+
+                    Control::Fixed(_) | Control::Resuming(_) => false,
+                    #[cfg(test)]
+                    Control::Paced(_) => false,
                 }
             }
 
@@ -276,6 +302,16 @@ impl Congestion {
     /// Takes what an ACK has delivered.
     pub(in crate::tcp) fn on_delivered(&mut self, seen: &Delivered) {
         self.control.on_delivered(&mut self.window, seen);
+    }
+
+    /// Data is sent again after the application had nothing to send and all was acknowledged.
+    pub(in crate::tcp) fn on_restart_from_idle(&mut self, now: Time) {
+        self.control.on_restart_from_idle(&mut self.window, now);
+    }
+
+    /// True while rates measured are limited by the control, not by the path.
+    pub(in crate::tcp) fn holds_back(&self) -> bool {
+        self.control.holds_back()
     }
 
     /// True if the control measures the rate of delivery.

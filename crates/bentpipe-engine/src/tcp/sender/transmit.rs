@@ -248,6 +248,9 @@ impl Sender {
             self.restart_if_idle(now);
             self.timer.start(now);
         }
+        if nothing_out && self.congestion.measures_rate() {
+            self.note_restart(now);
+        }
         if self.is_open
             && let Some(rack) = self.loss.scoreboard.rack()
         {

@@ -69,6 +69,8 @@ pub(in crate::tcp) struct Rack {
     min_rtt: Option<Duration>,
     /// The highest sequence number delivered.
     fack: u64,
+    /// The lowest end of a segment that was delivered without being retransmitted, since [`Self::take_original`].
+    original: Option<u64>,
     reordering_seen: bool,
     /// The greatest distance, in bytes, by which a segment came late.
     reordered: u64,
@@ -271,6 +273,7 @@ impl Rack {
     fn pop_ordinary(&mut self, first: Sent, una: u64, now: Time) {
         self.reordering_seen |= first.end < self.fack;
         let mut last = first;
+        self.note_original(first.end);
         self.segments.pop_front();
         while let Some(&next) = self.segments.front()
             && next.end <= una
@@ -314,6 +317,7 @@ impl Rack {
                 return;
             }
         } else {
+            self.note_original(segment.end);
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
             if segment.end < self.fack {
                 self.reordering_seen = true;
@@ -325,6 +329,22 @@ impl Rack {
         if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
             (self.xmit_ts, self.end_seq) = (segment.at, segment.end);
         }
+    }
+
+    #[inline(always)]
+    fn note_original(&mut self, end: u64) {
+        self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
+    }
+
+    /// The lowest end of a segment that was delivered without being retransmitted, since the last call.
+    pub(in crate::tcp) fn take_original(&mut self) -> Option<u64> {
+        self.original.take()
+    }
+
+    /// Segments in flight by a retransmission.
+    pub(in crate::tcp) fn resent(&self) -> u64 {
+        let is_resent = |segment: &&Sent| segment.state == State::InFlight && segment.retransmitted;
+        self.segments.iter().filter(is_resent).count() as u64
     }
 
     /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
@@ -365,6 +385,12 @@ impl Rack {
             segment.state = State::InFlight;
         }
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
+    }
+
+    /// The reordering window in quarters of `min_rtt`.
+    #[cfg(test)]
+    pub(in crate::tcp) fn reo_wnd_mult(&self) -> u64 {
+        self.reo_wnd_mult
     }
 
     /// The timeout was spurious: nothing is lost.

@@ -162,3 +162,36 @@ fn a_probe_of_the_round_trip_does_not_lower_the_rate() {
         assert!(slowest > 14_000_000, "{row}: {slowest}");
     }
 }
+
+/// A duplicate report widens RACK's reordering window for sixteen recoveries (RFC 8985 §6.2 step 4). Those after a timeout count.
+#[test]
+fn the_end_of_the_repair_after_a_timeout_is_the_end_of_a_recovery() {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut config = TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("rack").expect("a row");
+    config.variant.tail_probe = false;
+    let mut sender = Sender::new(&config);
+    let mut probe = NoProbe;
+    let mut ack = Segment::new(Flags::ACK);
+    (ack.ack, ack.window) = (1, 50_000);
+    sender.update_window(&ack);
+    if let Some(rack) = sender.loss.scoreboard.rack() {
+        rack.on_duplicate_report(1, 1);
+    }
+    let mut now = at(0);
+    for recovery in 0..=16 {
+        let mult = sender.loss.scoreboard.rack().map(|rack| rack.reo_wnd_mult());
+        assert_eq!(mult, Some(if recovery < 16 { 2 } else { 1 }), "after {recovery}");
+        sender.write(1000);
+        while sender.next(now, 0).is_some() {}
+        now = sender.deadline();
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        sender.on_time(&mut cx).expect("nothing is given up");
+        assert!(sender.next(now, 0).is_some_and(|span| span.retransmission));
+        now += Duration::from_millis(100);
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        ack.ack += 1000;
+        sender.on_ack(&mut cx, &ack, false, None);
+        assert_eq!(sender.phase(), Phase::Open);
+    }
+}

@@ -229,7 +229,7 @@ impl Sender {
                 self.timer.time(end, now);
             }
         } else {
-            if self.recovery.phase() == Phase::Recovery {
+            if self.recovery.phase() != Phase::Open {
                 self.undo.on_retransmitted(span.seq, now);
             }
             if !times_all {

@@ -291,7 +291,8 @@ pub struct AckPolicy {
     pub before_reading: bool,
     /// ACKs of data beyond a gap wait for each other. Off: each at once (RFC 5681 §4.2).
     pub compress: Option<Compress>,
-    /// After data that had come before, this many ACKs go out at once (Linux's quick ACKs).
+    /// At the start, and after data that had come before, this many ACKs go out at once (Linux's quick ACKs), besides those that tell a
+    /// greater window.
     pub quick: u32,
 }
 
@@ -328,7 +329,6 @@ impl AckPolicy {
     /// after `TCP_DELACK_MIN`.
     pub const LINUX: AckPolicy = AckPolicy {
         delay: Duration::from_millis(40),
-        daass: Daass::FirstSegments(16),
         before_reading: true,
         compress: Some(Compress::LINUX),
         quick: 16,

@@ -20,11 +20,13 @@ mod reduction;
 mod reno;
 mod resuming;
 mod sample;
+mod unused;
 mod vegas;
 mod westwood;
 mod window;
 
 pub(in crate::tcp) use self::sample::{AckSample, Delivered, Marks};
+pub(in crate::tcp) use self::unused::Unused;
 pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
@@ -375,6 +377,19 @@ impl Congestion {
         self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
         let decayed = cwnd.checked_shr(timeouts).unwrap_or(0);
         self.restart(decayed.max(segments.min(cwnd)));
+    }
+
+    /// The window gives back half of what the application does not use beyond `used` bytes and the initial window of `segments` (RFC 2861).
+    /// Three quarters of it become the threshold, unless that is higher already.
+    pub(in crate::tcp) fn decay_unused(&mut self, used: u64, segments: u32) {
+        let mss = self.window.exact_mss();
+        let (cwnd, used) = (self.window.segments(), used.div_ceil(self.window.mss()) as u32);
+        let used = used.max(segments);
+        if used < cwnd {
+            let kept = f64::from(cwnd / 2 + cwnd / 4) * mss;
+            self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
+            self.window.set(f64::from((cwnd + used) / 2) * mss);
+        }
     }
 
     /// Ends NewReno's recovery with `flight` bytes outstanding.

@@ -17,7 +17,7 @@ mod transmit;
 pub(in crate::tcp) use self::finished::Finished;
 
 use super::config::{Handshake, TcbSharing, TcpConfig};
-use super::congestion::Congestion;
+use super::congestion::{Congestion, Unused};
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
 use super::loss::frto::Frto;
@@ -32,8 +32,12 @@ use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
-use super::variant::{Growth, TimeoutWindow};
+use super::variant::{CongestionControl, Growth, TimeoutWindow};
 use crate::units::Time;
+
+/// Linux's pacing leaves the first segments alone, as its queue discipline fq did first (tcp_output.c, `tcp_update_skb_after_send`). There it
+/// is BBR v1 that paces.
+const LINUX_FREE: u32 = 10;
 
 /// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub struct Sender {
     nagle: bool,
     restart_after_idle: bool,
     idle_decay: bool,
+    /// Whether the window is used, where one that is not decays.
+    unused: Option<Unused>,
     /// The window grows by what an ACK delivers, in order or not.
     counts_delivered: bool,
     /// True if data may be sent: the handshake is done.
@@ -96,12 +102,14 @@ impl Sender {
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             idle_decay: config.idle_decay,
+            unused: (config.idle_decay && config.restart_after_idle && !congestion.measures_rate())
+                .then(Unused::default),
             counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
-            pacer: Pacer::default(),
+            pacer: Pacer::after(if variant.congestion == CongestionControl::Bbr { LINUX_FREE } else { 0 }),
             loss,
             recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),

@@ -225,7 +225,7 @@ pub const SETTINGS: &[Setting] = &[
             None => false,
         },
     },
-    row!("ack.quick", "After data that had come before, this many ACKs are sent at once, also those that would wait by `ack.every` or `ack.compress` (Linux: 16). 0: none but the answer to that data.",
+    row!("ack.quick", "At the start, and after data that had come before, this many ACKs are sent at once, besides those that tell a greater window; also those that would wait by `ack.every` or `ack.compress` (Linux: 16). 0: none but the answer to that data.",
         count Kind::Count(Counted::new("ACKs", 0, 1000)), ack.quick),
     row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
@@ -411,7 +411,7 @@ pub const SETTINGS: &[Setting] = &[
     row!("abe", "With `ecn`: reduce the window less at a mark than at a loss, to 0.8 (Reno) or 0.85 (CUBIC) of it (RFC 8511).", flag abe),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
-    row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh` (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
+    row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh`; a window that the application does not fill for a timeout gives back half of the rest (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
     row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing, `ssthresh`, or `ssthresh` and the RTT estimate.", words sharing, tcb_sharing),
     Setting {

@@ -133,7 +133,8 @@ impl Sender {
         if self.tail.deadline() <= cx.now {
             self.tail.expire();
             self.new_event();
-            //= RFC 8985 §7.3: the retransmission timer runs anew from the probe on
+            //= RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe was sent, the sender MUST re-arm the
+            //= RTO timer, not the PTO timer, if the FlightSize is not zero"
             self.timer.start(self.earliest_departure(cx.now));
         }
     }
@@ -148,7 +149,8 @@ impl Sender {
         self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
     }
 
-    /// The probe: new data if the peer has space for it, else the last segment again (RFC 8985 §7.3).
+    //= RFC 8985 §7.3: "the sender SHOULD transmit a previously unsent data segment [...] retransmit the highest-sequence segment sent so far"
+    /// The probe: new data if the peer has space for it, else the last segment again.
     pub(super) fn choose_tail_probe(&mut self) -> Option<Span> {
         let (new, edge) = (self.seq.snd_max, self.seq.right_edge(u64::MAX));
         let span = if new < self.seq.end().min(edge) {

@@ -52,8 +52,6 @@ pub struct Sender {
     nagle: bool,
     restart_after_idle: bool,
     idle_decay: bool,
-    /// Whether the window is used, where one that is not decays.
-    unused: Option<Unused>,
     /// The window grows by what an ACK delivers, in order or not.
     counts_delivered: bool,
     /// True if data may be sent: the handshake is done.
@@ -77,6 +75,8 @@ pub struct Sender {
     departures: Departures,
     frto: Frto,
     pacer: Pacer,
+    /// Whether the window is used, where one that is not decays; few connections have it.
+    unused: Option<Box<Unused>>,
 }
 
 impl Sender {
@@ -102,8 +102,7 @@ impl Sender {
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             idle_decay: config.idle_decay,
-            unused: (config.idle_decay && config.restart_after_idle && !congestion.measures_rate())
-                .then(Unused::default),
+            unused: (config.idle_decay && config.restart_after_idle && !congestion.measures_rate()).then(Box::default),
             counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,

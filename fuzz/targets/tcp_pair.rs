@@ -143,11 +143,17 @@ fn translations() -> [Translation; 2] {
     [wire(there, ports, 0xffff_ff00), wire(there.reversed(), ports.reversed(), 0xffff_8000)]
 }
 
+/// The row of the table that the first byte of an input chooses, by all bits but the two for the adversary.
+pub(crate) fn row(head: u8) -> usize {
+    const { assert!(VARIANTS.len() <= 1 << 6, "each row has a byte") };
+    usize::from(head & 0x3f) % VARIANTS.len()
+}
+
 /// Settings, a plan, then a fate per packet.
 pub(crate) fn run(data: &[u8]) {
     let mut bytes = Bytes(data);
     let head = bytes.next();
-    let variant = VARIANTS[usize::from(head & 0x0f) % VARIANTS.len()].2;
+    let variant = VARIANTS[row(head)].2;
     let forges = head & 0x40 != 0;
     let aborts = head & 0x80 != 0;
     let mut configs = [0, 1].map(|_| config(&mut bytes, variant));

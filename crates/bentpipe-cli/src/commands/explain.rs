@@ -279,6 +279,7 @@ fn span(span: Duration) -> String {
 fn acks(config: &TcpConfig) -> String {
     let ack = &config.ack;
     let quick = match ack.daass {
+        Daass::Off if ack.quick > 0 => format!(", the first {} at once", ack.quick),
         Daass::Off => String::new(),
         Daass::FirstSegments(count) => format!(", the first {count} at once"),
         Daass::SlowStart => ", all at once until the first gap".to_owned(),

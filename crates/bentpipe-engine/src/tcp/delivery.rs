@@ -164,6 +164,11 @@ impl DeliveryRate {
         self.app_limited_until = Some((self.delivered + pipe).max(1));
     }
 
+    /// True if what is sent now is limited by the application.
+    pub(in crate::tcp) fn is_app_limited(&self) -> bool {
+        self.app_limited_until.is_some()
+    }
+
     /// Everything before `una` is acknowledged.
     pub(in crate::tcp) fn advance(&mut self, una: u64) {
         while self.stamps.first_key_value().is_some_and(|(&start, _)| start < una) {

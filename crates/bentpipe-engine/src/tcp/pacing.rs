@@ -9,9 +9,16 @@ pub(in crate::tcp) struct Pacer {
     next: Time,
     /// True if a segment was delayed.
     is_holding: bool,
+    /// Segments that may still leave at once.
+    free: u32,
 }
 
 impl Pacer {
+    /// The first `free` segments leave at once.
+    pub(in crate::tcp) fn after(free: u32) -> Self {
+        Pacer { free, ..Pacer::default() }
+    }
+
     /// True if a segment may leave now. If not, [`Self::deadline`] gives the time.
     #[inline(always)]
     pub(in crate::tcp) fn may_send(&mut self, now: Time) -> bool {
@@ -40,6 +47,10 @@ impl Pacer {
     /// Records payload bytes that leave now. Unused time is lost: no burst follows a pause.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, now: Time, bytes: u16, rate: Rate) {
+        self.free = self.free.saturating_sub(1);
+        if self.free > 0 {
+            return;
+        }
         self.next = self.next.max(now) + rate.time_for_ceil(bytes as u64);
     }
 }
@@ -78,5 +89,19 @@ mod tests {
         assert!(pacer.on_time(at(6)));
         assert_eq!(pacer.deadline(), Time::NEVER);
         assert!(!pacer.on_time(at(7)));
+    }
+
+    /// The first three leave at once; the fourth waits for the time of the third.
+    #[test]
+    fn the_first_segments_may_be_free() {
+        let rate = Rate::from_bits_per_second(8_000).expect("not zero");
+        let now = Time::from_nanos(5_000_000_000);
+        let mut pacer = Pacer::after(3);
+        for _ in 0..3 {
+            assert!(pacer.may_send(now));
+            pacer.sent(now, 2000, rate);
+        }
+        assert!(!pacer.may_send(now));
+        assert_eq!(pacer.deadline(), now + crate::units::Duration::from_secs(2));
     }
 }

@@ -110,7 +110,8 @@ pub enum SlowStartExit {
 pub enum TimeoutWindow {
     /// One segment (RFC 5681 §3.1).
     One,
-    /// What is still in flight, and a segment: RACK knows that what was sent within the last round trip is not lost (Linux).
+    /// What is still in flight, and a segment: RACK knows that what was sent within the last round trip is not lost (Linux). A timeout in a
+    /// recovery leaves the threshold as the recovery has set it.
     InFlight,
 }
 
@@ -236,7 +237,7 @@ pub struct Variant {
     pub limited_transmit: bool,
     /// Find spurious timeouts (RFC 5682).
     pub frto: bool,
-    /// RACK: give the window back after a fast recovery that D-SACK or timestamps show to be needless (RFC 4015).
+    /// RACK: give the window back after a fast recovery or a timeout that D-SACK, timestamps or F-RTO show to be needless (RFC 4015).
     pub undo: bool,
     /// RACK: send a probe where no ACK comes for two round trips (RFC 8985 §7).
     pub tail_probe: bool,
@@ -290,7 +291,8 @@ pub struct AckPolicy {
     pub before_reading: bool,
     /// ACKs of data beyond a gap wait for each other. Off: each at once (RFC 5681 §4.2).
     pub compress: Option<Compress>,
-    /// After data that had come before, this many ACKs go out at once (Linux's quick ACKs).
+    /// At the start, and after data that had come before, this many ACKs go out at once (Linux's quick ACKs), besides those that tell a
+    /// greater window.
     pub quick: u32,
 }
 
@@ -327,7 +329,6 @@ impl AckPolicy {
     /// after `TCP_DELACK_MIN`.
     pub const LINUX: AckPolicy = AckPolicy {
         delay: Duration::from_millis(40),
-        daass: Daass::FirstSegments(16),
         before_reading: true,
         compress: Some(Compress::LINUX),
         quick: 16,

@@ -17,6 +17,7 @@ mod tcp_pair;
 #[path = "../../../../fuzz/targets/wire_parse.rs"]
 mod wire_parse;
 
+use bentpipe_engine::tcp::variant::VARIANTS;
 use chance::chance;
 use play::play;
 
@@ -28,6 +29,22 @@ fn wire_parse_seeds() {
 #[test]
 fn tcp_pair_seeds() {
     play(include_str!("../../../../fuzz/seeds/tcp_pair.hex"), tcp_pair::run);
+}
+
+/// Each row, with and without forgery and an abort.
+#[test]
+fn tcp_pair_by_chance() {
+    let mut next = chance();
+    let heads = 0..=u8::MAX;
+    let rows: std::collections::BTreeSet<usize> = heads.clone().map(tcp_pair::row).collect();
+    assert!(rows.into_iter().eq(0..VARIANTS.len()), "all rows are tried");
+    for head in heads {
+        for _ in 0..4 {
+            let length = 50 + next() as usize % 250;
+            let input: Vec<u8> = std::iter::once(head).chain((0..length).map(|_| next() as u8)).collect();
+            tcp_pair::run(&input);
+        }
+    }
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "dupthresh" => variant.dup_thresh = DupThresh { count: number(value)?, ..variant.dup_thresh },
         "limited-transmit" => variant.limited_transmit = switch(value)?,
         "frto" => variant.frto = switch(value)?,
+        "tail-probe" => variant.tail_probe = switch(value)?,
         "once-per-window" => variant.once_per_window = switch(value)?,
         "guard-after-timeout" => variant.guard_after_timeout = switch(value)?,
         "timeout-repair" => {

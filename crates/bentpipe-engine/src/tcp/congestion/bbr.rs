@@ -80,6 +80,8 @@ pub(super) struct Bbr {
     conserves: bool,
     pacing: Option<f64>,
     initial_window: f64,
+    /// Sending has begun again after a pause, and nothing has been delivered since.
+    restarts: bool,
     noise: TimeNoise,
 }
 
@@ -102,6 +104,7 @@ impl Bbr {
             conserves: false,
             pacing: None,
             initial_window: f64::from(config.variant.initial_window),
+            restarts: false,
             noise: TimeNoise::named(0, "bbr"),
         }
     }
@@ -198,12 +201,13 @@ impl Bbr {
     fn update_min_rtt(&mut self, window: &mut Window, seen: &Delivered) {
         let has_expired = self.min_rtt.is_some() && seen.now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = seen.rtt
-            && (has_expired || self.min_rtt.is_none_or(|min| rtt < min))
+            && ((has_expired && !may_be_delayed(seen, window.exact_mss())) || self.min_rtt.is_none_or(|min| rtt <= min))
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), seen.now);
         }
         let mss = window.exact_mss();
-        if has_expired && self.rounds > 0 && !matches!(self.mode, Mode::ProbeRtt(_)) {
+        // A pause has emptied the queue: the round trip after it needs no probe.
+        if has_expired && self.rounds > 0 && !self.restarts && !matches!(self.mode, Mode::ProbeRtt(_)) {
             self.save(window);
             self.mode = Mode::ProbeRtt(None);
         }
@@ -212,18 +216,27 @@ impl Bbr {
                 *until = Some((seen.now + PROBE_RTT_TIME, false));
                 self.round_end = seen.delivered;
             }
-            Mode::ProbeRtt(Some((until, has_round))) => {
+            Mode::ProbeRtt(Some((_, has_round))) => {
                 *has_round |= self.round_starts;
-                if *has_round && seen.now > *until {
-                    self.min_rtt_at = seen.now;
-                    window.set(window.exact().max(self.prior));
-                    self.mode = Mode::Startup;
-                    if self.is_full {
-                        self.probe_bw(seen.now);
-                    }
+                if *has_round {
+                    self.leave_probe_rtt(window, seen.now);
                 }
             }
             _ => {}
+        }
+        self.restarts &= seen.newly == 0;
+    }
+
+    /// Ends a probe of the round trip that has lasted long enough.
+    fn leave_probe_rtt(&mut self, window: &mut Window, now: Time) {
+        let Mode::ProbeRtt(Some((until, _))) = self.mode else { return };
+        if now > until {
+            self.min_rtt_at = now;
+            window.set(window.exact().max(self.prior));
+            self.mode = Mode::Startup;
+            if self.is_full {
+                self.probe_bw(now);
+            }
         }
     }
 
@@ -236,12 +249,17 @@ impl Bbr {
     /// §4.2.2. The rate falls only once the pipe is known to be full. Before the first round trip is measured nothing is paced: the
     /// rate of delivery of a first small segment would hold up the next one for minutes.
     fn set_pacing(&mut self, window: &Window, seen: &Delivered) {
-        let rate = self.rate.max() * self.pacing_gain() * MARGIN;
         if self.pacing.is_none()
             && let Some(srtt) = seen.srtt
         {
             self.pacing = Some(window.exact() / srtt.as_secs_f64() * HIGH_GAIN * MARGIN);
         }
+        self.pace(self.pacing_gain());
+    }
+
+    /// Paces at `gain` times the rate.
+    fn pace(&mut self, gain: f64) {
+        let rate = self.rate.max() * gain * MARGIN;
         if let Some(known) = self.pacing
             && rate > 0.0
             && (self.is_full || rate > known)
@@ -310,6 +328,21 @@ impl CongestionRules for Bbr {
         self.set_window(window, seen);
     }
 
+    /// §4.3.4.4: the queue is empty, so there is no need to send faster than the path.
+    fn on_restart_from_idle(&mut self, window: &mut Window, now: Time) {
+        self.restarts = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            Mode::ProbeBw(..) => self.pace(1.0),
+            Mode::ProbeRtt(_) => self.leave_probe_rtt(window, now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        matches!(self.mode, Mode::ProbeRtt(_))
+    }
+
     /// A mark says nothing to BBR v1.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         if loss.found_by == FoundBy::Mark {
@@ -340,6 +373,11 @@ impl CongestionRules for Bbr {
     fn pacing_rate(&self, _: &Window) -> Option<Rate> {
         self.pacing.map(rate_of)
     }
+}
+
+/// True if an ACK is of a lone segment, so that the receiver may have delayed it.
+fn may_be_delayed(seen: &Delivered, mss: f64) -> bool {
+    seen.sample.is_some_and(|sample| sample.delivered == seen.newly && seen.newly as f64 <= mss)
 }
 
 #[cfg(test)]

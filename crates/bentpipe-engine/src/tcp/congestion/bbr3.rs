@@ -5,8 +5,7 @@
 //! when the rate no longer grows, and the round trip is probed every five seconds with half a product in flight.
 //!
 //! The draft says nothing about ECN. Here an echoed mark counts as a loss: outside probes it bounds rate and volume by what was
-//! delivered, a probe it ends. Not here: pacing at exactly the rate after a pause (§5.4.1), because controls are not asked before a
-//! transmission. Of the segments that an ACK shows to be lost, the one with the greatest share of losses decides (§5.5.10.2).
+//! delivered, a probe it ends. Of the segments that an ACK shows to be lost, the one with the greatest share of losses decides (§5.5.10.2).
 
 mod bounds;
 mod filled;
@@ -124,6 +123,8 @@ pub(super) struct Bbr3 {
     phase: Phase,
     pacing: Option<f64>,
     initial_window: f64,
+    /// Sending has begun again after a pause, and nothing has been delivered since.
+    restarts: bool,
     noise: TimeNoise,
 }
 
@@ -156,6 +157,7 @@ impl Bbr3 {
             phase: Phase::Open,
             pacing: None,
             initial_window: f64::from(config.variant.initial_window),
+            restarts: false,
             noise: TimeNoise::named(0, "bbr3"),
         }
     }
@@ -209,8 +211,8 @@ impl Bbr3 {
         self.product(self.bw(), window.exact_mss()).min(window.exact())
     }
 
-    fn start_round(&mut self, seen: &Delivered) {
-        self.round_end = seen.delivered;
+    fn start_round(&mut self, delivered: u64) {
+        self.round_end = delivered;
     }
 
     /// §5.5.1, §5.5.5: the round trip, and the greatest rate.
@@ -218,7 +220,7 @@ impl Bbr3 {
         self.round_starts = false;
         let Some(sample) = seen.sample else { return };
         if sample.prior_delivered >= self.round_end {
-            self.start_round(seen);
+            self.start_round(seen.delivered);
             self.rounds += 1;
             self.rounds_since_probe += 1;
             self.round_starts = true;
@@ -258,21 +260,21 @@ impl Bbr3 {
         if let State::Drain(until) = self.state {
             let drained = seen.pipe as f64 <= self.budget(self.product(self.bw(), mss), mss);
             if drained || self.rounds > until {
-                self.start_down(seen);
+                self.start_down(seen.now, seen.delivered);
             }
         }
     }
 
-    fn start_down(&mut self, seen: &Delivered) {
+    fn start_down(&mut self, now: Time, delivered: u64) {
         self.bounds.reset_signals();
         self.up_count = f64::INFINITY;
         // BBRPickProbeWait.
-        let draw = self.noise.at(seen.now.as_nanos(), 0);
+        let draw = self.noise.at(now.as_nanos(), 0);
         self.rounds_since_probe = u64::from(draw >= 0.5);
         self.wait = MIN_PROBE_WAIT + Duration::from_secs_f64_rounded(draw);
-        self.cycle_at = seen.now;
+        self.cycle_at = now;
         self.ack_phase = AckPhase::Stopping;
-        self.start_round(seen);
+        self.start_round(delivered);
         self.state = State::Down;
     }
 
@@ -280,13 +282,13 @@ impl Bbr3 {
         self.bounds.reset_short_term();
         (self.up_rounds, self.up_acks) = (0, 0.0);
         self.ack_phase = AckPhase::Refilling;
-        self.start_round(seen);
+        self.start_round(seen.delivered);
         self.state = State::Refill;
     }
 
     fn start_up(&mut self, window: &Window, seen: &Delivered) {
         self.ack_phase = AckPhase::Starting;
-        self.start_round(seen);
+        self.start_round(seen.delivered);
         self.filled.restart(seen.sample.map_or(0.0, |sample| sample.rate()));
         self.state = State::Up;
         self.raise_slope(window);
@@ -328,7 +330,7 @@ impl Bbr3 {
             }
             // BBRIsTimeToGoDown: the bound, not the path, limits the rate.
             State::Up if at_bound => self.filled.restart(seen.sample.map_or(0.0, |sample| sample.rate())),
-            State::Up if self.filled.now => self.start_down(seen),
+            State::Up if self.filled.now => self.start_down(seen.now, seen.delivered),
             _ => {}
         }
     }
@@ -388,7 +390,7 @@ impl Bbr3 {
         self.is_judging = false;
         self.bounds.too_high(volume, self.target(window));
         if self.state == State::Up {
-            self.start_down(seen);
+            self.start_down(seen.now, seen.delivered);
         }
     }
 

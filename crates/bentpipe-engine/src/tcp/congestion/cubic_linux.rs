@@ -8,8 +8,9 @@
 //! - The time goes on while the window is not in use, and the target is that of the least round trip from now.
 //! - The window of Reno grows by 8/15 segments per round trip, also above the window of the last loss.
 //! - The window before a loss is what is reduced, not the data in flight.
+//! - Of a needless reduction the window is undone, and what the function knew is not.
 
-use super::reduction::{Factors, Reduces, Undoable, react};
+use super::reduction::{Factors, Reduces, react};
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::loss::LossReport;
@@ -48,7 +49,7 @@ struct Epoch {
     reno_count: f64,
 }
 
-/// What a loss changes.
+/// What a loss changes. A needless one leaves it changed, as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     /// The window before the last loss, lowered by fast convergence; 0 if unknown. Segments.
@@ -59,7 +60,7 @@ struct Memory {
 /// The state of CUBIC.
 #[derive(Clone, Debug)]
 pub(super) struct CubicLinux {
-    memory: Undoable<Memory>,
+    memory: Memory,
     factors: Factors,
     delay_min: Option<Duration>,
     cnt: f64,
@@ -72,16 +73,16 @@ pub(super) struct CubicLinux {
 
 impl CubicLinux {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        CubicLinux::beginning(Undoable::default(), Factors::new(config, BETA, BETA_ECN))
+        CubicLinux::beginning(Memory::default(), Factors::new(config, BETA, BETA_ECN))
     }
 
     /// Nothing is measured yet.
-    fn beginning(memory: Undoable<Memory>, factors: Factors) -> Self {
+    fn beginning(memory: Memory, factors: Factors) -> Self {
         CubicLinux { memory, factors, delay_min: None, cnt: 0.0, computed: None, count: 0, bytes: 0 }
     }
 
     fn measure(&mut self, ack: &AckSample) {
-        let settling = self.memory.now.epoch.is_some_and(|epoch| ack.now < epoch.start + SETTLING);
+        let settling = self.memory.epoch.is_some_and(|epoch| ack.now < epoch.start + SETTLING);
         if let Some(rtt) = ack.latest_rtt.filter(|_| !settling) {
             self.delay_min = Some(self.delay_min.map_or(rtt, |least| least.min(rtt)));
         }
@@ -89,7 +90,7 @@ impl CubicLinux {
 
     /// Computes `cnt` for a window of `cwnd` segments after `acked` more are acknowledged.
     fn update(&mut self, cwnd: f64, acked: f64, now: Time) {
-        let Memory { last_max, epoch } = &mut self.memory.now;
+        let Memory { last_max, epoch } = &mut self.memory;
         if let Some(epoch) = epoch {
             epoch.reno_count += acked;
         }
@@ -128,15 +129,14 @@ impl Reduces for CubicLinux {
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         let mss = window.exact_mss();
         let cwnd = (window.exact() / mss).floor();
-        let falls_behind = cwnd < self.memory.now.last_max;
+        let falls_behind = cwnd < self.memory.last_max;
         let last_max = if falls_behind { (cwnd * (1.0 + self.factors.loss) / 2.0).floor() } else { cwnd };
-        self.memory.replace(Memory { last_max, epoch: None });
+        self.memory = Memory { last_max, epoch: None };
         window.set_ssthresh((cwnd * self.factors.of(loss)).floor().max(2.0) * mss);
     }
 
     fn after_timeout(&mut self) {
-        self.memory.now = Memory::default();
-        *self = CubicLinux::beginning(self.memory, self.factors);
+        *self = CubicLinux::beginning(Memory::default(), self.factors);
     }
 }
 
@@ -179,12 +179,8 @@ impl CongestionRules for CubicLinux {
     }
 
     fn restart(&mut self, window: &mut Window, segments: u32) {
-        self.memory.now.epoch = None;
+        self.memory.epoch = None;
         window.set_segments(segments);
-    }
-
-    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
-        self.memory.undo(window, cwnd, ssthresh);
     }
 }
 
@@ -253,7 +249,7 @@ mod tests {
         cubic.on_loss(&mut window, &lost());
         assert_eq!(window.segments(), 7);
         run(&mut cubic, &mut window, 0.0, 0.45);
-        let epoch = cubic.memory.now.epoch.expect("it has begun");
+        let epoch = cubic.memory.epoch.expect("it has begun");
         assert!((1.0..=3.0).contains(&(epoch.reno - 7.0)), "{}", epoch.reno);
     }
 
@@ -264,20 +260,19 @@ mod tests {
         cubic.on_loss(&mut window, &lost());
         window.set(80_000.0);
         cubic.on_loss(&mut window, &lost());
-        assert_eq!((cubic.memory.now.last_max, window.segments()), (68.0, 56));
+        assert_eq!((cubic.memory.last_max, window.segments()), (68.0, 56));
     }
 
-    /// A spurious timeout leaves no trace in the function.
+    /// A spurious timeout gives the window back, and what the function knew is gone: Linux undoes the window alone.
     #[test]
     fn a_spurious_timeout_is_undone() {
         let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(1000));
         cubic.on_loss(&mut window, &lost());
         run(&mut cubic, &mut window, 0.0, 2.0);
-        let (cwnd, k) = (window.cwnd(), cubic.memory.now.epoch.expect("it has begun").k);
+        let cwnd = window.cwnd();
         cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost() });
-        assert!(cubic.memory.now.last_max == 0.0 && window.segments() == 1);
+        assert!(cubic.memory.last_max == 0.0 && window.segments() == 1);
         cubic.on_spurious_timeout(&mut window, cwnd, 700_000);
-        assert_eq!((cubic.memory.now.last_max, cubic.memory.now.epoch.map(|epoch| epoch.k)), (1000.0, Some(k)));
-        assert_eq!(window.cwnd(), cwnd);
+        assert_eq!((cubic.memory.last_max, window.cwnd(), window.ssthresh()), (0.0, cwnd, 700_000));
     }
 }

@@ -20,18 +20,20 @@ mod reduction;
 mod reno;
 mod resuming;
 mod sample;
+mod unused;
 mod vegas;
 mod westwood;
 mod window;
 
 pub(in crate::tcp) use self::sample::{AckSample, Delivered, Marks};
+pub(in crate::tcp) use self::unused::Unused;
 pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
 use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
-use crate::units::Rate;
+use crate::units::{Rate, Time};
 
 /// The rules of one congestion control.
 ///
@@ -47,6 +49,14 @@ pub(in crate::tcp) trait CongestionRules {
     /// Data has been delivered, in order or not, during a recovery or not. Needs RACK.
     #[inline(always)]
     fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
+
+    /// Data is sent again after the application had nothing to send and all was acknowledged. Needs RACK.
+    fn on_restart_from_idle(&mut self, _window: &mut Window, _now: Time) {}
+
+    /// True while the control keeps less in flight than the path carries, so that rates measured now say nothing about the path.
+    fn holds_back(&self) -> bool {
+        false
+    }
 
     /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
     /// retransmission starts with it; after a mark nothing is sent again.
@@ -130,6 +140,24 @@ macro_rules! controls {
                     Control::Fixed(_) => {}
                     #[cfg(test)]
                     Control::Paced(_) => {}
+                }
+            }
+
+            fn on_restart_from_idle(&mut self, window: &mut Window, now: Time) {
+                match self {
+                    $(Control::$name(control) => control.on_restart_from_idle(window, now),)+
+                    Control::Fixed(_) | Control::Resuming(_) => {}
+                    #[cfg(test)]
+                    Control::Paced(_) => {}
+                }
+            }
+
+            fn holds_back(&self) -> bool {
+                match self {
+                    $(Control::$name(control) => control.holds_back(),)+
+                    Control::Fixed(_) | Control::Resuming(_) => false,
+                    #[cfg(test)]
+                    Control::Paced(_) => false,
                 }
             }
 
@@ -278,6 +306,16 @@ impl Congestion {
         self.control.on_delivered(&mut self.window, seen);
     }
 
+    /// Data is sent again after the application had nothing to send and all was acknowledged.
+    pub(in crate::tcp) fn on_restart_from_idle(&mut self, now: Time) {
+        self.control.on_restart_from_idle(&mut self.window, now);
+    }
+
+    /// True while rates measured are limited by the control, not by the path.
+    pub(in crate::tcp) fn holds_back(&self) -> bool {
+        self.control.holds_back()
+    }
+
     /// True if the control measures the rate of delivery.
     #[inline(always)]
     pub(in crate::tcp) fn measures_rate(&self) -> bool {
@@ -339,6 +377,19 @@ impl Congestion {
         self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
         let decayed = cwnd.checked_shr(timeouts).unwrap_or(0);
         self.restart(decayed.max(segments.min(cwnd)));
+    }
+
+    /// The window gives back half of what the application does not use beyond `used` bytes and the initial window of `segments` (RFC 2861).
+    /// Three quarters of it become the threshold, unless that is higher already.
+    pub(in crate::tcp) fn decay_unused(&mut self, used: u64, segments: u32) {
+        let mss = self.window.exact_mss();
+        let (cwnd, used) = (self.window.segments(), used.div_ceil(self.window.mss()) as u32);
+        let used = used.max(segments);
+        if used < cwnd {
+            let kept = f64::from(cwnd / 2 + cwnd / 4) * mss;
+            self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
+            self.window.set(f64::from((cwnd + used) / 2) * mss);
+        }
     }
 
     /// Ends NewReno's recovery with `flight` bytes outstanding.

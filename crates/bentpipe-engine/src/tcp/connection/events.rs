@@ -70,9 +70,9 @@ pub struct TcpStats {
     pub timeouts: u64,
     /// Losses found by duplicate ACKs or SACK: fast retransmits.
     pub fast_retransmits: u64,
-    /// Timeouts found spurious by F-RTO.
+    /// Timeouts found spurious, by F-RTO, timestamps or D-SACK, while they were being repaired.
     pub spurious_timeouts: u64,
-    /// Fast recoveries that D-SACK or timestamps have shown to be needless, and that were undone.
+    /// Fast recoveries that D-SACK or timestamps have shown to be needless, and that were undone; also timeouts, after their repair.
     pub spurious_recoveries: u64,
     /// Acceptable ACKs received.
     pub acks_received: u64,

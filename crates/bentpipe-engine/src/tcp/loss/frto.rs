@@ -47,16 +47,27 @@ impl Frto {
         Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0, probes: 0 }
     }
 
-    /// The timer expired. Not used during a recovery, nor at a repeated timeout (RFC 5682 §2.1 step 1).
-    pub(in crate::tcp) fn on_timeout(&mut self, recovering: bool, cwnd: u64, ssthresh: u64, flight: u64, retries: u32) {
+    /// The timer expired. `is_new`: not during a recovery, nor a repeated timeout (RFC 5682 §2.1 step 1).
+    pub(in crate::tcp) fn on_timeout(&mut self, is_new: bool, cwnd: u64, ssthresh: u64, flight: u64) {
         self.stage = Stage::Off;
         self.probes = 0;
-        if self.enabled && !recovering && retries == 0 {
+        if self.enabled && is_new {
             self.stage = Stage::First;
             // The maximum of window and threshold, so that the old operating point is restored (RFC 4015 §3).
             self.ssthresh = if ssthresh == u64::MAX { ssthresh } else { ssthresh.max(cwnd) };
             self.flight = flight;
         }
+    }
+
+    /// True if the timeout is being tested.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_testing(&self) -> bool {
+        self.stage != Stage::Off
+    }
+
+    /// The test is over.
+    pub(in crate::tcp) fn end(&mut self) {
+        (self.stage, self.probes) = (Stage::Off, 0);
     }
 
     /// An ACK that advances to `ack`; `more` says whether there is data that was never sent.

@@ -69,6 +69,8 @@ pub(in crate::tcp) struct Rack {
     min_rtt: Option<Duration>,
     /// The highest sequence number delivered.
     fack: u64,
+    /// The lowest end of a segment that was delivered without being retransmitted, since [`Self::take_original`].
+    original: Option<u64>,
     reordering_seen: bool,
     /// The greatest distance, in bytes, by which a segment came late.
     reordered: u64,
@@ -164,6 +166,7 @@ impl Rack {
         self.segments.partition_point(|segment| segment.end <= seq)
     }
 
+    //= RFC 8985 §6.1: "Upon transmitting a new segment or retransmitting an old segment, record the time in Segment.xmit_ts"
     /// `start..end` is transmitted now, for the first time or again.
     #[inline(always)]
     pub(in crate::tcp) fn on_sent(&mut self, start: u64, end: u64, now: Time) {
@@ -271,6 +274,7 @@ impl Rack {
     fn pop_ordinary(&mut self, first: Sent, una: u64, now: Time) {
         self.reordering_seen |= first.end < self.fack;
         let mut last = first;
+        self.note_original(first.end);
         self.segments.pop_front();
         while let Some(&next) = self.segments.front()
             && next.end <= una
@@ -308,13 +312,17 @@ impl Rack {
         }
         let rtt = now.saturating_since(segment.at);
         if segment.retransmitted {
-            // Too early for the retransmission: the original has arrived, which says nothing of segments
-            // sent after it.
+            //= RFC 8985 §6.2 step 2: "The segment was last retransmitted less than RACK.min_rtt ago."
+            // The original has arrived, which says nothing of segments sent after it.
             if self.min_rtt.is_some_and(|min| rtt < min) {
                 return;
             }
         } else {
+            self.note_original(segment.end);
+            //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
+            //= in RACK.min_RTT"
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
             if segment.end < self.fack {
                 self.reordering_seen = true;
                 self.reordered = self.reordered.max(self.fack - segment.start);
@@ -327,17 +335,35 @@ impl Rack {
         }
     }
 
+    #[inline(always)]
+    fn note_original(&mut self, end: u64) {
+        self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
+    }
+
+    /// The lowest end of a segment that was delivered without being retransmitted, since the last call.
+    pub(in crate::tcp) fn take_original(&mut self) -> Option<u64> {
+        self.original.take()
+    }
+
+    /// Segments in flight by a retransmission.
+    pub(in crate::tcp) fn resent(&self) -> u64 {
+        let is_resent = |segment: &&Sent| segment.state == State::InFlight && segment.retransmitted;
+        self.segments.iter().filter(is_resent).count() as u64
+    }
+
     /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
     /// reordering window was too narrow (RFC 8985 §6.2 step 4).
     pub(in crate::tcp) fn on_duplicate_report(&mut self, una: u64, snd_max: u64) {
         if una >= self.dsack_round_end {
             self.dsack_round_end = snd_max;
+            //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_mult += 1 [...] RACK.reo_wnd_persist = 16"
             self.reo_wnd_mult = self.reo_wnd_mult.max(1) + 1;
             self.reo_wnd_persist = REO_WND_PERSIST;
         }
     }
 
-    /// A recovery is over.
+    //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_persist -= 1 If RACK.reo_wnd_persist <= 0 RACK.reo_wnd_mult = 1"
+    /// A recovery is over, or the repair after a timeout.
     pub(super) fn on_recovered(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -365,6 +391,12 @@ impl Rack {
             segment.state = State::InFlight;
         }
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
+    }
+
+    /// The reordering window in quarters of `min_rtt`.
+    #[cfg(test)]
+    pub(in crate::tcp) fn reo_wnd_mult(&self) -> u64 {
+        self.reo_wnd_mult
     }
 
     /// The timeout was spurious: nothing is lost.

@@ -60,6 +60,7 @@ impl TailProbe {
             self.at = Time::NEVER;
             return;
         }
+        //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"
         let mut after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2));
         if seq.flight() <= u64::from(mss) {
             after += MAX_ACK_DELAY;

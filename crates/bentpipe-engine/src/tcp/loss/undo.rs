@@ -1,22 +1,23 @@
-//! Was a fast recovery needless? If the data that it has retransmitted had arrived, only late, the window is given back.
+//! Was a fast recovery or a timeout needless? If the data that it has retransmitted had arrived, only late, the window is given back.
 //!
 //! Two signs: the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or the first ACK beyond the loss echoes a
-//! timestamp from before the first retransmission (Eifel, RFC 3522). The window and threshold are restored at once (RFC 4015 §3).
+//! timestamp from before the first retransmission (Eifel, RFC 3522). The window and threshold are restored at once (RFC 4015 §3); after a
+//! timeout duplicates tell only with an ACK that moves on, as in Linux. F-RTO (`frto.rs`) is a third sign.
 
 use crate::units::{Duration, Time};
 
 /// Timestamps count milliseconds, so two of them can be this much nearer to each other than the segments.
 const CLOCK: Duration = Duration::from_millis(2);
 
-/// The window before a recovery, and what shows that it was needless.
+/// The window before a recovery or a timeout, and what shows that it was needless.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     cwnd: u64,
     ssthresh: u64,
     /// Where the recovery began.
     una: u64,
-    /// Retransmissions not reported as duplicates yet.
-    resent: u64,
+    /// Retransmissions not reported as duplicates yet; `None` before the first.
+    resent: Option<u64>,
     /// When the first one was sent, if it was of the oldest segment: an ACK that moves on over another hole first says nothing of it.
     first: Option<Time>,
     /// An ACK has moved on since then: only the first one tells by its timestamp.
@@ -36,45 +37,53 @@ impl Undo {
         Undo { is_enabled, before: None }
     }
 
-    /// A recovery begins at `una`; the window and threshold are still those of before.
-    pub(in crate::tcp) fn enter(&mut self, cwnd: u64, ssthresh: u64, una: u64) {
-        let before = || Box::new(Before { cwnd, ssthresh, una, resent: 0, first: None, has_moved: false });
+    /// True if anything is given back.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// A recovery, or the repair after a timeout, begins at `una`; the window and threshold are those of before. So many segments are in
+    /// flight by retransmissions of before.
+    pub(in crate::tcp) fn enter(&mut self, cwnd: u64, ssthresh: u64, una: u64, resent: u64) {
+        let resent = (resent > 0).then_some(resent);
+        let before = || Box::new(Before { cwnd, ssthresh, una, resent, first: None, has_moved: false });
         self.before = self.is_enabled.then(before);
     }
 
-    /// The segment that begins at `start` is retransmitted in the recovery.
+    /// The segment that begins at `start` is retransmitted in the recovery, or after the timeout.
     #[inline(always)]
     pub(in crate::tcp) fn on_retransmitted(&mut self, start: u64, now: Time) {
         if let Some(before) = &mut self.before {
-            if before.resent == 0 && start == before.una {
+            if before.resent.is_none() && start == before.una {
                 before.first.get_or_insert(now);
             }
-            before.resent += 1;
+            before.resent = Some(before.resent.unwrap_or(0) + 1);
         }
     }
 
-    /// The timer has expired: nothing is given back.
-    pub(in crate::tcp) fn forget(&mut self) {
-        self.before = None;
-    }
-
     /// The peer reports data up to `end` as a duplicate. Returns the window and threshold to restore, if that was the last of what was
-    /// retransmitted.
-    pub(in crate::tcp) fn on_duplicate(&mut self, end: u64) -> Option<(u64, u64)> {
-        let before = self.before.as_mut().filter(|before| end > before.una && before.resent > 0)?;
-        before.resent -= 1;
-        if before.resent > 0 { None } else { self.take() }
+    /// retransmitted; not yet while a timeout is being repaired (`after_timeout`).
+    pub(in crate::tcp) fn on_duplicate(&mut self, end: u64, after_timeout: bool) -> Option<(u64, u64)> {
+        let before = self.before.as_mut().filter(|before| end > before.una)?;
+        let resent = before.resent.filter(|&resent| resent > 0)? - 1;
+        before.resent = Some(resent);
+        if resent > 0 || after_timeout { None } else { self.take() }
     }
 
     /// An ACK moves on; `echoed` is when the segment that caused it was sent, by its timestamp. Returns the same.
     pub(in crate::tcp) fn on_advance(&mut self, ack: u64, echoed: Option<Time>) -> Option<(u64, u64)> {
-        let before = self.before.as_mut().filter(|before| ack > before.una && !before.has_moved)?;
-        let first = before.first?;
+        let before = self.before.as_mut().filter(|before| ack > before.una)?;
+        if before.resent == Some(0) {
+            return self.take();
+        }
+        let first = before.first.filter(|_| !before.has_moved)?;
         before.has_moved = true;
         if echoed.is_some_and(|echoed| echoed + CLOCK < first) { self.take() } else { None }
     }
 
-    fn take(&mut self) -> Option<(u64, u64)> {
+    /// Nothing was lost, as another sign shows. Returns the window and threshold to restore.
+    pub(in crate::tcp) fn take(&mut self) -> Option<(u64, u64)> {
         self.before.take().map(|before| (before.cwnd, before.ssthresh))
     }
 }
@@ -91,13 +100,14 @@ mod tests {
     #[test]
     fn reports_of_all_duplicates_give_the_window_back() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000);
+        undo.enter(20_000, 15_000, 1000, 0);
+        assert_eq!(undo.on_duplicate(2000, false), None, "nothing was retransmitted");
         undo.on_retransmitted(1000, at(100));
         undo.on_retransmitted(2000, at(100));
-        assert_eq!(undo.on_duplicate(900), None, "of before the recovery");
-        assert_eq!(undo.on_duplicate(2000), None);
-        assert_eq!(undo.on_duplicate(3000), Some((20_000, 15_000)));
-        assert_eq!(undo.on_duplicate(3000), None);
+        assert_eq!(undo.on_duplicate(900, false), None, "of before the recovery");
+        assert_eq!(undo.on_duplicate(2000, false), None);
+        assert_eq!(undo.on_duplicate(3000, false), Some((20_000, 15_000)));
+        assert_eq!(undo.on_duplicate(3000, false), None);
     }
 
     /// The first ACK that moves on tells by its timestamp; the later ones answer the retransmission.
@@ -105,7 +115,7 @@ mod tests {
     fn an_old_timestamp_gives_the_window_back() {
         for (echoed, given) in [(97, Some((20_000, u64::MAX))), (98, None)] {
             let mut undo = Undo::new(true);
-            undo.enter(20_000, u64::MAX, 1000);
+            undo.enter(20_000, u64::MAX, 1000, 0);
             assert_eq!(undo.on_advance(2000, Some(at(50))), None, "nothing was retransmitted");
             undo.on_retransmitted(1000, at(100));
             assert_eq!(undo.on_advance(2000, Some(at(echoed))), given, "{echoed}");
@@ -117,21 +127,28 @@ mod tests {
     #[test]
     fn another_hole_tells_nothing() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000);
+        undo.enter(20_000, 15_000, 1000, 0);
         undo.on_retransmitted(5000, at(100));
         assert_eq!(undo.on_advance(6000, Some(at(50))), None);
     }
 
+    /// While a timeout is being repaired, duplicates count, and the next ACK that moves on gives back. One more is still under way from before.
     #[test]
-    fn a_timeout_is_not_undone_here() {
+    fn after_a_timeout_duplicates_wait_for_an_ack_that_moves_on() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000);
+        undo.enter(20_000, 15_000, 1000, 1);
         undo.on_retransmitted(1000, at(100));
-        undo.forget();
-        assert_eq!(undo.on_duplicate(2000), None);
+        assert_eq!(undo.on_duplicate(2000, true), None);
+        assert_eq!(undo.on_advance(2000, None), None);
+        assert_eq!(undo.on_duplicate(2000, true), None);
+        assert_eq!(undo.on_advance(3000, None), Some((20_000, 15_000)));
+    }
+
+    #[test]
+    fn off_it_gives_nothing_back() {
         let mut off = Undo::new(false);
-        off.enter(20_000, 15_000, 1000);
+        off.enter(20_000, 15_000, 1000, 0);
         off.on_retransmitted(1000, at(100));
-        assert_eq!(off.on_duplicate(2000), None);
+        assert_eq!(off.on_duplicate(2000, false), None);
     }
 }

@@ -82,9 +82,9 @@ impl AckSchedule {
         self.waiting > 0
     }
 
-    /// The next ACK offers a larger window, so it does not wait.
+    /// The next ACK offers a larger window, so it does not wait, and does not count as a quick one: Linux sets the lowest bit of the count.
     pub(super) fn on_greater_window(&mut self) {
-        self.quick = self.quick.max(1);
+        self.quick |= 1;
     }
 
     /// A segment has arrived whose data was there already.
@@ -95,6 +95,9 @@ impl AckSchedule {
     /// A segment with data has arrived.
     #[inline(always)]
     pub(super) fn on_data(&mut self) {
+        if self.data_segments == 0 {
+            self.quick |= self.policy.quick;
+        }
         self.data_segments = self.data_segments.saturating_add(1);
     }
 

@@ -414,3 +414,6 @@ impl Receiver {
         self.sack.take_blocks(self.rcv_nxt, max)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,9 +85,10 @@ impl OfferedWindow {
         self.buffer - self.held.min(self.buffer)
     }
 
-    /// `bytes` of data have come: the window follows the buffer by twice that, if it does so. Returns whether it has grown.
+    /// `bytes` of data have come: the window follows the buffer, of which they take a part until they are read, by twice that, if it does so.
+    /// Returns whether it has grown.
     pub(super) fn follow(&mut self, bytes: u64) -> bool {
-        let left = self.room().saturating_sub(self.lead);
+        let left = self.room().saturating_sub(bytes).saturating_sub(self.lead);
         self.lead = self.lead.saturating_add(left.min(2 * bytes));
         self.told_at = UNKNOWN;
         left > 0

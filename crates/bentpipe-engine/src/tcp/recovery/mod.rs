@@ -325,9 +325,10 @@ impl LossRecovery {
     }
 
     /// An ACK of new data after a timeout.
-    pub(in crate::tcp) fn on_ack_after_timeout(&mut self, is_full: bool) {
+    pub(in crate::tcp) fn on_ack_after_timeout(&mut self, scoreboard: &mut Scoreboard, is_full: bool) {
         if is_full {
             self.phase = Phase::Open;
+            scoreboard.on_recovered();
         }
         if let Repair::Burst(burst) = &mut self.repair {
             burst.on_ack_after_timeout(is_full);

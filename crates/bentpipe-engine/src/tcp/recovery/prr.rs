@@ -68,14 +68,19 @@ impl Prr {
         if newly == 0 {
             return;
         }
+        // RFC 9937 §6, in the words of the RFC that it replaces:
+        //= RFC 6937 §3: "prr_delivered += DeliveredData"
         self.delivered = now;
         let total = now - self.delivered_before;
         let pipe = scoreboard.pipe(seq.snd_una, seq.snd_max);
         let target = self.target as u64;
         let mut send = if pipe > target {
+            //= RFC 6937 §3: "sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out"
             let share = (total as u128 * target as u128).div_ceil(self.recover_fs as u128) as u64;
             share.saturating_sub(self.out)
         } else {
+            //= RFC 6937 §3: "Attempt to catch up, as permitted by limit [...] limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS [...]
+            //= sndcnt = MIN(ssthresh - pipe, limit)"
             let slow_start = if is_safe { window.mss() } else { 0 };
             (total.saturating_sub(self.out).max(newly) + slow_start).min(target - pipe)
         };

@@ -32,7 +32,8 @@ impl Sender {
             self.give_back(cx, cwnd, ssthresh);
         }
         let (news, lost) = if by_time {
-            self.look_back(cx.now, segment)
+            let (news, lost) = self.look_back(cx.now, segment);
+            (news, !self.test_timeout(cx) && lost)
         } else {
             (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
         };
@@ -127,6 +128,9 @@ impl Sender {
                 return;
             }
             FrtoVerdict::Spurious { ssthresh, flight } => {
+                if let Some((cwnd, ssthresh)) = self.undo.take() {
+                    return self.give_back(cx, cwnd, ssthresh);
+                }
                 self.congestion.on_spurious_timeout(flight, ssthresh);
                 self.counters.spurious_timeouts += 1;
                 self.recovery.on_spurious_timeout(self.seq.snd_una);
@@ -137,7 +141,7 @@ impl Sender {
             }
         }
         self.grow(cx.now, acked, delivered, rtt);
-        self.recovery.on_ack_after_timeout(is_full);
+        self.recovery.on_ack_after_timeout(&mut self.loss.scoreboard, is_full);
     }
 
     fn on_new_ack_in_recovery<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {

@@ -33,6 +33,7 @@ impl Sender {
         let Some(rate) = rack.rate() else { return };
         let (delivered, sample, worst) = (rate.delivered(), rate.sample(min_rtt), rate.take_worst());
         let newly = delivered - before.delivered;
+        let held_back = self.congestion.holds_back();
         self.congestion.on_delivered(&Delivered {
             now,
             // The SYN has no other sample.
@@ -47,6 +48,20 @@ impl Sender {
             pipe_before: before.pipe,
             phase: self.recovery.phase(),
         });
+        // Also by the ACK that ends it: what is sent until the few in flight are delivered follows them.
+        if (held_back || self.congestion.holds_back())
+            && let Some(rate) = self.loss.scoreboard.rack().and_then(|rack| rack.rate())
+        {
+            rate.limited_by_application(pipe);
+        }
+    }
+
+    /// The first segment of a flight is sent: the control learns whether that is after a pause of the application.
+    pub(super) fn note_restart(&mut self, now: Time) {
+        let rate = self.loss.scoreboard.rack().and_then(|rack| rack.rate());
+        if rate.is_some_and(|rate| rate.is_app_limited()) {
+            self.congestion.on_restart_from_idle(now);
+        }
     }
 
     /// Nothing is sent though pacing allows it: if that is because there is nothing to send, the rate of what is in flight says

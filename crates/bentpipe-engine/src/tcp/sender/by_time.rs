@@ -53,7 +53,8 @@ impl Sender {
             let peer_window = self.seq.peer.now;
             self.congestion.on_loss(&LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window });
         }
-        if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end)) {
+        let after_timeout = self.recovery.phase() == Phase::Loss;
+        if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
             self.give_back(cx, cwnd, ssthresh);
         } else if lost {
             self.repair(cx);
@@ -76,16 +77,41 @@ impl Sender {
         }
     }
 
-    /// The last recovery was needless: its end, and the window of before it (RFC 4015 §3).
+    /// An ACK has delivered what was not sent again after the timeout, and sent before it: not everything was lost. So Linux decides with
+    /// SACK (RFC 5682 §3.1 step 3b), and without new data in between. Returns true if the timeout is undone.
+    pub(super) fn test_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
+        let original = self.loss.scoreboard.rack().and_then(|rack| rack.take_original());
+        if self.recovery.phase() != Phase::Loss || !self.frto.is_testing() || !self.undo.is_enabled() {
+            return false;
+        }
+        let is_original = original.is_some_and(|end| self.recovery.recover().is_some_and(|recover| end <= recover));
+        let Some((cwnd, ssthresh)) = is_original.then(|| self.undo.take()).flatten() else { return false };
+        self.give_back(cx, cwnd, ssthresh);
+        true
+    }
+
+    /// The last recovery or timeout was needless: its end, and the window of before it (RFC 4015 §3).
     pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, cwnd: u64, ssthresh: u64) {
         self.loss.scoreboard.forget_losses();
-        if self.recovery.phase() == Phase::Recovery {
-            let (recovery, parts) = self.parts();
-            recovery.leave(parts);
-            cx.emit(|| Event::RecoveryLeft);
+        let phase = self.recovery.phase();
+        match phase {
+            Phase::Open => {}
+            Phase::Recovery => {
+                let (recovery, parts) = self.parts();
+                recovery.leave(parts);
+                cx.emit(|| Event::RecoveryLeft);
+            }
+            Phase::Loss => {
+                self.frto.end();
+                self.recovery.on_spurious_timeout(self.seq.snd_una);
+                self.seq.snd_nxt = self.seq.snd_max;
+                self.timer.forget_retries();
+                cx.emit(|| Event::SpuriousTimeout);
+            }
         }
         self.congestion.on_spurious_timeout(cwnd.max(self.congestion.window.cwnd()), ssthresh);
-        self.counters.spurious_recoveries += 1;
+        self.counters.spurious_timeouts += u64::from(phase == Phase::Loss);
+        self.counters.spurious_recoveries += u64::from(phase != Phase::Loss);
     }
 
     /// Starts a recovery for the segments that RACK has marked, unless one is in progress.
@@ -107,7 +133,8 @@ impl Sender {
         if self.tail.deadline() <= cx.now {
             self.tail.expire();
             self.new_event();
-            //= RFC 8985 §7.3: the retransmission timer runs anew from the probe on
+            //= RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe was sent, the sender MUST re-arm the
+            //= RTO timer, not the PTO timer, if the FlightSize is not zero"
             self.timer.start(self.earliest_departure(cx.now));
         }
     }
@@ -122,7 +149,8 @@ impl Sender {
         self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
     }
 
-    /// The probe: new data if the peer has space for it, else the last segment again (RFC 8985 §7.3).
+    //= RFC 8985 §7.3: "the sender SHOULD transmit a previously unsent data segment [...] retransmit the highest-sequence segment sent so far"
+    /// The probe: new data if the peer has space for it, else the last segment again.
     pub(super) fn choose_tail_probe(&mut self) -> Option<Span> {
         let (new, edge) = (self.seq.snd_max, self.seq.right_edge(u64::MAX));
         let span = if new < self.seq.end().min(edge) {

@@ -182,7 +182,8 @@ impl Half for Sender {
             self.note_application_limit();
         }
         let span = span?;
-        if let Some(rate) = rate {
+        // The segment may have changed the rate: the first one after a pause.
+        if let Some(rate) = self.congestion.pacing_rate() {
             self.pacer.sent(now, span.len, rate);
         }
         Some(span)

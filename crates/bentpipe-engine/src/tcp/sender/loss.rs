@@ -73,7 +73,8 @@ impl Sender {
         };
         self.ecn.on_reduction(recover);
         self.tail.forget();
-        self.undo.enter(self.congestion.window.cwnd(), self.congestion.window.ssthresh(), snd_una);
+        let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
+        self.undo.enter(self.congestion.window.cwnd(), self.congestion.window.ssthresh(), snd_una, resent);
         self.timer.forget_timed();
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates);
@@ -109,12 +110,17 @@ impl Sender {
         self.counters.timeouts += 1;
         let (snd_una, flight, retries) = (self.seq.snd_una, self.seq.flight(), self.timer.retries());
         cx.emit(|| Event::Timeout { snd_una, backoffs: retries });
-        let window = &self.congestion.window;
-        let was_repairing = self.recovery.phase() != Phase::Open;
-        self.frto.on_timeout(was_repairing, window.cwnd(), window.ssthresh(), flight, retries);
+        let (cwnd, ssthresh) = (self.congestion.window.cwnd(), self.congestion.window.ssthresh());
+        let phase = self.recovery.phase();
+        // Linux tests repeated timeouts of a segment, too.
+        let again = retries > 0 && self.undo.is_enabled();
+        self.frto.on_timeout(phase == Phase::Open && retries == 0 || again, cwnd, ssthresh, flight);
         let afresh = self.departures.halves_at_every_timeout();
+        // Linux: the recovery has reduced the threshold for the data in question.
+        let is_reduced = self.timeout_window == TimeoutWindow::InFlight && phase == Phase::Recovery;
+        let repeated = (retries > 0 || is_reduced) && !afresh;
         if self.is_open || afresh {
-            let found_by = FoundBy::Timeout { repeated: retries > 0 && !afresh };
+            let found_by = FoundBy::Timeout { repeated };
             self.congestion.on_loss(&LossReport { found_by, flight, peer_window: self.seq.peer.now });
         } else {
             // A SYN says nothing about the window for data.
@@ -124,8 +130,11 @@ impl Sender {
         self.timer.count_expiry();
         self.departures.on_timeout();
         self.tail.forget();
-        self.undo.forget();
         self.loss.scoreboard.on_timeout(cx.now, self.timer.rtt.srtt());
+        if self.is_open && !repeated {
+            let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
+            self.undo.enter(cwnd, ssthresh, snd_una, resent);
+        }
         self.recovery.on_timeout(&mut self.seq, &mut self.loss.scoreboard, self.is_open);
         if !self.departures.keeps_duplicates(self.recovery.kind()) {
             self.loss.forget_duplicates();

@@ -17,7 +17,7 @@ mod transmit;
 pub(in crate::tcp) use self::finished::Finished;
 
 use super::config::{Handshake, TcbSharing, TcpConfig};
-use super::congestion::Congestion;
+use super::congestion::{Congestion, Unused};
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
 use super::loss::frto::Frto;
@@ -32,8 +32,12 @@ use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
-use super::variant::{Growth, TimeoutWindow};
+use super::variant::{CongestionControl, Growth, TimeoutWindow};
 use crate::units::Time;
+
+/// Linux's pacing leaves the first segments alone, as its queue discipline fq did first (tcp_output.c, `tcp_update_skb_after_send`). There it
+/// is BBR v1 that paces.
+const LINUX_FREE: u32 = 10;
 
 /// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
@@ -71,6 +75,8 @@ pub struct Sender {
     departures: Departures,
     frto: Frto,
     pacer: Pacer,
+    /// Whether the window is used, where one that is not decays; few connections have it.
+    unused: Option<Box<Unused>>,
 }
 
 impl Sender {
@@ -96,12 +102,13 @@ impl Sender {
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             idle_decay: config.idle_decay,
+            unused: (config.idle_decay && config.restart_after_idle && !congestion.measures_rate()).then(Box::default),
             counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
-            pacer: Pacer::default(),
+            pacer: Pacer::after(if variant.congestion == CongestionControl::Bbr { LINUX_FREE } else { 0 }),
             loss,
             recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),

@@ -120,3 +120,78 @@ fn a_retransmission_that_pacing_holds_is_no_retry() {
     assert_eq!(sent, [0, 100, 200, 300]);
     assert_eq!((sender.counters.timeouts, now.as_nanos() / 1_000_000_000), (3, 308));
 }
+
+/// 50 segments per 20 ms, as the peer's window allows. While BBR keeps four in flight to measure the round trip, for ten round trips, the
+/// rate of these says nothing about the path: it paces as before (draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.5).
+#[test]
+fn a_probe_of_the_round_trip_does_not_lower_the_rate() {
+    for row in ["bbr", "bbr3"] {
+        let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+        let mut config = TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() };
+        config.variant = crate::tcp::Variant::named(row).expect("a row");
+        let mut sender = Sender::new(&config);
+        let mut ack = Segment::new(Flags::ACK);
+        (ack.ack, ack.window) = (1, 50_000);
+        sender.update_window(&ack);
+        sender.write(1 << 40);
+        let (mut now, mut under_way) = (at(0), std::collections::VecDeque::new());
+        let (mut probe, mut probes, mut slowest) = (NoProbe, 0, u64::MAX);
+        while now < at(16_000) {
+            let mut cx = Context { now, who: Who(0), probe: &mut probe };
+            sender.on_time(&mut cx).expect("nothing is given up");
+            while let Some(&(_, end)) = under_way.front().filter(|&&(arrival, _)| arrival <= now) {
+                under_way.pop_front();
+                ack.ack = end;
+                sender.update_window(&ack);
+                sender.on_ack(&mut cx, &ack, false, None);
+            }
+            while let Some(span) = sender.next(now, 0) {
+                // Only the first round trip is the least.
+                let delay = Duration::from_micros(if span.seq == 1 { 19_000 } else { 20_000 });
+                under_way.push_back((now + delay, span.end()));
+            }
+            if now > at(1000) {
+                let rate = sender.congestion.pacing_rate().expect("it paces");
+                slowest = slowest.min(rate.bits_per_second());
+            }
+            probes += u32::from(sender.congestion.holds_back());
+            now = sender.deadline().min(under_way.front().map_or(Time::NEVER, |&(arrival, _)| arrival));
+        }
+        assert!(probes > 0, "{row}: it probes");
+        // 20 Mbit/s; 0.75 or 0.9 of it in some rounds, less a hundredth.
+        assert!(slowest > 14_000_000, "{row}: {slowest}");
+    }
+}
+
+/// A duplicate report widens RACK's reordering window for sixteen recoveries (RFC 8985 §6.2 step 4). Those after a timeout count.
+#[test]
+fn the_end_of_the_repair_after_a_timeout_is_the_end_of_a_recovery() {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut config = TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("rack").expect("a row");
+    config.variant.tail_probe = false;
+    let mut sender = Sender::new(&config);
+    let mut probe = NoProbe;
+    let mut ack = Segment::new(Flags::ACK);
+    (ack.ack, ack.window) = (1, 50_000);
+    sender.update_window(&ack);
+    if let Some(rack) = sender.loss.scoreboard.rack() {
+        rack.on_duplicate_report(1, 1);
+    }
+    let mut now = at(0);
+    for recovery in 0..=16 {
+        let mult = sender.loss.scoreboard.rack().map(|rack| rack.reo_wnd_mult());
+        assert_eq!(mult, Some(if recovery < 16 { 2 } else { 1 }), "after {recovery}");
+        sender.write(1000);
+        while sender.next(now, 0).is_some() {}
+        now = sender.deadline();
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        sender.on_time(&mut cx).expect("nothing is given up");
+        assert!(sender.next(now, 0).is_some_and(|span| span.retransmission));
+        now += Duration::from_millis(100);
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        ack.ack += 1000;
+        sender.on_ack(&mut cx, &ack, false, None);
+        assert_eq!(sender.phase(), Phase::Open);
+    }
+}

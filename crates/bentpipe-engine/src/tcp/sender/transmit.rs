@@ -229,7 +229,7 @@ impl Sender {
                 self.timer.time(end, now);
             }
         } else {
-            if self.recovery.phase() == Phase::Recovery {
+            if self.recovery.phase() != Phase::Open {
                 self.undo.on_retransmitted(span.seq, now);
             }
             if !times_all {
@@ -248,6 +248,9 @@ impl Sender {
             self.restart_if_idle(now);
             self.timer.start(now);
         }
+        if nothing_out && self.congestion.measures_rate() {
+            self.note_restart(now);
+        }
         if self.is_open
             && let Some(rack) = self.loss.scoreboard.rack()
         {
@@ -255,6 +258,9 @@ impl Sender {
             if fresh && self.recovery.phase() == Phase::Open {
                 self.start_tail(now);
             }
+        }
+        if self.unused.is_some() {
+            self.note_use(now);
         }
         self.last_sent = now;
         self.burst_sent += 1;
@@ -272,6 +278,25 @@ impl Sender {
             0 => {}
             _ if self.idle_decay => self.congestion.decay_after_idle(timeouts, self.initial_window),
             _ => self.congestion.restart_after_idle(self.initial_window),
+        }
+        if let Some(unused) = self.unused.as_mut().filter(|_| timeouts > 0) {
+            unused.begin(now);
+        }
+    }
+
+    /// A segment is sent: a window that the application has not filled for a timeout decays. While it has more to send, the peer's window
+    /// is in the way, not the application.
+    fn note_use(&mut self, now: Time) {
+        let (una, max, has_more) = (self.seq.snd_una, self.seq.snd_max, !self.has_sent_all());
+        let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
+        let Some(unused) = &mut self.unused else { return };
+        if !is_calm {
+            return unused.begin(now);
+        }
+        let used = unused.on_sent(now, (una, max), &self.congestion.window, self.timer.rtt.rto());
+        if let Some(used) = used.filter(|_| !has_more) {
+            unused.begin(now);
+            self.congestion.decay_unused(used, self.initial_window);
         }
     }
 

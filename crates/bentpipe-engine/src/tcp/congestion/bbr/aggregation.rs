@@ -38,6 +38,11 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max((self.acked - expected).min(window));
     }
 
+    /// Begins anew: nothing was to be acknowledged for a while.
+    pub(in crate::tcp::congestion) fn restart(&mut self, now: Time) {
+        (self.acked, self.since) = (0.0, now);
+    }
+
     /// The greatest excess of the last five to ten round trips.
     pub(in crate::tcp::congestion) fn extra(&self) -> f64 {
         self.extra[0].max(self.extra[1])

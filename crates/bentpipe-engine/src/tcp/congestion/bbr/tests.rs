@@ -124,3 +124,61 @@ fn the_round_trip_is_probed_every_ten_seconds() {
     assert!((2..=4).contains(&low), "{low}");
     assert!(pipe.window.segments() >= 200, "two products: {}", pipe.window.segments());
 }
+
+/// Twelve seconds without anything to send: the queue is empty, so the next ACK gives a round trip without a probe, and the sender paces at
+/// the rate, not at the gain of its phase. Linux: `idle_restart`.
+#[test]
+fn a_pause_needs_no_probe_of_the_round_trip() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    pipe.now += Duration::from_secs(12);
+    pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
+    assert_eq!(pipe.bbr.pacing, Some(1e6 * MARGIN));
+    for newly in [2, 100, 100] {
+        pipe.round(RTT, newly * MSS, 0, Phase::Open, 0);
+        assert!(matches!(pipe.bbr.mode, Mode::ProbeBw(..)), "{:?}", pipe.bbr.mode);
+    }
+    assert!(pipe.window.segments() >= 200, "{}", pipe.window.segments());
+}
+
+/// A probe that would have ended in a pause ends when sending begins again.
+#[test]
+fn a_pause_ends_a_probe_of_the_round_trip() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    let before = pipe.window.segments();
+    pipe.bbr.min_rtt_at = Time::ZERO;
+    pipe.now += Duration::from_secs(12);
+    for _ in 0..2 {
+        pipe.round(RTT + RTT, 4 * MSS, 0, Phase::Open, 0);
+        assert!(pipe.bbr.holds_back() && pipe.window.segments() == 4, "{:?}", pipe.bbr.mode);
+    }
+    pipe.now += Duration::from_secs(1);
+    pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
+    assert!(!pipe.bbr.holds_back());
+    assert!(pipe.window.segments() >= before, "{}", pipe.window.segments());
+}
+
+/// A round trip that is as short as the least one shows that the queue was empty: no probe.
+#[test]
+fn an_equal_round_trip_is_as_good_as_a_probe() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    for _ in 0..200 {
+        pipe.round(RTT, 100 * MSS, 100 * MSS, Phase::Open, 0);
+        assert!(!pipe.bbr.holds_back());
+    }
+}
+
+/// The ACK of a lone segment may have been delayed: it does not replace a least round trip that has expired.
+#[test]
+fn a_delayed_ack_is_no_least_round_trip() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    pipe.now += Duration::from_secs(12);
+    pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
+    pipe.round(RTT + RTT, MSS, 0, Phase::Open, 0);
+    assert_eq!(pipe.bbr.min_rtt, Some(RTT));
+    pipe.round(RTT + RTT, 2 * MSS, 0, Phase::Open, 0);
+    assert_eq!(pipe.bbr.min_rtt, Some(RTT + RTT));
+}

@@ -11,7 +11,12 @@ impl Bbr3 {
         {
             self.pacing = Some(window.exact() / srtt.as_secs_f64() * STARTUP_GAIN);
         }
-        let rate = self.bw() * self.pacing_gain() * MARGIN;
+        self.pace(self.pacing_gain());
+    }
+
+    /// BBRSetPacingRateWithGain.
+    pub(super) fn pace(&mut self, gain: f64) {
+        let rate = self.bw() * gain * MARGIN;
         if let Some(known) = self.pacing
             && rate > 0.0
             && (self.filled.ever || rate > known)
@@ -84,6 +89,14 @@ impl CongestionRules for Bbr3 {
         self.bounds.advance_latest(seen);
         self.set_pacing(window, seen);
         self.set_window(window, seen);
+    }
+
+    fn on_restart_from_idle(&mut self, window: &mut Window, now: Time) {
+        self.restart_from_idle(window, now);
+    }
+
+    fn holds_back(&self) -> bool {
+        matches!(self.state, State::ProbeRtt(_))
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {

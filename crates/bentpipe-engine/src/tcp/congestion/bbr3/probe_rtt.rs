@@ -25,35 +25,54 @@ impl Bbr3 {
         (PROBE_RTT_GAIN * self.product(self.bw(), mss)).max(MIN_PIPE * mss)
     }
 
-    /// BBRCheckProbeRTT.
+    /// BBRCheckProbeRTT, BBRHandleProbeRTT.
     pub(super) fn probe_rtt(&mut self, window: &mut Window, seen: &Delivered, has_expired: bool) {
-        if has_expired && self.rounds > 0 && !matches!(self.state, State::ProbeRtt(_)) {
+        if has_expired && self.rounds > 0 && !self.restarts && !matches!(self.state, State::ProbeRtt(_)) {
             self.save(window);
             self.state = State::ProbeRtt(None);
             self.ack_phase = AckPhase::Stopping;
-            self.start_round(seen);
+            self.start_round(seen.delivered);
         }
         let few = seen.pipe as f64 <= self.probe_rtt_window(window.exact_mss());
-        let State::ProbeRtt(until) = &mut self.state else { return };
-        match until {
-            None if few => {
+        match &mut self.state {
+            State::ProbeRtt(until @ None) if few => {
                 *until = Some((seen.now + PROBE_RTT_TIME, false));
-                self.start_round(seen);
+                self.start_round(seen.delivered);
             }
-            Some((end, has_round)) => {
+            State::ProbeRtt(Some((_, has_round))) => {
                 *has_round |= self.round_starts;
-                if *has_round && seen.now > *end {
-                    self.recent_rtt_at = seen.now;
-                    window.set(window.exact().max(self.prior));
-                    self.bounds.reset_short_term();
-                    self.state = State::Startup;
-                    if self.filled.ever {
-                        self.start_down(seen);
-                        self.state = State::Cruise;
-                    }
+                if *has_round {
+                    self.leave_probe_rtt(window, seen.now, seen.delivered);
                 }
             }
-            None => {}
+            _ => {}
+        }
+        self.restarts &= seen.newly == 0;
+    }
+
+    /// BBRCheckProbeRTTDone: ends a probe that has lasted long enough.
+    fn leave_probe_rtt(&mut self, window: &mut Window, now: Time, delivered: u64) {
+        let State::ProbeRtt(Some((end, _))) = self.state else { return };
+        if now > end {
+            self.recent_rtt_at = now;
+            window.set(window.exact().max(self.prior));
+            self.bounds.reset_short_term();
+            self.state = State::Startup;
+            if self.filled.ever {
+                self.start_down(now, delivered);
+                self.state = State::Cruise;
+            }
+        }
+    }
+
+    /// BBRHandleRestartFromIdle.
+    pub(super) fn restart_from_idle(&mut self, window: &mut Window, now: Time) {
+        self.restarts = true;
+        self.aggregation.restart(now);
+        if self.state.is_of_cycle() {
+            self.pace(1.0);
+        } else {
+            self.leave_probe_rtt(window, now, self.round_end);
         }
     }
 }

@@ -216,3 +216,35 @@ fn a_mark_counts_as_a_loss() {
     assert!(matches!(pipe.bbr.state, State::Down | State::Cruise), "{:?}", pipe.bbr.state);
     assert_eq!(pipe.bbr.bounds.longterm, 120_000.0);
 }
+
+/// Twelve seconds without anything to send: the next ACK gives a round trip without a probe, and the sender paces at the rate, not at the
+/// gain of its state (draft-ietf-ccwg-bbr-05 §5.4.1, BBRHandleRestartFromIdle).
+#[test]
+fn a_pause_needs_no_probe_of_the_round_trip() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Up);
+    pipe.now += Duration::from_secs(12);
+    pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
+    assert!((pipe.pace() - 99.0).abs() < 0.1, "{}", pipe.pace());
+    for newly in [2, 100, 100] {
+        pipe.round(newly * MSS, Round { rtt: RTT, pipe: 0, tx_in_flight: newly * MSS, lost: 0, phase: Phase::Open });
+        assert!(!pipe.bbr.holds_back(), "{:?}", pipe.bbr.state);
+    }
+}
+
+/// A probe of the round trip that would have ended in a pause ends when sending begins again.
+#[test]
+fn a_pause_ends_a_probe_of_the_round_trip() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    let before = pipe.window.segments();
+    pipe.now += Duration::from_secs(6);
+    for _ in 0..2 {
+        pipe.round(4 * MSS, Round { rtt: RTT + RTT, pipe: 0, tx_in_flight: 4 * MSS, lost: 0, phase: Phase::Open });
+        assert!(pipe.bbr.holds_back(), "{:?}", pipe.bbr.state);
+    }
+    pipe.now += Duration::from_secs(1);
+    pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
+    assert!(!pipe.bbr.holds_back());
+    assert!(pipe.window.segments() + 2 >= before.min(200), "{} {before}", pipe.window.segments());
+}

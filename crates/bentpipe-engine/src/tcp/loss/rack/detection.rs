@@ -12,6 +12,8 @@ impl Rack {
         if !self.reordering_seen && (repairing || self.sacked_segments >= DUP_THRESH) {
             return Duration::ZERO;
         }
+        //= RFC 8985 §3.3.2: "the RACK reordering window MUST be bounded, and this bound SHOULD be SRTT"
+        //= RFC 8985 §6.2 step 4: "Return min(RACK.reo_wnd_mult * RACK.min_RTT / 4, SRTT)"
         let quarter = self.min_rtt.unwrap_or(Duration::ZERO).div_floor(4);
         quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
     }
@@ -38,7 +40,9 @@ impl Rack {
         first
     }
 
-    /// Marks the segments that are lost by now (RFC 8985 §6.2 step 5). `repairing`: a recovery or the repair after a timeout is in
+    //= RFC 8985 §6.2 step 5: "For each segment that has not been SACKed, RACK considers that segment lost if another segment that was sent
+    //= later has been delivered, and the reordering window has passed."
+    /// Marks the segments that are lost by now. `repairing`: a recovery or the repair after a timeout is in
     /// progress. Returns true if any was marked.
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;

@@ -1,0 +1,84 @@
+//! A window that the application does not fill for longer than a retransmission timeout says nothing about the path any more: it decays
+//! towards what is used (RFC 2861 §3, in Linux's form: `tcp_cwnd_validate`, `tcp_cwnd_application_limited`).
+
+use super::Window;
+use crate::units::{Duration, Time};
+
+/// How far a window is used. Bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Unused {
+    /// When the window was last full, or decayed.
+    since: Time,
+    /// The most that has been outstanding since then.
+    used: u64,
+    /// Whether the window was full in this round trip, the most that was outstanding in it, and the number whose acknowledgement ends it.
+    was_full: bool,
+    peak: u64,
+    end: u64,
+}
+
+impl Unused {
+    /// The window counts as full at `now`: it was reduced, or restarted.
+    pub(in crate::tcp) fn begin(&mut self, now: Time) {
+        (self.since, self.used) = (now, 0);
+    }
+
+    /// A segment has been sent, with data from `una` to `max` outstanding then. Returns what was used of the window, if for `rto` it was not
+    /// full.
+    pub(in crate::tcp) fn on_sent(
+        &mut self,
+        now: Time,
+        (una, max): (u64, u64),
+        window: &Window,
+        rto: Duration,
+    ) -> Option<u64> {
+        let out = max - una;
+        let is_full = out + window.mss() > window.whole();
+        if una >= self.end || is_full || (!self.was_full && out > self.peak) {
+            (self.was_full, self.peak, self.end) = (is_full, out, max);
+        }
+        if self.was_full || (window.in_slow_start() && window.whole() < 2 * self.peak) {
+            self.begin(now);
+            return None;
+        }
+        self.used = self.used.max(out);
+        (now.saturating_since(self.since) >= rto).then_some(self.used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    /// A window of 20 segments beyond the threshold: 20 fill it, for the rest of the round trip; then 3 of it are used for a timeout.
+    #[test]
+    fn a_window_is_unused_for_a_timeout() {
+        let mut window = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 20);
+        window.set_ssthresh(10_000.0);
+        let rto = Duration::from_millis(300);
+        let mut unused = Unused::default();
+        let mut sent = |millis, una, max| unused.on_sent(at(millis), (una, max), &window, rto);
+        assert_eq!(sent(0, 1, 20_001), None, "full");
+        assert_eq!(sent(90, 18_001, 20_001), None, "of the same round trip");
+        assert_eq!(sent(100, 20_001, 21_001), None);
+        assert_eq!(sent(100, 20_001, 23_001), None);
+        assert_eq!(sent(200, 23_001, 24_001), None);
+        assert_eq!(sent(390, 24_001, 25_001), Some(3000), "300 ms after the last segment of a full window");
+        assert_eq!(sent(400, 5_001, 25_001), None, "full again");
+    }
+
+    /// In slow start half of the window is as good as all of it.
+    #[test]
+    fn in_slow_start_more_than_half_is_all() {
+        let window = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 20);
+        let rto = Duration::from_millis(300);
+        for (out, used) in [(10_000, Some(10_000)), (11_000, None)] {
+            assert_eq!(Unused::default().on_sent(at(500), (1, 1 + out), &window, rto), used);
+        }
+    }
+}

@@ -84,7 +84,7 @@ impl Sender {
             congestion.restart(segments);
         }
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
-        if congestion.measures_rate()
+        if congestion.properties().measures_rate
             && let Some(rack) = loss.scoreboard.rack()
         {
             rack.measure_rate();

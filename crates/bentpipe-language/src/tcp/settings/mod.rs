@@ -121,7 +121,7 @@ const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64))
 
 /// A row for a plain field.
 macro_rules! row {
-    ($key:literal, $doc:literal, $words:expr, $kind:expr, $config:ident . $($field:ident).+ => $out:expr, $cell:ident => $in:expr) => {
+    ($key:literal, $doc:expr, $words:expr, $kind:expr, $config:ident . $($field:ident).+ => $out:expr, $cell:ident => $in:expr) => {
         Setting {
             key: $key, doc: $doc, words: $words, kind: $kind,
             get: |$config| { let $config = $config.$($field).+; $out },

@@ -22,7 +22,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00). \"bbr3\": BBRv3 (draft-ietf-ccwg-bbr-05). \"vegas\": Brakmo and Peterson 1995. \"westwood\": Westwood+, Grieco and Mascolo 2004. \"hybla\": Caini and Firrincieli 2004. \"prague\": draft-briscoe-iccrg-prague-congestion-control-04. BBR and Westwood+ need `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", CongestionControl::MEANINGS, CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",

@@ -13,7 +13,7 @@ use bentpipe_engine::tcp::{Abort, Handshake, TcbSharing, TcpConfig, WindowUnit};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::{Context, NoProbe, Step};
-use bentpipe_io::{Endpoint, Lateness, Packet, Peer, hurry};
+use bentpipe_io::{Endpoint, Lateness, Packet, Peer, Receipt, hurry};
 use bentpipe_study::scenario::{FlowId, FlowKind, NodeId, Scenario, TcpFlow, Workload};
 
 use super::{EmulateError, Unsupported};
@@ -289,7 +289,7 @@ impl<'s> Transfer<'s> {
     fn receive(&mut self, packet: &[u8], network: &mut Network, now: Time) -> usize {
         let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
         // Damaged or misdirected packets do not occur: both ends are ours.
-        if self.server.endpoint.receive(cx, packet) == Ok(true) {
+        if let Ok(Receipt::Taken(_)) = self.server.endpoint.receive(cx, packet) {
             let sent = self.server.transmit(network, now);
             self.take(now);
             return sent + self.server.transmit(network, now);

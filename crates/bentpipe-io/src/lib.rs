@@ -27,7 +27,7 @@ mod wakeful;
 
 pub use clock::{Clock, isn};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
-pub use endpoint::{Closing, Endpoint, Peer};
+pub use endpoint::{Closing, Endpoint, Peer, Receipt};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, addresses, ip, run};
 pub use note::has_colour;

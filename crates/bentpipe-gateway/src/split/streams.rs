@@ -127,7 +127,7 @@ impl Streams {
             && self.taken() < common.memory.limit(self.slot) / 8 * 7
     }
 
-    /// Bytes of memory that are not to be had otherwise.
+    /// Bytes of memory in use or reserved.
     fn taken(&self) -> u64 {
         self.memory + self.needed
     }

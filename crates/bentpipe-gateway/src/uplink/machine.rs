@@ -21,11 +21,11 @@ use super::config::{MIN_BUFFER, UplinkConfig, UplinkStats};
 use super::opening::reset_for;
 use crate::half_open::HalfOpen;
 
-/// One of the connections, for good: no other one is ever called so.
+/// The number of a connection. It is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// What became of a packet.
+/// What was done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// It is ours.

@@ -24,8 +24,8 @@ pub(crate) struct Script {
     /// Name defined for #ifdef, instead of those of the profile; repeatable
     #[arg(long = "define", value_name = "NAME", conflicts_with = "expect")]
     pub(crate) defined: Vec<String>,
-    /// Expectation file for a folder of scripts; if there are several, the one that names the folder
-    /// is used
+    /// Expectation file for a folder of scripts; if there are several, the one of the folder is
+    /// used
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) expect: Vec<PathBuf>,
     /// Print JSON instead of lines

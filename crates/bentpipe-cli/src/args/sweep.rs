@@ -24,8 +24,8 @@ A sweep file, loss.toml:
 
 `bentpipe reference sweep` describes all keys. Each run is stored in the folder loss.sweep when it
 ends: Ctrl-C, `kill -9` and a full disk lose none, and the same command continues. At the end
-table.parquet in that folder has a line for each flow of each run. Repetition n has the same seed for all
-candidates, so they meet the same fades.";
+table.parquet in that folder has a line for each flow of each run. Repetition n has the same seed
+for all candidates, so they meet the same fades.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

@@ -39,6 +39,7 @@ check:
 	@scripts/circles
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy -p bentpipe-engine --lib --no-default-features -- -D warnings
+	$(CARGO) clippy -p bentpipe-gateway --bin bentpipe-gateway -- -D warnings
 	@if scripts/setup wasm && $(WASM_STD); then \
 		$(CARGO) clippy -p bentpipe-wasm --lib --target wasm32-unknown-unknown -- -D warnings; \
 	else \

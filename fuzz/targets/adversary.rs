@@ -32,7 +32,7 @@ use bentpipe_engine::tcp::{AckPolicy, Flags, RtoConfig, Segment, State, SynOptio
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::Translation;
-use bentpipe_io::Endpoint;
+use bentpipe_io::{Endpoint, Receipt};
 
 use crate::flight::{Flight, Packet};
 use crate::user::{User, address, pattern};
@@ -252,7 +252,7 @@ impl World<'_> {
                 let widest = &mut self.ends[to].view.max_window;
                 *widest = (*widest).max(segment.window.into());
                 let heard = self.ends[to].user.call(self.now, |e, cx| e.receive(cx, &bytes));
-                let taken = heard == Ok(true);
+                let taken = matches!(heard, Ok(Receipt::Taken(_)));
                 assert!(if whole { heard.is_ok() } else { !taken }, "{heard:?} of {bytes:?}");
             }
             Cargo::Forged(forged) => {

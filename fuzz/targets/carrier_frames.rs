@@ -7,7 +7,7 @@ use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::{Context, Step};
 use bentpipe_gateway::tunnel::{DATA_HEADER, PrivateKey, Todo, Tunnel, TunnelConfig, What};
 use bentpipe_gateway::{Carried, Carrier, Satellite, for_packets, for_streams};
-use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
+use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 /// What an end may do at one instant; far above what it does.
 const MAX_STEPS: usize = 20_000;
@@ -48,9 +48,9 @@ struct World {
     now: Time,
     end: Carrier,
     peer: Tunnel,
-    port: LinkPort,
+    port: LinkEndpoint,
     /// The peer's link.
-    config: LinkPortConfig,
+    config: LinkEndpointConfig,
     out: Vec<u8>,
 }
 
@@ -89,7 +89,7 @@ impl World {
                     let mut datagram = self.out[..sealed.len].to_vec();
                     let heard = self.peer.receive(self.now, ([192, 0, 2, 2], 1).into(), &mut datagram);
                     if heard.event.is_some() {
-                        self.port = LinkPort::new(&self.config);
+                        self.port = LinkEndpoint::new(&self.config);
                     }
                     if let (What::Frame, Some(at)) = (heard.what, heard.payload) {
                         let _ = self.port.receive(&mut Context::silent(self.now), &datagram[at]);
@@ -128,7 +128,7 @@ pub(crate) fn run(data: &[u8]) -> u64 {
         now,
         end: Carrier::new(TunnelConfig::new(own.clone(), other.public(), None), link(HostAddress::Source), now),
         peer: Tunnel::new(TunnelConfig::new(other, own.public(), Some(([192, 0, 2, 2], 1).into())), now),
-        port: LinkPort::new(&config),
+        port: LinkEndpoint::new(&config),
         config,
         out: vec![0; 1 << 16],
     };

@@ -21,6 +21,7 @@ use bentpipe_engine::Step;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{AckPolicy, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::Receipt;
 
 use crate::flight::{Flight, Packet};
 use crate::user::{User, pattern};
@@ -141,7 +142,7 @@ impl World<'_> {
         if let Some(Packet { to, cargo: Cargo { whole, bytes }, .. }) = self.flying.arrived(now) {
             let heard = self.ends[to].call(self.now, |e, cx| e.receive(cx, &bytes));
             // Damage is an error, or, in a port, makes the packet somebody else's.
-            let taken = heard == Ok(true);
+            let taken = matches!(heard, Ok(Receipt::Taken(_)));
             assert!(if whole { heard.is_ok() } else { !taken }, "{heard:?} of {bytes:?}");
         }
         true

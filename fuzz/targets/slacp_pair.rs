@@ -17,7 +17,7 @@ use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
 use bentpipe_engine::wire::{ipv4, ipv6};
 use bentpipe_engine::{Context, Step};
-use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
+use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 /// The input, byte by byte; zeros when it is used up.
 struct Bytes<'a>(&'a [u8]);
@@ -90,7 +90,7 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
     }
 }
 
-fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
+fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkEndpointConfig {
     let (switches, tolerance) = (bytes.next(), bytes.next());
     let rate = |n: u8| Rate::from_bits_per_second(100_000 << (n & 7));
     let release = |n: u8| rate(n).filter(|_| n < 0x80).map_or(Release::Grouped, Release::Paced);
@@ -111,7 +111,7 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkPortConfig {
     };
     let rules = (0..CHANNELS).map(|n| (Rule { dscp: Some(n), ..Rule::default() }, n)).collect();
     let compresses = tolerance & 2 != 0 && layer.channels[0].arq.is_some();
-    LinkPortConfig { layer, rules, default_channel: 0, flows: None, max_packet: MAX_PACKET, compresses, integrity }
+    LinkEndpointConfig { layer, rules, default_channel: 0, flows: None, max_packet: MAX_PACKET, compresses, integrity }
 }
 
 /// A packet that says its direction, channel, flow and number, and whose other bytes follow from these.
@@ -148,7 +148,7 @@ fn packet(side: usize, channel: u8, flow: u8, number: u16, len: u16) -> Vec<u8> 
 type Given = (Vec<u8>, u8, u8, bool);
 
 struct World<'a> {
-    ports: [LinkPort; 2],
+    ports: [LinkEndpoint; 2],
     now: Time,
     fates: Bytes<'a>,
     hostile: bool,
@@ -332,7 +332,7 @@ pub(crate) fn run(data: &[u8]) {
         plan.push((time, side, packet));
     }
     let mut world = World {
-        ports: [LinkPort::new(&config), LinkPort::new(&config)],
+        ports: [LinkEndpoint::new(&config), LinkEndpoint::new(&config)],
         now: Time::ZERO,
         fates: Bytes(&bytes.0[..bytes.0.len().min(STORM)]),
         hostile,

@@ -64,7 +64,7 @@ pub(crate) fn row(variant: &str, hundred: bool) -> Scenario {
     base.with_variant(variant).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// 2 GB over 155 Mbit/s by this many flows, which start within so many seconds. For the cost per packet against the number
+/// 2 GB over 155 Mbit/s by this many flows, which start within this number of seconds. For the cost per packet against the number
 /// of flows.
 pub(crate) fn many_flows(count: u32, within: u32) -> Scenario {
     let bytes = 2_000_000_000 / u64::from(count);

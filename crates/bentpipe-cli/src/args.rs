@@ -41,7 +41,7 @@ Examples:
   bentpipe run geo                                     run a shipped scenario
   bentpipe run geo --set links.sat.delay='40 ms'       the same with another delay
   bentpipe compare geo-bursts --variants sack,newreno  two variants, the same fades
-  bentpipe sweep loss.toml                             many values, every run kept
+  bentpipe sweep loss.toml                             many values, every run stored
   bentpipe recommend geo --size '5 MB'                 what to use on that path
   bentpipe scoreboard --only 250/3,'1 %'               every transport over one link
   bentpipe reproduce transat --table 1                 a paper's table next to ours
@@ -57,7 +57,7 @@ Exit codes:
   1  a run failed, a check failed, or a file could not be written
   2  wrong usage, or a mistake in an input file
   130  interrupted
-  141  the reader of the output closed it, as with SIGPIPE
+  141  the reader of the output closed it (SIGPIPE)
   `shell` and `emulate` with a command exit with the command's code; 127 if it is not found,
   126 if it cannot be started.
 
@@ -78,13 +78,13 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run a scenario once
     Run(Run),
-    /// Write a page about a scenario: drawing, results, plots, what would help
+    /// Write a page about a scenario: drawing, results, plots, recommendation
     Report(Report),
-    /// Compare TCP variants; in each replication all have the same fades
+    /// Compare TCP variants, all over the same fades
     Compare(Compare),
-    /// Run a scenario over many values of its keys, and keep every run
+    /// Run a scenario with many values of its keys, and store every run
     Sweep(Sweep),
-    /// Recommend other hosts, or a gateway of one or two boxes, for a path
+    /// Recommend a system for a path: other hosts, or a gateway of one or two boxes
     Recommend(Recommend),
     /// Estimate a path from a packet capture of a transfer, or from pings
     Fit(Fit),
@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// Change the links of a running emulation
     #[command(subcommand)]
     Link(Link),
-    /// Compare virtual time with real time, for the engine's TCP and Linux's
+    /// Compare virtual time with real time, for the engine's TCP and for Linux's
     Verify(Verify),
     /// Compare the engine's Linux hosts with this machine's kernel, over a grid of links and losses
     VerifyHosts(VerifyHosts),
@@ -146,7 +146,7 @@ pub(crate) struct World {
     pub(crate) seed: Option<u64>,
 }
 
-/// A whole number, for what has no other bound than its type.
+/// A whole number that only its type bounds.
 fn whole<T: std::str::FromStr>(text: &str, most: impl std::fmt::Display) -> Result<T, String> {
     text.parse().map_err(|_| format!("expected a whole number from 0 to {most}"))
 }

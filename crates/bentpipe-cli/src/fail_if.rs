@@ -204,7 +204,7 @@ impl Bound {
 /// Checks before the work that what the conditions name is there.
 ///
 /// # Errors
-/// Wrong usage if it is not.
+/// Wrong usage if a condition names a flow, link or variant that does not exist.
 pub(crate) fn check_names<'a>(bounds: &[Bound], names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Failure> {
     for bound in bounds {
         if let Some(scope) = bound.scope.as_deref().filter(|scope| !names.clone().any(|name| name == *scope)) {
@@ -217,7 +217,7 @@ pub(crate) fn check_names<'a>(bounds: &[Bound], names: impl Iterator<Item = &'a 
 /// Prints which conditions are met, and returns true if none is.
 ///
 /// # Errors
-/// Wrong usage if a condition is about nothing here.
+/// Wrong usage if a condition applies to none of the readings.
 pub(crate) fn kept(bounds: &[Bound], readings: &[Reading<'_>]) -> Result<bool, Failure> {
     let mut all_kept = true;
     for bound in bounds {

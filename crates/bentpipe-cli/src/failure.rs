@@ -50,7 +50,7 @@ pub enum Failure {
     Command(String, u8),
     /// Errors in the scenario.
     Scenario(ScenarioErrors),
-    /// The reader closed our output: nothing is said, and the command ends as if by SIGPIPE.
+    /// The reader closed our output: the command prints nothing and ends as if by SIGPIPE.
     Pipe,
 }
 
@@ -60,7 +60,7 @@ impl Failure {
         Failure::Broken(error.to_string())
     }
 
-    /// An output that could not be written; if its reader closed it, there is nobody to tell.
+    /// An output that could not be written. If its reader closed it, no message is printed.
     pub(crate) fn unwritten(error: impl Into<WriteError>) -> Self {
         match error.into() {
             WriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Failure::Pipe,

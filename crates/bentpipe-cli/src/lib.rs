@@ -1,7 +1,7 @@
 //! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing.
 //!
-//! It is a library so that the Python package can bring the command, too: [`main_with`]. [`library`] is what the package shares with it:
-//! the same scenarios, checks and messages.
+//! It is a library so that the Python package can also contain the command: [`main_with`]. [`library`] has what the package shares with the
+//! command: scenarios, checks and messages.
 //!
 //! Reading order: `args` the arguments; `commands` one file each; `source` and `shipped` load scenarios;
 //! `output` prints results with how to reproduce them; `fail_if` judges them; `failure` exit codes; `interrupt` Ctrl-C.

@@ -200,7 +200,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
 /// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
 ///
 /// # Errors
-/// Wrong usage if two of them are, or if two are the same file.
+/// Wrong usage if two files are standard output, or if two are the same file.
 pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
     let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
     named.sort_unstable();

@@ -72,7 +72,7 @@ fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
 /// The scenario of this name with its warnings: a file, one of those shipped, or `-` for standard input.
 ///
 /// # Errors
-/// All mistakes in it; wrong usage if there is none of this name.
+/// Wrong usage if no file and no shipped scenario has this name. Otherwise all mistakes in the scenario.
 pub fn open(file: &str, sets: &[(String, String)]) -> Result<(Scenario, ScenarioErrors), Failure> {
     let path = Path::new(file);
     let read = if file != "-" && path.exists() {
@@ -95,7 +95,7 @@ pub fn transfer(scenario: &Scenario) -> Option<&str> {
 /// The text of a scenario from any source, and its name in errors.
 ///
 /// # Errors
-/// Wrong usage if there is none of this name.
+/// Wrong usage if no file and no shipped scenario has this name, or if the text cannot be read.
 pub fn text(file: &str) -> Result<(String, String), Failure> {
     if file == "-" {
         let read = text::from(std::io::stdin().lock());

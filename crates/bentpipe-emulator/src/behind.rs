@@ -17,7 +17,7 @@ use crate::covered::{add_hosts, cover, own_mounts};
 use crate::lab::{needs_program, needs_tun, routes, settle, tune};
 use crate::nat::{self, Outside};
 use crate::network::Network;
-use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
+use crate::plan::{Addressing, HostId, INNER, OUTER, PREFIX_V4, PREFIX_V6, Plan};
 use crate::running::Emulator;
 
 /// The device behind the link.
@@ -48,12 +48,12 @@ impl Behind {
     pub fn build(scenario: &Scenario, outside: NodeId, inside: NodeId) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, &[])?;
         let network = Network::new(scenario, &[outside, inside])?;
-        for (from, to) in [(0, 1), (1, 0)] {
+        for (from, to) in [(OUTER, INNER), (INNER, OUTER)] {
             if network.next_host(from, to).is_none() {
                 let names = [outside, inside].map(|node| &scenario[node]);
                 return Err(Unsupported {
                     key: "links".to_owned(),
-                    what: format!("no links lead from `{}` to `{}`", names[from], names[to]),
+                    what: format!("no links lead from `{}` to `{}`", names[from.index()], names[to.index()]),
                     expected: "links both ways between the two",
                 }
                 .into());
@@ -69,7 +69,7 @@ impl Behind {
         let namespace = Namespace::fresh().map_err(EmulateError::system("a network namespace"))?;
         let inner = namespace.inside(|| {
             settle(false)?;
-            let device = TrainTun::create(&config(INSIDE, &plan, addressing, 1))?;
+            let device = TrainTun::create(&config(INSIDE, &plan, addressing, INNER))?;
             routes(INSIDE, plan.has_v6())?;
             Ok(device)
         });
@@ -78,7 +78,7 @@ impl Behind {
         let emulator = emulator.map_err(EmulateError::system("the emulator"))?;
         let has_v6 = plan.has_v6();
         let names = [outside, inside].map(|node| scenario[node].to_owned());
-        let machine = addressing.v4(0);
+        let machine = addressing.v4(OUTER);
         Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, machine, names, _session: session })
     }
 
@@ -112,8 +112,8 @@ impl Behind {
 
     /// The addresses behind the link.
     pub fn inner_addresses(&self) -> Vec<IpAddr> {
-        let v6 = self.has_v6.then(|| self.addressing.v6(1).into());
-        std::iter::once(self.addressing.v4(1).into()).chain(v6).collect()
+        let v6 = self.has_v6.then(|| self.addressing.v6(INNER).into());
+        std::iter::once(self.addressing.v4(INNER).into()).chain(v6).collect()
     }
 
     /// What can be reached outside the machine.
@@ -137,7 +137,7 @@ fn outer_name() -> String {
     format!("bp{}", std::process::id())
 }
 
-fn config(name: &str, plan: &Plan, addressing: Addressing, host: usize) -> TunConfig {
+fn config(name: &str, plan: &Plan, addressing: Addressing, host: HostId) -> TunConfig {
     TunConfig {
         name: name.to_owned(),
         v4: Some((addressing.v4(host), PREFIX_V4)),
@@ -152,7 +152,7 @@ fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
     let _turn = Session::turn().map_err(EmulateError::system(doing))?;
     let taken = bentpipe_io::addresses().map_err(EmulateError::system(doing))?;
     let is_free = |network: &u8| {
-        let [a, b, c, _] = Addressing { network: *network }.v4(0).octets();
+        let [a, b, c, _] = Addressing { network: *network }.v4(OUTER).octets();
         !taken.iter().any(|address| matches!(address, IpAddr::V4(v4) if v4.octets()[..3] == [a, b, c]))
     };
     let Some(network) = (0..=u8::MAX).find(is_free) else {
@@ -162,7 +162,7 @@ fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
         });
     };
     let addressing = Addressing { network };
-    let device = TrainTun::create(&config(&outer_name(), plan, addressing, 0));
+    let device = TrainTun::create(&config(&outer_name(), plan, addressing, OUTER));
     let device = device.map_err(EmulateError::system(doing))?;
     tune(&outer_name()).map_err(EmulateError::system(doing))?;
     Ok((addressing, device))

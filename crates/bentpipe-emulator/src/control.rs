@@ -132,7 +132,7 @@ fn read(client: UnixStream) -> Option<Request> {
 /// Sends a line to the emulation at `path`; its answer.
 ///
 /// # Errors
-/// Fails if nobody answers there, or not in ten seconds.
+/// Fails if no emulation listens at the socket, or if it does not answer within ten seconds.
 pub fn ask(path: &Path, line: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(10 * PATIENCE))?;

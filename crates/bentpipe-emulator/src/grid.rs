@@ -136,7 +136,7 @@ impl Cell {
     /// The scenario of the engine's hosts, or of the kernel's, with changes as by `--set`.
     ///
     /// # Errors
-    /// Fails if a change is wrong.
+    /// Returns the mistakes if one of the changes does not fit the cell's scenario.
     pub fn scenario(&self, kernel: bool, seed: u64, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
         Scenario::parse(&self.text(kernel, seed), "grid.toml", sets)
     }

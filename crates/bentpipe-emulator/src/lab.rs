@@ -10,7 +10,7 @@ use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::{EmulateError, Unsupported};
 use crate::network::Network;
-use crate::plan::{Addressing, PREFIX_V4, PREFIX_V6, Plan};
+use crate::plan::{Addressing, HostId, PREFIX_V4, PREFIX_V6, Plan};
 use crate::running::Emulator;
 
 /// The device of each host.
@@ -59,7 +59,8 @@ impl Lab {
         let pid = std::process::id();
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
-        for (n, &node) in plan.hosts.iter().enumerate() {
+        let ids = || HostId::first(plan.hosts.len());
+        for (id, &node) in ids().zip(&plan.hosts) {
             let name = scenario[node].to_owned();
             let namespace = format!("bentpipe-{pid}-{}", plain(&name));
             if hosts.iter().any(|host: &Host| host.namespace == namespace) {
@@ -70,10 +71,9 @@ impl Lab {
                 }
                 .into());
             }
-            let v6 = plan.has_v6().then(|| addressing.v6(n));
-            let host = Host { name, namespace, v4: addressing.v4(n), v6 };
-            let forwards = (0..plan.hosts.len())
-                .any(|from| (0..plan.hosts.len()).any(|to| to != n && network.next_host(from, to) == Some(n)));
+            let v6 = plan.has_v6().then(|| addressing.v6(id));
+            let host = Host { name, namespace, v4: addressing.v4(id), v6 };
+            let forwards = ids().any(|from| ids().any(|to| to != id && network.next_host(from, to) == Some(id)));
             let device = make(&mut session, &host, plan.mtu, forwards)
                 .map_err(EmulateError::system(format!("the host `{}`", host.name)))?;
             hosts.push(host);

@@ -12,7 +12,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip;
 use bentpipe_engine::wire::slacp::Integrity;
 use bentpipe_engine::{Context, NoProbe, Step};
-use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
+use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 use bentpipe_study::scenario::{LayerSpec, LinkSpec};
 
 use super::Unsupported;
@@ -20,7 +20,7 @@ use super::Unsupported;
 /// One end of a layer.
 #[derive(Debug)]
 pub(super) struct LayerEnd {
-    port: LinkPort,
+    endpoint: LinkEndpoint,
     /// Max packet length.
     mtu: usize,
     wakes: Option<Time>,
@@ -46,19 +46,19 @@ impl LayerEnd {
         }
         let (rules, default_channel) = layer.rules();
         // Only the gateway uses compressed headers and frames without CRC; sizes here are those of the simulation.
-        let port = LinkPort::new(&LinkPortConfig {
+        let endpoint = LinkEndpoint::new(&LinkEndpointConfig {
             layer: layer.end(links, side),
             rules,
             default_channel,
             flows: None,
-            max_packet: LinkPort::MAX_PACKET,
+            max_packet: LinkEndpoint::MAX_PACKET,
             compresses: false,
             integrity: Integrity::Crc,
         });
         let mtu = links[layer.over[side].index()].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
-        let buffer = vec![0; port.max_frame()];
+        let buffer = vec![0; endpoint.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
-        Ok(LayerEnd { port, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
+        Ok(LayerEnd { endpoint, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
     /// When to poll it, and when that was set.
@@ -72,14 +72,14 @@ impl LayerEnd {
             return false;
         }
         self.asks(now);
-        self.port.send(&mut context(now, &mut NoProbe), packet).is_ok()
+        self.endpoint.send(&mut context(now, &mut NoProbe), packet).is_ok()
     }
 
     /// Handles a frame of the far end. Poll afterwards.
     pub(super) fn receive(&mut self, now: Time, frame: &[u8]) {
         self.asks(now);
         // Both ends are ours and links damage nothing, so this is a frame.
-        let _ = self.port.receive(&mut context(now, &mut NoProbe), frame);
+        let _ = self.endpoint.receive(&mut context(now, &mut NoProbe), frame);
     }
 
     fn asks(&mut self, now: Time) {
@@ -89,7 +89,7 @@ impl LayerEnd {
     /// The output at `now`: the bytes of a frame for the far end or of a packet from there.
     pub(super) fn poll(&mut self, now: Time) -> Option<(Emitted, &[u8])> {
         match self
-            .port
+            .endpoint
             .poll(&mut context(now, &mut NoProbe), &mut self.buffer)
             .expect("the buffer has room for every frame")
         {
@@ -118,12 +118,12 @@ impl LayerEnd {
     }
 
     pub(super) fn stats(&self) -> Stats {
-        self.port.layer_stats()
+        self.endpoint.layer_stats()
     }
 
     /// Packets not known to have arrived.
     pub(super) fn in_flight(&self) -> usize {
-        self.port.unconfirmed()
+        self.endpoint.unconfirmed()
     }
 }
 

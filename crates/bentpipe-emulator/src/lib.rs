@@ -1,10 +1,14 @@
 //! Emulates a scenario's links between real network stacks, in real time.
 //!
-//! Reading order: [`Network`] has the links and the layers over them, without a clock; [`Plan`] selects hosts and
-//! their addresses; [`Emulator`] moves packets between devices and the network by the clock, and [`Tap`] captures them; [`Lab`] gives each host a
-//! namespace, [`Control`] changes the links while they run, [`Behind`] puts one namespace behind the links and the machine before them, with `nat`; [`rootless`] is
-//! for users without root. [`transfers`] and [`sockets`] run a scenario's flows over them, with the engine's TCP and
-//! with the kernel's, whose senders are seen in [`Snapshot`]s. Linux only.
+//! - [`Network`] has the links and the layers over them, without a clock. [`Plan`] selects hosts and their addresses.
+//! - [`Emulator`] moves packets between devices and the network by the clock. [`Tap`] captures them, and [`Control`] changes
+//!   links while they run.
+//! - [`Lab`] gives each host a namespace. [`Behind`] puts one namespace behind the links and this machine before them;
+//!   [`rootless`] does so for users without root.
+//! - [`transfers`] and [`sockets`] run a scenario's flows with the engine's TCP and with the kernel's, whose senders'
+//!   states are [`Snapshot`]s.
+//!
+//! Linux only.
 #![forbid(unsafe_code)]
 
 mod behind;
@@ -31,7 +35,7 @@ pub use control::{Control, MAX_LINE, Request, ask};
 pub use lab::{Host, Lab};
 pub use nat::Outside;
 pub use network::{Exit, Network};
-pub use plan::{Addressing, Plan};
+pub use plan::{Addressing, HostId, Plan};
 pub use running::{Emulator, Traffic};
 pub use snapshot::Snapshot;
 pub use tap::Tap;

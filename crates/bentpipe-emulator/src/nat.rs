@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use bentpipe_io::{Made, Session};
 
 use crate::Addressing;
+use crate::plan::OUTER;
 
 /// Where systemd writes the upstream servers of its local resolver.
 const UPSTREAM: &str = "/run/systemd/resolve/resolv.conf";
@@ -44,7 +45,7 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
         let upstream = fs::read_to_string(UPSTREAM).ok();
         let upstream = upstream.filter(|text| self::servers(text).iter().any(|server| !server.is_loopback()));
         local = servers.iter().find(|server| server.is_ipv4()).copied().filter(|_| upstream.is_none());
-        outside.resolver = upstream.or(local.map(|_| format!("nameserver {}\n", addressing.v4(0))));
+        outside.resolver = upstream.or(local.map(|_| format!("nameserver {}\n", addressing.v4(OUTER))));
         if outside.resolver.is_none() {
             outside.missing.push("names: /etc/resolv.conf names no server that can be reached from there".to_owned());
         }
@@ -107,7 +108,7 @@ fn servers(text: &str) -> Vec<IpAddr> {
 
 /// Masquerading for our network, and a resolver on the machine's loopback under our address.
 fn rules(table: &str, device: &str, addressing: Addressing, local: Option<IpAddr>) -> String {
-    let (v4, v6) = (addressing.v4(0), addressing.v6(0));
+    let (v4, v6) = (addressing.v4(OUTER), addressing.v6(OUTER));
     let resolver = local.map_or(String::new(), |server| {
         format!(
             "chain names {{ type nat hook prerouting priority dstnat;

@@ -20,6 +20,7 @@ use bentpipe_study::wiring::Wiring;
 
 use super::Unsupported;
 use crate::layer::LayerEnd;
+use crate::plan::HostId;
 
 /// The destination of a packet in flight: a host, by the number of the path, or the end of a layer, for a frame.
 #[derive(Debug)]
@@ -53,19 +54,19 @@ impl Bound for Parcel {
 struct Way {
     first: Hop,
     /// The host at its end.
-    to: usize,
+    to: HostId,
 }
 
 /// The exit of a packet from the network.
 #[derive(Debug)]
 pub enum Exit {
     /// At this host.
-    Arrived(usize, Packet),
+    Arrived(HostId, Packet),
     /// Nowhere: a channel lost it.
     Lost(Packet),
 }
 
-/// Links, and the paths over them. Hosts are identified by their index in the list given to the constructor.
+/// Links, and the paths over them. A [`HostId`] is an index in the list of hosts given to the constructor.
 #[derive(Debug)]
 pub struct Network {
     network: network::Network<Parcel>,
@@ -113,7 +114,7 @@ impl Network {
             path.truncate(length);
             let way = EndId::from(ways.len());
             let first = wiring.lead(way, &path, [hosts[from], hosts[goal]]);
-            ways.push(Way { first, to: goal });
+            ways.push(Way { first, to: HostId::from(goal) });
             table[from * hosts.len() + to] = Some(way);
         }
         // A channel for each path.
@@ -125,13 +126,13 @@ impl Network {
     }
 
     /// The next host for packets from `from` to `to`, if there is a path.
-    pub fn next_host(&self, from: usize, to: usize) -> Option<usize> {
+    pub(crate) fn next_host(&self, from: HostId, to: HostId) -> Option<HostId> {
         Some(self.ways[self.way(from, to)?.index()].to)
     }
 
     /// The only next host for packets from `from`, if there is just one.
-    pub fn only_neighbour(&self, from: usize) -> Option<usize> {
-        let mut next = (0..self.hosts).filter_map(|to| self.next_host(from, to));
+    pub(crate) fn only_neighbour(&self, from: HostId) -> Option<HostId> {
+        let mut next = HostId::first(self.hosts).filter_map(|to| self.next_host(from, to));
         let first = next.next()?;
         next.all(|other| other == first).then_some(first)
     }
@@ -146,7 +147,7 @@ impl Network {
     ///
     /// # Errors
     /// Returns the packet if there is no path.
-    pub fn offer(&mut self, now: Time, from: usize, to: usize, packet: Packet) -> Result<(), Packet> {
+    pub fn offer(&mut self, now: Time, from: HostId, to: HostId, packet: Packet) -> Result<(), Packet> {
         let Some(way) = self.way(from, to) else { return Err(packet) };
         // Departures from queues at this instant come first.
         self.go(now, None, self.ways[way.index()].first, Parcel { packet, to: way }, &mut |_, _| {});
@@ -289,8 +290,8 @@ impl Network {
         self.books().in_flight as usize + self.layers.iter().map(LayerEnd::in_flight).sum::<usize>()
     }
 
-    fn way(&self, from: usize, to: usize) -> Option<EndId> {
-        self.table[from * self.hosts + to]
+    fn way(&self, from: HostId, to: HostId) -> Option<EndId> {
+        self.table[from.index() * self.hosts + to.index()]
     }
 
     /// The next event, in the simulator's order.

@@ -37,11 +37,11 @@ fn at(micros: u64) -> Time {
 }
 
 /// Packets that leave until `now`, by their first byte.
-fn out(network: &mut Network, now: Time) -> Vec<(Time, usize, u8)> {
+fn out(network: &mut Network, now: Time) -> Vec<(Time, u32, u8)> {
     let mut all = Vec::new();
     network.advance(now, |at, exit| {
         if let Exit::Arrived(host, packet) = exit {
-            all.push((at, host, packet.to_bytes()[0]));
+            all.push((at, host.0, packet.to_bytes()[0]));
         }
     });
     all
@@ -57,9 +57,9 @@ fn packets_come_out_when_the_links_say_and_not_when_somebody_looks() {
     let hosts = hosts(&scenario, &["A", "B"]);
     for looks in [vec![600_000], vec![500, 2_200, 100_000, 260_000, 271_000, 600_000]] {
         let mut network = Network::new(&scenario, &hosts).expect("links only");
-        network.offer(at(0), 0, 1, packet(1)).expect("a way");
-        network.offer(at(0), 0, 1, packet(2)).expect("a way");
-        network.offer(at(0), 1, 0, packet(3)).expect("a way");
+        network.offer(at(0), HostId(0), HostId(1), packet(1)).expect("a way");
+        network.offer(at(0), HostId(0), HostId(1), packet(2)).expect("a way");
+        network.offer(at(0), HostId(1), HostId(0), packet(3)).expect("a way");
         assert_eq!(network.in_flight(), 3);
         let all: Vec<_> = looks.iter().flat_map(|look| out(&mut network, at(*look))).collect();
         // 1 ms per packet on the LAN and 1 ms of delay, then 8 ms on the satellite's line and 250 ms. The second
@@ -75,11 +75,15 @@ fn a_host_on_the_way_forwards_itself() {
     let hosts = hosts(&scenario, &["A", "R", "B"]);
     let mut network = Network::new(&scenario, &hosts).expect("links only");
     assert_eq!(
-        (network.next_host(0, 2), network.next_host(1, 2), network.next_host(2, 0)),
-        (Some(1), Some(2), Some(1))
+        (
+            network.next_host(HostId(0), HostId(2)),
+            network.next_host(HostId(1), HostId(2)),
+            network.next_host(HostId(2), HostId(0))
+        ),
+        (Some(HostId(1)), Some(HostId(2)), Some(HostId(1)))
     );
-    assert_eq!((network.only_neighbour(0), network.only_neighbour(1)), (Some(1), None));
-    network.offer(at(0), 0, 2, packet(1)).expect("a way");
+    assert_eq!((network.only_neighbour(HostId(0)), network.only_neighbour(HostId(1))), (Some(HostId(1)), None));
+    network.offer(at(0), HostId(0), HostId(2), packet(1)).expect("a way");
     assert_eq!(out(&mut network, at(10_000)), [(at(2_000), 1, 1)]);
 }
 
@@ -87,8 +91,8 @@ fn a_host_on_the_way_forwards_itself() {
 fn no_way_no_packet() {
     let scenario = scenario(&LINE.replace("between = [\"A\", \"R\"]", "from = \"A\"\nto = \"R\""));
     let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
-    assert_eq!(network.offer(at(0), 1, 0, packet(7)), Err(packet(7)));
-    assert_eq!(network.only_neighbour(1), None);
+    assert_eq!(network.offer(at(0), HostId(1), HostId(0), packet(7)), Err(packet(7)));
+    assert_eq!(network.only_neighbour(HostId(1)), None);
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn two_routes_between_the_same_hosts_are_refused() {
     let back = "[[links]]\nname = \"back\"\nfrom = \"B\"\nto = \"A\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
     let single = scenario(&format!("name = \"two\"\n{}{back}{}", link("high"), flow("first", "high")));
     let mut network = Network::new(&single, &both).expect("one route");
-    network.offer(at(0), 0, 1, packet(1)).expect("a way");
+    network.offer(at(0), HostId(0), HostId(1), packet(1)).expect("a way");
     let offered: Vec<u64> = network.counters().iter().map(|link| link.offered).collect();
     assert_eq!(offered, [1, 0], "the flow's route");
     let two = scenario(&format!("{links}{}{}", flow("first", "high"), flow("second", "low")));
@@ -186,7 +190,7 @@ fn the_simulators_losses_packet_for_packet() {
                     delivered.push(at);
                 }
             });
-            network.offer(*offered, 0, 1, packet(0)).expect("a way");
+            network.offer(*offered, HostId(0), HostId(1), packet(0)).expect("a way");
         }
         let limit = Time::ZERO + scenario.time_limit;
         delivered.extend(out(&mut network, limit).into_iter().map(|(at, ..)| at));
@@ -201,7 +205,7 @@ fn a_link_changes_and_loses_nothing() {
     let before = scenario(text);
     let after = scenario(&text.replace("rate = \"1 Mbit/s\"", "rate = \"4 Mbit/s\""));
     let mut network = Network::new(&before, &hosts(&before, &["A", "B"])).expect("no flows are needed");
-    (0..20).for_each(|n| network.offer(at(0), 0, 1, packet(n)).expect("a way"));
+    (0..20).for_each(|n| network.offer(at(0), HostId(0), HostId(1), packet(n)).expect("a way"));
     let sat = before.link("sat/forward").expect("a link");
     let mut all = out(&mut network, at(50_000));
     network.retune(at(50_000), sat, &after[sat]);
@@ -223,7 +227,7 @@ fn packets_are_doubled_and_bits_flipped() {
     );
     let scenario = scenario(&text);
     let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
-    network.offer(at(0), 0, 1, packet(0)).expect("a way");
+    network.offer(at(0), HostId(0), HostId(1), packet(0)).expect("a way");
     let mut bits = Vec::new();
     network.advance(at(1_000_000), |_, exit| {
         if let Exit::Arrived(_, packet) = exit {
@@ -248,7 +252,7 @@ fn a_queue_marks_real_packets() {
         let header = ip::emit(&addresses, ip::UDP, 980, &mut bytes).expect("it fits");
         ecn.put(&mut bytes);
         for _ in 0..100 {
-            network.offer(at(0), 0, 1, Packet::new(&bytes)).expect("there is a path");
+            network.offer(at(0), HostId(0), HostId(1), Packet::new(&bytes)).expect("there is a path");
         }
         let (mut came, mut marked) = (0, 0);
         network.advance(at(5_000_000), |_, exit| {

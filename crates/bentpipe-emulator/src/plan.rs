@@ -26,6 +26,15 @@ const ETHERNET: u16 = 1500;
 /// Headers of IPv4 and TCP without options.
 const HEADERS: u32 = 40;
 
+bentpipe_engine::ids! {
+    /// A host of an emulation, by its place in the list of hosts ([`Plan::hosts`]).
+    HostId,
+}
+
+/// The hosts of [`Behind`](crate::Behind): this machine before the link, and the namespace behind it.
+pub(crate) const OUTER: HostId = HostId(0);
+pub(crate) const INNER: HostId = HostId(1);
+
 /// The networks of the hosts: the n-th /24 and the n-th /64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addressing {
@@ -34,26 +43,26 @@ pub struct Addressing {
 }
 
 impl Addressing {
-    /// The address of the n-th host.
-    pub fn v4(self, host: usize) -> Ipv4Addr {
+    /// The address of a host.
+    pub fn v4(self, host: HostId) -> Ipv4Addr {
         let [a, b, ..] = FIRST_V4.octets();
-        Ipv4Addr::new(a, b, self.network, host as u8 + 1)
+        Ipv4Addr::new(a, b, self.network, host.0 as u8 + 1)
     }
 
     /// The same for IPv6.
-    pub fn v6(self, host: usize) -> Ipv6Addr {
+    pub fn v6(self, host: HostId) -> Ipv6Addr {
         let mut segments = FIRST_V6.segments();
-        (segments[3], segments[7]) = (self.network.into(), host as u16 + 1);
+        (segments[3], segments[7]) = (self.network.into(), host.0 as u16 + 1);
         segments.into()
     }
 
     /// The host with an address.
-    pub(crate) fn host(self, address: IpAddr) -> Option<usize> {
+    pub(crate) fn host(self, address: IpAddr) -> Option<HostId> {
         let last = match address {
-            IpAddr::V4(v4) => usize::from(v4.octets()[3]),
-            IpAddr::V6(v6) => usize::from(v6.segments()[7]),
+            IpAddr::V4(v4) => u32::from(v4.octets()[3]),
+            IpAddr::V6(v6) => u32::from(v6.segments()[7]),
         };
-        let host = last.checked_sub(1).filter(|host| *host < usize::from(u8::MAX) - 1)?;
+        let host = HostId(last.checked_sub(1).filter(|host| *host < u32::from(u8::MAX) - 1)?);
         let is_ours = match address {
             IpAddr::V4(v4) => self.v4(host) == v4,
             IpAddr::V6(v6) => self.v6(host) == v6,
@@ -100,7 +109,7 @@ impl Plan {
     }
 
     /// True if the MTU allows IPv6.
-    pub fn has_v6(&self) -> bool {
+    pub(crate) fn has_v6(&self) -> bool {
         self.mtu >= MIN_V6
     }
 }
@@ -160,12 +169,12 @@ mod tests {
     #[test]
     fn addresses_lead_back_to_hosts() {
         let addressing = Addressing { network: 7 };
-        for host in [0, 1, 249] {
+        for host in [0, 1, 249].map(HostId) {
             assert_eq!(addressing.host(addressing.v4(host).into()), Some(host));
             assert_eq!(addressing.host(addressing.v6(host).into()), Some(host));
         }
-        assert_eq!(addressing.v4(1), Ipv4Addr::new(198, 18, 7, 2));
-        assert_eq!(addressing.v6(1).to_string(), "fd62:656e:7470:7::2");
+        assert_eq!(addressing.v4(HostId(1)), Ipv4Addr::new(198, 18, 7, 2));
+        assert_eq!(addressing.v6(HostId(1)).to_string(), "fd62:656e:7470:7::2");
         for other in ["198.18.6.2", "198.18.7.0", "198.18.7.255", "fd62:656e:7470:8::2", "ff02::2"] {
             assert_eq!(addressing.host(other.parse().expect("an address")), None, "{other}");
         }

@@ -16,7 +16,7 @@ use bentpipe_io::{Buffers, Clock, Lateness, TrainTun, Waiter, Wakeful};
 use bentpipe_study::scenario::LinkSpec;
 
 use crate::network::{Exit, Network};
-use crate::plan::Addressing;
+use crate::plan::{Addressing, HostId};
 use crate::tap::Tap;
 
 /// Max trains read from a device before the links' turn.
@@ -54,7 +54,7 @@ pub struct Emulator {
     addressing: Addressing,
     devices: Vec<TrainTun>,
     /// Destination of packets for unknown addresses, by source.
-    default: Vec<Option<usize>>,
+    default: Vec<Option<HostId>>,
     buffers: Buffers,
     lateness: Lateness,
     traffic: Traffic,
@@ -78,7 +78,7 @@ impl Emulator {
         for (mark, device) in devices.iter().enumerate() {
             waiter.watch(device, mark as u64)?;
         }
-        let default = (0..devices.len()).map(|host| network.only_neighbour(host)).collect();
+        let default = HostId::first(devices.len()).map(|host| network.only_neighbour(host)).collect();
         Ok(Emulator {
             clock,
             waiter,
@@ -186,7 +186,7 @@ impl Emulator {
         let devices = self.devices.len() as u64;
         self.unread = false;
         for host in ready.iter().filter(|mark| **mark < devices) {
-            self.unread |= self.take_from(*host as usize)?;
+            self.unread |= self.take_from(HostId(*host as u32))?;
         }
         let marks = ready.iter().filter_map(|mark| mark.checked_sub(devices)).map(|mark| mark as u32).collect();
         self.ready = ready;
@@ -214,17 +214,17 @@ impl Emulator {
     }
 
     /// Moves a host's packets into the links; true if there are more.
-    fn take_from(&mut self, host: usize) -> io::Result<bool> {
+    fn take_from(&mut self, host: HostId) -> io::Result<bool> {
         for _ in 0..BATCH {
             let now = self.clock.now();
             self.advance(now);
             let Emulator { devices, network, buffers, traffic, tap, addressing, default, .. } = self;
-            let more = devices[host].read(buffers, |buffers, train| {
+            let more = devices[host.index()].read(buffers, |buffers, train| {
                 traffic.reads += 1;
                 // All packets of a train have the same destination.
                 let to = train.destination().and_then(|address| match addressing.host(address) {
-                    Some(known) if known < default.len() => Some(known),
-                    _ => default[host].filter(|_| !is_local(address)),
+                    Some(known) if known.index() < default.len() => Some(known),
+                    _ => default[host.index()].filter(|_| !is_local(address)),
                 });
                 let to = to.filter(|to| *to != host);
                 for packet in train.packets() {
@@ -260,7 +260,7 @@ impl Emulator {
                 if let Some(tap) = tap {
                     tap.write(host, now, &packet);
                 }
-                devices[host].put(packet);
+                devices[host.index()].put(packet);
             }
         });
     }

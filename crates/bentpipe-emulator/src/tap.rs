@@ -8,12 +8,14 @@ use bentpipe_engine::units::Time;
 use bentpipe_io::{Clock, Packet};
 use bentpipe_study::trace::PcapWriter;
 
+use crate::plan::HostId;
+
 /// A capture with an interface for each of some hosts, with the time of day, readable while it grows. A packet is in it when its
 /// host has sent it, and when its host receives it: a packet between two captured hosts once at each.
 #[derive(Debug)]
 pub struct Tap {
     writer: PcapWriter,
-    /// The interface of each host, by its index in the network, if it is captured.
+    /// The interface of each host that is captured.
     interfaces: Vec<Option<u32>>,
     /// True if packets have been written since the last flush.
     is_dirty: bool,
@@ -21,24 +23,24 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Starts the capture `path` of these hosts, each by its index in the network and its name. `clock` is the emulator's.
+    /// Starts the capture `path` of these hosts, each with its name. `clock` is the emulator's.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created or written.
-    pub fn create(path: &Path, hosts: &[(usize, &str)], comment: &str, clock: Clock) -> io::Result<Self> {
+    pub fn create(path: &Path, hosts: &[(HostId, &str)], comment: &str, clock: Clock) -> io::Result<Self> {
         let names: Vec<&str> = hosts.iter().map(|(_, name)| *name).collect();
         // A clock set before 1970 gives times of 1970.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = now.saturating_sub(std::time::Duration::from_nanos(clock.now().as_nanos()));
         let writer = PcapWriter::create_live(path, &names, comment, start)?;
-        let count = hosts.iter().map(|(host, _)| host + 1).max().unwrap_or(0);
+        let count = hosts.iter().map(|(host, _)| host.index() + 1).max().unwrap_or(0);
         let interface = |host| hosts.iter().position(|(captured, _)| *captured == host).map(|n| n as u32);
-        Ok(Tap { writer, interfaces: (0..count).map(interface).collect(), is_dirty: false, error: None })
+        Ok(Tap { writer, interfaces: HostId::first(count).map(interface).collect(), is_dirty: false, error: None })
     }
 
     /// A full disk or a closed pipe ends the capture, not the emulation; [`Tap::finish`] reports it.
-    pub(crate) fn write(&mut self, host: usize, at: Time, packet: &Packet) {
-        if let (None, Some(Some(interface))) = (&self.error, self.interfaces.get(host)) {
+    pub(crate) fn write(&mut self, host: HostId, at: Time, packet: &Packet) {
+        if let (None, Some(Some(interface))) = (&self.error, self.interfaces.get(host.index())) {
             let packet = packet.to_bytes();
             self.error = self.writer.packet(*interface, at, &packet, packet.len() as u32).err();
             self.is_dirty = true;

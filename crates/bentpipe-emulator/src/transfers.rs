@@ -13,12 +13,12 @@ use bentpipe_engine::tcp::{Abort, Handshake, TcbSharing, TcpConfig, WindowUnit};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::{Context, NoProbe, Step};
-use bentpipe_io::{Endpoint, Lateness, Packet, Peer, hurry};
+use bentpipe_io::{Endpoint, Lateness, Packet, Peer, Receipt, hurry};
 use bentpipe_study::scenario::{FlowId, FlowKind, NodeId, Scenario, TcpFlow, Workload};
 
 use super::{EmulateError, Unsupported};
 use crate::network::{Exit, Network};
-use crate::plan::{Addressing, Plan};
+use crate::plan::{Addressing, HostId, Plan};
 use crate::wakeups::{Drawn, Machine, Wakeups};
 
 /// The ports of the first flow's ends; the others follow.
@@ -71,7 +71,7 @@ impl Bulk<'_> {
 /// The flows of a scenario, which must all be supported by real ends.
 ///
 /// # Errors
-/// Returns the first unsupported one.
+/// Returns [`Unsupported`] for the first flow that real ends do not support.
 pub fn bulks(scenario: &Scenario) -> Result<Vec<Bulk<'_>>, Unsupported> {
     FlowId::first(scenario.flows.len()).map(|flow| bulk(scenario, flow)).collect()
 }
@@ -125,9 +125,8 @@ pub struct Transferred {
 /// One end.
 #[derive(Debug)]
 struct End {
-    /// Indices of hosts.
-    here: usize,
-    there: usize,
+    here: HostId,
+    there: HostId,
     endpoint: Endpoint,
     timer: Option<Time>,
 }
@@ -180,7 +179,10 @@ fn drive<W: Wakeups>(
 ) -> Result<(Vec<Transferred>, Lateness), EmulateError> {
     let plan = Plan::new(scenario, &[])?;
     let mut network = Network::new(scenario, &plan.hosts)?;
-    let host = |node| plan.hosts.iter().position(|host| *host == node).expect("ends of flows are hosts");
+    let host = |node| {
+        let index = plan.hosts.iter().position(|host| *host == node);
+        HostId::from(index.expect("ends of flows are hosts"))
+    };
     let system = || EmulateError::system("the clock");
     // Building takes a while: time starts now.
     let mut wakeups = wakeups().map_err(system())?;
@@ -251,7 +253,7 @@ fn addressee<'t, 's>(transfers: &'t mut [Transfer<'s>], packet: &[u8]) -> Option
 }
 
 impl<'s> Transfer<'s> {
-    fn listening(n: usize, bulk: Bulk<'s>, from: usize, to: usize, now: Time) -> Self {
+    fn listening(n: usize, bulk: Bulk<'s>, from: HostId, to: HostId, now: Time) -> Self {
         let local = SocketAddr::from((Addressing::default().v4(to), SERVER_PORT + n as u16));
         let endpoint = Endpoint::open(&mut context(now, &mut NoProbe), bulk.tcp.receiver, local, Peer::Accept, 1);
         let server = End { here: to, there: from, endpoint, timer: None };
@@ -289,7 +291,7 @@ impl<'s> Transfer<'s> {
     fn receive(&mut self, packet: &[u8], network: &mut Network, now: Time) -> usize {
         let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
         // Damaged or misdirected packets do not occur: both ends are ours.
-        if self.server.endpoint.receive(cx, packet) == Ok(true) {
+        if let Ok(Receipt::Taken(_)) = self.server.endpoint.receive(cx, packet) {
             let sent = self.server.transmit(network, now);
             self.take(now);
             return sent + self.server.transmit(network, now);

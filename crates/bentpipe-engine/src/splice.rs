@@ -12,7 +12,7 @@
 //! host (RFC 3135 §4.1).
 //!
 //! It handles spans, not bytes. Byte k received on one leg is byte k sent on the other: a driver with real bytes keeps
-//! one ring per direction, stores arriving payload there and frees it at [`SpliceOutput::Passed`].
+//! one ring per direction, stores the payload that the verdict names there and frees it at [`SpliceOutput::Passed`].
 
 mod end;
 
@@ -23,7 +23,7 @@ use core::fmt;
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::{Probe, Who};
-use crate::tcp::{Abort, Flags, Input, Output, Role, Segment, State};
+use crate::tcp::{Abort, FIRST_BYTE, Flags, Fresh, Input, Output, Role, Segment, State, Verdict};
 use crate::units::Time;
 
 /// One of the two connections.
@@ -176,9 +176,9 @@ impl Splice {
         self.broken
     }
 
-    fn give<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, input: Input) {
+    fn give<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, input: Input) -> Verdict {
         let mut cx = Context { now: cx.now, who: self.names[leg as usize], probe: &mut *cx.probe };
-        self.legs[leg as usize].handle(&mut cx, input);
+        self.legs[leg as usize].handle(&mut cx, input)
     }
 
     /// Opens the far leg as soon as the near one is opening. If the near one returns to LISTEN because its handshake
@@ -219,13 +219,15 @@ impl Splice {
     }
 
     /// A segment from the opening host, which waits if it is a SYN and the far host is asked first.
-    fn take_near<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
+    fn take_near<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) -> Verdict {
         let is_syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
         let is_open = !matches!(self.leg(Leg::Far).state(), State::Closed | State::Listen | State::SynSent);
         if self.asks_first && is_syn && !is_open && self.leg(Leg::Near).state() == State::Listen {
             self.asking = Some(segment);
+            let payload = u64::from(segment.len);
+            Verdict::Accepted(if payload > 0 { Fresh::Span(FIRST_BYTE, FIRST_BYTE + payload) } else { Fresh::None })
         } else {
-            self.give(cx, Leg::Near, Input::Segment(segment));
+            self.give(cx, Leg::Near, Input::Segment(segment))
         }
     }
 
@@ -273,19 +275,22 @@ impl Splice {
 impl Machine for Splice {
     type Input = SpliceInput;
     type Output = SpliceOutput;
-    type Verdict = ();
+    /// That of the segment's leg. A SYN that waits for the far host is accepted, and its payload is new.
+    type Verdict = Verdict;
 
-    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: SpliceInput) {
-        match input {
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: SpliceInput) -> Verdict {
+        let verdict = match input {
             SpliceInput::Open => self.give(cx, Leg::Near, Input::Open),
             SpliceInput::Segment(Leg::Near, segment) => self.take_near(cx, segment),
             SpliceInput::Segment(Leg::Far, segment) => self.give(cx, Leg::Far, Input::Segment(segment)),
             SpliceInput::Abort => {
                 self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Local });
                 Leg::BOTH.into_iter().for_each(|leg| self.reset(cx, leg));
+                Verdict::Accepted(Fresh::None)
             }
-        }
+        };
         self.follow_opening(cx);
+        verdict
     }
 
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<SpliceOutput> {

@@ -27,6 +27,17 @@ pub enum Input {
     Released(u64),
 }
 
+/// What an input did to the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This connection takes this many more bytes of the buffer; 0 if nothing changed.
+    Held(u64),
+    /// This connection takes this many fewer bytes.
+    Freed(u64),
+    /// The segment was dropped: the buffer is full.
+    Dropped,
+}
+
 /// A request to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -34,8 +45,6 @@ pub enum Output {
     Transmit(Segment),
     /// Forward this many bytes, following the previous ones.
     Forward(u32),
-    /// A segment was dropped: the buffer is full.
-    Dropped(Segment),
 }
 
 /// One connection at the gateway.
@@ -49,7 +58,6 @@ pub struct Spoofer {
     received: u64,
     forwarded: u64,
     released: u64,
-    dropped: Option<Segment>,
     drops: u64,
     /// Windows are sent only in ACKs that answer segments.
     acks_only: bool,
@@ -68,7 +76,6 @@ impl Spoofer {
             received: 0,
             forwarded: 0,
             released: 0,
-            dropped: None,
             drops: 0,
             acks_only: false,
             untold: 0,
@@ -103,9 +110,10 @@ impl Spoofer {
 impl Machine for Spoofer {
     type Input = Input;
     type Output = Output;
-    type Verdict = ();
+    type Verdict = Verdict;
 
-    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
+    fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
+        let before = self.held();
         match input {
             Input::Open => {
                 self.offer(cx);
@@ -122,10 +130,8 @@ impl Machine for Spoofer {
                 let fresh = segment.len > 0 && segment.end() > self.connection.rcv_nxt();
                 if fresh && u64::from(segment.len) > self.free {
                     self.drops += 1;
-                    self.dropped = Some(segment);
-                    return;
+                    return Verdict::Dropped;
                 }
-                let before = self.held();
                 if self.acks_only {
                     self.connection.handle(cx, TcpInput::Read(core::mem::take(&mut self.untold)));
                     self.offer(cx);
@@ -147,12 +153,11 @@ impl Machine for Spoofer {
                 }
             }
         }
+        let held = self.held();
+        if held >= before { Verdict::Held(held - before) } else { Verdict::Freed(before - held) }
     }
 
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
-        if let Some(segment) = self.dropped.take() {
-            return Step::Do(Output::Dropped(segment));
-        }
         loop {
             if self.forwarded < self.received {
                 let bytes = (self.received - self.forwarded).min(u64::from(self.mss)) as u32;
@@ -184,16 +189,18 @@ mod tests {
     struct Bench {
         gateway: Spoofer,
         now: u64,
+        verdict: Verdict,
     }
 
     impl Bench {
-        /// A gateway with room for so many segments.
+        /// A gateway with room for this number of segments.
         fn new(segments: u64) -> Bench {
             let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
             let ack = crate::tcp::AckPolicy::IMMEDIATE;
             let mut bench = Bench {
                 gateway: Spoofer::new(TcpConfig { mss: MSS as u16, ack, shortcuts, ..TcpConfig::default() }),
                 now: 0,
+                verdict: Verdict::Held(0),
             };
             bench.step(Input::Free(segments * MSS));
             bench.step(Input::Open);
@@ -203,7 +210,7 @@ mod tests {
         fn step(&mut self, input: Input) -> Vec<Output> {
             let mut probe = NoProbe;
             let mut cx = Context { now: Time::from_nanos(self.now), who: Who(0), probe: &mut probe };
-            self.gateway.handle(&mut cx, input);
+            self.verdict = self.gateway.handle(&mut cx, input);
             let mut outputs = Vec::new();
             while let Step::Do(output) = self.gateway.poll(&mut cx) {
                 outputs.push(output);
@@ -238,11 +245,13 @@ mod tests {
         for n in 0..3 {
             let outputs = bench.data(n);
             assert_eq!((ack(&outputs), forwarded(&outputs)), (Some((n + 1, 2 - n)), MSS as u32), "{outputs:?}");
+            assert_eq!(bench.verdict, Verdict::Held(MSS));
         }
         // Sent on is not gone: a copy is held until it is released. The first release opens the closed window, which
         // is told; the second is not.
         assert_eq!(bench.gateway.held(), 3 * MSS);
         assert_eq!(ack(&bench.step(Input::Released(MSS))), Some((3, 1)));
+        assert_eq!(bench.verdict, Verdict::Freed(MSS));
         assert_eq!(bench.step(Input::Released(MSS)), []);
         assert_eq!(ack(&bench.data(3)), Some((4, 1)));
     }
@@ -262,7 +271,7 @@ mod tests {
         bench.data(0);
         // Another connection has taken the rest: the window stands, the room does not.
         assert_eq!(bench.step(Input::Free(0)), []);
-        assert!(matches!(bench.data(1)[..], [Output::Dropped(_)]));
+        assert_eq!((bench.data(1), bench.verdict), (vec![], Verdict::Dropped));
         assert_eq!((bench.gateway.drops(), bench.gateway.held()), (1, MSS));
         // A repetition is answered all the same, and no window is taken back.
         assert_eq!(ack(&bench.data(0)), Some((1, 2)));

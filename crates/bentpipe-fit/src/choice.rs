@@ -1,4 +1,4 @@
-//! Which connection of a capture is looked at: the direction with the most data, at one interface.
+//! Chooses the connection of a capture: the direction with the most data, at one interface.
 //!
 //! A first pass over the file counts. With several interfaces, or with one that joins them all, a packet is captured more than once;
 //! only one interface is used, and the copies at that one are dropped by the [`ledger`](crate::ledger).

@@ -2,7 +2,7 @@
 //!
 //! [`bentpipe_engine::wire`] parses what an endpoint receives: whole packets with correct checksums. Sent packets are often captured
 //! before the network card has computed their checksums, and are as long as the card accepts them. So lengths come from the IP header,
-//! or from the capture where that is 0 (segments above 64 kB), and checksums are not looked at.
+//! or from the capture where that is 0 (segments above 64 kB), and checksums are not checked.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,11 +1,31 @@
-//! A path from what was measured on it: a capture of a TCP transfer, or a log of pings.
+//! Estimates a path from measurements: a capture of a TCP transfer, or a log of pings.
 //!
-//! Each figure comes with an interval, as a bound, or with the reason why it cannot be told. The crate knows no simulator: it is checked on
-//! captures of ours, whose truth is known, and nothing of that truth may reach it.
+//! Each figure has an interval, is a bound, or comes with the reason why it is unknown. The crate depends on no simulator: it is tested with
+//! captures of the simulator, whose parameters are known and must not reach it.
 //!
-//! Reading order: [`fit`] is all there is to call; `capture`, `link_layer`, `header` read packets; `choice` finds the transfer; `ledger`
-//! follows its segments; `view` turns it into times in the queue, without what came later (`view/late`); `rate`, `round_trip`, `queue`,
-//! `trials` and [`losses`] estimate; `ping` reads logs of pings; `scenario` writes a path that behaves so.
+//! # Example
+//!
+//! ```
+//! use std::io;
+//! use std::path::Path;
+//!
+//! use bentpipe_fit::{Bytes, Fit, fit_with};
+//!
+//! // Five pings a second; every tenth is lost.
+//! let log: String = (1..=200)
+//!     .filter(|number| number % 10 != 0)
+//!     .map(|number| format!("[{:.1}] 64 bytes from 192.0.2.1: icmp_seq={number} ttl=50 time=600 ms\n", 0.2 * number as f64))
+//!     .collect();
+//! let open = || -> io::Result<Bytes> { Ok(Box::new(io::Cursor::new(log.clone()))) };
+//! let Fit::Pings(pings) = fit_with(Path::new("pings.txt"), &open).expect("a log of pings") else { panic!("no capture") };
+//! assert_eq!(pings.median.value(), Some(0.6));
+//! ```
+//!
+//! # Files
+//!
+//! [`fit`] and [`fit_with`] are the entry points. `capture`, `link_layer` and `header` read packets, `choice` finds the transfer, `ledger`
+//! follows its segments, `view` turns them into times in the queue. `rate`, `round_trip`, `queue`, `trials` and [`losses`] make the
+//! estimates, `ping` reads logs of pings, and `scenario` writes a scenario that behaves like the path.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -88,7 +108,7 @@ pub type Bytes = Box<dyn Read + Send>;
 /// As [`fit`], for what is no file: `open` gives all its bytes each time. `path` is its name in messages.
 ///
 /// # Errors
-/// As [`fit`].
+/// Fails if `open` fails, or if the source is damaged or has nothing that can be used.
 pub fn fit_with(path: &Path, open: &dyn Fn() -> io::Result<Bytes>) -> Result<Fit, FitError> {
     let open = || open().map_err(|error| FitError::Io { path: path.to_owned(), error });
     let mut first = Vec::new();

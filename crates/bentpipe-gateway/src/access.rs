@@ -27,7 +27,7 @@ impl Access {
     }
 
     /// Changes the policy. Open connections stay open.
-    pub fn set_policy(&mut self, policy: Policy) {
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
     }
 
@@ -40,7 +40,7 @@ impl Access {
     /// addresses.
     ///
     /// # Errors
-    /// Returns the reason of a refusal.
+    /// Returns the [`Refusal`] of the policy: a denied, special or not allowed destination.
     pub fn near(&mut self, to: SocketAddr) -> Result<(), Refusal> {
         let judged = self.policy.destination(to, Whose::Others);
         self.counted(judged)
@@ -49,7 +49,7 @@ impl Access {
     /// Whether this machine may connect to `to`.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns the [`Refusal`] of the policy: a denied, special or not allowed destination, or one of this machine's own addresses.
     pub fn far(&mut self, to: SocketAddr) -> Result<(), Refusal> {
         let whose = self.whose(to.ip().to_canonical());
         let judged = self.policy.destination(to, whose);

@@ -31,7 +31,7 @@ impl BothShapes {
     }
 
     /// The shape of the peers of `split`.
-    pub fn split_mut(&mut self) -> &mut SplitShape {
+    pub(crate) fn split_mut(&mut self) -> &mut SplitShape {
         &mut self.split
     }
 

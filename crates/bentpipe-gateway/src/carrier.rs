@@ -14,7 +14,7 @@ use bentpipe_engine::slacp::{ChannelStats, Stats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::{Context, Step};
-use bentpipe_io::{Emitted, LinkPort, LinkPortConfig};
+use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
 use crate::path_mtu::{Ask, PathMtu};
@@ -79,8 +79,8 @@ pub struct CarrierStats {
 #[derive(Debug)]
 pub struct Carrier {
     tunnel: Tunnel,
-    config: LinkPortConfig,
-    port: Option<LinkPort>,
+    config: LinkEndpointConfig,
+    endpoint: Option<LinkEndpoint>,
     /// Memory that the link may take.
     room: u64,
     events: VecDeque<Event>,
@@ -99,7 +99,7 @@ const MAX_ACKS: usize = 8;
 
 impl Carrier {
     /// An end that has heard nothing.
-    pub fn new(tunnel: TunnelConfig, link: LinkPortConfig, now: Time) -> Self {
+    pub fn new(tunnel: TunnelConfig, link: LinkEndpointConfig, now: Time) -> Self {
         let max_datagram = link.max_packet + FRAME_OVERHEAD + DATA_OVERHEAD as u16;
         Carrier {
             tunnel: Tunnel::new(tunnel, now),
@@ -108,7 +108,7 @@ impl Carrier {
                 ..CarrierStats::default()
             },
             config: link,
-            port: None,
+            endpoint: None,
             room: u64::MAX,
             events: VecDeque::new(),
             path: PathMtu::new(max_datagram, now),
@@ -120,7 +120,7 @@ impl Carrier {
     }
 
     /// As [`Carrier::new`], with `slot` as the lower half of the tunnel's numbers: [`Tunnel::in_slot`].
-    pub fn in_slot(self, slot: u16) -> Self {
+    pub(crate) fn in_slot(self, slot: u16) -> Self {
         Carrier { tunnel: self.tunnel.in_slot(slot), ..self }
     }
 
@@ -140,73 +140,73 @@ impl Carrier {
     }
 
     /// The kernel refused a datagram of that size as too long.
-    pub fn on_too_long(&mut self, now: Time, size: usize) {
+    pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
         self.path.on_too_long(now, size);
     }
 
     /// Makes new keys before anything more is sent: [`Tunnel::renew`].
-    pub fn renew(&mut self, now: Time) {
+    pub(crate) fn renew(&mut self, now: Time) {
         self.tunnel.renew(now);
     }
 
     /// Whether packets find a link.
     pub fn is_up(&self) -> bool {
-        self.port.is_some()
+        self.endpoint.is_some()
     }
 
     /// Packets of a channel that wait for their first transmission.
     pub fn waiting(&self, channel: u8) -> usize {
-        self.port.as_ref().map_or(0, |port| port.end().waiting(channel))
+        self.endpoint.as_ref().map_or(0, |endpoint| endpoint.end().waiting(channel))
     }
 
     /// True if an event or a packet waits to be taken.
     pub(crate) fn has_arrived(&self) -> bool {
-        !self.events.is_empty() || self.port.as_ref().is_some_and(|port| port.end().has_output())
+        !self.events.is_empty() || self.endpoint.as_ref().is_some_and(|endpoint| endpoint.end().has_output())
     }
 
     /// Packets of which it is not known that they have arrived.
     pub fn unconfirmed(&self) -> usize {
-        self.port.as_ref().map_or(0, LinkPort::unconfirmed)
+        self.endpoint.as_ref().map_or(0, LinkEndpoint::unconfirmed)
     }
 
     /// Memory in bytes of packets that are queued, unacknowledged, or behind a gap.
     pub fn held_bytes(&self) -> u64 {
-        self.port.as_ref().map_or(0, LinkPort::held_bytes)
+        self.endpoint.as_ref().map_or(0, LinkEndpoint::held_bytes)
     }
 
-    /// Those of them that the link cannot do without: [`LinkPort::needed_bytes`].
+    /// Those of them that the link cannot do without: [`LinkEndpoint::needed_bytes`].
     pub fn needed_bytes(&self) -> u64 {
-        self.port.as_ref().map_or(0, LinkPort::needed_bytes)
+        self.endpoint.as_ref().map_or(0, LinkEndpoint::needed_bytes)
     }
 
     /// Memory of packets for the far end, bytes.
     pub fn given_bytes(&self) -> u64 {
-        self.port.as_ref().map_or(0, LinkPort::given_bytes)
+        self.endpoint.as_ref().map_or(0, LinkEndpoint::given_bytes)
     }
 
-    /// Limits the memory of packets: [`LinkPort::set_room`].
+    /// Limits the memory of packets: [`LinkEndpoint::set_room`].
     pub fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
-        if let Some(port) = &mut self.port {
-            port.set_room(bytes);
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.set_room(bytes);
         }
     }
 
     /// The configured rate of this end.
-    pub fn rate_told(&self) -> Option<Rate> {
+    pub(crate) fn rate_told(&self) -> Option<Rate> {
         self.config.layer.rate
     }
 
     /// The rate that it keeps to; without a link, none.
-    pub fn rate_used(&self) -> Option<Rate> {
-        self.port.as_ref().and_then(|port| port.end().rate())
+    pub(crate) fn rate_used(&self) -> Option<Rate> {
+        self.endpoint.as_ref().and_then(|endpoint| endpoint.end().rate())
     }
 
     /// What has been counted so far.
     pub fn stats(&self) -> CarrierStats {
         let mut sum = self.past.clone();
-        if let Some(port) = &self.port {
-            add(&mut sum, port);
+        if let Some(endpoint) = &self.endpoint {
+            add(&mut sum, endpoint);
         }
         sum
     }
@@ -214,10 +214,10 @@ impl Carrier {
     /// Takes an IP packet for the far end.
     ///
     /// # Errors
-    /// [`EmitError::TooLong`].
+    /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send(&mut self, now: Time, packet: &[u8]) -> Result<(), EmitError> {
-        match &mut self.port {
-            Some(port) => port.send(&mut Context::silent(now), packet),
+        match &mut self.endpoint {
+            Some(endpoint) => endpoint.send(&mut Context::silent(now), packet),
             None => {
                 self.past.no_link += 1;
                 Ok(())
@@ -228,10 +228,10 @@ impl Carrier {
     /// Takes a packet for the far end whose channel and flow are known.
     ///
     /// # Errors
-    /// [`EmitError::TooLong`].
+    /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
-        match &mut self.port {
-            Some(port) => port.send_on(&mut Context::silent(now), channel, flow, packet),
+        match &mut self.endpoint {
+            Some(endpoint) => endpoint.send_on(&mut Context::silent(now), channel, flow, packet),
             None => {
                 self.past.no_link += 1;
                 Ok(())
@@ -265,9 +265,9 @@ impl Carrier {
     }
 
     fn on_frame(&mut self, now: Time, frame: &[u8]) {
-        if let Some(port) = &mut self.port {
-            // What is wrong with it the port counts; it is as good as lost.
-            let _ = port.receive(&mut Context::silent(now), frame);
+        if let Some(endpoint) = &mut self.endpoint {
+            // What is wrong with it the endpoint counts; it is as good as lost.
+            let _ = endpoint.receive(&mut Context::silent(now), frame);
         }
     }
 
@@ -282,11 +282,11 @@ impl Carrier {
 
     fn on_event(&mut self, event: Event) {
         if event != (Event::Up { fresh: false }) {
-            if let Some(port) = self.port.take() {
-                add(&mut self.past, &port);
+            if let Some(endpoint) = self.endpoint.take() {
+                add(&mut self.past, &endpoint);
                 self.past.srtt = None;
             }
-            self.port = matches!(event, Event::Up { .. }).then(|| LinkPort::new(&self.config));
+            self.endpoint = matches!(event, Event::Up { .. }).then(|| LinkEndpoint::new(&self.config));
             self.set_room(self.room);
         }
         self.events.push_back(event);
@@ -311,9 +311,12 @@ impl Carrier {
             Step::Do(carried) => return Step::Do(carried),
             Step::Wait(until) => Time::earliest(tunnel, until),
         };
-        while let Some(port) = &mut self.port {
+        while let Some(endpoint) = &mut self.endpoint {
             // Where the tunnel seals it.
-            match port.poll(&mut Context::silent(now), &mut out[DATA_HEADER..]).expect("the buffer takes every frame") {
+            match endpoint
+                .poll(&mut Context::silent(now), &mut out[DATA_HEADER..])
+                .expect("the buffer takes every frame")
+            {
                 Step::Wait(until) => return Step::Wait(Time::earliest(tunnel, until)),
                 Step::Do(Emitted::Packet(length)) => {
                     self.past.received_bytes += length as u64;
@@ -361,7 +364,7 @@ impl Carrier {
             }
         }
         // Without keys nothing can be sent, and a probe that was not sent would be counted as lost.
-        if self.tunnel.cipher().is_none() || self.port.is_none() {
+        if self.tunnel.cipher().is_none() || self.endpoint.is_none() {
             return Step::Wait(None);
         }
         loop {
@@ -377,9 +380,9 @@ impl Carrier {
                     }
                 }
                 Step::Do(Ask::Changed { black_hole, .. }) => {
-                    if let Some(port) = self.port.as_mut().filter(|_| black_hole) {
+                    if let Some(endpoint) = self.endpoint.as_mut().filter(|_| black_hole) {
                         self.past.black_holes += 1;
-                        port.on_path_change();
+                        endpoint.on_path_change();
                     }
                     let (mtu, max_packet) = (self.path_mtu(), self.max_packet());
                     return Step::Do(Carried::PathMtu(PathChange { mtu, max_packet, black_hole }));
@@ -392,17 +395,17 @@ impl Carrier {
 #[cfg(test)]
 mod tests;
 
-fn add(sum: &mut CarrierStats, port: &LinkPort) {
-    let stats: Stats = port.layer_stats();
+fn add(sum: &mut CarrierStats, endpoint: &LinkEndpoint) {
+    let stats: Stats = endpoint.layer_stats();
     for (sum, &more) in sum.channels.iter_mut().zip(&stats.channels) {
         *sum += more;
     }
     sum.frames += stats.frames;
     sum.frame_bytes += stats.bytes;
     sum.srtt = stats.srtt;
-    let port = port.stats();
-    sum.refused += port.refused;
-    sum.no_room += port.no_room;
-    sum.headers_saved += port.headers_saved;
-    sum.unexpanded += port.unexpanded;
+    let endpoint = endpoint.stats();
+    sum.refused += endpoint.refused;
+    sum.no_room += endpoint.no_room;
+    sum.headers_saved += endpoint.headers_saved;
+    sum.unexpanded += endpoint.unexpanded;
 }

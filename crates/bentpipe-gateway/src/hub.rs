@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Rate, Time};
-use bentpipe_io::LinkPortConfig;
+use bentpipe_io::LinkEndpointConfig;
 use thiserror::Error;
 
 use super::carrier::{Carried, Carrier};
@@ -36,7 +36,7 @@ pub struct TerminalConfig {
     /// Its identity.
     pub tunnel: TunnelConfig,
     /// The link to it, with its rate.
-    pub link: LinkPortConfig,
+    pub link: LinkEndpointConfig,
     /// Its share of the line, against others'; at least 1.
     pub weight: u32,
 }
@@ -134,7 +134,7 @@ impl Hub {
     }
 
     /// The slot of a terminal.
-    pub fn slot_of(&self, peer: &PublicKey) -> Option<Slot> {
+    pub(crate) fn slot_of(&self, peer: &PublicKey) -> Option<Slot> {
         self.terminals.iter().find(|(_, terminal)| terminal.carrier.tunnel().peer() == *peer).map(|(slot, _)| *slot)
     }
 
@@ -149,7 +149,7 @@ impl Hub {
     }
 
     /// Changes a terminal's share of the line.
-    pub fn set_weight(&mut self, slot: Slot, weight: u32) {
+    pub(crate) fn set_weight(&mut self, slot: Slot, weight: u32) {
         if let Some(terminal) = self.terminals.get_mut(&slot) {
             terminal.weight = weight.max(1);
         }
@@ -166,19 +166,19 @@ impl Hub {
     }
 
     /// True if a carrier may have something to do that it did not have at the last call.
-    pub fn take_touched(&mut self) -> bool {
+    pub(crate) fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.was_touched)
     }
 
     /// All make new keys before anything more is sent: [`Carrier::renew`].
-    pub fn renew(&mut self, now: Time) {
+    pub(crate) fn renew(&mut self, now: Time) {
         self.terminals.values_mut().for_each(|terminal| terminal.carrier.renew(now));
         let slots: Vec<_> = self.terminals.keys().copied().collect();
         slots.into_iter().for_each(|slot| self.touch(slot));
     }
 
     /// The kernel refused a datagram of that size to that address: it is too long.
-    pub fn on_too_long(&mut self, now: Time, to: SocketAddr, size: usize) {
+    pub(crate) fn on_too_long(&mut self, now: Time, to: SocketAddr, size: usize) {
         let is_there = |terminal: &Terminal| terminal.carrier.tunnel().endpoint() == Some(to);
         let there = self.terminals.iter().filter(|(_, terminal)| is_there(terminal));
         let slots: Vec<_> = there.map(|(slot, _)| *slot).collect();
@@ -190,7 +190,7 @@ impl Hub {
     }
 
     /// A terminal's carrier, to give it packets.
-    pub fn carrier_mut(&mut self, slot: Slot) -> Option<&mut Carrier> {
+    pub(crate) fn carrier_mut(&mut self, slot: Slot) -> Option<&mut Carrier> {
         self.touch(slot);
         self.terminals.get_mut(&slot).map(|terminal| &mut terminal.carrier)
     }
@@ -202,7 +202,7 @@ impl Hub {
         }
     }
 
-    /// Terminals from which something came that has not been looked at yet.
+    /// Terminals with datagrams that have not been processed yet.
     pub fn heard(&self) -> impl Iterator<Item = Slot> {
         self.heard.iter().copied()
     }

@@ -45,8 +45,9 @@ pub enum KeyFileError {
 /// The key in a file that only its owner may read.
 ///
 /// # Errors
-/// [`KeyFileError`].
-pub fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> {
+/// Returns [`KeyFileError::Unreadable`] if the file cannot be opened or read, [`KeyFileError::Open`] if others than its owner may read
+/// or write it, and [`KeyFileError::Key`] if its content is not a key.
+pub(crate) fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> {
     let unreadable = |error| KeyFileError::Unreadable { path: path.to_owned(), error };
     let mut file = std::fs::File::open(path).map_err(unreadable)?;
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o777;

@@ -1,8 +1,8 @@
-//! The gateway in real time: two boxes with a tunnel between them, a hub with many, or one box at the uplink.
+//! The gateway in real time: two boxes with a tunnel between them, a hub with many terminals, or one box at the uplink.
 //!
 //! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
 //! - `split` ([`SplitShape`]): TCP connections end here in the destination's name, and continue from the other box in the
-//!   client's name. Between the two their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
+//!   client's name. Between the boxes their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
 //! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP serves clients through a TUN device, the kernel's TCP talks to
 //!   servers. With the kernel's TCP on both sides it is [`RelayGateway`].
 //!
@@ -65,13 +65,13 @@ pub use both::BothShapes;
 pub use carrier::{Carried, Carrier, CarrierStats, PathChange};
 pub use control::{Control, ask};
 pub use hub::{AddError, Hub, Slot, TerminalConfig};
-pub use key_file::{KeyFileError, read_key};
+pub use key_file::KeyFileError;
 pub use link::LinkShape;
 pub use metrics::{Metric, metrics};
 pub use peers::{Carries, PeerConfig, Reach};
 pub use policy::{Destination, Policy, Prefix, Refusal, Sources};
 pub use readings::{Published, Reading, Readings, Value};
-pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls, has_congestion};
+pub use relay::{RelayConfig, RelayGateway, RelayStats, Relaying, congestion_controls};
 pub use rules::{Instance, Rules};
 pub use run::{GatewayStats, Loop, Stop, Work};
 pub use satellite::{for_packets, for_streams};
@@ -79,6 +79,5 @@ pub use scrape::Scrape;
 pub use shape::{Shape, Turn};
 pub use sockets::ClientAddress;
 pub use split::{Fallback, SplitConfig, SplitShape, SplitStats};
-pub use state::last_endpoints;
 pub use tunnelled::{Gateway, Tunnelled};
 pub use uplink::{ConnectionId, Heard, Uplink, UplinkConfig, UplinkGateway, UplinkStats, Uplinked, Uplinking};

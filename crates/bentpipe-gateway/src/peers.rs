@@ -52,7 +52,7 @@ pub struct PeerConfig {
 
 impl PeerConfig {
     /// The only peer of a box, through which everything goes.
-    pub fn alone(tunnel: crate::tunnel::TunnelConfig, link: bentpipe_io::LinkPortConfig) -> Self {
+    pub fn alone(tunnel: crate::tunnel::TunnelConfig, link: bentpipe_io::LinkEndpointConfig) -> Self {
         PeerConfig { name: None, terminal: TerminalConfig { tunnel, link, weight: 1 }, reach: Reach::default() }
     }
 }

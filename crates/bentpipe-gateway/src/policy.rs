@@ -194,7 +194,8 @@ impl Policy {
     /// Whether `to` may be connected to, of which the machine says whose it is.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns [`Refusal::Denied`] for a destination of `deny`, [`Refusal::Special`] for a special range that `allow` does not open,
+    /// [`Refusal::Own`] for this machine's own addresses, and [`Refusal::NotAllowed`] for one that `allow` does not list.
     pub fn destination(&self, to: SocketAddr, whose: Whose) -> Result<(), Refusal> {
         let (address, port) = (to.ip().to_canonical(), to.port());
         if forms(address).any(|form| self.deny.iter().any(|denied| denied.matches(form, port))) {
@@ -225,7 +226,8 @@ impl Sources {
     /// Whether the peer may speak from `address`.
     ///
     /// # Errors
-    /// Why not.
+    /// Returns [`Refusal::NotAllowed`] for an address outside the peer's prefixes. Without prefixes returns [`Refusal::Special`] for
+    /// loopback, multicast and unspecified addresses.
     pub fn permit(&self, address: IpAddr) -> Result<(), Refusal> {
         let address = address.to_canonical();
         match &self.0 {
@@ -238,7 +240,7 @@ impl Sources {
     }
 
     /// True if the peer may send from the source of an IP packet; false for anything else.
-    pub fn permit_packet(&self, packet: &[u8]) -> bool {
+    pub(crate) fn permit_packet(&self, packet: &[u8]) -> bool {
         addresses(packet).is_some_and(|[from, _]| self.permit(from).is_ok())
     }
 }

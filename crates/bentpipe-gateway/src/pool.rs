@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::hub::Slot;
 
-/// So much, in some unit.
+/// An amount, in any unit.
 #[derive(Debug)]
 pub(crate) struct Pool {
     total: u64,

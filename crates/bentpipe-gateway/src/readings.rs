@@ -154,7 +154,7 @@ impl Readings {
     }
 
     /// Adds whether the gateway serves: its link is up, and none of its interfaces is `absent`.
-    pub fn add_interfaces(&mut self, absent: &[String]) {
+    pub(crate) fn add_interfaces(&mut self, absent: &[String]) {
         let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);
         let is_up = absent.is_empty() && self.list.iter().any(link_is_up);
         let help = "1 while the gateway serves: the link is up, and all interfaces of the settings are there and up.";
@@ -168,7 +168,7 @@ impl Readings {
     ///
     /// # Errors
     /// Fails if `/proc` cannot be read.
-    pub fn add_process(&mut self) -> std::io::Result<()> {
+    pub(crate) fn add_process(&mut self) -> std::io::Result<()> {
         use Value::{Level, Spent};
         use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
         // Reading the folder takes a descriptor, which is in it.
@@ -203,7 +203,7 @@ impl Readings {
 
     /// The text exposition format of Prometheus, version 0.0.4. No crate is used: `prometheus-client` writes OpenMetrics,
     /// and `prometheus` would store each value a second time.
-    pub fn exposition(&self) -> String {
+    pub(crate) fn exposition(&self) -> String {
         use std::fmt::Write;
         let mut text = String::new();
         let mut before = "";

@@ -18,5 +18,6 @@ mod pipe;
 mod readings;
 mod work;
 
-pub use config::{RelayConfig, RelayStats, congestion_controls, has_congestion};
+pub(crate) use config::has_congestion;
+pub use config::{RelayConfig, RelayStats, congestion_controls};
 pub use work::{RelayGateway, Relaying};

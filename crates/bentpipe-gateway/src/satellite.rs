@@ -1,27 +1,27 @@
-//! The port of a carrier over the satellite link, with the layer that the engine derives from the link.
+//! The endpoint of a carrier over the satellite link, with the layer that the engine derives from the link.
 
 use bentpipe_engine::gateway::{INTEGRITY, Layer, Satellite};
 use bentpipe_engine::slacp::classify::{FlowHash, HostAddress};
-use bentpipe_io::LinkPortConfig;
+use bentpipe_io::LinkEndpointConfig;
 
-fn port(satellite: &Satellite, layer: Layer, flows: Option<FlowHash>) -> LinkPortConfig {
+fn endpoint(satellite: &Satellite, layer: Layer, flows: Option<FlowHash>) -> LinkEndpointConfig {
     let Layer { config: layer, rules, default_channel, compresses } = layer;
     let max_packet = satellite.max_packet();
-    LinkPortConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity: INTEGRITY }
+    LinkEndpointConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity: INTEGRITY }
 }
 
-/// The port for messages of streams.
-pub fn for_streams(satellite: &Satellite) -> LinkPortConfig {
-    port(satellite, satellite.for_streams(), None)
+/// The endpoint for messages of streams.
+pub fn for_streams(satellite: &Satellite) -> LinkEndpointConfig {
+    endpoint(satellite, satellite.for_streams(), None)
 }
 
-/// The port for IP packets. `hosts` says whose hosts take turns: those behind this box or those behind the other.
+/// The endpoint for IP packets. `hosts` says whose hosts take turns: those behind this box or those behind the other.
 ///
 /// # Panics
 /// If the system has no entropy.
-pub fn for_packets(satellite: &Satellite, hosts: HostAddress) -> LinkPortConfig {
+pub fn for_packets(satellite: &Satellite, hosts: HostAddress) -> LinkEndpointConfig {
     let key = [(); 2].map(|()| getrandom::u64().expect("the system has entropy"));
-    port(satellite, satellite.for_packets(), Some(FlowHash { key, host: hosts }))
+    endpoint(satellite, satellite.for_packets(), Some(FlowHash { key, host: hosts }))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct GatewayFile {
     pub satellite: SatelliteTable,
     /// What goes through it.
     pub shape: ShapeTable,
-    /// Where status is asked for.
+    /// The socket at which `status` asks.
     pub control: PathBuf,
     /// Where Prometheus scrapes.
     pub metrics: Option<SocketAddr>,
@@ -188,14 +188,14 @@ pub struct UplinkTable {
 
 impl GatewayFile {
     /// Whether it has `[[peers]]`.
-    pub fn is_hub(&self) -> bool {
+    pub(crate) fn is_hub(&self) -> bool {
         self.peers.iter().any(|peer| peer.name.is_some())
     }
 
     /// Reads a file.
     ///
     /// # Errors
-    /// All mistakes that were found in it.
+    /// Fails if the file cannot be read. Returns all mistakes in it: unknown keys, wrong values, contradictions.
     pub fn load(path: impl AsRef<Path>) -> Result<GatewayFile, ScenarioErrors> {
         Ok(GatewayFile::load_with_warnings(path)?.0)
     }
@@ -203,7 +203,7 @@ impl GatewayFile {
     /// Reads text; errors name it `file_name`.
     ///
     /// # Errors
-    /// Returns all mistakes in it.
+    /// Returns all mistakes in the text: TOML's, unknown keys, wrong values, contradictions.
     pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
         Ok(GatewayFile::parse_with_warnings(text, file_name)?.0)
     }
@@ -211,7 +211,7 @@ impl GatewayFile {
     /// As [`GatewayFile::parse`], with warnings about keys that were renamed.
     ///
     /// # Errors
-    /// All mistakes that were found in it.
+    /// Returns all mistakes in the text: TOML's, unknown keys, wrong values, contradictions.
     pub fn parse_with_warnings(text: &str, file_name: &str) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
         read::parse(text, file_name)
     }
@@ -219,7 +219,7 @@ impl GatewayFile {
     /// As [`GatewayFile::load`], with warnings about keys that were renamed.
     ///
     /// # Errors
-    /// All mistakes that were found in it.
+    /// Fails if the file cannot be read. Returns all mistakes in it: unknown keys, wrong values, contradictions.
     pub fn load_with_warnings(path: impl AsRef<Path>) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
         read::load(path.as_ref())
     }

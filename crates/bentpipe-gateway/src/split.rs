@@ -77,7 +77,7 @@ impl SplitShape {
     }
 
     /// Applies the settings that can change without touching connections. The others take effect at the next start.
-    pub fn reconfigure(&mut self, config: &SplitConfig) {
+    pub(crate) fn reconfigure(&mut self, config: &SplitConfig) {
         self.common.config.client_address = config.client_address;
         self.common.config.fallback = config.fallback;
         self.common.config.window = config.window;

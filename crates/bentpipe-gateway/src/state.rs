@@ -18,7 +18,7 @@ use crate::tunnel::PublicKey;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where peers were when the file was written, by their public keys.
-pub fn last_endpoints(path: &Path) -> BTreeMap<PublicKey, SocketAddr> {
+pub(crate) fn last_endpoints(path: &Path) -> BTreeMap<PublicKey, SocketAddr> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter_map(|(peer, at)| Some((peer.parse().ok()?, at.parse().ok()?))).collect()

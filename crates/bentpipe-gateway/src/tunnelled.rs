@@ -128,7 +128,7 @@ impl<S: Shape> Gateway<S> {
     }
 
     /// Notes where the peers are in that file.
-    pub fn keep_state(&mut self, path: PathBuf) {
+    pub(crate) fn keep_state(&mut self, path: PathBuf) {
         self.work_mut().state = Some(State::new(path));
     }
 
@@ -143,7 +143,7 @@ impl<S: Shape> Gateway<S> {
     }
 
     /// The shape, to change its settings.
-    pub fn shape_mut(&mut self) -> &mut S {
+    pub(crate) fn shape_mut(&mut self) -> &mut S {
         &mut self.work_mut().shape
     }
 }

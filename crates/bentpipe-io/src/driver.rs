@@ -12,7 +12,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Probe, Step};
 
 use crate::clock::Clock;
-use crate::endpoint::{Closing, Endpoint};
+use crate::endpoint::{Closing, Endpoint, Receipt};
 use crate::lateness::Lateness;
 use crate::tun::Tun;
 use crate::waiter::Waiter;
@@ -81,7 +81,7 @@ impl<P: Probe> User<'_, '_, P> {
     /// See [`Endpoint::write`].
     ///
     /// # Errors
-    /// [`Closing`] after a close.
+    /// Returns [`Closing`] after [`Endpoint::close`] and after the end of the connection: nothing was written.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, Closing> {
         self.endpoint.write(&mut self.cx, data)
     }
@@ -227,8 +227,8 @@ impl<P: Probe> Driver<P> {
             if arrival.outcome == Outcome::Delivered {
                 let mut cx = Context { now, who: ENDPOINT, probe: &mut self.probe };
                 match self.endpoint.receive(&mut cx, &packet) {
-                    Ok(true) => {}
-                    Ok(false) => self.counters.foreign += 1,
+                    Ok(Receipt::Taken(_)) => {}
+                    Ok(Receipt::Foreign) => self.counters.foreign += 1,
                     Err(_) => self.counters.malformed += 1,
                 }
             }

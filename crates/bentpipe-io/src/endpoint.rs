@@ -26,6 +26,15 @@ pub enum Peer {
     Accept,
 }
 
+/// What an endpoint did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// It is not for this endpoint.
+    Foreign,
+    /// It was handled, which made this many more bytes readable.
+    Taken(u64),
+}
+
 /// The connection accepts no more bytes: it is closed or has ended (RFC 9293 §3.10.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("connection closing")]
@@ -242,25 +251,25 @@ impl Endpoint {
         self.connection.handle(cx, Input::Abort);
     }
 
-    /// Handles an IP packet; returns false if it is not for this endpoint.
+    /// Handles an IP packet.
     ///
     /// # Errors
     /// Fails if the packet is malformed; the connection is unchanged.
-    pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<bool, WireError> {
+    pub fn receive<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<Receipt, WireError> {
         let ip = ip::parse(packet)?;
         if ip.protocol != ip::TCP || ip.addresses.destination() != self.local.ip() {
-            return Ok(false);
+            return Ok(Receipt::Foreign);
         }
         let bytes = &packet[ip.payload];
         let ports = Ports::peek(bytes)?;
         if ports.destination != self.local.port() {
-            return Ok(false);
+            return Ok(Receipt::Foreign);
         }
         let near = Near { rcv_nxt: self.connection.rcv_nxt(), snd_una: self.connection.snd_una() };
         let listens = self.translation.is_none();
         let translation = match self.translation {
             Some(translation) if translation.is_for_us(&ip.addresses, ports) => translation,
-            Some(_) => return Ok(false),
+            Some(_) => return Ok(Receipt::Foreign),
             // A listener: the first accepted SYN determines the peer.
             None => {
                 let remote = SocketAddr::new(ip.addresses.source(), ports.source);
@@ -272,12 +281,13 @@ impl Endpoint {
         segment.ecn = ip.ecn;
         let payload = &bytes[payload];
         if listens && !self.connection.would_accept(cx.now, &segment) {
-            return Ok(false);
+            return Ok(Receipt::Foreign);
         }
         if !payload.is_empty() && !self.has_room(cx.now, &segment) {
             self.no_room += 1;
-            return Ok(true);
+            return Ok(Receipt::Taken(0));
         }
+        let before = self.connection.received();
         match self.connection.handle(cx, Input::Segment(segment)) {
             Verdict::Refused => {}
             Verdict::Accepted(fresh) => self.store(&segment, fresh, payload),
@@ -293,7 +303,7 @@ impl Endpoint {
         // The connection reports the same at the next poll, which may be later.
         self.readable = self.connection.received();
         self.acknowledged = self.connection.acknowledged();
-        Ok(true)
+        Ok(Receipt::Taken(self.readable - before))
     }
 
     /// Stores the part of a payload that is new.

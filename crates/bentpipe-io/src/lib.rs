@@ -1,10 +1,44 @@
-//! The engine in real time: the same machines that the simulator drives, between devices and a monotonic clock.
+//! Runs the engine in real time: the machines that the simulator drives, between devices and a monotonic clock. Linux only.
 //!
-//! Reading order: [`Clock`] gives the time, [`Waiter`] sleeps, [`Lateness`] measures how late it wakes. [`Tun`] is
-//! the TUN device, [`TrainTun`] the same for several packets at a time. [`Endpoint`] is a connection of the engine
-//! with its bytes, and [`Driver`] its loop. The endpoint's address is on the far side of the TUN device, so the host
-//! is an ordinary remote peer and its kernel does not touch our connections. [`LinkPort`] is one end of an S-LACP
-//! link with its bytes. [`Session`] records what was created on the machine until it is removed. Linux only.
+//! - [`Clock`] gives the time, [`Waiter`] sleeps, [`Lateness`] measures how late it wakes.
+//! - [`Tun`] is a TUN device, [`TrainTun`] the same for several packets at a time.
+//! - [`Endpoint`] is a connection of the engine with its bytes, and [`Driver`] its loop. The endpoint's address is on the
+//!   far side of the TUN device, so the host is an ordinary remote peer and its kernel does not touch the connection.
+//! - [`LinkEndpoint`] is one end of an S-LACP link with its bytes.
+//! - [`Session`] records what was created on the machine until it is removed.
+//!
+//! # Example
+//!
+//! An endpoint takes IP packets and produces IP packets. Here two of them exchange packets in memory;
+//! `examples/tun_hello.rs` puts one behind a TUN device.
+//!
+//! ```
+//! use std::net::SocketAddr;
+//!
+//! use bentpipe_engine::tcp::TcpConfig;
+//! use bentpipe_engine::{Context, Step};
+//! use bentpipe_io::{Clock, Endpoint, Peer};
+//!
+//! let clock = Clock::start();
+//! let addresses = ["192.0.2.1:40000", "192.0.2.2:80"].map(|text| text.parse::<SocketAddr>().expect("an address"));
+//! let mut cx = Context::silent(clock.now());
+//! let mut client = Endpoint::open(&mut cx, TcpConfig::default(), addresses[0], Peer::Connect(addresses[1]), 1 << 16);
+//! let mut server = Endpoint::open(&mut cx, TcpConfig::default(), addresses[1], Peer::Accept, 1 << 16);
+//! client.write(&mut cx, b"hello").expect("it is open");
+//!
+//! let mut packet = [0; 1500];
+//! while server.readable() < 5 {
+//!     let mut cx = Context::silent(clock.now());
+//!     while let Step::Do(length) = client.poll(&mut cx, &mut packet).expect("there is room") {
+//!         server.receive(&mut cx, &packet[..length]).expect("a packet");
+//!     }
+//!     while let Step::Do(length) = server.poll(&mut cx, &mut packet).expect("there is room") {
+//!         client.receive(&mut cx, &packet[..length]).expect("a packet");
+//!     }
+//! }
+//! let mut bytes = [0; 5];
+//! assert_eq!((server.read(&mut Context::silent(clock.now()), &mut bytes), &bytes), (5, b"hello"));
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod child;
@@ -27,7 +61,7 @@ mod wakeful;
 
 pub use clock::{Clock, isn};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
-pub use endpoint::{Closing, Endpoint, Peer};
+pub use endpoint::{Closing, Endpoint, Peer, Receipt};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, addresses, ip, run};
 pub use note::has_colour;
@@ -35,7 +69,7 @@ pub use priority::hurry;
 pub use ring::Ring;
 pub use session::{Made, Session};
 pub use signals::{Caught, Signals};
-pub use slacp::{Emitted, LinkPort, LinkPortConfig, LinkPortStats};
+pub use slacp::{Emitted, LinkEndpoint, LinkEndpointConfig, LinkEndpointStats};
 pub use train::{Buffers, Packet, Train, TrainTun};
 pub use tun::{Tun, TunConfig};
 pub use waiter::Waiter;

@@ -27,7 +27,7 @@ impl Namespace {
     /// Creates a namespace without a name; it disappears with its last user.
     ///
     /// # Errors
-    /// Fails without CAP_SYS_ADMIN.
+    /// Fails if the kernel does not create a network namespace (`unshare`): CAP_SYS_ADMIN is needed.
     pub fn fresh() -> io::Result<Self> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {

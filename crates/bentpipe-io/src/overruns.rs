@@ -26,7 +26,7 @@ impl Overruns {
     /// open.
     ///
     /// # Errors
-    /// Fails without `/proc`.
+    /// Fails if the device's counters below `/proc/thread-self/net` cannot be opened.
     pub(crate) fn of(name: String) -> io::Result<Self> {
         // This thread's: `/proc/net` is that of the process's first thread.
         Ok(Overruns { devices: File::open("/proc/thread-self/net/dev")?, name })

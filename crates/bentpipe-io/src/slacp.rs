@@ -24,7 +24,7 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 
 use incoming::Incoming;
 use outgoing::{Given, Outgoing};
-pub use stats::LinkPortStats;
+pub use stats::LinkEndpointStats;
 use variation::{Variation, microseconds};
 
 type Bytes = Arc<[u8]>;
@@ -40,9 +40,9 @@ struct Held {
     behind: u16,
 }
 
-/// Settings of a [`LinkPort`].
+/// Settings of a [`LinkEndpoint`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct LinkPortConfig {
+pub struct LinkEndpointConfig {
     /// The layer; the far end must have the same.
     pub layer: SlacpConfig,
     /// Rules that assign packets to channels.
@@ -59,7 +59,7 @@ pub struct LinkPortConfig {
     pub integrity: Integrity,
 }
 
-/// What [`LinkPort::poll`] has put into the buffer.
+/// What [`LinkEndpoint::poll`] has put into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emitted {
     /// A frame for the far end, with its length in bytes.
@@ -70,7 +70,7 @@ pub enum Emitted {
 
 /// One end of a link.
 #[derive(Debug)]
-pub struct LinkPort {
+pub struct LinkEndpoint {
     end: End,
     rules: Vec<(Rule, u8)>,
     default_channel: u8,
@@ -86,10 +86,10 @@ pub struct LinkPort {
     /// Memory that all may take.
     room: u64,
     variation: Variation,
-    stats: LinkPortStats,
+    stats: LinkEndpointStats,
 }
 
-impl LinkPort {
+impl LinkEndpoint {
     /// Max packet length in bytes: with length and distance fields, a symbol has an even length of at most 65535
     /// bytes.
     pub const MAX_PACKET: u16 = u16::MAX - 1 - PROTECTED_HEADER as u16;
@@ -97,10 +97,10 @@ impl LinkPort {
     /// Creates an end that has not sent or received anything.
     ///
     /// # Panics
-    /// Panics if the layer is weightless or has no channels, if packets may be longer than [`LinkPort::MAX_PACKET`],
+    /// Panics if the layer is weightless or has no channels, if packets may be longer than [`LinkEndpoint::MAX_PACKET`],
     /// or if headers are compressed and the default channel does not retransmit.
-    pub fn new(config: &LinkPortConfig) -> Self {
-        let LinkPortConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity } = config;
+    pub fn new(config: &LinkEndpointConfig) -> Self {
+        let LinkEndpointConfig { layer, rules, default_channel, flows, max_packet, compresses, integrity } = config;
         assert!(!layer.shortcuts.weightless, "frames with bytes are not weightless");
         assert!(!layer.channels.is_empty(), "a packet needs a channel");
         assert!(*max_packet <= Self::MAX_PACKET, "packets of {max_packet} bytes do not fit a symbol");
@@ -109,7 +109,7 @@ impl LinkPort {
         if layer.channels.iter().any(|channel| channel.fec.is_some()) {
             erasure::prepare();
         }
-        LinkPort {
+        LinkEndpoint {
             end: End::new(layer),
             rules: rules.clone(),
             default_channel: *default_channel,
@@ -123,7 +123,7 @@ impl LinkPort {
             given_bytes: 0,
             room: u64::MAX,
             variation: Variation::default(),
-            stats: LinkPortStats::default(),
+            stats: LinkEndpointStats::default(),
         }
     }
 
@@ -138,7 +138,7 @@ impl LinkPort {
     }
 
     /// Counters of lost and refused frames and packets.
-    pub fn stats(&self) -> LinkPortStats {
+    pub fn stats(&self) -> LinkEndpointStats {
         self.stats
     }
 
@@ -152,7 +152,7 @@ impl LinkPort {
         self.end.on_path_change();
     }
 
-    /// Buffer size for [`LinkPort::poll`]: the longest frame. A report has up to 276 bytes.
+    /// Buffer size for [`LinkEndpoint::poll`]: the longest frame. A report has up to 276 bytes.
     pub fn max_frame(&self) -> usize {
         (self.max_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
     }
@@ -174,7 +174,7 @@ impl LinkPort {
         self.given_bytes + symbols + self.incoming.iter().map(Incoming::bytes).sum::<u64>()
     }
 
-    /// Memory of all packets but those kept for repair frames only, which go as soon as [`LinkPort::set_room`] leaves less.
+    /// Memory of all packets but those kept for repair frames only, which go as soon as [`LinkEndpoint::set_room`] leaves less.
     pub fn needed_bytes(&self) -> u64 {
         self.held_bytes() - self.incoming.iter().map(Incoming::kept_bytes).sum::<u64>()
     }
@@ -187,7 +187,7 @@ impl LinkPort {
     /// Limits the memory of packets and symbols to `bytes`. Without room:
     ///
     /// - Packets that are kept for repair frames go first and at once, the oldest first, and repair frames for them are not accepted any more.
-    /// - A packet of [`LinkPort::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
+    /// - A packet of [`LinkEndpoint::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
     ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
     ///   one.
     /// - A frame from the far end is not accepted and comes again, but for the packet that all others wait for. So the far end should
@@ -201,7 +201,7 @@ impl LinkPort {
     /// Queues a packet for the far end. The layer's counters show whether the queue had room.
     ///
     /// # Errors
-    /// Returns [`EmitError::TooLong`] if the packet is longer than the port allows.
+    /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send<P: Probe>(&mut self, cx: &mut Context<'_, P>, packet: &[u8]) -> Result<(), EmitError> {
         if packet.len() > self.max_packet {
             return Err(EmitError::TooLong(packet.len()));
@@ -229,7 +229,7 @@ impl LinkPort {
     /// Queues a packet for the far end, with an explicit channel and flow.
     ///
     /// # Errors
-    /// Returns [`EmitError::TooLong`] if the packet is longer than the port allows.
+    /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send_on<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -343,7 +343,7 @@ impl LinkPort {
     /// Polls this end: `Do` describes the content of `out`; pass it on and poll again.
     ///
     /// # Errors
-    /// Returns [`EmitError::NoRoom`] if `out` is shorter than [`LinkPort::max_frame`]; nothing is lost.
+    /// Returns [`EmitError::NoRoom`] if `out` is shorter than [`LinkEndpoint::max_frame`]; nothing is lost.
     pub fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, out: &mut [u8]) -> Result<Step<Emitted>, EmitError> {
         let (needed, have) = (self.max_frame(), out.len());
         if have < needed {

@@ -210,7 +210,7 @@ impl Problems {
     }
 
     /// The sources, without the errors found in them.
-    pub fn adopt(mut self) -> Problems {
+    pub(crate) fn adopt(mut self) -> Problems {
         self.found.clear();
         self.warnings.clear();
         self

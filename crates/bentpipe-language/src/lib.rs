@@ -1,9 +1,35 @@
-//! TOML in which every quantity has a unit, read into checked values: the common part of scenarios and gateway
-//! settings.
+//! Reads TOML in which every quantity has a unit into checked values: what scenarios, sweeps and gateway settings share.
 //!
-//! A mistake is reported with file, line, key, what was expected and a suggestion. Reading continues after it, so that
-//! one pass finds all mistakes. Each file format has its own tables of [`shape::Field`]; only keys that
-//! several formats have are here.
+//! A mistake is reported with file, line, key, what was expected and a suggestion. Reading continues after it, so
+//! one pass finds all mistakes. Each file format has its own tables of [`shape::Field`]. This crate has only the keys that
+//! several formats share.
+//!
+//! # Example
+//!
+//! ```
+//! use bentpipe_language::document::{self, Value};
+//! use bentpipe_language::error::Problems;
+//! use bentpipe_language::reader::View;
+//! use bentpipe_language::shape::{Field, Shape, field};
+//!
+//! const KEYS: &[Field] = &[field("rate", Shape::RATE, "Rate."), field("delay", Shape::DURATION, "One-way delay.")];
+//!
+//! let read = |text: &str| {
+//!     let mut problems = Problems::of("link");
+//!     let source = problems.add_source("link.toml", text);
+//!     let root = document::parse(text, source, &mut problems);
+//!     let Value::Table(table) = &root.value else { unreachable!("a document is a table") };
+//!     let view = View::open(table, String::new(), root.span, KEYS, &mut problems);
+//!     let delay = view.require("delay", &mut problems).and_then(|item| item.duration(&mut problems));
+//!     problems.finish(delay)
+//! };
+//! assert_eq!(read("rate = '10 Mbit/s'\ndelay = '270 ms'").expect("no mistakes").as_millis_f64(), 270.0);
+//!
+//! let errors = read("delay = '270 ms'\nrat = '10 Mbit/s'").expect_err("a mistake");
+//! assert!(errors.render(false).contains("did you mean `rate`?"));
+//! ```
+//!
+//! # Modules
 //!
 //! Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key and value,
 //! [`error`] reports mistakes at positions; [`shape`] is the grammar and [`reader`] reads values by it; [`schema()`]

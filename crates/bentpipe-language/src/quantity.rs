@@ -133,7 +133,7 @@ pub const SEGMENTS: Dimension = Dimension {
 /// An amount of data outside a scenario, such as "9180 B".
 ///
 /// # Errors
-/// Returns what is wrong, and what was expected.
+/// Fails if the text is not a number with a unit of data. The message says what is wrong and what was expected.
 pub fn size(text: &str) -> Result<Bytes, String> {
     SIZE.parse(text)
         .map(Bytes::new)

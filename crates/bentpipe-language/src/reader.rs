@@ -47,7 +47,7 @@ pub fn entry_name(node: &Node) -> Option<&str> {
 }
 
 /// Reports a key that a table does not have.
-pub fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k str>, problems: &mut Problems) {
+pub(crate) fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k str>, problems: &mut Problems) {
     let keys: Vec<_> = keys.collect();
     let what = if path.is_empty() { format!("a {}", problems.document()) } else { format!("`{path}`") };
     let mistake = Mistake::new(&join(path, &entry.key), format!("{what} has no key `{}`", entry.key))

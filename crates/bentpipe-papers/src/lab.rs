@@ -94,7 +94,7 @@ impl<'a> Lab<'a> {
     /// Fails if asked to stop; for work other than runs.
     ///
     /// # Errors
-    /// The request to stop.
+    /// Returns [`ReproduceError`] if the caller's `stop` asks for it.
     pub(crate) fn go_on(&self) -> Result<(), ReproduceError> {
         if self.stopped() { Err(ReproduceError::cut()) } else { Ok(()) }
     }

@@ -1,8 +1,9 @@
-//! Published results compared with bentpipe's: the only place where a paper's numbers meet ours.
+//! Compares published results with bentpipe's. No other crate has a paper's numbers.
 //!
 //! [`published`] has the printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They
-//! share `lab`, which makes runs, `drawing`, which draws topologies, and `inventory`, references for each item.
-//! [`reproduce`] is the entry point: it runs a `request` and returns rows; [`to_markdown`] and [`book`] write them as documents. [`scoreboard`] has results of others beside the scoreboard's.
+//! share `lab`, which makes runs, `drawing`, which draws topologies, and `inventory`, which has references for each item.
+//! [`reproduce`] is the entry point: it runs a `request` and returns rows. [`to_markdown`] and [`book`] write them as
+//! documents. [`scoreboard`] compares the scoreboard with published results.
 #![forbid(unsafe_code)]
 
 mod acts;

@@ -22,7 +22,7 @@ pub fn transat(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, Re
 /// Reproduces the `minei` paper (Minei and Cohen).
 ///
 /// # Errors
-/// As [`transat`].
+/// Fails for the reasons of [`transat`].
 pub fn minei(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::minei::reproduce(options, progress)
 }
@@ -30,7 +30,7 @@ pub fn minei(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, Repr
 /// Reproduces the `acts` paper (Charalambos and others).
 ///
 /// # Errors
-/// As [`transat`].
+/// Fails for the reasons of [`transat`].
 pub fn acts(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::acts::reproduce(options, progress)
 }
@@ -38,7 +38,7 @@ pub fn acts(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, Repro
 /// Reproduces the `hybrid` paper (Zhu, Roy and Kim).
 ///
 /// # Errors
-/// As [`transat`].
+/// Fails for the reasons of [`transat`].
 pub fn hybrid(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::hybrid::reproduce(options, progress)
 }
@@ -46,7 +46,7 @@ pub fn hybrid(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, Rep
 /// Reproduces the `stp` paper (Canhoto and Anzaloni).
 ///
 /// # Errors
-/// As [`transat`].
+/// Fails for the reasons of [`transat`].
 pub fn stp(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::stp::reproduce(options, progress)
 }

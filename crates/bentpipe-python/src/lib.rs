@@ -1,7 +1,6 @@
 //! The Python package `bentpipe`, below its Python code in `python/bentpipe`: scenarios in, Arrow tables and JSON out.
 //!
-//! Everything is computed by the crates below; nothing here is arithmetic. The package's users see only `python/bentpipe`, which has
-//! the documentation. Reading order: [`scenario`] and [`error`] texts to scenarios, with the command's messages; [`run`] one run and
+//! The crates below do all computing. Users of the package see only `python/bentpipe`, which has the documentation. Reading order: [`scenario`] and [`error`] texts to scenarios, with the command's messages; [`run`] one run and
 //! many, [`sweep`] many of many scenarios; [`flows`] what came of them, [`record`] and [`packets`] what happened in them, as [`table`]s; [`answers`] the other commands;
 //! [`wait`] Ctrl-C.
 

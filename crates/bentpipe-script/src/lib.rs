@@ -1,8 +1,10 @@
 //! Runs packetdrill scripts against the engine's TCP, in virtual time and with real bytes.
 //!
-//! Reading order: [`lang`] the language; `wire` packets as scripts see them; [`host`] a kernel's part
-//! around connections; `play` a script's events in order; [`features`] unsupported features of a script;
-//! [`expect`] expected results of a tree of scripts.
+//! - [`lang`] reads the language. `wire` has packets as scripts see them.
+//! - [`host`] is the part of a kernel around connections: sockets and system calls.
+//! - `play` runs a script's events in order.
+//! - [`features`] finds features of a script that are not supported. [`expect`] reads the expected results of a tree of
+//!   scripts.
 #![forbid(unsafe_code)]
 
 pub mod expect;

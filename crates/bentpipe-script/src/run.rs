@@ -83,7 +83,7 @@ const IGNORED: [&str; 22] = [
 /// Runs a script.
 ///
 /// # Errors
-/// Returns the first mistake in its text.
+/// Returns the first mistake in the script's text.
 pub fn run(text: &str, options: &Options) -> Result<Played, Mistake> {
     let unsupported =
         |features| Played { verdict: Verdict::Unsupported(features), packets: Vec::new(), notes: Vec::new() };

@@ -115,7 +115,7 @@ impl Seen {
 }
 
 /// Sets type of service and time to live in a packet's IP header.
-pub fn set_service(packet: &mut [u8], tos: u8, ttl: u8) {
+pub(crate) fn set_service(packet: &mut [u8], tos: u8, ttl: u8) {
     if packet[0] >> 4 == 4 {
         (packet[1], packet[8]) = (tos, ttl);
         packet[10..12].fill(0);
@@ -196,7 +196,7 @@ fn read_options(mut bytes: &[u8]) -> Option<Vec<TcpOption>> {
 }
 
 /// Flags in a script's syntax.
-pub fn show_flags(flags: u16) -> String {
+pub(crate) fn show_flags(flags: u16) -> String {
     use flag::{ACK, AE, CWR, ECE, FIN, PSH, RST, SYN, URG};
     let names =
         [(SYN, 'S'), (FIN, 'F'), (RST, 'R'), (PSH, 'P'), (URG, 'U'), (ECE, 'E'), (CWR, 'W'), (AE, 'A'), (ACK, '.')];

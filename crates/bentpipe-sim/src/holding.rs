@@ -1,6 +1,6 @@
-//! Memory of the packets at an end of a gateway's tunnel, counted and limited as the gateway's link port does (`bentpipe_io::LinkPort`).
+//! Memory of the packets at an end of a gateway's tunnel, counted and limited as the gateway's link does (`bentpipe_io::LinkEndpoint`).
 //!
-//! What the port keeps for repair frames only is not counted, here or at the far end: it goes as soon as something else needs the memory.
+//! What the link endpoint keeps for repair frames only is not counted, here or at the far end: it goes as soon as something else needs the memory.
 
 use std::collections::BTreeMap;
 

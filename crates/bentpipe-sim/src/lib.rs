@@ -1,9 +1,50 @@
-//! Virtual time: runs a scenario on the engine.
+//! Runs a scenario in virtual time.
 //!
 //! A run is single-threaded and deterministic: the order of events is total, randomness comes from streams named by
-//! component, and nothing depends on the machine. Replications run in parallel. Reading order: [`run()`], `world`,
-//! `endpoint`, `gateway`; [`Observer`] receives events, [`record`] writes them, [`Fingerprint`] shows that two runs
-//! are equal.
+//! component, and nothing depends on the machine. Replications run in parallel.
+//!
+//! # Example
+//!
+//! ```
+//! use bentpipe_engine::NoProbe;
+//! use bentpipe_sim::{Fingerprint, run};
+//! use bentpipe_study::scenario::Scenario;
+//!
+//! let text = r#"
+//! name = "demo"
+//!
+//! [[links]]
+//! name = "sat"
+//! between = ["server", "client"]
+//! rate = "10 Mbit/s"
+//! delay = "275 ms"
+//! forward.queue = "300 ms"
+//!
+//! [[flows]]
+//! name = "download"
+//! from = "server"
+//! to = "client"
+//! bytes = "2 MB"
+//! "#;
+//! let scenario = Scenario::parse(text, "demo.toml", &[]).expect("no mistakes");
+//! let result = run(&scenario, 1, &mut NoProbe).expect("there is a path");
+//! let download = &result.flows[0];
+//! let time = download.received_at.expect("it ends").saturating_since(download.start);
+//! assert_eq!(download.delivered, 2_000_000);
+//! assert!((5.0..6.0).contains(&time.as_secs_f64()), "{time:?}");
+//!
+//! // The same seed gives the same events.
+//! let fingerprint = || {
+//!     let mut events = Fingerprint::default();
+//!     run(&scenario, 1, &mut events).map(|_| events.value())
+//! };
+//! assert_eq!(fingerprint(), fingerprint());
+//! ```
+//!
+//! # Where to start
+//!
+//! [`run()`] runs a scenario once, [`replicate`] with many seeds. An [`Observer`] receives the events, [`record`] writes
+//! them to files, and [`Fingerprint`] hashes them. [`recommend`] compares systems for a path.
 #![forbid(unsafe_code)]
 
 mod boxes;

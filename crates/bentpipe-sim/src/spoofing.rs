@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use bentpipe_engine::network::EndId;
-use bentpipe_engine::spoof::{Input, Output, Spoofer};
+use bentpipe_engine::spoof::{Input, Output, Spoofer, Verdict};
 use bentpipe_engine::tcp::{TcpConfig, TcpStats};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe, Step};
@@ -80,12 +80,16 @@ impl SpoofEnd {
 
     /// Passes an input to the machine, and updates the buffer.
     pub(crate) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
-        let before = self.spoofer.held();
-        let free = self.buffer.borrow().free(before);
+        let free = self.buffer.borrow().free(self.spoofer.held());
         self.spoofer.handle(cx, Input::Free(free));
-        self.spoofer.handle(cx, input);
-        let mut buffer = self.buffer.borrow_mut();
-        buffer.used = buffer.used + self.spoofer.held() - before;
+        let verdict = self.spoofer.handle(cx, input);
+        let used = &mut self.buffer.borrow_mut().used;
+        match verdict {
+            Verdict::Held(bytes) => *used += bytes,
+            Verdict::Freed(bytes) => *used -= bytes,
+            // The spoofer counts them.
+            Verdict::Dropped => {}
+        }
     }
 
     /// Space may have been freed elsewhere: a closed window reopens.
@@ -99,22 +103,18 @@ impl SpoofEnd {
             self.opened = true;
             self.handle(cx, Input::Open);
         }
-        loop {
-            match self.spoofer.poll(cx) {
-                Step::Do(Output::Transmit(segment)) => {
-                    let wire_len = packet::wire_len(&segment, self.ns2_lengths);
-                    return Step::Do(packets.put_segment(ends::listener(self.connection), wire_len, &segment));
-                }
-                Step::Do(Output::Forward(bytes)) => {
-                    let wire_len = bytes + self.headers;
-                    let parcel = packets.put_datagram(self.connection, wire_len, self.sent_on, cx.now);
-                    self.sent_on += 1;
-                    return Step::Do(parcel.redirected(self.sink, wire_len));
-                }
-                // The spoofer counts them.
-                Step::Do(Output::Dropped(_)) => {}
-                Step::Wait(until) => return Step::Wait(until),
+        match self.spoofer.poll(cx) {
+            Step::Do(Output::Transmit(segment)) => {
+                let wire_len = packet::wire_len(&segment, self.ns2_lengths);
+                Step::Do(packets.put_segment(ends::listener(self.connection), wire_len, &segment))
             }
+            Step::Do(Output::Forward(bytes)) => {
+                let wire_len = bytes + self.headers;
+                let parcel = packets.put_datagram(self.connection, wire_len, self.sent_on, cx.now);
+                self.sent_on += 1;
+                Step::Do(parcel.redirected(self.sink, wire_len))
+            }
+            Step::Wait(until) => Step::Wait(until),
         }
     }
 

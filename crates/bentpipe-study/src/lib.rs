@@ -1,8 +1,44 @@
-//! The data of an experiment: text to values, events to columns, columns to statistics. Nothing runs here.
+//! The data of an experiment: reads scenarios, writes events as tables, computes limits and statistics. It runs nothing;
+//! `bentpipe-sim` does.
 //!
-//! Reading order: [`scenario`] is the language of experiments, [`topology`] finds paths; [`limit`] computes physical
-//! bounds and [`model`] the literature's predictions; [`trace`] writes events, [`stats`] computes statistics of
-//! samples, [`report`] writes the results; [`table`] and [`output`] are the files of all of them.
+//! # Example
+//!
+//! ```
+//! use bentpipe_study::limit::flow_limit;
+//! use bentpipe_study::scenario::Scenario;
+//!
+//! let text = r#"
+//! name = "demo"
+//!
+//! [[links]]
+//! name = "sat"
+//! between = ["server", "client"]
+//! rate = "10 Mbit/s"
+//! delay = "275 ms"
+//! forward.queue = "300 ms"
+//!
+//! [[flows]]
+//! name = "download"
+//! from = "server"
+//! to = "client"
+//! bytes = "2 MB"
+//! "#;
+//! let scenario = Scenario::parse(text, "demo.toml", &[]).expect("no mistakes");
+//! let limit = flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("a connection");
+//! // The handshake, 2 MB with headers at 10 Mbit/s, and the way there.
+//! let least = limit.time.expect("it ends").as_secs_f64();
+//! assert!((2.4..2.6).contains(&least), "{least} s");
+//!
+//! let errors = Scenario::parse(&text.replace("delay", "dealy"), "demo.toml", &[]).expect_err("a mistake");
+//! assert!(errors.render(false).contains("did you mean `delay`?"));
+//! ```
+//!
+//! # Modules
+//!
+//! - [`scenario`]: the language of experiments. [`topology`], [`wiring`]: paths, and the network of a scenario.
+//! - [`limit`]: physical bounds. [`model`]: the literature's predictions.
+//! - [`trace`]: events as rows. [`stats`]: intervals, paired differences. [`report`], [`drawing`]: tables and figures.
+//! - [`table`], [`csv`], [`output`]: files. [`markup`]: text for HTML and SVG.
 #![forbid(unsafe_code)]
 
 pub mod csv;

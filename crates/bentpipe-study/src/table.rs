@@ -16,7 +16,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
 /// Number of rows buffered in memory and written together.
-pub const ROW_GROUP: usize = 1 << 16;
+pub(crate) const ROW_GROUP: usize = 1 << 16;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl<W: Write + Send> Table<W> {
     /// Writes the remaining rows and the index, and returns what was written to.
     ///
     /// # Errors
-    /// Fails if they cannot be written.
+    /// Fails if the remaining rows or the file's index cannot be written, for example if the disk is full.
     pub fn finish(mut self) -> io::Result<W> {
         if self.rows > 0 {
             self.write_group()?;

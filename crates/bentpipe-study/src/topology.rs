@@ -33,7 +33,7 @@ pub type Path = Vec<LinkId>;
 /// first.
 ///
 /// # Errors
-/// Fails if there is no path.
+/// Returns [`Unreachable`] if no links join the two nodes.
 pub fn path(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Path, Unreachable> {
     let distance = distances(scenario, to);
     let unreachable = || Unreachable {
@@ -86,7 +86,7 @@ fn distances(scenario: &Scenario, to: NodeId) -> Vec<Option<Distance>> {
 /// The paths of a flow in both directions, over all its legs, with its explicit routes.
 ///
 /// # Errors
-/// Fails if a direction has no path.
+/// Returns [`Unreachable`] if a direction of the flow has no path.
 pub fn flow_paths(scenario: &Scenario, flow: &FlowSpec) -> Result<(Path, Path), Unreachable> {
     Ok((forward_path(scenario, flow)?, return_path(scenario, flow)?))
 }
@@ -106,7 +106,7 @@ impl Leg<'_> {
     /// The links from `from` to `to`.
     ///
     /// # Errors
-    /// Fails if there is no path.
+    /// Returns [`Unreachable`] if no links lead from the flow's source to its destination.
     pub fn forward_path(&self, scenario: &Scenario) -> Result<Path, Unreachable> {
         self.route.cloned().map_or_else(|| path(scenario, self.from, self.to), Ok)
     }
@@ -114,7 +114,7 @@ impl Leg<'_> {
     /// The links back.
     ///
     /// # Errors
-    /// Fails if there is no path.
+    /// Returns [`Unreachable`] if no links lead from the flow's destination to its source.
     pub fn return_path(&self, scenario: &Scenario) -> Result<Path, Unreachable> {
         self.return_route.cloned().map_or_else(|| path(scenario, self.to, self.from), Ok)
     }
@@ -176,7 +176,7 @@ pub fn connections(scenario: &Scenario) -> Vec<Connection<'_>> {
 /// The path of a flow's data, over all its legs.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Returns [`Unreachable`] if no links lead from the flow's source to its destination.
 pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
     let mut path = Path::new();
     for (n, leg) in legs(flow).into_iter().enumerate() {
@@ -189,7 +189,7 @@ pub fn forward_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreac
 /// The path of a flow's acknowledgements, over all its legs.
 ///
 /// # Errors
-/// Fails if there is none.
+/// Returns [`Unreachable`] if no links lead from the flow's destination to its source.
 pub fn return_path(scenario: &Scenario, flow: &FlowSpec) -> Result<Path, Unreachable> {
     let mut path = Path::new();
     for (n, leg) in legs(flow).into_iter().enumerate().rev() {

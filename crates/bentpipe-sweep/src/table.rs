@@ -68,7 +68,7 @@ impl Lines {
     /// Passes each line of the points that have all their runs to `take`, and stops at its first error.
     ///
     /// # Errors
-    /// Returns the error of `take`.
+    /// Returns the first error of `take`.
     pub fn each<E>(
         &self,
         plan: &Plan,

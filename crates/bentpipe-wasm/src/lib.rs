@@ -13,7 +13,7 @@
 //!   page makes a new instance.
 //! - Time is bounded by a number of events, memory by the columns and rows of the request: [`plot`] keeps nothing else.
 //!
-//! Only on wasm32 have they these names: elsewhere `free` would replace the C library's.
+//! The functions have these names on wasm32 only: elsewhere `free` would replace the C library's.
 //!
 //! Reading order: [`request`] what can be asked; [`knobs`] changes of a scenario; [`run`] runs; [`plot`] reduces a run to the
 //! width of a plot; [`arrays`] the numbers of an answer and [`answer`] the block.

@@ -35,7 +35,7 @@ pub struct World {
     /// Files that the text names, by path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// The flow that is looked at.
+    /// The flow to show.
     #[serde(default)]
     pub flow: usize,
     /// Name of the link that `knobs` change: the satellite's, see [`Satellite::of`].
@@ -122,7 +122,7 @@ impl World {
     /// The scenario with its changes.
     ///
     /// # Errors
-    /// Returns the mistakes as the command prints them.
+    /// Returns all mistakes in the scenario, as the command prints them, or the number of a flow that does not exist.
     pub fn scenario(&self) -> Result<Read, String> {
         let (before, warnings) = self.read(&self.text, &self.name)?;
         if self.flow >= before.flows.len() {
@@ -159,7 +159,7 @@ impl Run {
     /// The scenario with its variant and system, and the satellite link.
     ///
     /// # Errors
-    /// Returns why there is none.
+    /// Returns the mistakes of the scenario, an unknown variant, or why the system does not fit the path.
     pub fn scenario(&self) -> Result<(Scenario, Satellite), String> {
         let Read { mut scenario, satellite, .. } = self.world.scenario()?;
         if let Some(variant) = &self.variant {

@@ -77,7 +77,7 @@ struct Flow {
 /// Reads a scenario.
 ///
 /// # Errors
-/// Returns its mistakes.
+/// Returns all mistakes in the scenario, as the command prints them.
 pub fn look(world: &World) -> Result<Look, String> {
     let Read { scenario, satellite, warnings } = world.scenario()?;
     let described = |name: &str| {
@@ -165,7 +165,7 @@ fn subject(scenario: &Scenario, flow: FlowId, link: LinkId, last_link: LinkId) -
 /// Runs a scenario.
 ///
 /// # Errors
-/// Returns the mistakes of the scenario or the request.
+/// Returns the mistakes of the scenario, as the command prints them, or of the request.
 pub fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
     let (scenario, satellite) = request.scenario()?;
     let flow = FlowId::from(request.world.flow);
@@ -244,7 +244,7 @@ pub struct Hashed {
 /// Runs a scenario without plots.
 ///
 /// # Errors
-/// Returns its mistakes.
+/// Returns all mistakes in the scenario, as the command prints them.
 pub fn fingerprint(request: &Fingerprint) -> Result<Hashed, String> {
     let Read { mut scenario, .. } = request.world.scenario()?;
     if let Some(limit) = request.limit_s {

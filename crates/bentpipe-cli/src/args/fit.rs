@@ -11,9 +11,9 @@ Examples:
   bentpipe fit transfer.pcap --write path.toml    then: bentpipe run path.toml
   bentpipe fit transfer.pcap --json | jq .rate
 
-Of a capture the largest transfer is used, captured near its sender or near its receiver. Each
-figure has a 95 % interval, or the reason why it cannot be told from this file.
-How it is done, and what limits it: docs/howto/fit.md.";
+A capture may be taken near the sender or near the receiver; its largest transfer is used. Each
+figure has a 95 % interval, or the reason why this file does not show it.
+Method and limits: docs/howto/fit.md.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]
@@ -21,7 +21,7 @@ pub(crate) struct Fit {
     /// A capture (pcap, pcapng) of a TCP transfer, or the output of `ping -D`
     #[arg(value_name = "CAPTURE")]
     pub(crate) capture: PathBuf,
-    /// Write a scenario that behaves as the path, .toml
+    /// Write a scenario that behaves like the path, .toml
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
     /// Print JSON instead of a table, with the round trips over time

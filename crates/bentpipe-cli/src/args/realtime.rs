@@ -16,7 +16,7 @@ fn verify_bound(text: &str) -> Result<Bound, String> {
     Bound::parse(text, fail_if::VERIFY)
 }
 
-/// What is seen of running links.
+/// How running links are observed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Watch {
@@ -49,7 +49,7 @@ do not run: the programs are the traffic. Ctrl-C ends the emulation and removes 
 pub(crate) struct Emulate {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Give this router a namespace, too; it forwards for the others; repeatable
+    /// Give this router a namespace, too, in which it forwards; repeatable
     #[arg(long = "host", value_name = "NODE", help_heading = "Scenario")]
     pub(crate) hosts: Vec<String>,
     /// Open a socket at which `bentpipe link set` changes the links
@@ -75,8 +75,8 @@ Examples:
   bentpipe shell mine.toml --inside ship --outside teleport
   bentpipe shell geo --fail-if 'time > 20 s' -- ./test.sh
 
-The command runs at the node where the first flow ends. The node where it starts is this machine,
-with its routes. The exit code is the command's. Without root the command runs in a user namespace;
+The command runs at the destination of the first flow. The flow's source is this machine, with its
+routes. The exit code is the command's. Without root the command runs in a user namespace;
 it then reaches the outside through `pasta` (package passt), if installed. While it runs, the
 terminal's title shows the rate, queue, drops, and lateness of wake-ups.";
 
@@ -96,7 +96,7 @@ pub(crate) struct Shell {
     pub(crate) control: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) watch: Watch,
-    /// Exit with 1 if the command's time, or what a link dropped or delivered (bytes), is so; repeatable
+    /// Exit with 1 if this holds for the command's time, or for the bytes that a link dropped or delivered; repeatable
     #[arg(long, value_name = "[LINK.]FIGURE>VALUE", value_parser = shell_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
     /// Print only errors and warnings
@@ -114,8 +114,8 @@ Examples:
   bentpipe link set sat/forward delay='40 ms' loss='1 %'   with the socket in BENTPIPE_CONTROL
 
 NAME is a link of the scenario, or one direction of it. The keys are those of `[[links]]`. All
-values are checked before any is used. Packets that wait are sent with the new settings; no packet
-is dropped by the change.";
+values are checked before any is used. Waiting packets are sent with the new settings; the change
+drops no packet.";
 
 /// Change links while an emulation runs.
 #[derive(Debug, Subcommand)]
@@ -148,8 +148,8 @@ Examples:
 
 Each flow runs in virtual time, in real time with the engine's own TCP over the same links, and (as
 root) with Linux's reno between network namespaces. This takes as long as the flows take. Then the
-engine's real run is repeated --draws times in virtual time, each wake-up as late as one that was
-measured. Where these draws differ from each other, the machine's timing decides.
+engine's real run is repeated --draws times in virtual time, with wake-ups as late as those
+measured. If these draws differ from each other, the result depends on the machine's timing.
 The command fails if a real time of the engine differs from virtual time by more than --tolerance
 and lies outside the draws.";
 
@@ -179,7 +179,7 @@ pub(crate) struct Verify {
     /// Write a plot of windows and round trips: the kernel's, as `ss -ti` shows them, and simulated ones; .svg, .png or .pdf
     #[arg(long, value_name = "FILE", conflicts_with = "no_kernel", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
-    /// Exit with 1 if a flow's figure is so: time, difference, kernel_time, kernel_difference; repeatable
+    /// Exit with 1 if this holds for a flow: time, difference, kernel_time, kernel_difference; repeatable
     #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = verify_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
     /// Print JSON instead of a table
@@ -195,16 +195,16 @@ Examples:
   chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
   bentpipe verify-hosts --only overflow --set tcp.ack.compress=off --sysctl tcp_comp_sack_nr=0
 
-Each cell is a link (GEO, MEO, LEO), what happens on it, and a congestion control. The kernel's
-hosts take it in real time over the emulated link, --runs times (--seeds times where losses are
-random), ours in virtual time. Medians of the completion times are compared. The command fails if
-one differs by more than its bar: 1 %, with random losses 3 %. Needs root; a busy machine is late,
-and then the kernel leaves slow start at another window.";
+A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control. The kernel's hosts
+run it in real time over the emulated link, --runs times (--seeds times if losses are random), the
+engine's hosts in virtual time. The command fails if the medians of the completion times differ by
+more than 1 %, or 3 % with random losses. Needs root. On a busy machine wake-ups are late, and the
+kernel leaves slow start at another window.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HOSTS_MORE)]
 pub(crate) struct VerifyHosts {
-    /// Only cells whose name contains this; repeatable, all must be contained
+    /// Only cells whose name contains this; repeatable, for names that contain all of them
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
     /// Runs of the kernel per cell
@@ -213,7 +213,7 @@ pub(crate) struct VerifyHosts {
     /// Seeds per cell with random losses, for both
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: u32,
-    /// Replace a value of our hosts, e.g. --set tcp.ack.compress=off; repeatable
+    /// Replace a value of the engine's hosts, e.g. --set tcp.ack.compress=off; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::key_and_value)]
     pub(crate) sets: Vec<(String, String)>,
     /// Setting of the kernel's hosts below net.ipv4; repeatable

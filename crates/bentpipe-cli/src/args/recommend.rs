@@ -34,16 +34,16 @@ pub(crate) struct Recommend {
     /// Size of the transfer, e.g. '2 MB' [default: the scenario's]
     #[arg(long, value_name = "SIZE", help_heading = "Scenario")]
     pub(crate) size: Option<String>,
-    /// TCP of the hosts: a variant of the profile `linux`, or `scenario` for what the scenario says
+    /// TCP of the hosts: a variant of the profile `linux`, or `scenario` for the scenario's own
     #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
     pub(crate) hosts: String,
     /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..), allow_negative_numbers = true)]
     pub(crate) reps: u32,
-    /// Max slowdown of the recommendation against the fastest
+    /// Max slowdown of the recommended system compared with the fastest
     #[arg(long, value_name = "SHARE", default_value = "5 %", value_parser = share)]
     pub(crate) margin: f64,
-    /// Do not search for path changes that change the answer
+    /// Do not search for path changes that would change the recommendation
     #[arg(long)]
     pub(crate) no_flips: bool,
     /// Runs in parallel; 0: one per core. Results do not depend on it

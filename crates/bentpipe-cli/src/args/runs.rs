@@ -37,7 +37,7 @@ pub(crate) struct Run {
     /// TCP variant of all flows; settings given explicitly stay
     #[arg(long, value_name = "NAME", help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
-    /// Exit with 1 if a flow's figure is so: time, goodput, x_limit, bytes, retransmissions, timeouts; repeatable
+    /// Exit with 1 if this holds for a flow: time, goodput, x_limit, bytes, retransmissions, timeouts; repeatable
     #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = run_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
     /// Print JSON instead of a table
@@ -69,7 +69,7 @@ Examples:
   bentpipe report my.toml --variant cubic --out page.html
   bentpipe report geo --no-recommend              without comparing systems, which takes longest
 
-The page is one file without scripts. It shows offline, and prints.";
+The page is one file without scripts, to view offline or to print.";
 
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_MORE)]
@@ -82,13 +82,13 @@ pub(crate) struct Report {
     /// The page [default: the scenario's name with .html]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
-    /// TCP of the hosts when systems are compared, as for `recommend`
+    /// TCP of the hosts in the comparison of systems, as for `recommend`
     #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
     pub(crate) hosts: String,
-    /// Leave out what would help
+    /// Leave out the recommendation
     #[arg(long, help_heading = "Output")]
     pub(crate) no_recommend: bool,
-    /// Replications of each system that is compared
+    /// Replications of each system in the recommendation
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..), allow_negative_numbers = true, help_heading = "Output")]
     pub(crate) reps: u32,
 }
@@ -103,7 +103,7 @@ Examples:
 
 Replication n uses the same seed for all variants, so they meet the same fades.
 The ratio to the first variant is the geometric mean over the pairs; its interval is a
-paired bootstrap. Ctrl-C stops and shows the complete replications.";
+paired bootstrap. Ctrl-C stops, and prints the complete replications.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_MORE)]
@@ -119,14 +119,14 @@ pub(crate) struct Compare {
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
-    /// Exit with 1 if a variant's median time, goodput or x_limit is so, its ratio to the first, or its number of unfinished runs;
+    /// Exit with 1 if this holds for a variant: median time, goodput or x_limit, ratio to the first, number of unfinished runs;
     /// repeatable
     #[arg(long, value_name = "[VARIANT.]FIGURE>VALUE", value_parser = compare_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
     /// Write a plot with a curve for each variant, .svg, .png or .pdf
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
-    /// What to plot: cdf is of all replications, the others are of the first
+    /// What to plot: cdf shows all replications, the other kinds the first one
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Kind::Cdf, requires = "plot", help_heading = "Output")]
     pub(crate) kind: Kind,
     /// Write the variants as tests, for CI systems (JUnit's XML)

@@ -12,9 +12,9 @@ Examples:
   bentpipe scoreboard --only meo,hybla --conduct    one transport, and its conduct towards others
   bentpipe scoreboard --conduct --markdown board.md the whole board, as a document
 
-A cell is a transfer over a link, by a transport, with a box or without. All cells of a transfer
-meet the same fades. Words of --only for the same thing are alternatives (two links, say); words
-for different things all have to hold.";
+A cell is a transfer over a link, by a transport, with or without a box. All cells of a transfer
+meet the same fades. Words of --only of one kind are alternatives (such as two links); words of
+different kinds are combined.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]
@@ -22,16 +22,16 @@ pub(crate) struct Scoreboard {
     /// Links, losses, sizes, transports and boxes; repeatable [default: all]
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Also how the transports behave: RFC 9743's list on a link of 10/2 Mbit/s, from end to end
+    /// Also measure the transports' behaviour: RFC 9743's list on a link of 10/2 Mbit/s, end to end
     #[arg(long)]
     pub(crate) conduct: bool,
-    /// Runs of each cell in which something is drawn; six are the fewest with a 95 % interval
+    /// Runs of each cell with random events; at least six for a 95 % interval
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
-    /// Run nothing; show what is on the board
+    /// List the board's links, transports and boxes, without a run
     #[arg(long, conflicts_with_all = ["json", "markdown", "csv", "conduct"])]
     pub(crate) list: bool,
     /// Print JSON instead of tables

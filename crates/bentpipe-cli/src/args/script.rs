@@ -21,10 +21,10 @@ pub(crate) struct Script {
     /// Defaults of the host
     #[arg(long, value_enum, default_value_t = Host::Linux, conflicts_with = "expect")]
     pub(crate) profile: Host,
-    /// Name defined for #ifdef, instead of the profile's; repeatable
+    /// Name defined for #ifdef, instead of those of the profile; repeatable
     #[arg(long = "define", value_name = "NAME", conflicts_with = "expect")]
     pub(crate) defined: Vec<String>,
-    /// Expectation file for a folder of scripts; of several files, the one for the folder is
+    /// Expectation file for a folder of scripts; if there are several, the one of the folder is
     /// used
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) expect: Vec<PathBuf>,

@@ -6,8 +6,8 @@ use clap::Args;
 
 const MORE: &str = "\
 Examples:
-  bentpipe sweep loss.toml                 all runs that are not done yet, then a table
-  bentpipe sweep loss.toml --status        how far it is; while it runs, too
+  bentpipe sweep loss.toml                 the runs that are not done yet, then a table
+  bentpipe sweep loss.toml --status        its progress, also while it runs
   bentpipe sweep loss.toml --json > loss.json
 
 A sweep file, loss.toml:
@@ -22,10 +22,10 @@ A sweep file, loss.toml:
   [stop]
   tolerance = \"2 %\"
 
-`bentpipe reference sweep` describes all keys. Each run is kept in the folder loss.sweep as it
-ends: Ctrl-C, `kill -9` and a full disk lose none, and the same command goes on. At the end
-table.parquet there has a line for each flow of each run. Repetition n has the same seed for all
-candidates, so they meet the same fades.";
+`bentpipe reference sweep` describes all keys. Each run is stored in the folder loss.sweep when it
+ends: Ctrl-C, `kill -9` and a full disk lose none, and the same command continues. At the end
+table.parquet in that folder has a line for each flow of each run. Repetition n has the same seed
+for all candidates, so they meet the same fades.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]
@@ -39,7 +39,7 @@ pub(crate) struct Sweep {
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]
     pub(crate) threads: usize,
-    /// Run nothing; show what is done
+    /// Show which runs are done, without a run
     #[arg(long, help_heading = "Output")]
     pub(crate) status: bool,
     /// Print JSON instead of a table

@@ -31,7 +31,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Opens the socket, if one is asked for, and wakes the emulation for its requests.
+    /// Opens the socket, if `--control` is given, and wakes the emulation for its requests.
     pub(super) fn open(path: Option<&Path>, scenario: &Scenario, emulator: &Emulator) -> Result<Option<Live>, Failure> {
         let Some(path) = path else { return Ok(None) };
         let control = Control::open(path).map_err(|error| {
@@ -41,7 +41,7 @@ impl Live {
         Ok(Some(Live { control, text: scenario.to_toml(), sets: Vec::new(), scenario: scenario.clone() }))
     }
 
-    /// Carries out what is asked for.
+    /// Carries out a request.
     pub(super) fn serve(&mut self, emulator: &mut Emulator) {
         while let Some(request) = self.control.request() {
             let answer = match self.change(&request.line, emulator) {

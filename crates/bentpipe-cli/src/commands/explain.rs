@@ -7,7 +7,7 @@ mod moving;
 use std::fmt::Write;
 
 use bentpipe_engine::stp::StpConfig;
-use bentpipe_engine::tcp::variant::{CongestionControl, Exit, Growth, PartialAckTimer, PipeForm, Recovery, Startup};
+use bentpipe_engine::tcp::variant::{Exit, PartialAckTimer, PipeForm, Recovery, Startup};
 use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::record::{FlowOutlook, Outlook};
@@ -195,7 +195,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
     vec![
         ("startup", startup(config, follows_path)),
         ("first ssthresh", segments(config.initial_ssthresh, "unlimited")),
-        ("growth", growth(variant.congestion, variant.growth)),
+        ("growth", variant.congestion.describe(variant.growth)),
         ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
         ("recovery", recovery(variant.recovery)),
         ("limited transmit", on(variant.limited_transmit)),
@@ -231,24 +231,6 @@ fn startup(config: &TcpConfig, follows_path: bool) -> String {
             window => format!("slow start from {window} segments"),
         },
         Startup::FixedWindow(window) => format!("a fixed window of {window} segments{path}"),
-    }
-}
-
-pub(super) fn growth(congestion: CongestionControl, growth: Growth) -> String {
-    match (congestion, growth) {
-        (CongestionControl::Reno, Growth::PerAck) => "per ACK".to_owned(),
-        (CongestionControl::Reno, Growth::Bytes(limit)) => format!("per byte, L = {limit}"),
-        (CongestionControl::Reno, Growth::All) => "per byte".to_owned(),
-        (CongestionControl::Bbr, _) => "BBR v1".to_owned(),
-        (CongestionControl::Bbr3, _) => "BBRv3".to_owned(),
-        (CongestionControl::Vegas, _) => "Vegas".to_owned(),
-        (CongestionControl::Westwood, _) => "Westwood+".to_owned(),
-        (CongestionControl::Hybla, _) => "Hybla".to_owned(),
-        (CongestionControl::Prague, _) => "Prague".to_owned(),
-        (CongestionControl::CubicLinux, _) => "CUBIC (Linux)".to_owned(),
-        (CongestionControl::Cubic, Growth::All) => "CUBIC (RFC 9438), per byte".to_owned(),
-        (CongestionControl::Cubic, Growth::PerAck) => "CUBIC (RFC 9438)".to_owned(),
-        (CongestionControl::Cubic, Growth::Bytes(limit)) => format!("CUBIC (RFC 9438), L = {limit}"),
     }
 }
 

@@ -5,7 +5,7 @@ use bentpipe_gateway::settings::schema as gateway_schema;
 use bentpipe_study::scenario::{Scenario, schema as scenario_schema};
 use serde::Serialize;
 
-use super::explain::{growth, recovery};
+use super::explain::recovery;
 use crate::args::{Language, List, Schema, Variants, World};
 use crate::failure::{End, Failure};
 use crate::shipped::SHIPPED;
@@ -57,7 +57,7 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
                 Startup::SlowStart => row.initial_window.to_string(),
                 Startup::FixedWindow(_) => "the path's".to_owned(),
             },
-            growth(row.congestion, row.growth),
+            row.congestion.describe(row.growth),
             recovery(row.recovery),
             on(row.sack),
             on(row.limited_transmit),

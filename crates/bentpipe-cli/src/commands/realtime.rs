@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bentpipe_emulator::{EmulateError, Emulator, Tap, Unsupported};
+use bentpipe_emulator::{EmulateError, Emulator, HostId, Tap, Unsupported};
 use bentpipe_engine::units::Duration;
 use bentpipe_io::Lateness;
 use bentpipe_language::suggest::did_you_mean;
@@ -30,7 +30,7 @@ pub(super) fn nodes(scenario: &Scenario, names: &[String]) -> Result<Vec<NodeId>
     names.iter().map(find).collect()
 }
 
-/// Starts the capture that was asked for, of these hosts: by default of the one at `usual`.
+/// Starts the capture of `--pcap`, of the hosts of `--tap`: by default of the one at `usual`.
 pub(super) fn capture(
     watch: &Watch,
     scenario: &Scenario,
@@ -47,18 +47,18 @@ pub(super) fn capture(
     Ok(())
 }
 
-/// The hosts to capture, by index and name, in their order.
-fn taps<'a>(names: &[String], hosts: &[&'a str], usual: usize) -> Result<Vec<(usize, &'a str)>, Failure> {
+/// The hosts to capture, with their names, in their order.
+fn taps<'a>(names: &[String], hosts: &[&'a str], usual: usize) -> Result<Vec<(HostId, &'a str)>, Failure> {
     if let Some(unknown) = names.iter().find(|name| *name != ALL && !hosts.contains(&name.as_str())) {
         let help = did_you_mean(unknown, hosts.iter().copied());
         let help = help.unwrap_or_else(|| format!("there are {} and {ALL}", hosts.join(", ")));
         return Err(Failure::usage(format!("no host `{unknown}` can be captured"), Some(help)));
     }
-    let is_wanted = |(n, host): &(usize, &str)| match names {
-        [] => *n == usual,
+    let is_wanted = |(id, host): &(HostId, &str)| match names {
+        [] => id.index() == usual,
         names => names.iter().any(|name| name == ALL || name == host),
     };
-    Ok(hosts.iter().copied().enumerate().filter(is_wanted).collect())
+    Ok(HostId::first(hosts.len()).zip(hosts.iter().copied()).filter(is_wanted).collect())
 }
 
 /// Converts an emulation error into the command's failure.
@@ -236,9 +236,9 @@ mod tests {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             taps(&names, &["net", "me"], 1)
         };
-        assert_eq!(of(&[]).expect("the usual one"), [(1, "me")]);
-        assert_eq!(of(&["net"]).expect("known"), [(0, "net")]);
-        assert_eq!(of(&["me", "all"]).expect("known"), [(0, "net"), (1, "me")]);
+        assert_eq!(of(&[]).expect("the usual one"), [(HostId(1), "me")]);
+        assert_eq!(of(&["net"]).expect("known"), [(HostId(0), "net")]);
+        assert_eq!(of(&["me", "all"]).expect("known"), [(HostId(0), "net"), (HostId(1), "me")]);
         assert!(of(&["sat"]).is_err());
     }
 

@@ -199,11 +199,14 @@ fn cli_page() -> String {
             "A run failed (a transfer was aborted or did not finish), a check failed, or a file could not be written.",
         ),
         ("2", "Wrong usage, or a mistake in a scenario, script or gateway file."),
+        ("126", "`shell` and `emulate`: the command cannot be started."),
+        ("127", "`shell` and `emulate`: the command was not found."),
         ("130", "Interrupted by Ctrl-C; complete results have been printed."),
+        ("141", "The reader of the output closed it, as `head` does: the code of a program that SIGPIPE ends."),
     ];
     table(&mut text, &["code", "meaning"], rows.map(|(code, meaning)| vec![code.to_owned(), meaning.to_owned()]));
     text.push_str(
-        "\n`shell` and `emulate` with a command exit with the command's code.\n\n## Environment variables\n\n",
+        "\n`shell` and `emulate` with a command exit with the code of the command that they ran.\n\n## Environment variables\n\n",
     );
     table(
         &mut text,
@@ -221,7 +224,8 @@ fn help(text: &mut String, command: &mut clap::Command, name: &str) {
     let rendered = command.clone().render_long_help().to_string();
     let lines: Vec<_> = rendered.lines().map(str::trim_end).collect();
     let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", lines.join("\n").trim_end());
-    for below in command.get_subcommands_mut() {
+    // `help` repeats the texts of the other commands.
+    for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
         let name = format!("{name} {}", below.get_name());
         help(text, below, &name);
     }

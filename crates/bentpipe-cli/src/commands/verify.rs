@@ -34,9 +34,9 @@ struct Line {
 /// Times of the engine's real run, redrawn in virtual time.
 #[derive(Serialize)]
 struct Drawn {
-    least_s: Option<f64>,
+    min_s: Option<f64>,
     median_s: Option<f64>,
-    greatest_s: Option<f64>,
+    max_s: Option<f64>,
     /// Draws in which the last byte never arrived.
     unfinished: usize,
 }
@@ -157,7 +157,7 @@ fn judge(lines: &[Line], tolerance: f64) -> (bool, bool) {
     };
     let among = |line: &Line| {
         let Some(drawn) = &line.drawn else { return false };
-        let spread = drawn.least_s.zip(drawn.greatest_s);
+        let spread = drawn.min_s.zip(drawn.max_s);
         line.engine_s.map_or(drawn.unfinished > 0, |engine| {
             let part = tolerance / 100.0;
             spread.is_some_and(|(min, max)| (min * (1.0 - part)..=max * (1.0 + part)).contains(&engine))
@@ -182,9 +182,9 @@ fn summed_up(times: Vec<Option<f64>>) -> Option<Drawn> {
     let mut done: Vec<f64> = times.iter().copied().flatten().collect();
     done.sort_by(f64::total_cmp);
     (!times.is_empty()).then(|| Drawn {
-        least_s: done.first().copied(),
+        min_s: done.first().copied(),
         median_s: done.get(done.len() / 2).copied(),
-        greatest_s: done.last().copied(),
+        max_s: done.last().copied(),
         unfinished: times.len() - done.len(),
     })
 }
@@ -258,12 +258,12 @@ fn report<'a>(
 }
 
 fn spread(drawn: &Drawn) -> String {
-    let (Some(min), Some(greatest)) = (drawn.least_s, drawn.greatest_s) else { return "never done".to_owned() };
+    let (Some(min), Some(max)) = (drawn.min_s, drawn.max_s) else { return "never done".to_owned() };
     let never = match drawn.unfinished {
         0 => String::new(),
         count => format!(", {count} never finished"),
     };
-    format!("{min:.3} to {greatest:.3}{never}")
+    format!("{min:.3} to {max:.3}{never}")
 }
 
 fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance: f64) -> String {
@@ -361,6 +361,6 @@ mod tests {
             assert_eq!(judge(&[line], 2.0), verdict, "{n}");
         }
         let drawn = summed_up(drawn.to_vec()).expect("three");
-        assert_eq!((drawn.least_s, drawn.median_s, drawn.greatest_s), (Some(10.0), Some(11.0), Some(12.0)));
+        assert_eq!((drawn.min_s, drawn.median_s, drawn.max_s), (Some(10.0), Some(11.0), Some(12.0)));
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration as StdDuration;
 
-use bentpipe_emulator::{Lab, Tap};
+use bentpipe_emulator::{HostId, Lab, Tap};
 use bentpipe_engine::units::Duration;
 use bentpipe_engine::wire::checksum::Checksum;
 use bentpipe_io::Namespace as Host;
@@ -126,7 +126,7 @@ fn captures_have_whole_packets() {
     let folder = tempfile::tempdir().expect("room");
     let path = folder.path().join("all.pcapng");
     let clock = lab.emulator().clock();
-    lab.emulator_mut().tap(Tap::create(&path, &[(0, "A"), (1, "B")], "test", clock).expect("room"));
+    lab.emulator_mut().tap(Tap::create(&path, &[(HostId(0), "A"), (HostId(1), "B")], "test", clock).expect("room"));
     let [(near, _), (far, addresses)] = ends(&lab);
     for address in addresses {
         meanwhile(&mut lab, || there_and_back(&near, &far, address, 1));

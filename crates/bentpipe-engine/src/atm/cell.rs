@@ -107,7 +107,7 @@ impl Header {
     /// Header and payload of a cell.
     ///
     /// # Errors
-    /// As [`parse`](Header::parse).
+    /// Returns an error if the header's check is wrong, as [`parse`](Header::parse) does.
     pub fn of(cell: &Cell) -> Result<(Self, &[u8; PAYLOAD]), HeaderError> {
         let (header, payload) = cell.split_first_chunk::<HEADER>().expect("a cell is longer than its header");
         Ok((Header::parse(header)?, payload.first_chunk().expect("the rest of a cell is its payload")))

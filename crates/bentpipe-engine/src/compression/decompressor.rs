@@ -73,7 +73,7 @@ impl Decompressor {
     /// Expands a message into `out`. Returns the length of the packet, or `None` for a base, which has none.
     ///
     /// # Errors
-    /// Returns [`ExpandError`]; the packet is then lost.
+    /// Returns [`ExpandError`] if the message is malformed, refers to a base that is not here, or does not fit `out`. The packet is then lost.
     pub fn expand(&self, message: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         let kind = message.first().ok_or(ExpandError::Malformed)? >> 4;
         let (header, payload) = match kind {

@@ -51,7 +51,7 @@ impl Headers {
     /// The length of the expanded packet in `out`; `None` for an announcement.
     ///
     /// # Errors
-    /// Fails if the packet cannot be expanded.
+    /// Returns [`ExpandError`] if the message is malformed, refers to a base that is not here, or does not fit `out`.
     pub fn expand(&self, bytes: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         self.decompressor.expand(bytes, out)
     }

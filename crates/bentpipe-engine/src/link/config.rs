@@ -394,7 +394,8 @@ impl LinkConfig {
     }
 
     /// A clean link with an unlimited queue whose line follows a trace.
-    pub fn following(trace: Arc<RateTrace>, delay: Duration) -> Self {
+    #[cfg(test)]
+    pub(crate) fn following(trace: Arc<RateTrace>, delay: Duration) -> Self {
         LinkConfig { rate_trace: Some(trace.clone()), ..LinkConfig::clean(Some(trace.mean()), delay) }
     }
 

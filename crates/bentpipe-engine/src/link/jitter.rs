@@ -51,7 +51,7 @@ impl Distribution {
 pub(super) struct JitterProcess {
     config: Jitter,
     noise: TimeNoise,
-    /// After so many slots a value is forgotten: its weight is below the precision of a number.
+    /// Number of slots after which a value is forgotten: its weight is below the precision of a number.
     memory: u64,
     slot: u64,
     z: f64,

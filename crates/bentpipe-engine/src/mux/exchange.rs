@@ -41,6 +41,15 @@ pub enum Input {
     Drain,
 }
 
+/// What an input did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was accepted.
+    Accepted,
+    /// Nothing changed: the stream has ended, or a message breaks a rule or needs more resets than the peer may cause.
+    Stray,
+}
+
 /// A request to the driver, or news for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {

@@ -164,7 +164,7 @@ fn resets_that_wait_are_bounded() {
         mux.handle(&mut cx(), Input::Room(200 * u32::from(round == 0)));
         while let Step::Do(_) = mux.poll(&mut cx()) {}
         mux.handle(&mut cx(), Input::Room(0));
-        opened.iter().for_each(|&stream| mux.handle(&mut cx(), Input::Reset { stream, reason: Reason::Peer }));
+        opened.iter().for_each(|&stream| _ = mux.handle(&mut cx(), Input::Reset { stream, reason: Reason::Peer }));
         assert_eq!(mux.resets.len(), 88);
     }
     for n in 0..88 {

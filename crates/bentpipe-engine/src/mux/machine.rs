@@ -1,9 +1,11 @@
 //! One end of the multiplexer: the machine.
 
+mod arriving;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::config::{MuxConfig, Side};
-use super::exchange::{Input, Output};
+use super::exchange::{Input, Output, Verdict};
 use super::hosts::{Host, Hosts};
 use super::stats::MuxStats;
 use super::stream::Stream;
@@ -166,7 +168,7 @@ impl Mux {
         Some(stream)
     }
 
-    fn reset(&mut self, id: StreamId, reason: Reason) {
+    fn reset(&mut self, id: StreamId, reason: Reason) -> Verdict {
         match self.forget(id) {
             // Its opening was never sent, so the peer does not know it.
             Some(Stream { opening: Some(_), .. }) => {
@@ -174,8 +176,9 @@ impl Mux {
                 self.cancelled.insert(id);
             }
             Some(stream) => self.refuse(id, stream.host, reason),
-            None => {}
+            None => return Verdict::Stray,
         }
+        Verdict::Accepted
     }
 
     fn refuse(&mut self, stream: StreamId, host: Host, reason: Reason) {
@@ -211,120 +214,9 @@ impl Mux {
         self.outputs.push_back(Output::Reset { stream: id, reason });
     }
 
-    fn on_message(&mut self, message: Message) {
-        match message {
-            Message::Hello { credit, streams } => {
-                self.widen(credit);
-                // Limits only grow: a stream that was opened before is not cut short.
-                for stream in self.streams.values_mut().filter(|stream| !stream.foreign) {
-                    stream.limit = stream.limit.max(credit);
-                }
-                self.peer = Some((credit, streams));
-                let own: Vec<_> = self.streams.keys().copied().collect();
-                own.into_iter().for_each(|id| self.wake(id));
-            }
-            Message::Open { stream, route, credit, len } => self.on_open(stream, route, credit, len),
-            Message::Data { stream, offset, len, last } => self.on_data(stream, offset, len, last),
-            Message::Credit { stream, limit } => match self.streams.get_mut(&stream) {
-                Some(known) if known.is_known() => {
-                    known.limit = known.limit.max(limit);
-                    self.wake(stream);
-                }
-                _ => self.stats.stray += 1,
-            },
-            Message::Reset { stream, reason } if self.streams.get(&stream).is_some_and(Stream::is_known) => {
-                self.forget(stream);
-                self.stats.reset_by_peer += 1;
-                self.outputs.push_back(Output::Reset { stream, reason });
-            }
-            Message::Reset { stream, .. } => {
-                // A stream that the peer reset needs no reset from this end.
-                self.unrefuse(stream);
-                self.stats.stray += 1;
-            }
-        }
-    }
-
-    /// The window follows from the rate of the end that advertises it: a peer with a larger window sends faster, and
-    /// needs a window of the same size here. It gets at most half of the budget.
-    fn widen(&mut self, peer: u64) {
-        let window = peer.min(self.config.budget / 2);
-        if window <= self.config.window {
-            return;
-        }
-        self.config.window = window;
-        self.hello = Some(Message::Hello { credit: window, streams: self.config.max_streams });
-        for stream in self.streams.values_mut().filter(|stream| stream.foreign) {
-            stream.granted = stream.granted.max(window);
-        }
-    }
-
-    fn on_open(&mut self, id: StreamId, route: Route, credit: u64, len: u32) {
-        // A peer that keeps to its limit never has so many resets on their way: its openings are dropped unanswered.
-        let max_resets = MuxConfig::MIN_ANSWERS.max(self.config.max_streams as usize);
-        let is_flood = self.resets.len() - self.own_resets as usize >= max_resets;
-        let number = id.0 / 2;
-        // Openings overtake each other, so there are gaps, but no more than the peer has streams.
-        let max_ranges = MuxConfig::MIN_RANGES.max(self.config.max_streams as usize);
-        let has_room = self.used.len() <= max_ranges || self.used.touches(number, number + 1);
-        let host = Host::of(route.source.ip());
-        if self.is_own(id) || is_flood || !has_room || !self.used.insert(number, number + 1, |_, _| ()) {
-            self.stats.stray += 1;
-        } else if self.draining {
-            self.refuse(id, host, Reason::Draining);
-        } else if self.foreign >= self.config.max_streams {
-            self.refuse(id, host, Reason::NoResources);
-        } else {
-            // The credit that the hello promised, which may be more than the current window.
-            self.streams.insert(id, Stream::new(credit, self.config.window, host, true));
-            self.hosts.queue(host).streams += 1;
-            self.foreign += 1;
-            self.stats.accepted += 1;
-            self.outputs.push_back(Output::Opened { stream: id, route });
-            if len > 0 {
-                self.on_data(id, 0, len, false);
-            }
-        }
-    }
-
-    fn on_data(&mut self, id: StreamId, offset: u64, len: u32, last: bool) {
-        let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.is_known()) else {
-            self.stats.stray += 1;
-            return;
-        };
-        let end = offset + u64::from(len);
-        if offset != stream.received || stream.ended || end > stream.granted.max(MuxConfig::FIRST_CREDIT) {
-            self.abort(id, Reason::Protocol);
-            return;
-        }
-        stream.received = end;
-        stream.ended = last;
-        self.held += u64::from(len);
-        self.stats.bytes_received += u64::from(len);
-        if len > 0 {
-            self.outputs.push_back(Output::Received { stream: id, len });
-        }
-        if last {
-            self.outputs.push_back(Output::Ended { stream: id });
-            self.close_if_over(id);
-        }
-        if self.held > self.config.budget {
-            self.shed();
-        }
-    }
-
-    /// Resets the stream that holds the most bytes. So memory is bounded, and the other streams continue.
-    fn shed(&mut self) {
-        let max = self.streams.iter().max_by_key(|(_, stream)| stream.held());
-        if let Some((&id, _)) = max {
-            self.stats.out_of_memory += 1;
-            self.abort(id, Reason::NoResources);
-        }
-    }
-
-    fn on_taken(&mut self, id: StreamId, bytes: u64) {
+    fn on_taken(&mut self, id: StreamId, bytes: u64) -> Verdict {
         let window = self.window();
-        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Stray };
         debug_assert!(bytes <= stream.held(), "only what came is taken");
         stream.taken += bytes;
         self.held -= bytes;
@@ -333,6 +225,7 @@ impl Mux {
             self.hosts.settle(stream.host);
         }
         self.close_if_over(id);
+        Verdict::Accepted
     }
 
     fn close_if_over(&mut self, id: StreamId) {
@@ -397,30 +290,29 @@ impl Mux {
 impl Machine for Mux {
     type Input = Input;
     type Output = Output;
-    type Verdict = ();
+    type Verdict = Verdict;
 
-    fn handle<P: Probe>(&mut self, _: &mut Context<'_, P>, input: Input) {
+    fn handle<P: Probe>(&mut self, _: &mut Context<'_, P>, input: Input) -> Verdict {
         match input {
             Input::Write { stream: id, bytes } => {
-                if let Some(stream) = self.streams.get_mut(&id) {
-                    debug_assert!(!stream.finished, "nothing is written behind the end");
-                    stream.written += bytes;
-                    self.wake(id);
-                }
+                let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Stray };
+                debug_assert!(!stream.finished, "nothing is written behind the end");
+                stream.written += bytes;
+                self.wake(id);
             }
             Input::Finish { stream: id } => {
-                if let Some(stream) = self.streams.get_mut(&id) {
-                    stream.finished = true;
-                    self.wake(id);
-                }
+                let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Stray };
+                stream.finished = true;
+                self.wake(id);
             }
-            Input::Taken { stream, bytes } => self.on_taken(stream, bytes),
-            Input::Reset { stream, reason } => self.reset(stream, reason),
-            Input::Message(message) => self.on_message(message),
+            Input::Taken { stream, bytes } => return self.on_taken(stream, bytes),
+            Input::Reset { stream, reason } => return self.reset(stream, reason),
+            Input::Message(message) => return self.on_message(message),
             Input::Room(room) => self.room = room,
             Input::Budget(budget) => self.config.budget = budget,
             Input::Drain => self.draining = true,
         }
+        Verdict::Accepted
     }
 
     fn poll<P: Probe>(&mut self, _: &mut Context<'_, P>) -> Step<Output> {

@@ -50,7 +50,7 @@ mod stream;
 
 pub use crate::wire::mux::{Message, Reason, Route, StreamId};
 pub use config::{MuxConfig, Side};
-pub use exchange::{Input, Output};
+pub use exchange::{Input, Output, Verdict};
 pub use hosts::Host;
 pub use machine::Mux;
 pub use stats::MuxStats;

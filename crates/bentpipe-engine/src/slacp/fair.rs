@@ -56,7 +56,7 @@ impl Fair {
     /// whole length.
     ///
     /// # Errors
-    /// The buffer is full and no flow occupies more of it than this one: the packet is refused.
+    /// Refuses the packet if the buffer is full and no flow occupies more of it than this one.
     pub(super) fn push(&mut self, packet: Waiting, segments: u32, room: Room) -> Result<Option<Waiting>, ()> {
         let evicted = match room {
             Room::Free => None,

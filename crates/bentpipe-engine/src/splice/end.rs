@@ -3,7 +3,7 @@
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::stp::{self, StpConfig};
-use crate::tcp::{Connection, Input, Output, Role, State, TcpConfig, TcpStats};
+use crate::tcp::{Connection, Input, Output, Role, State, TcpConfig, TcpStats, Verdict};
 
 /// The settings of an end, which select the protocol of its leg.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,13 +76,18 @@ impl End {
         of_either!(self, connection => connection.acknowledged())
     }
 
+    /// The new bytes of the segment that was handled last, where its verdict says [`Fresh::Spans`](crate::tcp::Fresh::Spans).
+    pub fn fresh_spans(&self) -> &[(u64, u64)] {
+        of_either!(self, connection => connection.fresh_spans())
+    }
+
     /// Its counters.
     pub fn stats(&self) -> TcpStats {
         of_either!(self, connection => connection.stats())
     }
 
-    pub(super) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) {
-        of_either!(self, connection => _ = connection.handle(cx, input));
+    pub(super) fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Input) -> Verdict {
+        of_either!(self, connection => connection.handle(cx, input))
     }
 
     pub(super) fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {

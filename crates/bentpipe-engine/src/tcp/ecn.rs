@@ -10,7 +10,7 @@
 mod accurate;
 mod bytes;
 
-use self::accurate::{Counted, Heard, Told};
+use self::accurate::{Counted, Heard, MarkReport};
 use self::bytes::Tally;
 pub(in crate::tcp) use self::bytes::Wish;
 use super::segment::{Flags, Segment};
@@ -95,7 +95,7 @@ pub(super) struct EcnEcho {
     tally: Tally,
     /// RFC 9768: the peer's SYN has come more than once.
     pub(super) has_syn_again: bool,
-    /// RFC 9768: a SYN of the peer's, or a SYN-ACK of ours, was without the flags of ECN.
+    /// RFC 9768: a SYN of the peer, or our SYN-ACK, had no ECN flags.
     pub(super) saw_plain_syn: bool,
     /// Segments that were marked: with data, or with accurate ECN all.
     pub(super) marks: u64,
@@ -246,12 +246,12 @@ impl EcnResponse {
     /// `None` with RFC 3168.
     pub(super) fn count(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Option<(u64, u64)> {
         Some(match self.heard.as_mut()?.take(segment, delivered, mss) {
-            Told::Marks { packets, bytes } => (packets, bytes),
-            Told::Mangled => {
+            MarkReport::Marks { packets, bytes } => (packets, bytes),
+            MarkReport::Mangled => {
                 self.send_not_ect();
                 (0, 0)
             }
-            Told::Zeroed => {
+            MarkReport::Zeroed => {
                 let heard = self.heard;
                 *self = EcnResponse { heard, ..EcnResponse::default() };
                 (0, 0)

@@ -17,29 +17,32 @@ pub enum Startup {
     FixedWindow(u32),
 }
 
-/// Lists the congestion controls: a row for each, with its type in `congestion/` and its word in scenarios. `$make` is called
-/// with the list.
+/// Lists the congestion controls: a row for each, with its type in `congestion/`, where its state is kept (`Inline` in the connection,
+/// `Boxed` if it would make every connection larger), its word in scenarios, and what the reference says of it. `$make` is called with
+/// the list.
 macro_rules! congestion_controls {
     ($make:ident) => {
         $make! {
             /// Slow start, congestion avoidance and halving (RFC 5681 §3.1). [`Growth`] says how fast.
-            Reno(reno::Reno) = "reno",
+            Reno(Inline<reno::Reno>) = "reno": "RFC 5681",
             /// A cubic function of the time since the last loss (RFC 9438).
-            Cubic(boxed::Boxed<cubic::Cubic>) = "cubic",
+            Cubic(Boxed<cubic::Cubic>) = "cubic": "RFC 9438",
             /// CUBIC in the form of Ha, Rhee and Xu (2008), which Linux has.
-            CubicLinux(boxed::Boxed<cubic_linux::CubicLinux>) = "cubic-linux",
+            CubicLinux(Boxed<cubic_linux::CubicLinux>) = "cubic-linux": "CUBIC as Linux computes it",
             /// BBR v1: paces at the measured rate of delivery (draft-cardwell-iccrg-bbr-congestion-control-00).
-            Bbr(boxed::Boxed<bbr::Bbr>) = "bbr",
+            Bbr(Boxed<bbr::Bbr>) = "bbr":
+                "BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00), needs `recovery = \"rack\"`",
             /// BBRv3: losses bound the rate and what is in flight (draft-ietf-ccwg-bbr-05).
-            Bbr3(boxed::Boxed<bbr3::Bbr3>) = "bbr3",
+            Bbr3(Boxed<bbr3::Bbr3>) = "bbr3": "BBRv3 (draft-ietf-ccwg-bbr-05), needs `recovery = \"rack\"`",
             /// Vegas: keeps one to three segments in the queue (Brakmo and Peterson 1995).
-            Vegas(boxed::Boxed<vegas::Vegas>) = "vegas",
+            Vegas(Boxed<vegas::Vegas>) = "vegas": "Brakmo and Peterson 1995",
             /// Westwood+: after a loss the measured rate times the least round trip (Grieco and Mascolo 2004).
-            Westwood(boxed::Boxed<westwood::Westwood>) = "westwood",
+            Westwood(Boxed<westwood::Westwood>) = "westwood":
+                "Westwood+, Grieco and Mascolo 2004, needs `recovery = \"rack\"`",
             /// Prague: reduces in proportion to the share of marked packets, for L4S (draft-briscoe-iccrg-prague-congestion-control-04).
-            Prague(boxed::Boxed<prague::Prague>) = "prague",
+            Prague(Boxed<prague::Prague>) = "prague": "draft-briscoe-iccrg-prague-congestion-control-04",
             /// Hybla: grows as with a round trip of 25 ms (Caini and Firrincieli 2004).
-            Hybla(hybla::Hybla) = "hybla",
+            Hybla(Inline<hybla::Hybla>) = "hybla": "Caini and Firrincieli 2004",
         }
     };
 }
@@ -47,7 +50,7 @@ macro_rules! congestion_controls {
 pub(in crate::tcp) use congestion_controls;
 
 macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident($control:ty) = $word:literal,)+) => {
+    ($($(#[$doc:meta])* $name:ident($kept:ident<$control:ty>) = $word:literal: $summary:literal,)+) => {
         /// The congestion control after startup ([`Startup::SlowStart`]).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CongestionControl {
@@ -57,6 +60,9 @@ macro_rules! names {
         impl CongestionControl {
             /// The word for each control.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The list of words with what each means, for the reference.
+            pub const MEANINGS: &'static str = concat!("Congestion control.", $(" \"", $word, "\": ", $summary, "."),+);
 
             /// The word for this control.
             pub const fn word(self) -> &'static str {

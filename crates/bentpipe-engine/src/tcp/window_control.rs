@@ -6,7 +6,7 @@
 use super::config::TcpConfig;
 use super::congestion::{AckSample, Congestion};
 use super::loss::{FoundBy, LossReport};
-use super::variant::{CongestionControl, Startup, Variant};
+use super::variant::{Startup, Variant};
 use crate::units::{Duration, Time};
 
 /// An ACK of new data.
@@ -35,12 +35,12 @@ pub struct WindowControl {
 }
 
 impl WindowControl {
-    /// The control of a row of the table, for packets of at most `mss` bytes and an initial window of so many of them. `paced`: the
+    /// The control of a row of the table, for packets of at most `mss` bytes and an initial window in packets. `paced`: the
     /// transport spreads each window over the round trip. `None` if the row's control sets a rate, or no window at all.
     pub fn new(row: &Variant, mss: u16, initial_window: u32, paced: bool) -> Option<Self> {
-        let sets_window = row.congestion != CongestionControl::Bbr && row.startup == Startup::SlowStart;
         let variant = Variant { initial_window, ..*row };
         let mut congestion = Congestion::new(&TcpConfig { mss, variant, ..TcpConfig::default() }, false);
+        let sets_window = row.startup == Startup::SlowStart && !congestion.properties().sets_rate;
         if paced {
             congestion.allow_for_pacing();
         }
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_rate_is_no_window() {
-        for row in ["bbr", "constant-window"] {
+        for row in ["bbr", "bbr3", "constant-window"] {
             let row = Variant::named(row).expect("a row of the table");
-            assert!(WindowControl::new(&row, 1000, 10, true).is_none());
+            assert!(WindowControl::new(&row, 1000, 10, true).is_none(), "{row:?}");
         }
     }
 }

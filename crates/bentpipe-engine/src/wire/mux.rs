@@ -83,8 +83,8 @@ impl core::error::Error for MuxError {}
 /// Writes a message with its payload, in pieces; answers its length.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`]; [`EmitError::PayloadLength`] where the pieces are not as long as the message says;
-/// [`EmitError::NotInProtocol`] for addresses of two families, and for numbers above 2^62 - 1.
+/// Returns [`EmitError::NoRoom`] if `out` is too small, [`EmitError::PayloadLength`] if the pieces are not as long as the message says,
+/// and [`EmitError::NotInProtocol`] for addresses of two families or numbers above 2^62 - 1.
 pub fn emit(message: &Message, body: &[&[u8]], out: &mut [u8]) -> Result<usize, EmitError> {
     let (expected, have) = (message.payload() as usize, body.iter().map(|piece| piece.len()).sum());
     if expected != have {
@@ -149,7 +149,7 @@ fn address(address: SocketAddr, at: usize, out: &mut [u8]) -> Result<usize, Emit
 /// Reads a message; answers it and where its payload lies.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns [`MuxError`] for another version, an unknown kind, a truncated message, or a length or number that the protocol does not allow.
 pub fn parse(from: &[u8]) -> Result<(Message, Range<usize>), MuxError> {
     let [kind] = bytes::<1>(from, 0)?;
     let (first, at) = varint::parse(from, 1)?;

@@ -137,9 +137,9 @@ pub struct Parsed {
 /// [`Integrity`] saves. Of a report's delay the microseconds are written, at most 2^32 - 1 of them.
 ///
 /// # Errors
-/// [`EmitError::NoRoom`]; [`EmitError::PayloadLength`] where the pieces are not as long as the frame says;
-/// [`EmitError::TooLong`] above 65535 bytes; [`EmitError::NotInProtocol`] where a distance does not fit its field. A
-/// driver may treat such a frame as lost on the line.
+/// Returns [`EmitError::NoRoom`] if `out` is too small, [`EmitError::PayloadLength`] if the pieces are not as long as the frame says,
+/// [`EmitError::TooLong`] above 65535 bytes, and [`EmitError::NotInProtocol`] for a distance that does not fit its field. A driver may
+/// treat such a frame as lost on the line.
 pub fn emit(
     frame: &Frame,
     time: u32,
@@ -236,7 +236,8 @@ fn fits(floor: i64) -> bool {
 /// Reads a frame.
 ///
 /// # Errors
-/// What is wrong with it; the first three tell nothing but that it is damaged or not ours.
+/// Returns [`SlacpError`]. Another version, truncation and a wrong CRC only show that the frame is damaged or not S-LACP; other errors
+/// are mistakes of the peer.
 pub fn parse(
     frame: &[u8],
     near: &Near<impl Fn(u8) -> Option<u64>>,

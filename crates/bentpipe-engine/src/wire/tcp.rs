@@ -17,7 +17,8 @@ use super::{EmitError, WireError, append, bytes, u16_at, u32_at};
 mod marked;
 pub(crate) mod segment;
 
-pub use marked::{CYCLE as MARKED_CYCLE, MarkedBytes, Order as MarkedOrder, option_len as marked_option_len};
+pub(crate) use marked::option_len as marked_option_len;
+pub use marked::{CYCLE as MARKED_CYCLE, MarkedBytes, Order as MarkedOrder};
 pub use segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 
 /// Bytes of a header without options.

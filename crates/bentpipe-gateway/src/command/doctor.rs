@@ -7,8 +7,9 @@ use bentpipe_io::tun;
 use caps::{CapSet, Capability};
 
 use super::failure::{End, Failure, print};
+use crate::relay::has_congestion;
 use crate::sockets;
-use crate::{Instance, Rules, congestion_controls, has_congestion};
+use crate::{Instance, Rules, congestion_controls};
 
 /// A check, its result, and a remedy.
 #[derive(Clone, Debug)]

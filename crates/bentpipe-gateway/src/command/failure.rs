@@ -8,7 +8,7 @@ use bentpipe_io::child::SIGPIPE_CODE;
 use bentpipe_io::{has_colour, note};
 use bentpipe_language::error::ScenarioErrors;
 
-/// An end that is no error of ours.
+/// An end without an error of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All went well.
@@ -36,7 +36,7 @@ pub enum Failure {
     Usage(String, Option<String>),
     /// The settings.
     Settings(ScenarioErrors),
-    /// The reader closed our output: nothing is said, and the command ends as if by SIGPIPE.
+    /// The reader closed our output: the command prints nothing and ends as if by SIGPIPE.
     Pipe,
 }
 

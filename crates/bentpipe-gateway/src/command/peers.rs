@@ -7,15 +7,14 @@ use std::path::Path;
 
 use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::wire::scone::Signal;
-use bentpipe_io::LinkPortConfig;
+use bentpipe_io::LinkEndpointConfig;
 
 use super::failure::Failure;
 use super::plan;
 use crate::settings::{GatewayFile, PeerTable};
+use crate::state::last_endpoints;
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
-use crate::{
-    Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams, last_endpoints,
-};
+use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams};
 
 /// The peers of a gateway, and the settings for new ones.
 #[derive(Debug)]
@@ -88,7 +87,7 @@ impl Peers {
 
     /// The layer. Of `link` the hosts that take turns are those behind the terminal: the box that names its only peer, or the
     /// peers of a hub.
-    fn link(&self, table: &PeerTable) -> LinkPortConfig {
+    fn link(&self, table: &PeerTable) -> LinkEndpointConfig {
         let satellite = plan::satellite(&self.started, table.rate, table.round_trip);
         let is_terminal = table.name.is_none() && table.endpoint.is_some();
         match table.carries {

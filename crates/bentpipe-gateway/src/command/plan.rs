@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::key_file::read_key;
+use crate::relay::has_congestion;
 use crate::settings::{
     GatewayFile, LinkTable, PeerTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
 use crate::tunnel::KeyError;
 use crate::{
     Carries, ClientAddress, Fallback, Instance, KeyFileError, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
-    Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, has_congestion, max_packet,
-    read_key,
+    Satellite, SplitConfig, SplitShape, UplinkConfig, UplinkGateway, congestion_controls, max_packet,
 };
 use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::units::{Bytes, Duration, Rate};

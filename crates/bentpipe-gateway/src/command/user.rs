@@ -77,7 +77,7 @@ impl User {
         let _ = std::os::unix::fs::lchown(path, Some(self.uid.as_raw()), Some(self.gid.as_raw()));
     }
 
-    /// Becomes this user, for good. The capabilities stay permitted. Stays root with a warning if the machine does not let it, as in a
+    /// Becomes this user permanently. The capabilities stay permitted. Stays root with a warning if the machine does not let it, as in a
     /// container without CAP_SETUID, and the settings do not name the user.
     pub(super) fn enter(&self) -> Result<(), Failure> {
         match self.change() {

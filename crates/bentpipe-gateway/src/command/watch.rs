@@ -26,7 +26,7 @@ const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dr
 /// Reads an interval, such as `1s`.
 ///
 /// # Errors
-/// Returns what was expected for what is no duration, and for less than 100 ms.
+/// Fails for a text that is not a duration, or for less than 100 ms. The message says what was expected.
 pub fn interval(text: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected a time of at least 100 ms, such as 1s";
     let every = DURATION.parse(text).map(Duration::from_nanos).map_err(|error| format!("{error}: {EXPECTED}"))?;
@@ -101,7 +101,7 @@ impl Counts {
 /// Prints the table until SIGINT, SIGTERM, or the gateway's end.
 ///
 /// # Errors
-/// Fails if the gateway does not answer, or if what it says is no status.
+/// Fails if the gateway does not answer at its socket, or if its answer is not a status.
 pub(super) fn watch(
     every: Duration,
     ask: impl Fn() -> io::Result<String>,

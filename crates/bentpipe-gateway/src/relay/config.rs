@@ -66,7 +66,7 @@ pub struct RelayStats {
 ///
 /// # Errors
 /// Fails if no socket can be opened, or the congestion control may not be used (root only).
-pub fn has_congestion(name: &str) -> io::Result<bool> {
+pub(crate) fn has_congestion(name: &str) -> io::Result<bool> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     match socket.set_tcp_congestion(name.as_bytes()) {
         Ok(()) => Ok(true),

@@ -79,12 +79,12 @@ impl RelayGateway {
     }
 
     /// Which servers may be connected to from now on.
-    pub fn set_policy(&mut self, policy: Policy) {
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.work_mut().access.set_policy(policy);
     }
 
     /// In whose name servers are connected to from now on.
-    pub fn set_client_address(&mut self, client_address: ClientAddress) {
+    pub(crate) fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().config.client_address = client_address;
     }
 }

@@ -10,7 +10,7 @@ impl Rules {
     /// Asks the kernel whether it would accept the rules. Changes nothing.
     ///
     /// # Errors
-    /// What `nft` said.
+    /// Fails if `nft` is not installed, or with its message if the kernel would not accept the rules.
     pub fn check(&self, instance: &Instance) -> io::Result<()> {
         nft(&["-c"], &self.nft(instance))
     }
@@ -76,7 +76,7 @@ impl Rules {
     /// Removes them. It is not an error if they are missing.
     ///
     /// # Errors
-    /// Returns the message of `nft`.
+    /// Fails if `nft` is not installed, or with its message if the table cannot be deleted.
     pub fn remove(&self, instance: &Instance) -> io::Result<()> {
         // First what marks packets, then where marked ones go.
         let table = instance.table();
@@ -88,8 +88,8 @@ impl Rules {
     /// Removes the rules of a gateway that failed. Keeps the rule that refuses if it is wanted and present.
     ///
     /// # Errors
-    /// What `nft` said.
-    pub fn fall_back(&self, instance: &Instance) -> io::Result<()> {
+    /// Fails if `nft` is not installed, or with its message if the rules cannot be replaced or deleted.
+    pub(crate) fn fall_back(&self, instance: &Instance) -> io::Result<()> {
         let is_there = run("nft", &["list", "table", "inet", &instance.table()]).is_ok();
         match self.guard(instance) {
             Some(guard) if is_there => {

@@ -27,7 +27,13 @@ impl Readings {
                 "99th percentile of the lateness of timer wake-ups.",
                 late.p99(),
             ),
-            ("most_late_us", "bentpipe_gateway_late_most_seconds", "Maximum lateness of timer wake-ups.", late.max()),
+            ("max_late_us", "bentpipe_gateway_late_max_seconds", "Maximum lateness of timer wake-ups.", late.max()),
+            (
+                "most_late_us",
+                "bentpipe_gateway_late_most_seconds",
+                "The old name of `bentpipe_gateway_late_max_seconds`; only in this version.",
+                late.max(),
+            ),
         ] {
             self.add("timers", key, metric, help, Micros(span));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::{Context, Step};
-use bentpipe_io::{Emitted, LinkPort};
+use bentpipe_io::{Emitted, LinkEndpoint};
 
 use super::{Satellite, for_streams};
 
@@ -26,7 +26,7 @@ fn transfer(bytes: usize, back: u64, loss: f64, seed: u64) -> (f64, u64, u64) {
         reordering: 3,
         shared: false,
     };
-    let mut ports = [FAT, back].map(|rate| LinkPort::new(&for_streams(&satellite(rate))));
+    let mut ports = [FAT, back].map(|rate| LinkEndpoint::new(&for_streams(&satellite(rate))));
     let noise = TimeNoise::named(seed, "fat");
     let mut flying: BTreeMap<(Time, u64), (usize, Vec<u8>)> = BTreeMap::new();
     let (mut now, mut ticket, mut left, mut got) = (Time::ZERO, 0, bytes, 0);

@@ -132,7 +132,7 @@ impl Streams {
         self.shares.has_place(Host::of(route.source.ip()), free)
     }
 
-    /// Bytes of memory that are not to be had otherwise.
+    /// Bytes of memory in use or reserved.
     fn taken(&self) -> u64 {
         self.memory + self.needed
     }

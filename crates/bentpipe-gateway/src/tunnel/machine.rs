@@ -245,7 +245,7 @@ impl Tunnel {
     }
 
     /// As [`Tunnel::new`], with `slot` as the lower half of its session numbers, for a socket with several tunnels.
-    pub fn in_slot(self, slot: u16) -> Self {
+    pub(crate) fn in_slot(self, slot: u16) -> Self {
         Tunnel { slot, ..self }
     }
 
@@ -403,7 +403,7 @@ impl Tunnel {
 
     /// Makes new keys before anything more is sent: this process may be a copy of a virtual machine, and no number may be
     /// used twice under one key.
-    pub fn renew(&mut self, now: Time) {
+    pub(crate) fn renew(&mut self, now: Time) {
         if let Some(session) = self.current.take() {
             self.previous = Some(session);
         }

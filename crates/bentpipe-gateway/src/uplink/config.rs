@@ -45,7 +45,7 @@ pub struct UplinkStats {
     pub reset: u64,
     /// Connections given up because nothing was heard of the client.
     pub silent: u64,
-    /// Packets of connections that are none of ours, which passed.
+    /// Packets of other connections, which passed unchanged.
     pub passed: u64,
     /// Packets that were damaged.
     pub malformed: u64,

@@ -23,11 +23,11 @@ use crate::half_open::HalfOpen;
 use crate::shares::Shares;
 use turns::InTurns;
 
-/// One of the connections, for good: no other one is ever called so.
+/// The number of a connection. It is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// What became of a packet.
+/// What was done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// It is ours.

@@ -114,18 +114,13 @@ impl UplinkGateway {
         self.work().machine.stats()
     }
 
-    /// Connections that could not have the client's port, and have another.
-    pub fn other_port(&self) -> u64 {
-        self.work().other_port
-    }
-
     /// Sets the servers that may be contacted from now on; until then, those allowed by default.
-    pub fn set_policy(&mut self, policy: Policy) {
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.work_mut().access.set_policy(policy);
     }
 
     /// In whose name servers are connected to from now on.
-    pub fn set_client_address(&mut self, client_address: ClientAddress) {
+    pub(crate) fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().client_address = client_address;
     }
 }

@@ -81,7 +81,7 @@ impl World {
         for to in 0..2 {
             while self.ends[to].arriving.front().is_some_and(|(at, _)| *at <= now) {
                 let (_, packet) = self.ends[to].arriving.pop_front().expect("it is there");
-                assert_eq!(self.user(to, |e, cx| e.receive(cx, &packet)), Ok(true));
+                assert!(matches!(self.user(to, |e, cx| e.receive(cx, &packet)), Ok(Receipt::Taken(_))));
             }
         }
         self.flush();
@@ -161,11 +161,11 @@ fn what_is_not_for_us_is_left_alone() {
     world.flush();
     let (_, syn) = world.ends[1].arriving.pop_front().expect("a SYN");
     // To the client itself: another address.
-    assert_eq!(world.user(0, |e, cx| e.receive(cx, &syn)), Ok(false));
+    assert_eq!(world.user(0, |e, cx| e.receive(cx, &syn)), Ok(Receipt::Foreign));
     assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn[..30])), Err(WireError::Truncated { needed: 52, have: 30 }));
     let mut damaged = syn.clone();
     damaged[40] ^= 1;
     assert_eq!(world.user(1, |e, cx| e.receive(cx, &damaged)), Err(WireError::Checksum));
-    assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn)), Ok(true));
+    assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn)), Ok(Receipt::Taken(0)));
     assert_eq!(world.ends[1].endpoint.connection().state(), State::SynReceived);
 }

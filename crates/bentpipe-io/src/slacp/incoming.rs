@@ -16,7 +16,7 @@ pub(super) struct Incoming {
     kept: usize,
     /// Blocks that begin below this may lack packets, which had to go.
     spared: u64,
-    /// Packets are searched when so many are kept, for what is not needed behind something that is.
+    /// Number of kept packets at which those that are not needed are searched and dropped.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
     /// Recovered, and not requested yet.

@@ -1,8 +1,8 @@
-//! What a port counts.
+//! Counters of a link endpoint.
 
 /// Counters of lost and refused frames and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkPortStats {
+pub struct LinkEndpointStats {
     /// Frames refused on arrival: damaged, or not S-LACP.
     pub refused: u64,
     /// Frames not sent because a distance does not fit its field.

@@ -24,12 +24,12 @@ const FEC: Option<Fec> = Some(Fec {
     worth: Fec::WORTH,
 });
 
-fn config(channel: ChannelConfig) -> LinkPortConfig {
+fn config(channel: ChannelConfig) -> LinkEndpointConfig {
     let rate = Rate::from_bits_per_second(8_000_000);
     let layer = SlacpConfig { window: 10_000, ..SlacpConfig::new(rate, MS(500), vec![channel]) };
     let rules = Vec::new();
     let max_packet = 1500;
-    LinkPortConfig {
+    LinkEndpointConfig {
         layer,
         rules,
         default_channel: 0,
@@ -60,7 +60,7 @@ fn number_of(packet: &[u8]) -> u32 {
 
 /// Two ports, 250 ms apart; frames of the first are lost by chance.
 struct Pair {
-    ports: [LinkPort; 2],
+    ports: [LinkEndpoint; 2],
     now: Time,
     flying: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     ticket: u64,
@@ -73,9 +73,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(config: &LinkPortConfig, loss: f64) -> Self {
+    fn new(config: &LinkEndpointConfig, loss: f64) -> Self {
         Pair {
-            ports: [LinkPort::new(config), LinkPort::new(config)],
+            ports: [LinkEndpoint::new(config), LinkEndpoint::new(config)],
             now: Time::ZERO,
             flying: BTreeMap::new(),
             ticket: 0,
@@ -186,7 +186,7 @@ fn repair_frames_spare_the_round_trip() {
     // A tenth of the data frames is lost; what is recovered was computed from symbols, and came out byte by byte.
     assert!(stats.recovered > 240, "{stats:?}");
     assert_eq!(numbers.len() as u64 + stats.skipped, 3000);
-    assert_eq!(pair.ports[1].stats(), LinkPortStats::default());
+    assert_eq!(pair.ports[1].stats(), LinkEndpointStats::default());
     let late = |(time, packet): &(Time, Vec<u8>)| *time - packets[number_of(packet) as usize].0 > MS(750);
     assert!(!pair.delivered.iter().any(late), "no round trip");
     // Two sweeps' worth of what lies behind, and the blocks that wait.
@@ -247,7 +247,7 @@ fn segment(flow: u16, number: u32, len: usize) -> Vec<u8> {
 fn headers_are_compressed_and_come_out_whole() {
     let repair = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };
     // A channel that loses what is lost, beside the one that headers are made known by.
-    let mut two = LinkPortConfig { compresses: true, integrity: Integrity::Below, ..config(repair) };
+    let mut two = LinkEndpointConfig { compresses: true, integrity: Integrity::Below, ..config(repair) };
     two.layer.channels.push(CHANNEL);
     two.rules = vec![(Rule { port: Some(2), ..Rule::default() }, 1)];
     let packets: Vec<_> = (0..3000u32)
@@ -272,7 +272,7 @@ fn headers_are_compressed_and_come_out_whole() {
 #[test]
 fn what_is_no_ip_packet_is_refused_where_headers_are_compressed() {
     let channel = ChannelConfig { arq: ARQ, ..CHANNEL };
-    let mut port = LinkPort::new(&LinkPortConfig { compresses: true, ..config(channel) });
+    let mut port = LinkEndpoint::new(&LinkEndpointConfig { compresses: true, ..config(channel) });
     let mut cx = Context::silent(Time::ZERO);
     for bytes in [&[][..], &[0x10, 0, 0], &[0x20; 30]] {
         assert!(matches!(port.send(&mut cx, bytes), Err(EmitError::NotInProtocol(_))));
@@ -294,7 +294,7 @@ fn what_is_no_ip_packet_is_refused_where_headers_are_compressed() {
 fn symbols_of_refused_frames_are_not_kept() {
     let config = config(ChannelConfig { fec: FEC, ..CHANNEL });
     let packets: Vec<_> = traffic(10).into_iter().map(|(_, packet)| packet).collect();
-    let mut sender = LinkPort::new(&config);
+    let mut sender = LinkEndpoint::new(&config);
     let (mut out, mut frames) = ([0; 2000], Vec::new());
     let mut now = Time::ZERO;
     packets.iter().for_each(|packet| {
@@ -309,7 +309,7 @@ fn symbols_of_refused_frames_are_not_kept() {
             Step::Do(Emitted::Packet(_)) => unreachable!("nobody sends"),
         }
     }
-    let fresh = LinkPort::new(&config);
+    let fresh = LinkEndpoint::new(&config);
     let read =
         |frame: &Vec<u8>| slacp::parse(frame, &fresh.end().near(), Integrity::Crc).expect("a frame of ours").frame;
     let is_repair = |wanted: u8| move |frame: &Frame| matches!(frame, Frame::Repair { index, .. } if *index == wanted);
@@ -319,7 +319,7 @@ fn symbols_of_refused_frames_are_not_kept() {
     let Some(heard) = read(&second_repair).number() else { unreachable!() };
     for (lie, number, count) in [("another count", number + 100, count - 1), ("a number that was heard", heard, count)]
     {
-        let mut receiver = LinkPort::new(&config);
+        let mut receiver = LinkEndpoint::new(&config);
         let mut cx = Context::silent(now);
         // Nor the word that nothing more comes, which is sent behind the repairs.
         let comes = |frame: &Frame| matches!(frame, Frame::Data { seq, .. } if ![3, 7].contains(seq));
@@ -347,7 +347,7 @@ fn symbols_of_refused_frames_are_not_kept() {
 
 #[test]
 fn what_is_refused_is_counted() {
-    let mut port = LinkPort::new(&config(ChannelConfig { fec: FEC, ..CHANNEL }));
+    let mut port = LinkEndpoint::new(&config(ChannelConfig { fec: FEC, ..CHANNEL }));
     let mut cx = Context::silent(Time::ZERO);
     assert_eq!(port.send(&mut cx, &[0; 1501]), Err(EmitError::TooLong(1501)));
     assert_eq!(port.poll(&mut cx, &mut [0; 100]), Err(EmitError::NoRoom { needed: 1529, have: 100 }));
@@ -383,7 +383,7 @@ fn delay_variation_is_that_of_rfc_3550() {
 /// A transmission that is heard again, later, says nothing about the path; nor does one that is far ahead of the window.
 #[test]
 fn refused_frames_do_not_count_for_the_delay_variation() {
-    let mut port = LinkPort::new(&config(CHANNEL));
+    let mut port = LinkEndpoint::new(&config(CHANNEL));
     let mut bring = |number, seq, millis| {
         let mut out = [0; 100];
         let frame = Frame::Data { channel: 0, number, seq, behind: 0, floor: 0, len: 4 };

@@ -11,6 +11,7 @@ use bentpipe_engine::Step;
 use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::tcp::{Abort, AckPolicy, RtoConfig, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::Receipt;
 
 use crate::user::{User, pattern};
 
@@ -242,7 +243,8 @@ impl World {
         for to in 0..2 {
             while self.ends[to].arriving.front().is_some_and(|(at, _)| *at <= now) {
                 let (_, packet) = self.ends[to].arriving.pop_front().expect("it is there");
-                assert_eq!(self.ends[to].user.call(self.now, |e, cx| e.receive(cx, &packet)), Ok(true));
+                let receipt = self.ends[to].user.call(self.now, |e, cx| e.receive(cx, &packet));
+                assert!(matches!(receipt, Ok(Receipt::Taken(_))), "{receipt:?}");
             }
         }
         true

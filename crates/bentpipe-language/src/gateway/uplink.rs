@@ -14,7 +14,7 @@ use crate::tcp::{self, Cell, TcpOverrides, TcpTable, UnknownName, Variants, reso
 /// Values of `sender`.
 pub const SENDER: &[&str] = &["engine", "kernel"];
 /// The sender of Minei and Cohen, of constant window.
-pub const VARIANT_DEFAULT: &str = "burst";
+pub(crate) const VARIANT_DEFAULT: &str = "burst";
 /// Made for links with losses that are not congestion.
 pub const CONGESTION_DEFAULT: &str = "bbr";
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).

@@ -12,12 +12,13 @@ pub const VARIANT: &[Field] = &[
     field("description", Shape::Text, "Description, one line."),
 ];
 
+#[cfg(feature = "ns2")]
+const PROFILE: &str = "Set of defaults: \"rfc\", \"linux\", \"macos\", \"windows\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\".";
+#[cfg(not(feature = "ns2"))]
+const PROFILE: &str = "Set of defaults: \"rfc\", \"linux\", \"macos\", \"windows\" or \"bsd-reno\". Default: \"rfc\".";
+
 /// The first keys of a table of TCP settings.
-pub const TCP_HEAD: &[Field] = &[
-    field(
-        "profile",
-        Shape::Text,
-        "Set of defaults: \"rfc\", \"linux\", \"macos\", \"windows\", \"bsd-reno\", \"ns2\" or \"ns2-2003\". Default: \"rfc\".",
-    ),
+pub(crate) const TCP_HEAD: &[Field] = &[
+    field("profile", Shape::Text, PROFILE),
     field("variant", Shape::Text, "TCP variant, from `bentpipe variants` or `[variants]`. Default: the profile's."),
 ];

@@ -9,11 +9,14 @@ mod resolve;
 mod settings;
 mod variants;
 
-pub use keys::{TCP_HEAD, VARIANT};
-pub use profile::{PROFILES, Profile};
+pub(crate) use keys::TCP_HEAD;
+pub use keys::VARIANT;
+pub(crate) use profile::PROFILES;
+pub use profile::Profile;
 pub use resolve::{
     End, Resolved, TcpOverrides, UnknownName, VariantRow, Variants, contradictions, lacks_window, resolve, resolve_tcp,
 };
 pub(crate) use settings::GROUPS;
-pub use settings::{Cell, Kind, SETTINGS, Setting, setting};
+pub(crate) use settings::SETTINGS;
+pub use settings::{Cell, Kind, Setting, setting};
 pub use variants::{Placed, TcpTable, settings, tcp_table, variants};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::Context;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::tcp::State;
-use bentpipe_io::Peer;
+use bentpipe_io::{Peer, Receipt};
 
 use super::socket::{Errno, Role, Socket, SocketId};
 use super::{Host, MAX_SOCKETS, Profile, TTL};
@@ -78,11 +78,10 @@ impl Host {
         if seen.has(flag::SYN) && conn.watch.irs.is_none() {
             conn.watch.irs = Some(seen.seq);
         }
-        let before = conn.endpoint.connection().received();
         let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
         // Malformed packets are dropped.
-        let _ = conn.endpoint.receive(&mut cx, packet);
-        let has_new = conn.endpoint.connection().received() > before;
+        let receipt = conn.endpoint.receive(&mut cx, packet);
+        let has_new = matches!(receipt, Ok(Receipt::Taken(bytes)) if bytes > 0);
         //= RFC 1122 §4.2.2.13: "if new data is received after CLOSE is called, its TCP SHOULD send a RST to show that
         //= data was lost"
         if !is_open && has_new && conn.is_alive() {

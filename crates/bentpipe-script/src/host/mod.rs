@@ -174,7 +174,7 @@ impl Host {
     }
 
     /// Drops all connections in a state, without notifying their peers.
-    pub fn drop_in(&mut self, state: &str) {
+    pub(crate) fn drop_in(&mut self, state: &str) {
         for id in self.ids() {
             let is_in = matches!((state, self.conn(id).map(Conn::state)), ("TIME_WAIT", Some(State::TimeWait)));
             if let Some(conn) = self.conn_mut(id).filter(|_| is_in) {
@@ -184,12 +184,12 @@ impl Host {
     }
 
     /// True if a connection between these ends is open.
-    pub fn has_connection(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+    pub(crate) fn has_connection(&self, local: SocketAddr, remote: SocketAddr) -> bool {
         self.find(local, remote).is_some()
     }
 
     /// The last connection between these ends, open or not.
-    pub fn any_connection(&self, local: SocketAddr, remote: SocketAddr) -> Option<SocketId> {
+    pub(crate) fn any_connection(&self, local: SocketAddr, remote: SocketAddr) -> Option<SocketId> {
         let of = |socket: &Socket| match &socket.role {
             Role::Connection(conn) => conn.remote == remote && socket.local == Some(local),
             _ => false,
@@ -198,12 +198,12 @@ impl Host {
     }
 
     /// The port that a socket is bound to.
-    pub fn local_port(&self, id: SocketId) -> Option<u16> {
+    pub(crate) fn local_port(&self, id: SocketId) -> Option<u16> {
         self.socket(id)?.local.map(|local| local.port())
     }
 
     /// True if the socket listens.
-    pub fn is_listener(&self, id: SocketId) -> bool {
+    pub(crate) fn is_listener(&self, id: SocketId) -> bool {
         self.socket(id).is_some_and(|socket| matches!(socket.role, Role::Listener { .. }))
     }
 }

@@ -26,7 +26,7 @@ fn millis(value: &str) -> Result<Duration, String> {
 /// Applies `--key=value` of bentpipe's own scripts; `None` if there is no such key.
 ///
 /// # Errors
-/// Names the expected value.
+/// Fails if the value does not suit the key. The message says what was expected.
 pub(crate) fn set(config: &mut TcpConfig, key: &str, value: &str) -> Option<Result<(), String>> {
     Some(try_set(config, key, value)).filter(|result| result.as_ref().err().is_none_or(|error| error != UNKNOWN))
 }

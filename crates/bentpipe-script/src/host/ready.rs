@@ -9,15 +9,15 @@ use super::{Host, Profile};
 /// Events, with Linux's numbers.
 pub mod event {
     /// There is something to read.
-    pub const IN: u32 = 0x001;
+    pub(crate) const IN: u32 = 0x001;
     /// There is room to write.
-    pub const OUT: u32 = 0x004;
+    pub(crate) const OUT: u32 = 0x004;
     /// An error is pending.
-    pub const ERR: u32 = 0x008;
+    pub(crate) const ERR: u32 = 0x008;
     /// Both directions have ended.
     pub const HUP: u32 = 0x010;
     /// The peer has ended its direction.
-    pub const RDHUP: u32 = 0x2000;
+    pub(crate) const RDHUP: u32 = 0x2000;
 }
 
 impl Host {
@@ -132,7 +132,7 @@ impl Host {
     }
 
     /// The names of bentpipe's own scripts: bytes, segments and milliseconds.
-    pub fn own_value(&self, id: Option<SocketId>, name: &str) -> Option<f64> {
+    pub(crate) fn own_value(&self, id: Option<SocketId>, name: &str) -> Option<f64> {
         if let Some(value) = own_constant(name) {
             return Some(value);
         }

@@ -149,7 +149,7 @@ impl Settings {
     }
 
     /// The MSS that a SYN offers.
-    pub fn offered_mss(&self) -> u16 {
+    pub(crate) fn offered_mss(&self) -> u16 {
         self.mss.unwrap_or_else(|| u16::try_from(self.mtu.saturating_sub(self.headers())).unwrap_or(u16::MAX).max(1))
     }
 

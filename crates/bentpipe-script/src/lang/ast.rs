@@ -83,7 +83,7 @@ pub struct Packet {
 pub enum Body {
     /// A TCP segment.
     Tcp(Tcp),
-    /// An ICMP message about a packet of ours.
+    /// An ICMP message about one of the host's packets.
     Icmp(Icmp),
 }
 
@@ -154,7 +154,7 @@ pub enum TcpOption {
 }
 
 /// What scripts call the counters of accurate ECN, in this order.
-pub fn counter_names(order: MarkedOrder) -> [&'static str; 3] {
+pub(crate) fn counter_names(order: MarkedOrder) -> [&'static str; 3] {
     match order {
         MarkedOrder::Ect0First => ["e0b", "ceb", "e1b"],
         MarkedOrder::Ect1First => ["e1b", "ceb", "e0b"],

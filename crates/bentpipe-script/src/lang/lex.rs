@@ -40,7 +40,7 @@ pub struct Lexeme {
 /// # Errors
 /// Fails on an unterminated string, command, code or comment, an unknown character, or `#else` or `#endif` without
 /// `#ifdef`.
-pub fn lex(text: &str, defined: &[String]) -> Result<(Vec<Setting>, Vec<Lexeme>), Mistake> {
+pub(crate) fn lex(text: &str, defined: &[String]) -> Result<(Vec<Setting>, Vec<Lexeme>), Mistake> {
     let mut lexer = Lexer { chars: text.chars().collect(), at: 0, line: 1, column: 1 };
     let mut settings = Vec::new();
     let mut tokens = Vec::new();

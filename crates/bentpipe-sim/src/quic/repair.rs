@@ -62,7 +62,7 @@ pub(super) struct Coded {
 }
 
 impl Coded {
-    /// Data of so many bytes, with repair symbols for this part of it, at least one for a block.
+    /// The coding of `data` bytes with this share of repair symbols, at least one per block.
     pub(super) fn new(data: u64, repair: f64) -> Coded {
         let (mut blocks, mut start, mut left) = (Vec::new(), 0, data);
         while left > 0 {

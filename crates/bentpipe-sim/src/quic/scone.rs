@@ -31,7 +31,7 @@ pub(super) fn advice(scenario: &Scenario, path: &[LinkId]) -> Signal {
 /// One end's part.
 #[derive(Debug)]
 pub(super) struct Scone {
-    /// What network elements make of the signal on this end's path. It is the same at all times, so it is written at the start.
+    /// The signal after the network elements on this end's path. It is constant, so it is written at the start.
     on_path: Signal,
     first: u8,
     due: Time,

@@ -185,7 +185,7 @@ impl Scenario {
     /// The same scenario with a gateway of two boxes.
     ///
     /// # Errors
-    /// Returns why the gateway cannot carry the flows.
+    /// Returns the first reason for which the gateway cannot carry a flow.
     pub fn with_pair(&self, pair: PairSpec) -> Result<Scenario, String> {
         self.with_gateway(|gateways| gateways.pairs.push(pair))
     }
@@ -193,7 +193,7 @@ impl Scenario {
     /// The same scenario with a gateway of one box.
     ///
     /// # Errors
-    /// Returns why the gateway cannot carry the flows.
+    /// Returns the first reason for which the gateway cannot carry a flow.
     pub fn with_uplink(&self, uplink: UplinkSpec) -> Result<Scenario, String> {
         self.with_gateway(|gateways| gateways.uplinks.push(uplink))
     }

@@ -408,7 +408,7 @@ impl Scenario {
 
     /// The pair of ends that takes packets of flows over a link, as its position among [`Scenario::lines`], and the end: a
     /// layer's, or those of a gateway of shape `link`.
-    pub fn line_over(&self, link: LinkId) -> Option<(usize, usize)> {
+    pub(crate) fn line_over(&self, link: LinkId) -> Option<(usize, usize)> {
         let side = |over: [LinkId; 2]| over.iter().position(|&over| over == link);
         let (line, end) = self.lines().enumerate().find_map(|(n, over)| Some((n, side(over)?)))?;
         let pair = line.checked_sub(self.layers.len()).map(|n| &self.gateways.pairs[n]);

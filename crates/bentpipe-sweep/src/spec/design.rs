@@ -7,7 +7,7 @@ use super::{Axis, Design, Spec, Values};
 /// The number of points.
 ///
 /// # Errors
-/// Says which lists of a `list` differ in length.
+/// Fails if the lists of a `list` differ in length. The message names the keys.
 pub(crate) fn count(spec: &Spec) -> Result<u128, String> {
     let length = |axis: &Axis| match &axis.values {
         Values::List(list) => list.len() as u128,

@@ -130,7 +130,7 @@ impl Spec {
     /// Reads a sweep from text; `file_name` is used in errors, and `find` returns the scenario that it names.
     ///
     /// # Errors
-    /// As [`Spec::load`].
+    /// Returns all mistakes in the text; or those of the scenario, if it cannot be read without the text's values.
     pub fn parse(text: &str, file_name: &str, find: Find<'_>) -> Result<Spec, ScenarioErrors> {
         read::spec(text, file_name, find)
     }
@@ -138,7 +138,7 @@ impl Spec {
     /// The scenario at a point whose axes have these values, for each candidate.
     ///
     /// # Errors
-    /// Returns what is wrong with the values together, naming the keys; or why a candidate does not fit, at no place.
+    /// Returns the contradictions between the values, with their keys. If a candidate does not fit, the error has its name and no position.
     pub(crate) fn scenarios(&self, values: &[String]) -> Result<Vec<Scenario>, ScenarioErrors> {
         let scenario = Scenario::parse(&self.scenario, &self.scenario_name, &self.sets(values))?;
         let put = |candidate: &Candidate| {

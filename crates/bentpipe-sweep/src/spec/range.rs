@@ -37,7 +37,7 @@ impl Range {
     /// The range between two values of one kind, as a scenario has them.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Fails if the two values are not of one kind, if they are not in order, or if a logarithmic range has an end that is not above zero.
     pub fn new(from: &str, to: &str, scale: Scale) -> Result<Range, String> {
         let kind = Kind::of(from, to)?;
         let (low, high) = kind.ends();

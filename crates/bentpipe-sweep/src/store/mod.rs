@@ -113,7 +113,7 @@ impl Store {
     /// Opens the folder for writing, and makes it if it is not there. A torn end of the journal is cut off.
     ///
     /// # Errors
-    /// Fails if another process has it open, if a part is damaged, or if the system refuses.
+    /// Fails if the folder cannot be created, read or locked, if another process has it open, or if a part is damaged.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
         std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => StoreError::at(folder, io::Error::other("it is no folder")),
@@ -165,7 +165,7 @@ impl Store {
     /// Reads the folder as it is, while another process may write to it. A folder that is not there has no runs.
     ///
     /// # Errors
-    /// Fails if a part is damaged, or if the system refuses.
+    /// Fails if the folder or a file in it cannot be read, or if a part is damaged.
     pub fn read(folder: &Path) -> Result<Store, StoreError> {
         if folder.exists() { Store::load(folder) } else { Ok(Store::empty(folder)) }
     }
@@ -261,7 +261,7 @@ impl Store {
     /// Puts all rows on the disk.
     ///
     /// # Errors
-    /// Fails if the system cannot say that they are there.
+    /// Fails if the system cannot write the rows to the disk (`fsync`).
     pub fn sync(&mut self) -> Result<(), StoreError> {
         let Some((file, path)) = self.journal.as_mut().and_then(|(_, journal)| journal.unsynced()) else {
             return Ok(());

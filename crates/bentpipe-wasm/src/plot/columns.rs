@@ -32,7 +32,7 @@ impl Grid {
     /// that instants of columns are exact.
     const FIRST: f64 = 1.0 / 16384.0;
 
-    /// At least `width` columns of a run of any length, as soon as it lasts for so many.
+    /// At least `width` columns, for a run of any length that is long enough for them.
     pub(crate) fn open(width: usize) -> Self {
         Grid { from: 0.0, dt: Grid::FIRST, count: 2 * width, end: None }
     }

@@ -10,7 +10,7 @@ use super::layers::channel_text;
 use super::span;
 use crate::output;
 
-/// A gateway: its boxes, what they are told of the link, and a line for each channel of S-LACP.
+/// A gateway: its boxes, the link's properties in their settings, and a line for each channel of S-LACP.
 pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
     let [near, far] = pair.nodes.map(|node| &scenario[node]);
     let [there, back] = pair.over.map(|link| &scenario[link].name);

@@ -13,7 +13,7 @@ pub(super) mod windowed;
 
 use self::aggregation::Aggregation;
 use self::windowed::MaxFilter;
-use super::{AckSample, CongestionRules, Delivered, Window};
+use super::{AckSample, CongestionRules, Delivered, Properties, Window};
 use crate::stream::TimeNoise;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::delivery::rate_of;
@@ -310,6 +310,10 @@ impl Bbr {
 }
 
 impl CongestionRules for Bbr {
+    const NAME: &'static str = "BBR v1";
+    const PROPERTIES: Properties =
+        Properties { paces: true, measures_rate: true, sets_rate: true, resumes: false, ..Properties::WINDOW_ONLY };
+
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if ack.latest_rtt.is_none() {
             // Without SACK nothing measures the rate.

@@ -14,7 +14,7 @@ use self::bounds::Bounds;
 use self::filled::Filled;
 use super::bbr::aggregation::Aggregation;
 use super::bbr::windowed::MaxFilter;
-use super::{AckSample, CongestionRules, Delivered, Window};
+use super::{AckSample, CongestionRules, Delivered, Properties, Window};
 use crate::stream::TimeNoise;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::delivery::{LostSample, RateSample, rate_of};

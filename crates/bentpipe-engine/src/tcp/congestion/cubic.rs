@@ -8,6 +8,7 @@ use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
+use crate::tcp::variant::Growth;
 use crate::units::Time;
 
 /// C, in segments per second cubed (RFC 9438 §5).
@@ -122,6 +123,16 @@ impl Reduces for Cubic {
 }
 
 impl CongestionRules for Cubic {
+    const NAME: &'static str = "CUBIC (RFC 9438)";
+
+    fn describe(growth: Growth) -> String {
+        match growth {
+            Growth::PerAck => Self::NAME.to_owned(),
+            Growth::Bytes(limit) => format!("{}, L = {limit}", Self::NAME),
+            Growth::All => format!("{}, per byte", Self::NAME),
+        }
+    }
+
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if window.in_slow_start() {
             start.on_ack(window, ack);

@@ -141,6 +141,8 @@ impl Reduces for CubicLinux {
 }
 
 impl CongestionRules for CubicLinux {
+    const NAME: &'static str = "CUBIC (Linux)";
+
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.measure(ack);
         if window.in_slow_start() {

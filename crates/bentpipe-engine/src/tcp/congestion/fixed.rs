@@ -1,7 +1,7 @@
 //! A constant window, independent of ACKs and losses, for a path without
 //! congestion.
 
-use super::{AckSample, CongestionRules, Window};
+use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 
@@ -10,6 +10,9 @@ use crate::tcp::startup::SlowStart;
 pub(super) struct Fixed;
 
 impl CongestionRules for Fixed {
+    const NAME: &'static str = "fixed window";
+    const PROPERTIES: Properties = Properties { resumes: false, ..Properties::WINDOW_ONLY };
+
     #[inline(always)]
     fn on_ack(&mut self, _: &mut Window, _: &mut SlowStart, _: &AckSample) {}
 

@@ -11,7 +11,7 @@
 //! paper: the first ACK does it.
 
 use super::reduction::{Factors, Reduces, react};
-use super::{AckSample, CongestionRules, Window};
+use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::delivery::rate_of;
 use crate::tcp::loss::LossReport;
@@ -87,6 +87,9 @@ impl Reduces for Hybla {
 }
 
 impl CongestionRules for Hybla {
+    const NAME: &'static str = "Hybla";
+    const PROPERTIES: Properties = Properties { paces: true, ..Properties::WINDOW_ONLY };
+
     fn on_ack(&mut self, window: &mut Window, _: &mut SlowStart, ack: &AckSample) {
         self.measure(ack);
         let mss = window.exact_mss();

@@ -6,7 +6,6 @@
 
 mod bbr;
 mod bbr3;
-mod boxed;
 mod cubic;
 mod cubic_linux;
 mod fixed;
@@ -35,10 +34,46 @@ use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
 use crate::units::{Rate, Time};
 
+/// Where a control's state is kept: in every connection, or behind a pointer if there is much of it.
+type Inline<C> = C;
+type Boxed<C> = Box<C>;
+
+/// What a control does beyond setting a window by ACKs and losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) struct Properties {
+    /// It returns a pacing rate.
+    pub(in crate::tcp) paces: bool,
+    /// It receives the rate of delivery (`on_delivered`). Needs RACK.
+    pub(in crate::tcp) measures_rate: bool,
+    /// It sets a rate, and the window follows from it: ACKs do not open it.
+    pub(in crate::tcp) sets_rate: bool,
+    /// It reacts to the number of marks (`on_marks`), in proportion to their share (RFC 9331 §4.3).
+    pub(in crate::tcp) is_scalable: bool,
+    /// Careful resume can set its window (RFC 9959).
+    pub(in crate::tcp) resumes: bool,
+}
+
+impl Properties {
+    /// A control that only sets a window, by ACKs and losses.
+    pub(in crate::tcp) const WINDOW_ONLY: Properties =
+        Properties { paces: false, measures_rate: false, sets_rate: false, is_scalable: false, resumes: true };
+}
+
 /// The rules of one congestion control.
 ///
 /// The methods change the window's `cwnd` and `ssthresh`. Inflation belongs to fast recovery; a control only reads it.
 pub(in crate::tcp) trait CongestionRules {
+    /// The name that `bentpipe explain` shows.
+    const NAME: &'static str;
+
+    /// What the control does beyond setting a window by ACKs and losses.
+    const PROPERTIES: Properties = Properties::WINDOW_ONLY;
+
+    /// The name, with the growth for a control that `growth` changes.
+    fn describe(_growth: Growth) -> String {
+        Self::NAME.to_owned()
+    }
+
     /// New data has been acknowledged, and the window was in use. `start` opens a window in slow start.
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample);
 
@@ -46,7 +81,8 @@ pub(in crate::tcp) trait CongestionRules {
     #[inline(always)]
     fn on_unused(&mut self, _window: &mut Window, _start: &mut SlowStart, _ack: &AckSample) {}
 
-    /// Data has been delivered, in order or not, during a recovery or not. Needs RACK.
+    /// Data has been delivered, in order or not, during a recovery or not; only for a control that measures the rate ([`Properties`]).
+    /// Needs RACK.
     #[inline(always)]
     fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
 
@@ -62,7 +98,7 @@ pub(in crate::tcp) trait CongestionRules {
     /// retransmission starts with it; after a mark nothing is sent again.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport);
 
-    /// An ACK has been taken, after which marks are known; only for a control for which [`Congestion::is_scalable`] is true.
+    /// An ACK has been taken, after which marks are known; only for a scalable control ([`Properties`]).
     fn on_marks(&mut self, _window: &mut Window, _marks: &Marks) {}
 
     /// The window begins with `segments`: after the handshake, a pause or Tahoe's loss.
@@ -89,10 +125,10 @@ pub(in crate::tcp) trait CongestionRules {
 
 /// Makes the enum of all controls, which calls the one that is in it.
 macro_rules! controls {
-    ($($(#[$doc:meta])* $name:ident($control:ty) = $word:literal,)+) => {
+    ($($(#[$doc:meta])* $name:ident($kept:ident<$control:ty>) = $word:literal: $summary:literal,)+) => {
         #[derive(Clone, Debug)]
         enum Control {
-            $($(#[$doc])* $name($control),)+
+            $($(#[$doc])* $name($kept<$control>),)+
             /// A constant window.
             Fixed(fixed::Fixed),
             /// One of the others, on a path that an earlier connection has measured.
@@ -105,12 +141,22 @@ macro_rules! controls {
             fn new(config: &TcpConfig) -> Control {
                 match (config.variant.startup, config.variant.congestion) {
                     (Startup::FixedWindow(_), _) => Control::Fixed(fixed::Fixed),
-                    $((Startup::SlowStart, CongestionControl::$name) => Control::$name(<$control>::new(config)),)+
+                    $((Startup::SlowStart, CongestionControl::$name) => {
+                        Control::$name(<$control>::new(config).into())
+                    })+
                 }
             }
-        }
 
-        impl CongestionRules for Control {
+            fn properties(&self) -> Properties {
+                match self {
+                    $(Control::$name(_) => <$control>::PROPERTIES,)+
+                    Control::Fixed(_) => fixed::Fixed::PROPERTIES,
+                    Control::Resuming(control) => control.properties(),
+                    #[cfg(test)]
+                    Control::Paced(_) => paced::Paced::PROPERTIES,
+                }
+            }
+
             #[inline(always)]
             fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
                 match self {
@@ -126,20 +172,20 @@ macro_rules! controls {
             fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
                 match self {
                     $(Control::$name(control) => control.on_unused(window, start, ack),)+
+                    Control::Fixed(control) => control.on_unused(window, start, ack),
                     Control::Resuming(control) => control.on_unused(window, start, ack),
-                    Control::Fixed(_) => {}
                     #[cfg(test)]
-                    Control::Paced(_) => {}
+                    Control::Paced(control) => control.on_unused(window, start, ack),
                 }
             }
 
             fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
                 match self {
                     $(Control::$name(control) => control.on_delivered(window, seen),)+
+                    Control::Fixed(control) => control.on_delivered(window, seen),
                     Control::Resuming(control) => control.on_delivered(window, seen),
-                    Control::Fixed(_) => {}
                     #[cfg(test)]
-                    Control::Paced(_) => {}
+                    Control::Paced(control) => control.on_delivered(window, seen),
                 }
             }
 
@@ -172,8 +218,12 @@ macro_rules! controls {
             }
 
             fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
-                if let Control::Prague(control) = self {
-                    control.on_marks(window, marks);
+                match self {
+                    $(Control::$name(control) => control.on_marks(window, marks),)+
+                    Control::Fixed(control) => control.on_marks(window, marks),
+                    Control::Resuming(control) => control.on_marks(window, marks),
+                    #[cfg(test)]
+                    Control::Paced(control) => control.on_marks(window, marks),
                 }
             }
 
@@ -218,24 +268,19 @@ macro_rules! controls {
                 }
             }
         }
+
+        impl CongestionControl {
+            /// The name of the control, and how far an ACK opens its window if `growth` says so.
+            pub fn describe(self, growth: Growth) -> String {
+                match self {
+                    $(CongestionControl::$name => <$control>::describe(growth),)+
+                }
+            }
+        }
     };
 }
 
 congestion_controls!(controls);
-
-impl Control {
-    fn is_scalable(&self) -> bool {
-        matches!(self, Control::Prague(_))
-    }
-
-    fn measures_rate(&self) -> bool {
-        match self {
-            Control::Bbr(_) | Control::Bbr3(_) | Control::Westwood(_) => true,
-            Control::Resuming(resuming) => resuming.measures_rate(),
-            _ => false,
-        }
-    }
-}
 
 /// The window of a connection and the control that sets it.
 #[derive(Clone, Debug)]
@@ -247,9 +292,8 @@ pub(in crate::tcp) struct Congestion {
     grows_unused: bool,
     /// The most that was in flight in this round trip, and the number whose acknowledgement ends it; if slow start asks for it.
     peak: Option<(u64, u64)>,
-    /// What the control does: the many that do neither are not asked with each segment.
-    paces: bool,
-    measures_rate: bool,
+    /// What the control does: the many that do not pace are not asked with each segment.
+    properties: Properties,
 }
 
 impl Congestion {
@@ -260,19 +304,13 @@ impl Congestion {
         };
         let window = Window::new(config, segments);
         let control = Control::new(config);
-        // Those that set their window by a rate, not at all, or by marks, which careful resume does not know.
-        let stays = matches!(control, Control::Bbr(_) | Control::Bbr3(_) | Control::Fixed(_) | Control::Prague(_));
-        let control = match config.resume.filter(|_| !stays) {
+        let control = match config.resume.filter(|_| control.properties().resumes) {
             Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
             None => control,
         };
-        let paces = matches!(
-            control,
-            Control::Bbr(_) | Control::Bbr3(_) | Control::Hybla(_) | Control::Prague(_) | Control::Resuming(_)
-        );
-        let (start, measures_rate) = (SlowStart::new(&config.variant), control.measures_rate());
+        let (start, properties) = (SlowStart::new(&config.variant), control.properties());
         let peak = (config.variant.growth == Growth::All).then_some((0, 0));
-        Congestion { window, control, start, grows_unused, peak, paces, measures_rate }
+        Congestion { window, control, start, grows_unused, peak, properties }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
@@ -316,10 +354,10 @@ impl Congestion {
         self.control.holds_back()
     }
 
-    /// True if the control measures the rate of delivery.
+    /// What the control does beyond setting a window by ACKs and losses.
     #[inline(always)]
-    pub(in crate::tcp) fn measures_rate(&self) -> bool {
-        self.measures_rate
+    pub(in crate::tcp) fn properties(&self) -> Properties {
+        self.properties
     }
 
     /// Opens the window by an ACK, whether it was in use or not.
@@ -327,10 +365,9 @@ impl Congestion {
         self.control.on_ack(&mut self.window, &mut self.start, ack);
     }
 
-    /// Takes back the growth by an ACK before which the window was `cwnd`, unless it is the control of BBR, whose
-    /// window does not grow by ACKs.
+    /// Takes back the growth by an ACK before which the window was `cwnd`, unless the control sets a rate.
     pub(in crate::tcp) fn hold(&mut self, cwnd: f64) {
-        if !matches!(self.control, Control::Bbr(_) | Control::Bbr3(_)) && self.window.exact() > cwnd {
+        if !self.properties.sets_rate && self.window.exact() > cwnd {
             self.window.set(cwnd);
         }
     }
@@ -342,11 +379,6 @@ impl Congestion {
         if let FoundBy::Timeout { .. } = loss.found_by {
             self.window.deflate_all();
         }
-    }
-
-    /// True if the control reacts to the number of marks, with a reduction that is proportional to their share (RFC 9331 §4.3).
-    pub(in crate::tcp) fn is_scalable(&self) -> bool {
-        self.control.is_scalable()
     }
 
     /// Takes what an ACK tells of marks.
@@ -405,14 +437,14 @@ impl Congestion {
     /// The rate at which segments leave; `None` if ACKs alone clock them.
     #[inline(always)]
     pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
-        if self.paces { self.control.pacing_rate(&self.window) } else { None }
+        if self.properties.paces { self.control.pacing_rate(&self.window) } else { None }
     }
 
     /// The control of tests: a fixed window sent at `rate`.
     #[cfg(test)]
     pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
         self.control = Control::Paced(paced::Paced { rate });
-        self.paces = true;
+        self.properties = self.control.properties();
     }
 }
 

@@ -1,6 +1,6 @@
 //! A control for tests: a constant window, sent at a rate.
 
-use super::{AckSample, CongestionRules, Window};
+use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::Rate;
@@ -11,6 +11,9 @@ pub(super) struct Paced {
 }
 
 impl CongestionRules for Paced {
+    const NAME: &'static str = "paced";
+    const PROPERTIES: Properties = Properties { paces: true, resumes: false, ..Properties::WINDOW_ONLY };
+
     fn on_ack(&mut self, _: &mut Window, _: &mut SlowStart, _: &AckSample) {}
 
     fn on_loss(&mut self, _: &mut Window, _: &LossReport) {}

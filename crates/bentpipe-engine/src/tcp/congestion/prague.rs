@@ -9,7 +9,7 @@
 //! A loss halves the window; so does a mark where the peer knows only RFC 3168, and then packets are ECT(0).
 
 use super::reduction::{Factors, Reduces, react};
-use super::{AckSample, CongestionRules, Marks, Window};
+use super::{AckSample, CongestionRules, Marks, Properties, Window};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::delivery::rate_of;
 use crate::tcp::loss::LossReport;
@@ -83,6 +83,10 @@ impl Reduces for Prague {
 }
 
 impl CongestionRules for Prague {
+    const NAME: &'static str = "Prague";
+    const PROPERTIES: Properties =
+        Properties { paces: true, is_scalable: true, resumes: false, ..Properties::WINDOW_ONLY };
+
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.srtt = ack.srtt;
         if window.in_slow_start() {

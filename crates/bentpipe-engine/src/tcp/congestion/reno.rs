@@ -72,6 +72,16 @@ impl Reno {
 }
 
 impl CongestionRules for Reno {
+    const NAME: &'static str = "Reno";
+
+    fn describe(growth: Growth) -> String {
+        match growth {
+            Growth::PerAck => "per ACK".to_owned(),
+            Growth::Bytes(limit) => format!("per byte, L = {limit}"),
+            Growth::All => "per byte".to_owned(),
+        }
+    }
+
     #[inline(always)]
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if window.in_slow_start() {

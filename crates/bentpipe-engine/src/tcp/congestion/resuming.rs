@@ -10,7 +10,7 @@
 //! It wraps the control of the connection, which sees each ACK and each loss. Controls that measure the rate set their own window
 //! and are not wrapped.
 
-use super::{AckSample, CongestionRules, Control, Delivered, Window};
+use super::{AckSample, Control, Delivered, Marks, Properties, Window};
 use crate::tcp::config::Resume;
 use crate::tcp::delivery::rate_of;
 use crate::tcp::loss::LossReport;
@@ -69,8 +69,9 @@ impl Resuming {
         }
     }
 
-    pub(super) fn measures_rate(&self) -> bool {
-        self.control.measures_rate()
+    /// Those of the wrapped control, and pacing: for the jump.
+    pub(super) fn properties(&self) -> Properties {
+        Properties { paces: true, ..self.control.properties() }
     }
 
     /// The window after the jump: half of the saved one (§3.3).
@@ -142,24 +143,25 @@ impl Resuming {
     }
 }
 
-impl CongestionRules for Resuming {
-    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+/// The methods of [`super::CongestionRules`].
+impl Resuming {
+    pub(super) fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         let before = window.exact();
         self.control.on_ack(window, start, ack);
         self.on_any_ack(window, before, ack);
     }
 
-    fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+    pub(super) fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         let before = window.exact();
         self.control.on_unused(window, start, ack);
         self.on_any_ack(window, before, ack);
     }
 
-    fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
+    pub(super) fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
         self.control.on_delivered(window, seen);
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+    pub(super) fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         self.control.on_loss(window, loss);
         let last = match self.phase {
             // Everything sent so far may be unvalidated.
@@ -177,7 +179,7 @@ impl CongestionRules for Resuming {
         window.set(window.exact().min(half));
     }
 
-    fn restart(&mut self, window: &mut Window, segments: u32) {
+    pub(super) fn restart(&mut self, window: &mut Window, segments: u32) {
         self.control.restart(window, segments);
         if self.phase == Phase::Reconnaissance {
             self.initial = window.exact();
@@ -186,16 +188,20 @@ impl CongestionRules for Resuming {
         }
     }
 
-    fn on_recovered(&mut self, window: &mut Window, flight: u64) {
+    pub(super) fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
+        self.control.on_marks(window, marks);
+    }
+
+    pub(super) fn on_recovered(&mut self, window: &mut Window, flight: u64) {
         self.control.on_recovered(window, flight);
     }
 
-    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+    pub(super) fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
         self.control.on_spurious_timeout(window, cwnd, ssthresh);
     }
 
     /// A jump is paced: the window leaves within a round trip (§3.3, §4.3).
-    fn pacing_rate(&self, window: &Window) -> Option<Rate> {
+    pub(super) fn pacing_rate(&self, window: &Window) -> Option<Rate> {
         match (self.phase, self.rtt) {
             (Phase::Unvalidated(_), Some(rtt)) => Some(rate_of(window.exact() / rtt.as_secs_f64())),
             _ => self.control.pacing_rate(window),

@@ -74,6 +74,8 @@ impl Vegas {
 }
 
 impl CongestionRules for Vegas {
+    const NAME: &'static str = "Vegas";
+
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.measure(ack);
         if ack.snd_una > self.round_end {
@@ -106,7 +108,7 @@ mod tests {
         (Vegas::new(&config), Window::new(&config, segments), SlowStart::new(&config.variant))
     }
 
-    /// A round trip of so many milliseconds: an ACK for each segment of the window, the last of which ends it.
+    /// A round trip, in milliseconds: an ACK for each segment of the window, the last of which ends it.
     fn round(vegas: &mut Vegas, window: &mut Window, start: &mut SlowStart, una: &mut u64, rtt: u64) {
         let segments = u64::from(window.segments());
         let (first, end) = (*una, *una + segments * u64::from(MSS));

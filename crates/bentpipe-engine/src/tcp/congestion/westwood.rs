@@ -10,7 +10,7 @@
 
 use super::reduction::{Reduces, react};
 use super::reno::Reno;
-use super::{AckSample, CongestionRules, Delivered, Window};
+use super::{AckSample, CongestionRules, Delivered, Properties, Window};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
@@ -81,6 +81,9 @@ impl Reduces for Westwood {
 }
 
 impl CongestionRules for Westwood {
+    const NAME: &'static str = "Westwood+";
+    const PROPERTIES: Properties = Properties { measures_rate: true, ..Properties::WINDOW_ONLY };
+
     #[inline(always)]
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.reno.on_ack(window, start, ack);
@@ -110,7 +113,7 @@ mod tests {
         TcpConfig { mss: 1000, ..TcpConfig::default() }
     }
 
-    /// `delivered` bytes in all by so many milliseconds, with round trips of 100 ms.
+    /// `delivered` bytes in all by a time in milliseconds, with round trips of 100 ms.
     fn seen(millis: u64, delivered: u64) -> Delivered {
         let rtt = Some(Duration::from_millis(100));
         Delivered {

@@ -62,7 +62,7 @@ pub struct TcpStats {
     pub retransmits: u64,
     /// Reductions of the window for an echoed mark (RFC 3168).
     pub ecn_reductions: u64,
-    /// Segments of ours that arrived with a mark, as the peer counts them (RFC 9768).
+    /// Our segments that arrived with a mark, as counted by the peer (RFC 9768).
     pub marks_told: u64,
     /// Segments with data that came with a mark of congestion.
     pub marks_received: u64,

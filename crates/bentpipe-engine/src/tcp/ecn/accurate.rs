@@ -29,7 +29,7 @@ fn flags(field: u8) -> Flags {
     bit(0b100, Flags::AE) | bit(0b010, Flags::CWR) | bit(0b001, Flags::ECE)
 }
 
-/// How the field tells in the handshake what another SYN arrived with (RFC 9768 §3.1.2, table 2, and §3.2.2.1, table 3).
+/// The field of a handshake segment that reports the ECN field with which the other SYN arrived (RFC 9768 §3.1.2, table 2, and §3.2.2.1, table 3).
 fn handshake(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -117,20 +117,20 @@ impl Counted {
     }
 }
 
-/// What an ACK says of marks.
+/// What an ACK reports about marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// So many packets and bytes were marked.
+pub(super) enum MarkReport {
+    /// Numbers of marked packets and bytes.
     Marks { packets: u64, bytes: u64 },
-    /// Packets were mangled on the way: nothing may be ECT from now on, but marks still count.
+    /// The path changed the ECN field: no packet may be ECT from now on, but marks still count.
     Mangled,
-    /// The field does not arrive: nothing may be ECT, and no marks can be heard of.
+    /// The path clears the field: no packet may be ECT, and marks are not reported.
     Zeroed,
 }
 
-impl Told {
+impl MarkReport {
     /// No marks.
-    const NOTHING: Told = Told::Marks { packets: 0, bytes: 0 };
+    const NONE: MarkReport = MarkReport::Marks { packets: 0, bytes: 0 };
 }
 
 /// The sender's count.
@@ -172,7 +172,7 @@ impl Heard {
     }
 
     /// Takes an ACK that delivers `delivered` bytes, in segments of `mss` bytes.
-    pub(super) fn take(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Told {
+    pub(super) fn take(&mut self, segment: &Segment, delivered: u64, mss: u64) -> MarkReport {
         let field = field(segment.flags);
         let is_bare = segment.len == 0 && segment.sack.is_empty();
         if std::mem::take(&mut self.handshake) && is_bare {
@@ -181,17 +181,17 @@ impl Heard {
             //= RFC 9768 §3.2.2.1, table 4, and §3.2.2.3: our SYN-ACK is not ECT
             self.packets += u64::from(field == 0b110);
             return match field {
-                0b000 => Told::Zeroed,
-                0b011 | 0b100 | 0b110 => Told::Mangled,
-                _ => Told::NOTHING,
+                0b000 => MarkReport::Zeroed,
+                0b011 | 0b100 | 0b110 => MarkReport::Mangled,
+                _ => MarkReport::NONE,
             };
         }
         //= RFC 9768 §3.2.2.4: the first one after the handshake cannot be zero
         if std::mem::take(&mut self.is_first) && field == 0 {
-            return Told::Zeroed;
+            return MarkReport::Zeroed;
         }
         if !self.is_news(segment, delivered) {
-            return Told::NOTHING;
+            return MarkReport::NONE;
         }
         let bytes = self.bytes.take(segment);
         let least = (u64::from(field) + CYCLE - self.packets % CYCLE) % CYCLE;
@@ -206,15 +206,15 @@ impl Heard {
         let total = self.bytes.told[1];
         //= RFC 9768 §3.2.3.2.5: marked bytes without a marked packet are mangled feedback
         if self.packets == FIRST && total > 0 {
-            return Told::Mangled;
+            return MarkReport::Mangled;
         }
         // An ACK without room for the option tells only of packets; the next option has their bytes.
         let bytes = if bytes.is_some() { total.saturating_sub(self.reported) } else { packets * mss };
         self.reported += bytes;
-        Told::Marks { packets, bytes }
+        MarkReport::Marks { packets, bytes }
     }
 
-    /// The average with an ACK that covers so many packets, which count for a 64th.
+    /// The average after an ACK that covers this number of packets, with a weight of 1/64.
     fn average(&mut self, covered: u64) -> u64 {
         if covered > 0 {
             self.average = Some(self.average.map_or(64 * covered, |average| average - average / 64 + covered));
@@ -244,8 +244,8 @@ mod tests {
         Segment { len, ecn, ..Segment::new(flags) }
     }
 
-    fn told(packets: u64) -> Told {
-        Told::Marks { packets, bytes: 1000 * packets }
+    fn told(packets: u64) -> MarkReport {
+        MarkReport::Marks { packets, bytes: 1000 * packets }
     }
 
     /// An ACK with this field.
@@ -313,12 +313,12 @@ mod tests {
     /// zero right after it.
     #[test]
     fn a_zeroed_field_ends_ecn() {
-        assert_eq!(Heard::new(true).take(&ack(0), 0, 1000), Told::Zeroed);
-        assert_eq!(Heard::new(false).take(&ack(0), 1000, 1000), Told::Zeroed);
+        assert_eq!(Heard::new(true).take(&ack(0), 0, 1000), MarkReport::Zeroed);
+        assert_eq!(Heard::new(false).take(&ack(0), 1000, 1000), MarkReport::Zeroed);
         let mut heard = Heard::new(true);
         assert_eq!(
             [0b110, 7].map(|field| heard.take(&ack(field), 1000, 1000)),
-            [Told::Mangled, told(1)],
+            [MarkReport::Mangled, told(1)],
             "CE on the SYN-ACK makes it 6"
         );
         let mut with_data = Heard::new(true);
@@ -330,7 +330,7 @@ mod tests {
     fn mangled_handshakes_are_noticed() {
         let arrived = [0b010, 0b011, 0b100, 0b110, 0b101];
         assert_eq!(arrived.map(|field| Heard::new(false).take_syn_ack(&ack(field))), [true, false, false, false, true]);
-        let told = arrived.map(|field| Heard::new(true).take(&ack(field), 0, 1000) == Told::Mangled);
+        let told = arrived.map(|field| Heard::new(true).take(&ack(field), 0, 1000) == MarkReport::Mangled);
         assert_eq!(told, [false, true, true, true, false]);
     }
 
@@ -344,11 +344,11 @@ mod tests {
             (heard.is_first, heard.average) = (false, Some(64));
             heard.take(&ack, covered * 1460, 1460)
         };
-        let expected = |packets, bytes| Told::Marks { packets, bytes };
+        let expected = |packets, bytes| MarkReport::Marks { packets, bytes };
         assert_eq!(marks(0, 8, 1460), expected(8, 1460));
         assert_eq!(marks(2, 10, 1460), expected(2, 1460));
         assert_eq!(marks(7, 15, 10_200), expected(7, 10_200));
-        assert_eq!(marks(0, 1, 1460), Told::Mangled, "bytes without a packet");
+        assert_eq!(marks(0, 1, 1460), MarkReport::Mangled, "bytes without a packet");
     }
 
     /// Where an ACK had no room for the option, its packets stand for their bytes; the next option does not count them again.
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(heard.take(&later, 4000, 1000), told(0));
         let mut last = ack(0);
         assert!(last.set_marked_bytes(&MarkedOrder::Ect0First.first(2, 1, 2900, 1)));
-        assert_eq!(heard.take(&last, 4000, 1000), Told::Marks { packets: 1, bytes: 900 });
+        assert_eq!(heard.take(&last, 4000, 1000), MarkReport::Marks { packets: 1, bytes: 900 });
     }
 
     /// An ACK that acknowledges nothing new counts if its timestamp is new.

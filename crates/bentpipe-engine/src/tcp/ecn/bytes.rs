@@ -26,7 +26,7 @@ impl Wish {
         marked_option_len(self.max)
     }
 
-    /// How many counters fit into so many bytes beside SACK blocks, and how many of `blocks` do. `None`: the option gives way.
+    /// The numbers of counters and of SACK blocks that fit into these bytes. `None`: the option is left out.
     //= RFC 9768 §3.2.3.3: two SACK blocks come first, and counters that have not changed are omitted before all of it is
     pub(in crate::tcp) fn share(&self, room: u32, blocks: usize) -> Option<(usize, usize)> {
         (self.min..=self.max).rev().find_map(|counters| {

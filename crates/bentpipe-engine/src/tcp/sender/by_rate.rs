@@ -16,7 +16,7 @@ impl Sender {
     /// Notes what an ACK changes; `None` if the control does not measure the rate.
     #[inline(always)]
     pub(super) fn before_delivery(&mut self) -> Option<Before> {
-        if !self.congestion.measures_rate() {
+        if !self.congestion.properties().measures_rate {
             return None;
         }
         let (una, max) = (self.seq.snd_una, self.seq.snd_max);

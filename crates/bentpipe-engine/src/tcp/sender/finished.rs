@@ -23,7 +23,7 @@ impl Sender {
         let SenderCounters { retransmits, timeouts, fast_retransmits, ecn_reductions, .. } = self.counters;
         let is_done = self.seq.fin_acknowledged() && self.deadline() == Time::NEVER && !self.persist.is_due();
         let was_calm = self.is_calm() && retransmits + timeouts + fast_retransmits + ecn_reductions == 0;
-        (is_done && was_calm && !self.congestion.measures_rate()).then(|| Finished {
+        (is_done && was_calm && !self.congestion.properties().measures_rate).then(|| Finished {
             seq: self.seq,
             counters: self.counters,
             cwnd: self.congestion.window.exact(),

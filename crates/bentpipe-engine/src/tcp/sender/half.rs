@@ -78,7 +78,7 @@ impl Half for Sender {
     }
 
     fn use_ecn(&mut self, mode: EcnMode, handshake: bool, control: bool) {
-        self.ecn = EcnResponse::new(mode, self.congestion.is_scalable(), handshake, control);
+        self.ecn = EcnResponse::new(mode, self.congestion.properties().is_scalable, handshake, control);
     }
 
     fn take_syn_ack(&mut self, segment: &Segment) {

@@ -57,7 +57,7 @@ impl Sender {
 
     /// `marked` of the `bytes` that an ACK delivers were marked (RFC 9768).
     fn take_count<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, bytes: u64, marked: u64) {
-        if !self.congestion.is_scalable() {
+        if !self.congestion.properties().is_scalable {
             //= RFC 9768 §3.1.5: a control that is not scalable reacts as with RFC 3168
             if marked > 0 {
                 self.take_mark(cx, ack, before);

@@ -90,7 +90,7 @@ impl Sender {
             congestion.restart(segments);
         }
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
-        if congestion.measures_rate()
+        if congestion.properties().measures_rate
             && let Some(rack) = loss.scoreboard.rack()
         {
             rack.measure_rate();
@@ -102,7 +102,8 @@ impl Sender {
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             idle_decay: config.idle_decay,
-            unused: (config.idle_decay && config.restart_after_idle && !congestion.measures_rate()).then(Box::default),
+            unused: (config.idle_decay && config.restart_after_idle && !congestion.properties().measures_rate)
+                .then(Box::default),
             counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,

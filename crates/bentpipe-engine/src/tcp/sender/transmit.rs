@@ -248,7 +248,7 @@ impl Sender {
             self.restart_if_idle(now);
             self.timer.start(now);
         }
-        if nothing_out && self.congestion.measures_rate() {
+        if nothing_out && self.congestion.properties().measures_rate {
             self.note_restart(now);
         }
         if self.is_open

@@ -83,7 +83,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// ACKs of one segment each: `count` in a round, so many microseconds apart, with round trips of so many milliseconds. Returns
+    /// ACKs of one segment each: `count` in a round, with their distance in microseconds and their round trip in milliseconds. Returns
     /// the number of the ACK that ended slow start.
     fn round(hybrid: &mut Hybrid, at: &mut u64, una: &mut u64, count: u64, apart: u64, rtt: u64) -> Option<u64> {
         let window = Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, 100);

@@ -88,7 +88,7 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// A round of `count` ACKs, each with a round trip of so many milliseconds. Returns the verdict of each.
+    /// A round of `count` ACKs, each with a round trip in milliseconds. Returns the verdict of each.
     fn round(hystart: &mut HyStart, una: &mut u64, count: u64, rtt: u64) -> Vec<Verdict> {
         // What is outstanding at the first ACK of the round ends it.
         (0..count)

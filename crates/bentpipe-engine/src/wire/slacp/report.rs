@@ -15,7 +15,7 @@ pub struct Report {
 
 impl Report {
     /// Maximum words of a bitmap.
-    pub const MAX_WORDS: usize = 32;
+    pub(crate) const MAX_WORDS: usize = 32;
 
     /// The lowest number that the bitmap covers.
     pub fn first(&self) -> u64 {

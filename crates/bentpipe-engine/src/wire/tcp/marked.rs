@@ -50,8 +50,8 @@ impl Order {
     }
 }
 
-/// Bytes of an option with so many counters, with its padding.
-pub const fn option_len(counters: usize) -> u32 {
+/// Length of an option with this number of counters, in bytes, with its padding.
+pub(crate) const fn option_len(counters: usize) -> u32 {
     (2 + 3 * counters as u32).next_multiple_of(4)
 }
 

@@ -57,7 +57,7 @@ impl Flags {
 
     /// True if any bit of `other` is set.
     #[inline]
-    pub const fn any_of(self, other: Flags) -> bool {
+    pub(crate) const fn any_of(self, other: Flags) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -160,7 +160,7 @@ impl SackBlocks {
 
     /// True if there are counters of accurate ECN.
     #[inline]
-    pub const fn has_marked_bytes(&self) -> bool {
+    pub(crate) const fn has_marked_bytes(&self) -> bool {
         self.marked > 0
     }
 
@@ -265,12 +265,12 @@ impl Segment {
 
     /// The option of accurate ECN.
     #[inline]
-    pub fn marked_bytes(&self) -> Option<MarkedBytes> {
+    pub(crate) fn marked_bytes(&self) -> Option<MarkedBytes> {
         self.sack.marked_bytes()
     }
 
     /// Adds the option of accurate ECN; false if four SACK blocks leave no room for it.
-    pub fn set_marked_bytes(&mut self, bytes: &MarkedBytes) -> bool {
+    pub(crate) fn set_marked_bytes(&mut self, bytes: &MarkedBytes) -> bool {
         self.sack.set_marked_bytes(bytes)
     }
 

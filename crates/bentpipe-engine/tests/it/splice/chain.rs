@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use bentpipe_engine::probe::Who;
 use bentpipe_engine::splice::{Broken, Leg, Splice, SpliceInput, SpliceOutput};
 use bentpipe_engine::stream::Stream;
-use bentpipe_engine::tcp::{Abort, Connection, FIRST_BYTE, Flags, Input, Output, Role, Segment, State, TcpConfig};
+use bentpipe_engine::tcp::{
+    Abort, Connection, FIRST_BYTE, Flags, Fresh, Input, Output, Role, Segment, State, TcpConfig, Verdict,
+};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
 
@@ -293,19 +295,23 @@ impl Chain {
             }
             _ => {
                 let leg = Leg::BOTH[to - 2];
-                if segment.len > 0 && segment.seq >= FIRST_BYTE + self.splice.leg(leg).received() {
-                    store(&mut self.rings[leg as usize], &segment, leg as usize);
-                } else if segment.len > 0 {
-                    // Part of it may be new.
-                    let known = self.splice.leg(leg).received();
-                    let end = segment.seq - FIRST_BYTE + segment.len as u64;
-                    if end > known {
-                        let mut fresh = segment;
-                        (fresh.seq, fresh.len) = (FIRST_BYTE + known, (end - known) as u16);
-                        store(&mut self.rings[leg as usize], &fresh, leg as usize);
+                let mut cx = Context { now: self.now, who: Who(9), probe: &mut NoProbe };
+                let verdict = self.splice.handle(&mut cx, SpliceInput::Segment(leg, segment));
+                // As a driver with real bytes: what the verdict names is stored, and nothing else.
+                let spans = match verdict {
+                    Verdict::Accepted(Fresh::Span(start, end)) | Verdict::Synchronized(Fresh::Span(start, end)) => {
+                        vec![(start, end)]
                     }
+                    Verdict::Accepted(Fresh::Spans) | Verdict::Synchronized(Fresh::Spans) => {
+                        self.splice.leg(leg).fresh_spans().to_vec()
+                    }
+                    _ => Vec::new(),
+                };
+                for (start, end) in spans {
+                    let part = Segment { seq: start, len: (end - start) as u16, ..segment };
+                    store(&mut self.rings[leg as usize], &part, leg as usize);
                 }
-                self.splice_takes(SpliceInput::Segment(leg, segment));
+                self.poll_splice();
             }
         }
     }

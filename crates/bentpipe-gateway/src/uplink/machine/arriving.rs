@@ -3,13 +3,13 @@
 use bentpipe_engine::tcp::{Flags, Segment, State};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp as wire;
-use bentpipe_io::Peer;
+use bentpipe_io::{Peer, Receipt};
 
 use super::*;
 use crate::uplink::opening::segment_of;
 use crate::uplink::reopening::{Incarnation, Opening};
 
-/// A segment's place in the connection, before anybody has looked at its checksum.
+/// A segment's place in the connection, before its checksum is verified.
 struct Arrival<'a> {
     packet: &'a [u8],
     key: Key,
@@ -132,7 +132,7 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// A SYN that opens a connection, in the place of one whose last number of ours was `above`.
+    /// A SYN that opens a connection, in place of one in which our last sequence number was `above`.
     fn on_syn(&mut self, now: Time, arrival: &Arrival<'_>, syn: &Segment, above: Option<SeqNumber>) -> Heard {
         let host = Host::of(arrival.key.0.ip());
         let free = u64::from(self.config.max_streams).saturating_sub(self.live);
@@ -195,7 +195,7 @@ impl Uplink {
         let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, MIN_BUFFER);
         endpoint.shrink(MIN_BUFFER);
         let taken = endpoint.receive(&mut cx, &syn);
-        debug_assert_eq!(taken, Ok(true), "the SYN was looked at when it came");
+        debug_assert!(matches!(taken, Ok(Receipt::Taken(_))), "the SYN was checked when it came");
         if let Some(last) = above {
             endpoint.begin_above(last);
         }

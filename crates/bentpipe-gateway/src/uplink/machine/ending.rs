@@ -14,7 +14,7 @@ use crate::uplink::opening::segment_of;
 /// makes no progress.
 //= RFC 5382 §5: "the value of the 'established connection idle-timeout' MUST NOT be less than 2 hours 4 minutes."
 const SILENCE: Duration = Duration::from_secs((2 * 60 + 4) * 60);
-/// How often the limit above is looked at.
+/// How often the limit above is checked.
 pub(super) const SWEEP: Duration = Duration::from_secs(60);
 /// TIME-WAIT restarts with each FIN, but lasts at most this many times its length.
 const MAX_TIME_WAITS: u64 = 4;

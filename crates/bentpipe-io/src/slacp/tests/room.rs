@@ -69,7 +69,7 @@ fn of_host(host: u8, number: u32) -> Vec<u8> {
 fn a_flood_gives_way_to_others() {
     let channel = ChannelConfig { arq: ARQ, queueing: Queueing::Hosts, ..CHANNEL };
     let flows = Some(FlowHash { key: [1, 2], host: HostAddress::Source });
-    let mut port = LinkPort::new(&LinkPortConfig { flows, ..config(channel) });
+    let mut port = LinkEndpoint::new(&LinkEndpointConfig { flows, ..config(channel) });
     port.set_room(100_000);
     let mut out = [0; 2000];
     // What is dropped is released with the next poll. One frame goes out at once, the line is busy for a millisecond.

@@ -121,7 +121,7 @@ const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64))
 
 /// A row for a plain field.
 macro_rules! row {
-    ($key:literal, $doc:literal, $words:expr, $kind:expr, $config:ident . $($field:ident).+ => $out:expr, $cell:ident => $in:expr) => {
+    ($key:literal, $doc:expr, $words:expr, $kind:expr, $config:ident . $($field:ident).+ => $out:expr, $cell:ident => $in:expr) => {
         Setting {
             key: $key, doc: $doc, words: $words, kind: $kind,
             get: |$config| { let $config = $config.$($field).+; $out },
@@ -153,7 +153,12 @@ macro_rules! words {
             use super::*;
             pub(super) const WORDS: [&str; [$($word),+].len()] = [$($word),+];
             pub(super) fn word(value: $type) -> &'static str {
-                match value { $($value => $word),+ }
+                match value {
+                    $($value => $word,)+
+                    // Without the feature `ns2`, in a build in which another crate turns on the engine's.
+                    #[allow(unreachable_patterns)]
+                    _ => unreachable!("no row and no profile has it"),
+                }
             }
             pub(super) fn value(word: &str) -> $type {
                 $(if word == $word { return $value; })+
@@ -169,7 +174,10 @@ words!(ecn_option: EcnOption, "off" = EcnOption::Off, "changes" = EcnOption::Cha
 words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt);
 words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::Segments);
 words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);
+#[cfg(feature = "ns2")]
 words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = SsthreshBase::Window, "whole-window" = SsthreshBase::WholeWindow, "in-force" = SsthreshBase::InForce);
+#[cfg(not(feature = "ns2"))]
+words!(base: SsthreshBase, "flight-size" = SsthreshBase::FlightSize, "window" = SsthreshBase::Window, "in-force" = SsthreshBase::InForce);
 
 words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard::Recover, "credit" = ReentryGuard::Credit);
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
@@ -177,7 +185,16 @@ words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++"
 words!(timeout_window: TimeoutWindow, "one" = TimeoutWindow::One, "in-flight" = TimeoutWindow::InFlight);
 words!(floor: RtoFloor, "timeout" = RtoFloor::Timeout, "variance" = RtoFloor::Variance);
 
-const RECOVERIES: [&str; 7] = ["restart", "inflate", "rack", "pipe-6675", "pipe-3517", "pipe-ns2", "burst-estimate"];
+const RECOVERIES: &[&str] = &[
+    "restart",
+    "inflate",
+    "rack",
+    "pipe-6675",
+    "pipe-3517",
+    #[cfg(feature = "ns2")]
+    "pipe-ns2",
+    "burst-estimate",
+];
 
 fn recovery_word(recovery: Recovery) -> &'static str {
     match recovery {
@@ -186,8 +203,12 @@ fn recovery_word(recovery: Recovery) -> &'static str {
         Recovery::Pipe(PipeForm::Rack) => "rack",
         Recovery::Pipe(PipeForm::Rfc6675) => "pipe-6675",
         Recovery::Pipe(PipeForm::Rfc3517) => "pipe-3517",
+        #[cfg(feature = "ns2")]
         Recovery::Pipe(PipeForm::Ns2) => "pipe-ns2",
         Recovery::BurstEstimate(_) => "burst-estimate",
+        // As in `words!`.
+        #[allow(unreachable_patterns)]
+        _ => unreachable!("no row and no profile has it"),
     }
 }
 
@@ -197,6 +218,7 @@ fn recovery_from(word: &str, before: Recovery) -> Recovery {
         "rack" => Recovery::Pipe(PipeForm::Rack),
         "pipe-6675" => Recovery::Pipe(PipeForm::Rfc6675),
         "pipe-3517" => Recovery::Pipe(PipeForm::Rfc3517),
+        #[cfg(feature = "ns2")]
         "pipe-ns2" => Recovery::Pipe(PipeForm::Ns2),
         "burst-estimate" if matches!(before, Recovery::BurstEstimate(_)) => before,
         "burst-estimate" => Variant::named("burst").expect("a row of the table").recovery,
@@ -238,7 +260,7 @@ fn estimate_get(config: &TcpConfig, cell: fn(BurstEstimate) -> Cell) -> Option<C
 
 mod rows;
 
-pub use rows::SETTINGS;
+pub(crate) use rows::SETTINGS;
 
 /// The row with that key.
 pub fn setting(key: &str) -> Option<&'static Setting> {

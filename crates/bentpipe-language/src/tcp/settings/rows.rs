@@ -6,7 +6,7 @@ use super::*;
 const DEFAULT_MIN_RTT: Duration = Duration::from_millis(600);
 
 /// All rows. Order matters: a row may depend on an earlier one (`inflate.*` on `recovery`).
-pub const SETTINGS: &[Setting] = &[
+pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "fixed_window",
         doc: "Constant window in segments, from the first segment on: no slow start and no congestion avoidance.",
@@ -22,7 +22,7 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     row!("initial_window", "Initial window in segments (RFC 6928: 10).", count SEGMENTS, variant.initial_window),
-    row!("congestion_control", "Congestion control. \"reno\": RFC 5681. \"cubic\": RFC 9438. \"cubic-linux\": CUBIC as Linux computes it. \"bbr\": BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00). \"bbr3\": BBRv3 (draft-ietf-ccwg-bbr-05). \"vegas\": Brakmo and Peterson 1995. \"westwood\": Westwood+, Grieco and Mascolo 2004. \"hybla\": Caini and Firrincieli 2004. \"prague\": draft-briscoe-iccrg-prague-congestion-control-04. BBR and Westwood+ need `recovery = \"rack\"`.", CongestionControl::WORDS, Kind::Words,
+    row!("congestion_control", CongestionControl::MEANINGS, CongestionControl::WORDS, Kind::Words,
         c.variant.congestion => Some(Cell::Word(c.word())), cell => CongestionControl::named(cell.word()).expect("the row's words")),
     Setting {
         key: "byte_counting",
@@ -62,7 +62,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "recovery",
         doc: "Loss recovery. \"restart\": go back to the loss (Tahoe). \"inflate\": fast recovery with window inflation (Reno, NewReno). \"rack\": SACK recovery by time (RFC 8985). \"pipe-6675\", \"pipe-3517\": SACK recovery by that RFC. \"pipe-ns2\": ns-2's Sack1. \"burst-estimate\": the burst-loss sender of Minei and Cohen.",
-        words: &RECOVERIES,
+        words: RECOVERIES,
         kind: Kind::Words,
         get: |c| Some(Cell::Word(recovery_word(c.variant.recovery))),
         set: |c, cell| {
@@ -447,9 +447,14 @@ pub const SETTINGS: &[Setting] = &[
     row!("shortcuts.handshake", "Opening of a connection. \"three-way\": RFC 9293 §3.5. \"one-way\": a SYN and its ACK, as ns-2's one-way agents. \"none\": both ends begin established.", words handshake, shortcuts.handshake),
     row!("shortcuts.ssthresh_base", "Value that is reduced at a loss, and in proportion to which PRR does so. \"flight-size\": outstanding data (RFC 5681). \"window\": the send window, with inflation (ns-2). \"whole-window\": the same, rounded down to segments (ns-2 before 2006). \"in-force\": the smaller of send window and advertised window (4.3BSD).", words base, shortcuts.ssthresh_base),
     row!("shortcuts.bsd_additive_constant", "Congestion avoidance adds another eighth of a segment per ACK (4.3BSD Reno, RFC 2525 §2.6).", flag shortcuts.bsd_additive_constant),
+    #[cfg(feature = "ns2")]
     row!("shortcuts.ns2_recovery", "ns-2's behaviour when recovery begins and ends; docs/specs/ns2.md lists the departures from the RFCs.", flag shortcuts.ns2_recovery),
+    #[cfg(feature = "ns2")]
     row!("shortcuts.ns2_inflate_always", "ns-2 before July 2003: the third duplicate ACK inflates the window even if no fast retransmit is allowed.", flag shortcuts.ns2_inflate_always),
+    #[cfg(feature = "ns2")]
     row!("shortcuts.ns2_lengths", "Segment lengths as in ns-2: a SACK block takes 8 B without padding, the options of a SYN take none.", flag shortcuts.ns2_lengths),
+    #[cfg(feature = "ns2")]
     row!("shortcuts.ns2_delayed_syn_ack", "ns-2 before 2010: the ACK of a one-way SYN is delayed like that of a data segment.", flag shortcuts.ns2_delayed_syn_ack),
+    #[cfg(feature = "ns2")]
     row!("shortcuts.ns2_bare_first_segment", "ns-2: without a SYN, the first segment of a transfer takes only the length of its payload on the line.", flag shortcuts.ns2_bare_first_segment),
 ];

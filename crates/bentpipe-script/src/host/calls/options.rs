@@ -12,7 +12,7 @@ impl Host {
     }
 
     /// Whether O_NONBLOCK is set.
-    pub fn is_nonblocking(&self, id: SocketId) -> bool {
+    pub(crate) fn is_nonblocking(&self, id: SocketId) -> bool {
         self.socket(id).is_some_and(|socket| socket.is_nonblocking)
     }
 
@@ -31,7 +31,7 @@ impl Host {
     }
 
     /// setsockopt() with a number. `None` if the option is unsupported.
-    pub fn set_option(&mut self, id: SocketId, name: &str, value: i64) -> Option<Reply> {
+    pub(crate) fn set_option(&mut self, id: SocketId, name: &str, value: i64) -> Option<Reply> {
         let is_linux = self.settings.profile == Profile::Linux;
         let is_connected = self.conn(id).is_some();
         let socket = self.sockets.get_mut(&id)?;
@@ -87,7 +87,7 @@ impl Host {
     }
 
     /// setsockopt(TCP_CONGESTION). `None` if the control is unknown, or the connection is open with another one.
-    pub fn set_congestion(&mut self, id: SocketId, name: &str) -> Option<Reply> {
+    pub(crate) fn set_congestion(&mut self, id: SocketId, name: &str) -> Option<Reply> {
         // Only Linux's are known.
         if self.settings.profile == Profile::Linux {
             let row = linux::row(name)?;

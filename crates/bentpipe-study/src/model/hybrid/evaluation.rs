@@ -123,7 +123,7 @@ impl Evaluation {
     /// Evaluates the model. `packet`: length of a TCP packet, for throughputs in bits per second.
     ///
     /// # Errors
-    /// Fails outside the model's range.
+    /// Returns [`OutOfRange`] for parameters outside the model's range.
     pub fn new(path: &Path, packet: Bytes) -> Result<Evaluation, OutOfRange> {
         let end_to_end = EndToEnd::new(path)?;
         let split = Split::new(path);

@@ -51,7 +51,7 @@ pub struct PairSpec {
 
 impl PairSpec {
     /// True if TCP connections end at the boxes.
-    pub fn ends_connections(&self) -> bool {
+    pub(crate) fn ends_connections(&self) -> bool {
         matches!(self.carries, Carries::Streams { .. })
     }
 

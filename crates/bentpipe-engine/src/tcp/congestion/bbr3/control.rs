@@ -61,6 +61,10 @@ impl Bbr3 {
 }
 
 impl CongestionRules for Bbr3 {
+    const NAME: &'static str = "BBRv3";
+    const PROPERTIES: Properties =
+        Properties { paces: true, measures_rate: true, sets_rate: true, resumes: false, ..Properties::WINDOW_ONLY };
+
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if ack.latest_rtt.is_none() {
             // Without SACK nothing measures the rate.

@@ -379,20 +379,6 @@ impl LinkConfig {
         Some(begun + taken)
     }
 
-    /// Bytes that the line can send from the start of the run to `end`, with the draws of a link of this name and seed; `None` if
-    /// the line takes no time. Of a line with bursts (TDMA) or cells what its rate allows on the mean.
-    pub fn capacity(&self, seed: u64, name: &str, end: Time) -> Option<f64> {
-        if self.tdma.is_none()
-            && let Some(mut line) = MovingLine::of(self, seed, name)
-        {
-            return Some(line.capacity(end));
-        }
-        if let Some(trace) = &self.rate_trace {
-            return Some(trace.capacity(end) as f64);
-        }
-        Some(self.rate?.bits_per_second() as f64 / 8.0 * end.as_secs_f64())
-    }
-
     /// A clean link with an unlimited queue whose line follows a trace.
     #[cfg(test)]
     pub(crate) fn following(trace: Arc<RateTrace>, delay: Duration) -> Self {

@@ -1,6 +1,7 @@
 //! The line of a link: the start and duration of transmissions.
 
 use super::config::{LinkConfig, QueueLimit};
+use super::course::Course;
 use super::moving::MovingLine;
 use super::opportunities::Opportunities;
 use super::slots::BurstLine;
@@ -62,7 +63,7 @@ impl Line {
 
     /// The line of a link; `is_plain`: it has no losses and no MTU, and its queue no other discipline than drop-tail.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str, is_plain: bool) -> Line {
-        if let Some(line) = MovingLine::of(config, seed, name) {
+        if let Some(line) = moving(config, seed, name) {
             return Line::Scheduled(Box::new(Scheduled::Moving(line)));
         }
         if let Some(schedule) = &config.tdma {
@@ -77,5 +78,34 @@ impl Line {
             (None, Some(rate)) => Line::Clock(TransmitClock::new(rate)),
             (None, None) => Line::Instant,
         }
+    }
+}
+
+/// The line of a link whose rate follows a schedule, a trace of rates, or phases.
+fn moving(config: &LinkConfig, seed: u64, name: &str) -> Option<MovingLine> {
+    if let Some(track) = config.moves.as_ref().and_then(|moves| moves.rate.clone()) {
+        return Some(MovingLine::new(Course::of_track(track)));
+    }
+    match (&config.phases, config.rate, &config.rate_trace) {
+        (Some(phases), Some(rate), None) if phases.moves_the_line() => {
+            Some(MovingLine::new(Course::of_rates(phases, rate, seed, name)))
+        }
+        _ => None,
+    }
+}
+
+impl LinkConfig {
+    /// Bytes that the line can send from the start of the run to `end`, with the draws of a link of this name and seed; `None` if
+    /// the line takes no time. Of a line with bursts (TDMA) or cells what its rate allows on the mean.
+    pub fn capacity(&self, seed: u64, name: &str, end: Time) -> Option<f64> {
+        if self.tdma.is_none()
+            && let Some(mut line) = moving(self, seed, name)
+        {
+            return Some(line.capacity(end));
+        }
+        if let Some(trace) = &self.rate_trace {
+            return Some(trace.capacity(end) as f64);
+        }
+        Some(self.rate?.bits_per_second() as f64 / 8.0 * end.as_secs_f64())
     }
 }

@@ -3,7 +3,6 @@
 //! A packet ends at the first tick by which the line could have sent all its bits since the packet began. With a constant
 //! rate this is the time that [`TransmitClock`](crate::units::TransmitClock) computes.
 
-use super::config::LinkConfig;
 use super::course::Course;
 use super::track::Piece;
 use crate::units::{Duration, Time};
@@ -47,19 +46,6 @@ fn reached(piece: &Piece, from: Time, twice: u128) -> Time {
 impl MovingLine {
     pub(super) fn new(rates: Course) -> Self {
         MovingLine { period: rates.period(), rates }
-    }
-
-    /// The line of a link whose rate follows a schedule, a trace of rates, or phases.
-    pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Self> {
-        if let Some(track) = config.moves.as_ref().and_then(|moves| moves.rate.clone()) {
-            return Some(MovingLine::new(Course::of_track(track)));
-        }
-        match (&config.phases, config.rate, &config.rate_trace) {
-            (Some(phases), Some(rate), None) if phases.moves_the_line() => {
-                Some(MovingLine::new(Course::of_rates(phases, rate, seed, name)))
-            }
-            _ => None,
-        }
     }
 
     /// Bytes that it can send from the start of the run to `end`.

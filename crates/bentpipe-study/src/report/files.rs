@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::figure::Figure;
-use super::svg::DrawError;
+use super::paint::DrawError;
 use crate::output::OutputFile;
 
 /// Why a file was not written.

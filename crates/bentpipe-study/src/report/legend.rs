@@ -5,7 +5,7 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use super::figure::{Mark, Panel};
-use super::svg::{DrawError, SHADE, colours};
+use super::paint::{DrawError, SHADE, colours};
 
 /// Height of a row, pixels.
 const ROW: u32 = 18;

@@ -12,6 +12,8 @@ mod files;
 #[cfg(feature = "svg")]
 mod legend;
 mod page;
+#[cfg(feature = "svg")]
+mod paint;
 #[cfg(feature = "files")]
 mod pdf;
 #[cfg(feature = "files")]
@@ -25,9 +27,9 @@ pub use figure::{Axis, Figure, Mark, Panel, Series, Span};
 #[cfg(feature = "files")]
 pub use files::{WriteError, write_figure, write_whole};
 pub use page::Page;
+#[cfg(feature = "svg")]
+pub use paint::DrawError;
 #[cfg(feature = "files")]
 pub use picture::Picture;
 pub use row::{Row, Tally, Verdict};
-#[cfg(feature = "svg")]
-pub use svg::DrawError;
 pub use text::{render_text, to_json};

@@ -13,8 +13,8 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 
 use super::figure::Figure;
+use super::paint::DrawError;
 use super::pdf;
-use super::svg::DrawError;
 use crate::markup::escaped;
 
 /// Pixels of a PNG per unit of the SVG: sharp in print, and on screens of today.

@@ -4,38 +4,13 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::compact::compact;
-use super::figure::{self, Figure, Mark, Panel, Range, Series};
+use super::figure::{Figure, Mark, Panel, Range, Series};
 use super::legend;
+use super::paint::{DrawError, SHADE, colours};
 
-/// Why a figure could not be drawn.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the figure could not be drawn: {0}")]
-pub struct DrawError(String);
-
-/// Colours that the colour-blind can distinguish (Okabe and Ito 2008), without black and yellow.
-const COLOURS: [RGBColor; figure::COLOURS] = [
-    RGBColor(0, 114, 178),
-    RGBColor(0, 158, 115),
-    RED,
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-];
-/// Of what was lost.
-const RED: RGBColor = RGBColor(213, 94, 0);
-/// Of shaded spans.
-pub(super) const SHADE: RGBColor = RGBColor(240, 228, 66);
-/// Of guides.
-const GREY: RGBColor = RGBColor(80, 80, 80);
 const PANEL: (u32, u32) = (640, 440);
 
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-
-impl DrawError {
-    pub(super) fn of(error: impl std::fmt::Display) -> DrawError {
-        DrawError(error.to_string())
-    }
-}
 
 impl Figure {
     /// The figure as an SVG document.
@@ -44,7 +19,7 @@ impl Figure {
     /// Fails for a figure without panels, or a range that is not finite.
     pub fn to_svg(&self) -> Result<String, DrawError> {
         if self.panels.is_empty() {
-            return Err(DrawError("the figure has no panel".into()));
+            return Err(DrawError::of("the figure has no panel"));
         }
         let mut out = String::new();
         {
@@ -74,7 +49,7 @@ const fn grid(panels: usize) -> (usize, usize) {
 fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, panel: &Panel) -> Result<(), DrawError> {
     let ((x0, x1), (y0, y1)) = panel.ranges();
     if ![x0, x1, y0, y1].iter().all(|v| v.is_finite()) {
-        return Err(DrawError(format!("the axes of \"{}\" would run from {x0}, {y0} to {x1}, {y1}", panel.title)));
+        return Err(DrawError::of(format!("the axes of \"{}\" would run from {x0}, {y0} to {x1}, {y1}", panel.title)));
     }
     let mut chart: Chart<'_> = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 16))
@@ -109,17 +84,6 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         draw_series(&mut chart, series, colour, ((x0, x1), (y0, y1)))?;
     }
     Ok(())
-}
-
-/// The colour of each series. Guides and crosses have one of their own, and no other series has that.
-pub(super) fn colours(series: &[Series]) -> impl Iterator<Item = RGBColor> + '_ {
-    let has_crosses = series.iter().any(|series| series.mark == Mark::Cross);
-    let mut cycle = COLOURS.iter().copied().filter(move |colour| !(has_crosses && *colour == RED)).cycle();
-    series.iter().map(move |series| match series.mark {
-        Mark::Guide => GREY,
-        Mark::Cross => RED,
-        _ => cycle.next().expect("it never ends"),
-    })
 }
 
 fn draw_series(
@@ -281,14 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn guides_and_losses_have_their_colours() {
-        let of = |marks: &[Mark]| {
-            let series = |&mark: &Mark| Series { name: "x".into(), mark, points: Vec::new() };
-            let series: Vec<_> = marks.iter().map(series).collect();
-            colours(&series).collect::<Vec<_>>()
-        };
-        assert_eq!(of(&[Mark::Step, Mark::Guide, Mark::Step, Mark::Step]), [COLOURS[0], GREY, COLOURS[1], RED]);
-        assert_eq!(of(&[Mark::Dot, Mark::Cross, Mark::Dot, Mark::Dot]), [COLOURS[0], RED, COLOURS[1], COLOURS[3]]);
+    fn numbers_at_an_axis_are_short() {
         assert_eq!([tick(&80.0), tick(&0.25), tick(&(0.1 + 0.2))], ["80", "0.25", "0.3"]);
     }
 

@@ -1,11 +1,13 @@
 //! The status socket: a unix socket that sends the status and closes.
 
+use std::fs::{OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use nix::sys::stat::{Mode, umask};
+use nix::libc;
 
 use super::scrape::PAUSE;
 
@@ -36,11 +38,13 @@ impl Control {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        // Mode 660 from the first moment on. Changed later, the path could be a link that somebody has put there.
-        let mask = umask(Mode::from_bits_truncate(0o117));
-        let listener = UnixListener::bind(path);
-        umask(mask);
-        let listener = listener?;
+        let listener = UnixListener::bind(path)?;
+        // The socket itself, not what a link leads to that somebody has put in its place.
+        let there = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+        if !there.metadata()?.file_type().is_socket() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody has replaced the socket"));
+        }
+        std::fs::set_permissions(format!("/proc/self/fd/{}", there.as_raw_fd()), Permissions::from_mode(0o660))?;
         Ok(Control { path: path.to_owned(), listener })
     }
 
@@ -83,8 +87,6 @@ pub fn ask(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// The socket of a gateway that has died is replaced; a file that is no socket is not.

@@ -36,7 +36,8 @@
 //! // The same seed gives the same events.
 //! let fingerprint = || {
 //!     let mut events = Fingerprint::default();
-//!     run(&scenario, 1, &mut events).map(|_| events.value())
+//!     run(&scenario, 1, &mut events).expect("there is a path");
+//!     events.value()
 //! };
 //! assert_eq!(fingerprint(), fingerprint());
 //! ```

@@ -76,25 +76,6 @@ fn data_follows_its_opening_at_once() {
     assert_eq!((a.len(), a.stats().closed, b.stats().closed), (0, 1, 1));
 }
 
-/// A stream that was reset is unknown: what comes for it changes nothing, from the user or from the peer.
-#[test]
-fn a_verdict_says_what_is_stray() {
-    let [mut a, mut b] = pair();
-    let stream = a.open(route()).expect("there is room");
-    let mut verdict = |input| a.handle(&mut Context::silent(Time::ZERO), input);
-    assert_eq!(verdict(Input::Write { stream, bytes: 10 }), Verdict::Accepted);
-    assert_eq!(verdict(Input::Reset { stream, reason: Reason::Peer }), Verdict::Accepted);
-    for input in [
-        Input::Write { stream, bytes: 10 },
-        Input::Finish { stream },
-        Input::Reset { stream, reason: Reason::Peer },
-        Input::Message(Message::Credit { stream, limit: 1 << 20 }),
-    ] {
-        assert_eq!(verdict(input), Verdict::Stray, "{input:?}");
-    }
-    assert_eq!((a.stats().stray, carry(&mut a, &mut b)), (1, vec![]));
-}
-
 #[test]
 fn a_slow_reader_holds_up_nobody() {
     let [mut a, mut b] = pair();

@@ -261,7 +261,7 @@ impl SlacpConfig {
     /// Eight full blocks: rarely more frames are sent while their sender delays repairs.
     pub const MIN_KEPT: u32 = 8 * Fec::MAX_FRAMES as u32;
     /// Half a window.
-    pub(crate) const MAX_KEPT: u32 = SlacpConfig::MAX_WINDOW / 2;
+    pub const MAX_KEPT: u32 = SlacpConfig::MAX_WINDOW / 2;
 
     /// An end of a line of this rate and round trip that keeps the order of frames. Arrivals are reported after 20 ms, the
     /// rate is fixed, and packets that waited are passed on at once.

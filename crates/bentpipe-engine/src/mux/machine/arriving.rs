@@ -128,3 +128,34 @@ impl Mux {
         Verdict::Stray
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Context, Machine};
+    use crate::mux::config::Side;
+    use crate::mux::exchange::Input;
+    use crate::units::Time;
+
+    /// A stream that was reset is unknown: inputs for it change nothing, whether from the user or from the peer.
+    #[test]
+    fn a_verdict_says_what_is_stray() {
+        let side = Side::Initiator;
+        let mut mux =
+            Mux::new(MuxConfig { side, window: 100_000, max_payload: 1000, max_streams: 100, budget: 1_000_000 });
+        let route = Route { source: ([192, 0, 2, 1], 40_000).into(), destination: ([198, 51, 100, 7], 80).into() };
+        let stream = mux.open(route).expect("there is room");
+        let mut verdict = |input| mux.handle(&mut Context::silent(Time::ZERO), input);
+        assert_eq!(verdict(Input::Write { stream, bytes: 10 }), Verdict::Accepted);
+        assert_eq!(verdict(Input::Reset { stream, reason: Reason::Peer }), Verdict::Accepted);
+        for input in [
+            Input::Write { stream, bytes: 10 },
+            Input::Finish { stream },
+            Input::Reset { stream, reason: Reason::Peer },
+            Input::Message(Message::Credit { stream, limit: 1 << 20 }),
+        ] {
+            assert_eq!(verdict(input), Verdict::Stray, "{input:?}");
+        }
+        assert_eq!(mux.stats().stray, 1);
+    }
+}

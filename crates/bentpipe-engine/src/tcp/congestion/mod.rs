@@ -291,7 +291,7 @@ pub(in crate::tcp) struct Congestion {
     /// True if the control also receives ACKs while the window is not in use.
     grows_unused: bool,
     /// The most that was in flight in this round trip, and the number whose acknowledgement ends it; if slow start asks for it.
-    peak: Option<(u64, u64)>,
+    peak: Option<Box<(u64, u64)>>,
     /// What the control does: the many that do not pace are not asked with each segment.
     properties: Properties,
 }
@@ -309,7 +309,7 @@ impl Congestion {
             None => control,
         };
         let (start, properties) = (SlowStart::new(&config.variant), control.properties());
-        let peak = (config.variant.growth == Growth::All).then_some((0, 0));
+        let peak = (config.variant.growth == Growth::All).then(Box::default);
         Congestion { window, control, start, grows_unused, peak, properties }
     }
 
@@ -317,7 +317,7 @@ impl Congestion {
     /// so it does not grow (RFC 7661 §4.3).
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
-        let flight = match &mut self.peak {
+        let flight = match self.peak.as_deref_mut() {
             Some((peak, end)) => {
                 let most = ack.flight.max(*peak);
                 (*peak, *end) = if ack.snd_una >= *end { (ack.flight, ack.snd_max) } else { (most, *end) };

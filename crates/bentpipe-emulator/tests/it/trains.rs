@@ -96,13 +96,14 @@ fn streams_are_whole_where_packets_of_trains_are_lost() {
         let lost: u64 = emulator.counters().iter().map(|link| link.dropped_channel).sum();
         assert!((80..400).contains(&lost), "{lost} packets are lost: 138 000 at 0.1 %, and acknowledgements");
         assert_eq!(emulator.refused(), 0, "hosts take every train");
+        // Packet by packet there would be as many writes as packets. How long trains are is a matter of how soon the emulator wakes:
+        // 1.3 packets per write on a fast machine, 1.9 and 2.4 on an idle and a busy slower one. Of the
+        // datagrams below all packets of a train are due at once.
+        assert!(traffic.writes * 10 < traffic.arrived * 9, "trains go out: {traffic:?}");
         // Hosts send at least three packets at a time. Half of what a router's path carries comes from the router, in trains as long as
-        // those written to it, which is 1.5 packets at least (below): 1/2 / 3 + 1/2 / 1.5 reads per packet.
-        let per_read = if routers.is_empty() { 3 } else { 2 };
-        assert!(traffic.reads * per_read < traffic.sent, "trains come in: {traffic:?}");
-        // Packet by packet there would be as many writes as packets. The sooner the emulator wakes, the shorter trains are: two
-        // idle cores gave 1.9 packets per write, busy ones 2.4.
-        assert!(traffic.writes * 3 < traffic.arrived * 2, "trains go out: {traffic:?}");
+        // those written to it, of 10/9 packets at least: 1/2 / 3 + 1/2 * 9/10 = 0.62 reads per packet.
+        let [reads, packets] = if routers.is_empty() { [1, 3] } else { [62, 100] };
+        assert!(traffic.reads * packets < traffic.sent * reads, "trains come in: {traffic:?}");
     }
 }
 

@@ -116,7 +116,8 @@ mod tests {
         let mut reader = png::Decoder::new(io::Cursor::new(&png)).read_info().expect("a PNG");
         let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
         let info = reader.next_frame(&mut pixels).expect("whole");
-        assert_eq!((info.width, info.height, info.color_type), (1280, 960, png::ColorType::Rgb));
+        // A panel of 640 by 440 with its title, and a row of the legend, at twice the size.
+        assert_eq!((info.width, info.height, info.color_type), (1280, 996, png::ColorType::Rgb));
         let texts = &reader.info().utf8_text;
         assert_eq!((texts[0].keyword.as_str(), texts[0].get_text().expect("text")), ("Comment", "how".to_owned()));
         let count = |wanted: [u8; 3]| pixels.as_chunks::<3>().0.iter().filter(|pixel| **pixel == wanted).count();

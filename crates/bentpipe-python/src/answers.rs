@@ -76,7 +76,8 @@ columns! {
 pub(crate) fn fit(py: Python<'_>, path: PathBuf) -> PyResult<(String, Table, Scenario)> {
     let command = format!("bentpipe.fit({:?})", path.display());
     let (found, text) = py.detach(|| library::measured(&path, &command)).map_err(|failure| match failure {
-        library::Failure::Usage(..) => value(py, failure),
+        // To the command a name without a file is wrong usage.
+        library::Failure::Usage(..) if path.exists() => value(py, failure),
         other => raised(py, other),
     })?;
     let mut round_trips = RoundTrips::default();

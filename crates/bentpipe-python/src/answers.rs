@@ -77,7 +77,8 @@ pub(crate) fn fit(py: Python<'_>, path: PathBuf) -> PyResult<(String, Table, Sce
     let command = format!("bentpipe.fit({:?})", path.display());
     let (found, text) = py.detach(|| library::measured(&path, &command)).map_err(|failure| match failure {
         // To the command a name without a file is wrong usage.
-        library::Failure::Usage(..) if path.exists() => value(py, failure),
+        library::Failure::Usage(message, _) if !path.exists() => failed(message),
+        library::Failure::Usage(..) => value(py, failure),
         other => raised(py, other),
     })?;
     let mut round_trips = RoundTrips::default();

@@ -2,6 +2,9 @@
 //! of them mean something. Whatever comes, the end asks for a bounded number of things, holds bounded memory, and delivers no packet that is
 //! longer than the link's.
 
+#[path = "bytes.rs"]
+mod bytes;
+
 use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::{Context, Step};
@@ -9,21 +12,12 @@ use bentpipe_gateway::tunnel::{DATA_HEADER, PrivateKey, Todo, Tunnel, TunnelConf
 use bentpipe_gateway::{Carried, Carrier, Satellite, for_packets, for_streams};
 use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
+use bytes::Bytes;
+
 /// What an end may do at one instant; far above what it does.
 const MAX_STEPS: usize = 20_000;
 /// Frames that are remembered, to be sent again.
 const OLD: usize = 16;
-
-/// The input, byte by byte; zeros when it is used up.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn next(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
-}
 
 /// An IP packet of some length, with a header that is right more often than not.
 fn packet(bytes: &mut Bytes) -> Vec<u8> {

@@ -5,6 +5,9 @@
 //! retransmission. In the other mode he writes frames of his own with a right CRC: then he may spoil the link, but
 //! no end may panic, grow without bound, stand still, or wait for the past.
 
+#[path = "bytes.rs"]
+mod bytes;
+
 use std::collections::BTreeMap;
 
 use bentpipe_engine::link::QueueLimit;
@@ -19,30 +22,7 @@ use bentpipe_engine::wire::{ipv4, ipv6};
 use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
-/// The input, byte by byte; zeros when it is used up.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn next(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
-
-    fn word(&mut self) -> u16 {
-        u16::from_le_bytes([self.next(), self.next()])
-    }
-
-    fn number(&mut self) -> u64 {
-        let (size, low) = (self.next(), u64::from(self.word()));
-        // Small ones most often, near the ends' own; large ones too.
-        if size < 0xf0 { low & 0xff } else { low << (size & 0x0f) }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
+use bytes::Bytes;
 
 const CHANNELS: u8 = 3;
 const MAX_PACKET: u16 = 300;

@@ -4,6 +4,8 @@
 //! checksum, so bytes must arrive whole all the same. In the other mode he mends the checksum: then he may end the
 //! connection or spoil it, but no machine may panic, stand still, or wait for the past.
 
+#[path = "bytes.rs"]
+mod bytes;
 #[path = "../../crates/bentpipe-engine/tests/it/pair/mod.rs"]
 mod pair;
 
@@ -12,26 +14,8 @@ use bentpipe_engine::tcp::{AckPolicy, Connection, Daass, Flags, Role, Segment, T
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::{Near, Translation};
+use bytes::Bytes;
 use pair::{Action, Channel, Pair, Reading};
-
-/// The input, byte by byte; zeros when it is used up.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn next(&mut self) -> u8 {
-        let Some((&first, rest)) = self.0.split_first() else { return 0 };
-        self.0 = rest;
-        first
-    }
-
-    fn word(&mut self) -> u16 {
-        u16::from_le_bytes([self.next(), self.next()])
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
 
 /// What each packet meets: a byte of the input says what happens to it.
 struct Adversary<'a> {

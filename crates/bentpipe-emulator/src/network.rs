@@ -276,8 +276,7 @@ impl Network {
 
     /// Changes the settings of a link at `now`; no packet is lost by it.
     pub fn retune(&mut self, now: Time, link: LinkId, spec: &LinkSpec) {
-        let name = format!("link/{}", spec.name);
-        self.network.retune(now, link, &spec.config, self.seed, &name);
+        self.network.retune(now, link, &spec.config, self.seed, &spec.component());
     }
 
     /// How long a link's line is busy with its queue; unknown for a link in cells.

@@ -76,7 +76,7 @@ impl<'s> Wiring<'s> {
         let mut stations = Vec::new();
         for link in LinkId::first(scenario.links.len()).filter(|&link| is_station(scenario, link)) {
             let spec = &scenario[link];
-            let name = format!("link/{}", spec.name);
+            let name = spec.component();
             stations.push(match ManagedLink::new(&spec.config, seed, &name) {
                 Some(port) => Station::Managed { link, port: Box::new(port) },
                 None => Station::Cells { link, port: Box::new(CellPort::new(&spec.config, seed, &name, count)) },
@@ -106,7 +106,7 @@ fn is_station(scenario: &Scenario, link: LinkId) -> bool {
 /// A link of the scenario. Below a layer it has no queue, because the layer sends when the line is free.
 fn plain_link<P: Bound>(scenario: &Scenario, link: LinkId, seed: u64) -> Link<P> {
     let spec = &scenario[link];
-    let name = format!("link/{}", spec.name);
+    let name = spec.component();
     if scenario.layer_over(link).is_none() {
         return Link::new(&spec.config, seed, &name);
     }

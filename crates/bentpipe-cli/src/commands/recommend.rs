@@ -230,21 +230,19 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
     }
     if verdict.fastest != verdict.system {
         let share = margin * 100.0;
-        let over = verdict.gains.iter().find(|gain| gain.over == verdict.fastest);
-        let shown = found.deterministic || over.is_none_or(|gain| gain.high < 1.0);
-        lines.push(match shown {
-            true if found.deterministic => {
-                format!("  {} is faster, but by less than {share:.0} %, and needs more changes.", verdict.fastest)
-            }
-            true => format!(
-                "  {} is the fastest, but by less than {share:.0} % with 95 % confidence, and needs more changes.",
-                verdict.fastest
-            ),
-            false => format!(
-                "  {} has the smallest median, but these runs do not show that it is faster (95 % confidence), and it needs \
-                 more changes.",
-                verdict.fastest
-            ),
+        let fastest = verdict.fastest;
+        let over = verdict.gains.iter().find(|gain| gain.over == fastest);
+        lines.push(if found.deterministic {
+            format!("  {fastest} is faster, but by less than {share:.0} %, and needs more changes.")
+        } else if over.is_none_or(|gain| gain.high < 1.0) {
+            format!(
+                "  {fastest} is the fastest, but by less than {share:.0} % with 95 % confidence, and needs more changes."
+            )
+        } else {
+            format!(
+                "  {fastest} has the smallest median, but these runs do not show that it is faster (95 % confidence), and it \
+                 needs more changes."
+            )
         });
     }
     lines.extend(slower(found));

@@ -44,8 +44,7 @@ impl Guides<'_> {
         // What is left of the line's rate without headers and losses.
         let share = limit / link.config.at_best().rate?.bits_per_second() as f64;
         let width = end / INTERVALS;
-        let name = format!("link/{}", link.name);
-        let sent = |n: f64| link.config.capacity(seed, &name, Time::ZERO + Duration::from_secs_f64_rounded(n * width));
+        let sent = |n: f64| link.capacity(seed, Time::ZERO + Duration::from_secs_f64_rounded(n * width));
         let rates =
             (0..INTERVALS as u32).map(f64::from).map(|n| Some((sent(n + 1.0)? - sent(n)?) * 8.0 / width * share));
         let rates: Vec<f64> = rates.collect::<Option<_>>()?;

@@ -169,7 +169,7 @@ impl Sequence {
         let channel = |link: LinkId| {
             let link = &scenario[link];
             // The same process and name as the link's own.
-            Channel::new(&link.config.channel, scenario.seed, &format!("link/{}/channel", link.name))
+            Channel::new(&link.config.channel, scenario.seed, &format!("{}/channel", link.component()))
         };
         let connections = topology::connections(scenario);
         Sequence {

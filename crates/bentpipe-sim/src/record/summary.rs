@@ -314,7 +314,7 @@ fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
 impl LinkSummary {
     fn new(spec: &LinkSpec, counters: &LinkCounters, result: &RunResult) -> Self {
         let rate = spec.config.rate.map(|rate| rate.bits_per_second());
-        let room = spec.config.capacity(result.seed, &format!("link/{}", spec.name), result.end);
+        let room = spec.capacity(result.seed, result.end);
         let room = room.filter(|room| *room > 0.0);
         LinkSummary {
             name: spec.name.clone(),

@@ -12,7 +12,7 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::TcpConfig;
-use bentpipe_engine::units::{Bytes, Duration, Rate};
+use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 use bentpipe_language::tcp::{TcpOverrides, UnknownName, Variants, resolve_tcp};
 
 pub use gateway::{Carries, Gateways, Met, PairSpec, SenderOf, Through, UplinkSpec};
@@ -73,6 +73,19 @@ pub struct LinkSpec {
     pub config: LinkConfig,
     /// What the network element before it advises to flows of QUIC that ask.
     pub throughput_advice: Option<Rate>,
+}
+
+impl LinkSpec {
+    /// The name under which the link draws at random, in virtual and in real time.
+    pub fn component(&self) -> String {
+        format!("link/{}", self.name)
+    }
+
+    /// Bytes that its line can send from the start of a run with this seed to `end`; `None` if the line takes no time
+    /// ([`LinkConfig::capacity`]).
+    pub fn capacity(&self, seed: u64, end: Time) -> Option<f64> {
+        self.config.capacity(seed, &self.component(), end)
+    }
 }
 
 /// A flow of packets.

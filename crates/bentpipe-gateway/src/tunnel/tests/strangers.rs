@@ -98,17 +98,23 @@ fn a_recorded_first_message_ends_no_tunnel() {
     assert_eq!((world.ends[1].stats().handshakes, world.ends[1].stats().replayed), (6, 60_000));
 }
 
-/// Many recorded first messages, each of which is new to an end that has restarted: more than it reads. A peer that
-/// answers at its address gets through by its cookie.
-#[test]
-fn whoever_is_at_its_address_comes_before_recordings() {
+/// Both ends after a restart, and 3000 first messages of one that were recorded before.
+fn restarted_beside_recordings() -> (World, Vec<Vec<u8>>) {
     let mut world = World::new();
     world.delay = Duration::from_millis(300);
-    let recorded: Vec<_> = (1..=3000).map(|wall| world.first(0, wall)).collect();
+    let recorded = (1..=3000).map(|wall| world.first(0, wall)).collect();
     world.run(seconds(10));
     world.restart(1);
     world.restart(0);
     world.events = Default::default();
+    (world, recorded)
+}
+
+/// Many recorded first messages, each of which is new to an end that has restarted: more than it reads. A peer that
+/// answers at its address gets through by its cookie.
+#[test]
+fn whoever_is_at_its_address_comes_before_recordings() {
+    let (mut world, recorded) = restarted_beside_recordings();
     let begun = world.now;
     let mut all = recorded.iter();
     while world.events[0].is_empty() || world.events[1].is_empty() {
@@ -123,13 +129,7 @@ fn whoever_is_at_its_address_comes_before_recordings() {
 /// soon as all have come.
 #[test]
 fn recordings_that_come_in_turns_keep_nobody_out() {
-    let mut world = World::new();
-    world.delay = Duration::from_millis(300);
-    let recorded: Vec<_> = (1..=3000).map(|wall| world.first(0, wall)).collect();
-    world.run(seconds(10));
-    world.restart(1);
-    world.restart(0);
-    world.events = Default::default();
+    let (mut world, recorded) = restarted_beside_recordings();
     let begun = world.now;
     let mut all = recorded.iter().cycle();
     while world.events[0].is_empty() || world.events[1].is_empty() {

@@ -47,13 +47,19 @@ pub fn entry_name(node: &Node) -> Option<&str> {
 }
 
 /// Reports a key that a table does not have.
-pub(crate) fn unknown_key<'k>(entry: &Entry, path: &str, keys: impl Iterator<Item = &'k str>, problems: &mut Problems) {
-    let keys: Vec<_> = keys.collect();
+pub(crate) fn unknown_key(entry: &Entry, path: &str, keys: &[&str], help: Option<String>, problems: &mut Problems) {
     let what = if path.is_empty() { format!("a {}", problems.document()) } else { format!("`{path}`") };
     let mistake = Mistake::new(&join(path, &entry.key), format!("{what} has no key `{}`", entry.key))
         .expected(format!("one of {}", keys.join(", ")))
-        .help(did_you_mean(&entry.key, keys.iter().copied()));
+        .help(help.or_else(|| did_you_mean(&entry.key, keys.iter().copied())));
     problems.add(entry.key_span, mistake);
+}
+
+/// Suggests the tables below that have a key which this one does not have.
+fn meant_below(key: &str, fields: &[Field]) -> Option<String> {
+    let below = fields.iter().filter_map(|field| Some(format!("`{}.{}`", field.key, field.shape.key_below(key)?)));
+    let found: Vec<_> = below.collect();
+    (!found.is_empty()).then(|| format!("did you mean {}?", found.join(" or ")))
 }
 
 /// Warns about a key's old name; using both names of a key is a mistake.
@@ -76,7 +82,10 @@ impl<'a> View<'a> {
     pub fn open(table: &'a Table, path: String, span: Span, fields: &'static [Field], problems: &mut Problems) -> Self {
         for entry in &table.entries {
             match fields.iter().find(|field| field.answers_to(&entry.key)) {
-                None => unknown_key(entry, &path, fields.iter().map(|field| field.key), problems),
+                None => {
+                    let keys: Vec<_> = fields.iter().map(|field| field.key).collect();
+                    unknown_key(entry, &path, &keys, meant_below(&entry.key, fields), problems);
+                }
                 Some(field) if field.key != entry.key => renamed_key(entry, &path, field.key, table, problems),
                 Some(_) => {}
             }

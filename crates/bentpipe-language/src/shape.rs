@@ -4,6 +4,7 @@
 //! the JSON schema. So these always agree.
 
 use super::quantity::{DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE};
+use super::tcp;
 
 /// A key of a table.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +92,21 @@ impl Counted {
 }
 
 impl Shape {
+    /// The path of a key in a table of this shape, or in a table within that; `None` if there is none. Tables in lists do not
+    /// count.
+    pub(crate) fn key_below(&self, key: &str) -> Option<String> {
+        match self {
+            Shape::Table(fields) => {
+                let within = |field: &Field| Some(format!("{}.{}", field.key, field.shape.key_below(key)?));
+                let is_here = fields.iter().any(|field| field.key == key);
+                if is_here { Some(key.to_owned()) } else { fields.iter().find_map(within) }
+            }
+            Shape::Any(shapes) => shapes.iter().find_map(|shape| shape.key_below(key)),
+            Shape::TcpSettings { head, .. } => tcp::has_key(key, *head).then(|| key.to_owned()),
+            _ => None,
+        }
+    }
+
     /// A duration.
     pub const DURATION: Shape = Shape::Quantity(DURATION);
     /// A rate.

@@ -1,5 +1,6 @@
 //! The keys beside the settings in tables of TCP settings.
 
+use super::settings::SETTINGS;
 use crate::shape::{Field, Shape, field};
 
 /// The first keys of a `[variants]` row; the others are TCP settings.
@@ -22,3 +23,9 @@ pub(crate) const TCP_HEAD: &[Field] = &[
     field("profile", Shape::Text, PROFILE),
     field("variant", Shape::Text, "TCP variant, from `bentpipe variants` or `[variants]`. Default: the profile's."),
 ];
+
+/// True if a table of settings has this key, or a group of this name; with `head`, `variant` and `profile` are keys, too.
+pub(crate) fn has_key(key: &str, head: bool) -> bool {
+    let is_head = head && TCP_HEAD.iter().any(|field| field.key == key);
+    is_head || SETTINGS.iter().any(|setting| setting.key.split('.').next() == Some(key))
+}

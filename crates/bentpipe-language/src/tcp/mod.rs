@@ -9,8 +9,8 @@ mod resolve;
 mod settings;
 mod variants;
 
-pub(crate) use keys::TCP_HEAD;
 pub use keys::VARIANT;
+pub(crate) use keys::{TCP_HEAD, has_key};
 pub(crate) use profile::PROFILES;
 pub use profile::Profile;
 pub use resolve::{

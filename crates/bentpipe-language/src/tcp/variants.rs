@@ -194,7 +194,7 @@ impl Placed {
                     known.extend(head.iter().map(|field| field.key));
                     known.extend(["sender", "receiver"]);
                 }
-                unknown_key(entry, path, known.into_iter(), problems);
+                unknown_key(entry, path, &known, None, problems);
             }
         }
     }

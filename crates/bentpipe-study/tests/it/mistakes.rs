@@ -47,6 +47,14 @@ fn misspelt_key() {
 }
 
 #[test]
+fn key_of_a_table_below() {
+    insta::assert_snapshot!(changed("bytes =", "variant = \"cubic\"\nbytes ="));
+    // Of several tables, each is named.
+    let text = set("flows.data.initial_window", "4 segments").to_string();
+    assert!(text.contains("did you mean `tcp.initial_window` or"), "{text}");
+}
+
+#[test]
 fn bare_number() {
     insta::assert_snapshot!(changed("\"255 ms\"", "255"));
 }

@@ -1,12 +1,14 @@
 //! The plots of runs.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use bentpipe_sim::RunResult;
 use bentpipe_sim::record::{FlowOutlook, Guides, Measure, Outlook, Plot, Sequence, Summary, overlay};
 use bentpipe_study::output::is_stream;
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Picture, Series, write_whole};
-use bentpipe_study::scenario::{FlowKind, LinkSpec, Scenario};
+use bentpipe_study::scenario::{FlowId, FlowKind, LinkSpec, Scenario};
+use bentpipe_study::topology::{self, Connection};
 use clap::ValueEnum;
 
 use crate::failure::Failure;
@@ -68,44 +70,67 @@ pub(super) fn write(path: &Path, figure: &Figure, remake: &Remake) -> Result<(),
 }
 
 /// The connections that have panels, and what is left out.
-struct Shown {
-    /// Index and title.
-    flows: Vec<(usize, String)>,
+struct Shown<'s> {
+    panels: Vec<Subject<'s>>,
     note: String,
 }
 
-/// The first connections. The queue is that of one link, so it has one panel.
-fn shown(scenario: &Scenario, plot: Plot) -> Shown {
-    let mut flows: Vec<_> = scenario
-        .flows
-        .iter()
-        .enumerate()
-        .filter_map(|(n, flow)| match &flow.kind {
-            FlowKind::Tcp(tcp) => Some((n, format!("{} ({})", flow.name, tcp.variant_name))),
-            FlowKind::Stp(_) => Some((n, format!("{} (stp)", flow.name))),
-            FlowKind::Quic(quic) => Some((n, format!("{} (quic-{})", flow.name, quic.congestion_control.word()))),
-            FlowKind::Udp(_) => None,
-        })
-        .collect();
-    let (all, most) = (flows.len(), if plot == Plot::Queue { 1 } else { PANELS });
-    flows.truncate(most);
-    let note = match plot {
-        Plot::Queue => String::new(),
-        _ if all > most => format!(" (the first {most} of {all} flows)"),
-        _ => String::new(),
-    };
-    Shown { flows, note }
+/// A connection that has a panel.
+struct Subject<'s> {
+    connection: usize,
+    flow: FlowId,
+    /// The name of the flow, and of the leg if it is split.
+    name: String,
+    variant: Cow<'s, str>,
+    is_leg: bool,
 }
 
-/// What the n-th flow's plot is compared with, and the link whose queue it is.
-fn guides<'s>(scenario: &'s Scenario, outlook: Option<&Outlook>, n: usize) -> (Guides<'s>, String) {
-    let look = outlook.map(|outlook| &outlook.flows[n]);
+/// The first connections, flow by flow. The queue is that of one link, so it has one panel.
+fn shown(scenario: &Scenario, plot: Plot) -> Shown<'_> {
+    let all = topology::connections(scenario);
+    let mut panels: Vec<_> =
+        all.iter().enumerate().filter_map(|(index, connection)| subject(scenario, index, connection)).collect();
+    // Stable: the legs of a flow keep their order.
+    panels.sort_by_key(|panel| panel.flow);
+    let (all, most) = (panels.len(), if plot == Plot::Queue { 1 } else { PANELS });
+    let what = if panels.iter().any(|panel| panel.is_leg) { "connections" } else { "flows" };
+    panels.truncate(most);
+    let note = match plot {
+        Plot::Queue => String::new(),
+        _ if all > most => format!(" (the first {most} of {all} {what})"),
+        _ => String::new(),
+    };
+    Shown { panels, note }
+}
+
+/// `None` for UDP, which has no ACKs and no window.
+fn subject<'s>(scenario: &'s Scenario, index: usize, connection: &Connection<'s>) -> Option<Subject<'s>> {
+    let Connection { flow, number, leg } = *connection;
+    let spec = &scenario[flow];
+    let variant = match &spec.kind {
+        FlowKind::Tcp(tcp) => Cow::Borrowed(tcp.leg_variants().nth(number)?),
+        FlowKind::Stp(_) => Cow::Borrowed("stp"),
+        FlowKind::Quic(quic) => Cow::Owned(format!("quic-{}", quic.congestion_control.word())),
+        FlowKind::Udp(_) => return None,
+    };
+    let is_leg = topology::legs(spec).len() > 1;
+    let name = match is_leg {
+        true => format!("{}: {} → {}", spec.name, &scenario[leg.from], &scenario[leg.to]),
+        false => spec.name.clone(),
+    };
+    Some(Subject { connection: index, flow, name, variant, is_leg })
+}
+
+/// What a connection's plot is compared with, and the link whose queue it is.
+fn guides<'s>(scenario: &'s Scenario, outlook: Option<&Outlook>, subject: &Subject<'_>) -> (Guides<'s>, String) {
+    let look = outlook.map(|outlook| &outlook.flows[subject.flow.index()]);
     let changing = |look: &FlowOutlook| {
         let named = |link: &&LinkSpec| look.rate_changes && Some(&link.name) == look.bottleneck.as_ref();
         scenario.links.iter().find(named).map(|link| (link, scenario.seed))
     };
     let guides = look.map_or(Guides::default(), |look| Guides {
-        bdp: look.bdp_packets,
+        // That of the whole path is no measure for a leg.
+        bdp: if subject.is_leg { None } else { look.bdp_packets },
         queue_limit: look.queue.as_ref().map(|queue| queue.packets),
         goodput_limit: look.limit_goodput_bit_s,
         changing: changing(look),
@@ -117,10 +142,11 @@ fn guides<'s>(scenario: &'s Scenario, outlook: Option<&Outlook>, n: usize) -> (G
 /// One panel for each of the first connections, on the same axes. The title says how many there are if some are left out.
 pub(super) fn figure(scenario: &Scenario, sequence: &Sequence, plot: Plot) -> Figure {
     let outlook = Outlook::new(scenario).ok();
-    let Shown { flows, note } = shown(scenario, plot);
-    let panels = flows.iter().map(|(n, title)| {
-        let (guides, queue) = guides(scenario, outlook.as_ref(), *n);
-        sequence.plot(plot, *n, if plot == Plot::Queue { &queue } else { title }, guides)
+    let Shown { panels, note } = shown(scenario, plot);
+    let panels = panels.iter().map(|subject| {
+        let (guides, queue) = guides(scenario, outlook.as_ref(), subject);
+        let title = if plot == Plot::Queue { queue } else { format!("{} ({})", subject.name, subject.variant) };
+        sequence.plot(plot, subject.connection, &title, guides)
     });
     let panels = panels.collect();
     Figure { title: format!("{}{note}", scenario.name), panels }.with_shared_axes()
@@ -130,11 +156,11 @@ pub(super) fn figure(scenario: &Scenario, sequence: &Sequence, plot: Plot) -> Fi
 pub(super) fn compared(scenarios: &[(String, Scenario)], sequences: &[Sequence], plot: Plot) -> Figure {
     let base = &scenarios[0].1;
     let outlook = Outlook::new(base).ok();
-    let Shown { flows, note } = shown(base, plot);
+    let Shown { panels, note } = shown(base, plot);
     let runs: Vec<_> = scenarios.iter().map(|(name, _)| name.as_str()).zip(sequences).take(CURVES).collect();
-    let panels = flows.iter().map(|(n, _)| {
-        let (guides, queue) = guides(base, outlook.as_ref(), *n);
-        overlay(plot, &runs, *n, if plot == Plot::Queue { &queue } else { &base.flows[*n].name }, guides)
+    let panels = panels.iter().map(|subject| {
+        let (guides, queue) = guides(base, outlook.as_ref(), subject);
+        overlay(plot, &runs, subject.connection, if plot == Plot::Queue { &queue } else { &subject.name }, guides)
     });
     let panels = panels.collect();
     let title = format!("{}, seed {}{note}{}", base.name, base.seed, left_out(scenarios.len()));

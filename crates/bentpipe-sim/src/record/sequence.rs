@@ -2,7 +2,7 @@
 //!
 //! Sequence numbers count segments from 1, as papers draw them. A flow's data goes from its `from` to its `to`; with
 //! requests and responses, the responses are used, which go in the other direction. Of QUIC the place in the packet's stream is
-//! drawn, and for an ACK the data of the newest packet that it acknowledges.
+//! drawn. An ACK of QUIC is drawn at the last data of the newest packet that it acknowledges, or at the ACK before if that is further on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -301,7 +301,8 @@ impl Probe for Sequence {
                 if let (QuicKind::OneRtt, Some(largest)) = (packet.kind, packet.acknowledges) {
                     let sent = &mut self.unacknowledged[index];
                     *sent = sent.split_off(&largest);
-                    flow.acks.extend(sent.get(&largest).map(|last| (at, *last)));
+                    let before = flow.acks.last().map_or(0.0, |ack| ack.1);
+                    flow.acks.extend(sent.get(&largest).map(|last| (at, last.max(before))));
                 }
             }
             Event::QuicReceived(packet) if packet.data > 0 => {

@@ -2,7 +2,6 @@
 //! their units, because they are the keys of the JSON.
 
 use bentpipe_engine::link::LinkCounters;
-use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::limit::{Limit, flow_limit};
@@ -268,17 +267,13 @@ impl FlowSummary {
 
 fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &FlowResult) -> Vec<LegSummary> {
     let answers = matches!(tcp.workload, Workload::RequestResponse { .. });
-    let stp = "stp".to_owned();
-    let of = |config: &Option<StpConfig>, variant| if config.is_some() { &stp } else { variant };
-    let splits = tcp.splits.iter().map(|split| of(&split.stp, &split.variant_name));
-    let variants = std::iter::once(of(&tcp.stp, &tcp.variant_name)).chain(splits);
-    let legs = topology::legs(spec).into_iter().zip(variants).zip(&flow.legs);
-    let summary = |((leg, variant), ends): ((topology::Leg<'_>, &String), &[TcpStats; 2])| {
+    let legs = topology::legs(spec).into_iter().zip(tcp.leg_variants()).zip(&flow.legs);
+    let summary = |((leg, variant), ends): ((topology::Leg<'_>, &str), &[TcpStats; 2])| {
         let stats = &ends[usize::from(answers)];
         LegSummary {
             from: scenario[leg.from].to_owned(),
             to: scenario[leg.to].to_owned(),
-            variant: variant.clone(),
+            variant: variant.to_owned(),
             segments: stats.data_segments,
             retransmissions: stats.retransmits,
             timeouts: stats.timeouts,

@@ -5,6 +5,7 @@ mod ids;
 mod layer;
 mod quic;
 
+use std::iter;
 use std::sync::Arc;
 
 use bentpipe_engine::link::{Distribution, LinkConfig};
@@ -280,6 +281,13 @@ impl TcpFlow {
             spoof: None,
         })
     }
+
+    /// The variants of the legs, in order from `from` to `to`: at least one. STP is `stp`.
+    pub fn leg_variants(&self) -> impl Iterator<Item = &str> {
+        let name = |stp: &Option<StpConfig>, variant| if stp.is_some() { "stp" } else { variant };
+        let later = self.splits.iter().map(move |split| name(&split.stp, split.variant_name.as_str()));
+        iter::once(name(&self.stp, self.variant_name.as_str())).chain(later)
+    }
 }
 
 /// A gateway that terminates a connection and forwards its data without TCP.
@@ -397,6 +405,14 @@ impl Mpeg {
 }
 
 impl Scenario {
+    /// Its name, with its description if it has one: "geo: A download ...".
+    pub fn headline(&self) -> String {
+        match self.description.as_str() {
+            "" => self.name.clone(),
+            description => format!("{}: {description}", self.name),
+        }
+    }
+
     /// The same scenario under another seed.
     pub fn with_seed(&self, seed: u64) -> Scenario {
         let mut changed = self.clone();

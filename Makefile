@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: test-engine msrv quic-stacks scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: test-engine msrv quic-stacks scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -99,6 +99,37 @@ lab:
 	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html
 	@ls -l $(OUT)/bentpipe-lab.html
 
+# The command as a release has it, in $(OUT)/command: static, with manual pages, completions and the lab's page. `make archive` makes an
+# archive of it, as `cargo binstall` takes it, `make deb-command` a Debian package.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+RELEASE = bentpipe-$(VERSION)-$(STATIC)
+command: lab
+	@scripts/setup rust musl-gcc
+	@rustup target list --installed | grep -q $(STATIC) || rustup target add $(STATIC)
+	CC_$(subst -,_,$(STATIC))=musl-gcc $(CARGO) build --quiet --locked --profile box --target $(STATIC) -p bentpipe-cli --bin bentpipe
+	@rm -rf $(OUT)/command
+	@mkdir -p $(OUT)/command/completions
+	@cp $(or $(CARGO_TARGET_DIR),target)/$(STATIC)/box/bentpipe $(OUT)/bentpipe-lab.html LICENSE README.md $(OUT)/command
+	@$(OUT)/command/bentpipe man $(OUT)/command/man
+	@for shell in bash zsh fish; do $(OUT)/command/bentpipe completions $$shell > $(OUT)/command/completions/bentpipe.$$shell; done
+
+archive: command
+	tar -C $(OUT) --transform 's,^command,$(RELEASE),' --sort=name --owner=0 --group=0 --numeric-owner -czf $(OUT)/$(RELEASE).tar.gz command
+	@ls -l $(OUT)/$(RELEASE).tar.gz
+
+deb-command: command
+	@scripts/setup cargo-deb
+	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-cli --output $(OUT)/bentpipe.deb
+	@ls -l $(OUT)/bentpipe.deb
+
+# The Python package with the lab's page in it: a wheel in $(OUT).
+wheel: lab
+	@scripts/setup python
+	@cp $(OUT)/bentpipe-lab.html python/bentpipe
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip wheel --quiet --no-deps --wheel-dir $(OUT) .
+	@ls -l $(OUT)/bentpipe-*.whl
+
 # The Python package with its tests, in an environment of its own; built as the Rust tests are. `PYTHON=python3.12` chooses another.
 PYTHON ?= python3
 VENV = $(abspath $(or $(CARGO_TARGET_DIR),target))/venv
@@ -114,6 +145,11 @@ test-lab: lab
 	@scripts/setup chromium
 	$(CARGO) build --quiet --workspace --bin bentpipe
 	@cd lab && BENTPIPE=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/bentpipe BENTPIPE_WASM=$(WASM) OUT=$(abspath $(OUT)) npm run --silent test
+
+# How long the page takes to answer a slider in headless Chromium.
+bench-lab: lab
+	@scripts/setup chromium
+	@cd lab && OUT=$(abspath $(OUT)) npm run --silent answer
 
 # Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others
 # drawn at random.

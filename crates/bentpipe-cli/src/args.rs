@@ -331,6 +331,9 @@ pub(crate) struct Demo {
     /// Folder for the picture
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[cfg(test)]

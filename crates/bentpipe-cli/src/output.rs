@@ -1,7 +1,7 @@
 //! Output: tables for people, JSON for programs, each with how to reproduce it.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -80,9 +80,14 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     Ok(format!("{text}\n"))
 }
 
-/// Width of the terminal; `None` if the output goes elsewhere.
+/// Width of the terminal, or COLUMNS if that is set; `None` if the output goes elsewhere.
 pub(crate) fn width() -> Option<u16> {
-    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0)
+    let out = std::io::stdout();
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    match out.is_terminal() {
+        true => columns().or_else(|| terminal_size::terminal_size_of(out).map(|(width, _)| width.0)),
+        false => None,
+    }
 }
 
 /// A table before it is text or HTML.

@@ -99,6 +99,9 @@ pub(crate) struct Shell {
     /// Exit with 1 if this holds for the command's time, or for the bytes that a link dropped or delivered; repeatable
     #[arg(long, value_name = "[LINK.]FIGURE>VALUE", value_parser = shell_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
+    /// Write the command's time and exit code and the links' counters as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
     /// Print only errors and warnings
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
@@ -136,6 +139,9 @@ pub(crate) struct LinkSet {
     /// The socket of the emulation [default: $BENTPIPE_CONTROL]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
+    /// Print the changed links as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const VERIFY_MORE: &str = "\

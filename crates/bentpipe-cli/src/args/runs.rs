@@ -91,6 +91,9 @@ pub(crate) struct Report {
     /// Replications of each system in the recommendation
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..), allow_negative_numbers = true, help_heading = "Output")]
     pub(crate) reps: u32,
+    /// Print the results and the recommendation as JSON, beside the page
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 const COMPARE_MORE: &str = "\

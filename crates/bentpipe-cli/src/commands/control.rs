@@ -45,7 +45,7 @@ impl Live {
     pub(super) fn serve(&mut self, emulator: &mut Emulator) {
         while let Some(request) = self.control.request() {
             let answer = match self.change(&request.line, emulator) {
-                Ok(text) => format!("{text}\n"),
+                Ok(changed) => format!("{}\n", serde_json::json!(changed)),
                 // A mistake in a value says so itself.
                 Err(text) if text.starts_with("error: ") => format!("{text}\n"),
                 Err(text) => format!("error: {text}\n"),
@@ -54,7 +54,8 @@ impl Live {
         }
     }
 
-    fn change(&mut self, line: &str, emulator: &mut Emulator) -> Result<String, String> {
+    /// Returns the names of the links that it changed.
+    fn change(&mut self, line: &str, emulator: &mut Emulator) -> Result<Vec<String>, String> {
         let (name, values): Change =
             serde_json::from_str(line).map_err(|_| "the request is not understood".to_owned())?;
         let links = self.links(&name)?;
@@ -84,9 +85,8 @@ impl Live {
         for &link in &links {
             emulator.retune(link, &changed[link]);
         }
-        let names: Vec<_> = links.iter().map(|&link| self.scenario[link].name.clone()).collect();
         (self.sets, self.scenario) = (sets, changed);
-        Ok(format!("changed {}", names.join(", ")))
+        Ok(links.iter().map(|&link| self.scenario[link].name.clone()).collect())
     }
 
     /// The link with a name, or both of its directions.
@@ -155,9 +155,16 @@ pub(crate) fn set(args: &LinkSet) -> Result<End, Failure> {
         let help = "an emulation with `--control` must be running".to_owned();
         Failure::usage(format!("`{}`: {error}", path.display()), Some(help))
     })?;
-    match answer.trim_end().strip_prefix("error: ") {
-        Some(error) => Err(Failure::usage(error, None)),
-        None if answer.is_empty() => Err(Failure::usage("the emulation ended before it answered", None)),
-        None => output::print(&answer).map(|()| End::Done),
+    let answer = answer.trim_end();
+    if let Some(error) = answer.strip_prefix("error: ") {
+        return Err(Failure::usage(error, None));
     }
+    let Ok(changed) = serde_json::from_str::<Vec<String>>(answer) else {
+        return Err(Failure::usage("the emulation ended before it answered", None));
+    };
+    match args.json {
+        true => output::print_json(&serde_json::json!({ "changed": changed }))?,
+        false => output::print(&format!("changed {}\n", changed.join(", ")))?,
+    }
+    Ok(End::Done)
 }

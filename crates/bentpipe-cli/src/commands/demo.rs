@@ -5,6 +5,7 @@
 //! same length; these have no published value.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
 use bentpipe_engine::NoProbe;
 use bentpipe_papers::published::TRANSAT_TABLES;
@@ -12,6 +13,7 @@ use bentpipe_sim::record::{Sequence, Summary};
 use bentpipe_sim::run;
 use bentpipe_study::report::Figure;
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+use serde::Serialize;
 
 use super::plots;
 use crate::args::Demo;
@@ -40,19 +42,32 @@ const BAR: f64 = 30.0;
 const SHORT_BAR: f64 = 10.0;
 const WIDE: u16 = 115;
 
+#[derive(Serialize)]
 struct Result {
+    profile: &'static str,
+    variant: &'static str,
     meaning: &'static str,
-    published: Option<f64>,
-    time: f64,
-    limit: f64,
+    /// Seconds, as are the next two.
+    published_s: Option<f64>,
+    time_s: f64,
+    limit_s: f64,
     x_limit: f64,
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    results: &'a [Result],
+    picture: String,
 }
 
 pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
     let picture = args.out.join("bentpipe-demo.svg");
     output::check_writable(&picture)?;
-    let text = shipped::text("transat").expect("it is shipped");
-    let base = Scenario::parse(text, "transat.toml", &[]).map_err(Failure::Scenario)?;
+    let print = output::beside(&[Some(&picture)])?;
+    let source = shipped::text("transat").expect("it is shipped");
+    let base = Scenario::parse(source, "transat.toml", &[]).map_err(Failure::Scenario)?;
     let mut results = Vec::new();
     for (profile, variant, meaning, column) in CONTESTANTS {
         let scenario = contestant(&base, profile, variant)?;
@@ -62,10 +77,21 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         let (Some(time), Some(limit), Some(x_limit)) = (flow.time_s, flow.limit_time_s, flow.x_limit) else {
             return Err(Failure::broken(format!("the transfer with {meaning} did not finish")));
         };
-        let published = column.and_then(|column| TRANSAT_TABLES.cell(TABLE, ROW, column));
-        results.push(Result { meaning, published, time, limit, x_limit });
+        let published_s = column.and_then(|column| TRANSAT_TABLES.cell(TABLE, ROW, column));
+        results.push(Result { profile, variant, meaning, published_s, time_s: time, limit_s: limit, x_limit });
     }
     let remake = Remake::new(base.seed);
+    if args.json {
+        let picture = picture.display().to_string();
+        print(&output::json(&Json { remake: &remake, results: &results, picture })?)?;
+    } else {
+        print(&text(&results, &picture, &remake))?;
+    }
+    plots::write(&picture, &why(&base)?, &remake)?;
+    Ok(End::Done)
+}
+
+fn text(results: &[Result], picture: &Path, remake: &Remake) -> String {
     let head =
         "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n";
     let notes = format!(
@@ -76,9 +102,7 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
         picture.display(),
     );
     let (head, notes) = (output::prose(head), output::prose(&notes));
-    output::print(&format!("{head}\n{}\n\n{notes}{}\n", table(&results), remake.line()))?;
-    plots::write(&picture, &why(&base)?, &remake)?;
-    Ok(End::Done)
+    format!("{head}\n{}\n\n{notes}{}\n", table(results), remake.line())
 }
 
 fn contestant(base: &Scenario, profile: &str, variant: &str) -> std::result::Result<Scenario, Failure> {
@@ -100,13 +124,13 @@ fn contestant(base: &Scenario, profile: &str, variant: &str) -> std::result::Res
 }
 
 fn table(results: &[Result]) -> String {
-    let longest = results.iter().map(|result| result.time).fold(0.0, f64::max);
+    let longest = results.iter().map(|result| result.time_s).fold(0.0, f64::max);
     let rows = results.iter().map(|result| {
         vec![
             result.meaning.to_owned(),
-            bar(result.time, result.limit, longest),
-            format!("{:.2}", result.time),
-            output::number(result.published, 2),
+            bar(result.time_s, result.limit_s, longest),
+            format!("{:.2}", result.time_s),
+            output::number(result.published_s, 2),
             format!("{:.2}", result.x_limit),
         ]
     });

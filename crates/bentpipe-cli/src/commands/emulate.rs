@@ -106,12 +106,7 @@ fn announce(
         last.namespace, first.v4, first.namespace, last.namespace, first.v4
     );
     let ctrl_c = if args.command.is_empty() { "Ctrl-C ends it.\n" } else { "" };
-    print(&format!(
-        "{}: {}\n\n{table}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n",
-        scenario.name,
-        scenario.description,
-        remake.line()
-    ))
+    print(&format!("{}\n\n{table}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n", scenario.headline(), remake.line()))
 }
 
 /// Starts the command, if any, with the hosts in its environment.

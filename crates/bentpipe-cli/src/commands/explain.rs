@@ -46,7 +46,7 @@ pub(crate) fn explain(args: &Explain) -> Result<End, Failure> {
 
 /// All of it, as the command prints it, but for how to make it again.
 pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
-    let mut out = format!("{}: {}\n", scenario.name, scenario.description);
+    let mut out = format!("{}\n", scenario.headline());
     if let Some(source) = &scenario.source {
         let _ = writeln!(out, "Source: {source}");
     }

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bentpipe_io::note;
+use serde::Serialize;
 
 use crate::args::{Lab, World};
 use crate::failure::{End, Failure};
 use crate::{output, source};
 
 const PAGE: &str = "bentpipe-lab.html";
+
+/// The environment variable that names the page. The Python package sets it: its command's executable is Python's.
+const NAMED: &str = "BENTPIPE_PAGE";
 
 /// `xdg-open` is not one of them: it drops what follows the `#` of a file's address.
 const BROWSERS: &[&str] = &[
@@ -27,7 +31,8 @@ const BROWSERS: &[&str] = &[
 ];
 
 pub(crate) fn lab(args: &Lab) -> Result<End, Failure> {
-    let page = page(args.page.as_deref())?;
+    let named = || env::var_os(NAMED).filter(|named| !named.is_empty()).map(PathBuf::from);
+    let page = page(args.page.clone().or_else(named))?;
     let scenario = match &args.file {
         Some(file) => {
             let world = World { file: file.clone(), sets: args.sets.clone(), seed: args.seed };
@@ -36,21 +41,28 @@ pub(crate) fn lab(args: &Lab) -> Result<End, Failure> {
         None => None,
     };
     let address = address(&page, scenario.as_deref());
-    if !args.print
-        && let Some(browser) = open(&address)
-    {
-        note!("opened {} in {browser}", page.display());
-        return Ok(End::Done);
+    let browser = if args.print { None } else { open(&address) };
+    match &browser {
+        _ if args.json => output::print_json(&Json { page: page.display().to_string(), address, browser })?,
+        Some(browser) => note!("opened {} in {browser}", page.display()),
+        None => output::print(&format!("{address}\n"))?,
     }
-    output::print(&format!("{address}\n"))?;
     Ok(End::Done)
 }
 
+#[derive(Serialize)]
+struct Json {
+    page: String,
+    address: String,
+    /// The browser in which the page was opened, if any.
+    browser: Option<String>,
+}
+
 /// The page's file, absolute.
-fn page(given: Option<&Path>) -> Result<PathBuf, Failure> {
+fn page(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
     let places = match given {
-        Some(page) => vec![page.to_owned()],
+        Some(page) => vec![page],
         None => {
             let from_exe =
                 beside.iter().flat_map(|folder| ["", "../share/bentpipe", "../../out"].map(|to| folder.join(to)));
@@ -61,7 +73,10 @@ fn page(given: Option<&Path>) -> Result<PathBuf, Failure> {
         let searched: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
         Failure::usage(
             format!("there is no page at {}", searched.join(", ")),
-            Some("`make lab` in the repository builds it, and --page names it".to_owned()),
+            Some(
+                "archives and packages of a release have it, `make lab` in the repository builds it, and --page names it"
+                    .to_owned(),
+            ),
         )
     })
 }
@@ -114,9 +129,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_not_there_is_named_with_its_remedy() {
-        let Err(Failure::Usage(message, Some(help))) = page(Some(Path::new("/no/such.html"))) else {
-            panic!("refused")
-        };
+        let Err(Failure::Usage(message, Some(help))) = page(Some("/no/such.html".into())) else { panic!("refused") };
         assert!(message.contains("/no/such.html") && help.contains("make lab"), "{message} {help}");
     }
 }

@@ -182,8 +182,10 @@ const VARIABLES: &[[&str; 2]] = &[
     ["BENTPIPE_IP_HOST", "Set by `emulate` for its command: the host's IPv4 address."],
     ["BENTPIPE_IP6_HOST", "Set by `emulate` for its command: the host's IPv6 address, if it has one."],
     ["BENTPIPE_OUTER", "Set by `shell` for its command: the address at which this machine answers behind the link."],
+    ["BENTPIPE_PAGE", "The page of `lab` without `--page`."],
     ["BENTPIPE_SHELL", "Set by `shell` for its command: the scenarios in front of it, the nearest last."],
     ["BROWSER", "What `lab` opens the page with."],
+    ["COLUMNS", "Width of tables on a terminal, in characters, instead of the terminal's."],
     ["NO_COLOR", "If set and not empty, errors have no colours."],
     ["SHELL", "What `shell` runs without a command."],
 ];

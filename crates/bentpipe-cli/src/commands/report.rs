@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use bentpipe_io::note;
-use bentpipe_sim::recommend::{Options, RecommendError};
+use bentpipe_sim::recommend::{Options, RecommendError, Recommendation};
 use bentpipe_sim::record::{Outlook, Plot, Sequence, Summary};
 use bentpipe_study::drawing::topology;
 use bentpipe_study::report::{Page, write_whole};
 use bentpipe_study::scenario::Scenario;
+use serde::Serialize;
 
 use super::plots::figure;
 use super::run::{drive, flows, links};
@@ -28,10 +29,23 @@ const PLOTS: [(Plot, &str); 5] = [
     (Plot::Throughput, "Goodput"),
 ];
 
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    page: String,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// `null` if systems were not compared.
+    recommendation: Option<Recommendation>,
+    scenario: String,
+}
+
 pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", scenario.name)));
     output::check_writable(&path)?;
+    let print = output::beside(&[Some(&path)])?;
     let remake = Remake::new(scenario.seed);
     let outlook = Outlook::new(&scenario).map_err(Failure::broken)?;
     let mut sequence = Sequence::at_bottleneck(&scenario);
@@ -43,6 +57,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     table(&mut page, &flows(&summary));
     page.note("x limit: time over the minimum time that the links allow.");
     table(&mut page, &links(&summary));
+    let mut recommendation = None;
     if !interrupt::asked() && !args.no_recommend {
         page.heading("What would help");
         let compared = source::with_hosts(scenario.clone(), &args.hosts)?;
@@ -50,7 +65,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
             let hosts = &args.hosts;
             page.note(&format!("In this comparison the hosts run `{hosts}`, not what they run above."));
         }
-        what_would_help(&mut page, &compared, args.reps)?;
+        recommendation = what_would_help(&mut page, &compared, args.reps)?;
     }
     page.heading("Over time");
     for (plot, caption) in PLOTS {
@@ -70,7 +85,12 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     write_whole(&path, page.finish().as_bytes()).map_err(Failure::unwritten)?;
-    note!("the report is in {}", path.display());
+    if args.json {
+        let (page, scenario) = (path.display().to_string(), scenario.to_toml());
+        print(&output::json(&Json { remake: &remake, page, summary: &summary, recommendation, scenario })?)?;
+    } else {
+        note!("the report is in {}", path.display());
+    }
     Ok(if summary.timed_out { End::Failed } else { End::Done })
 }
 
@@ -79,7 +99,8 @@ fn table(page: &mut Page, grid: &Grid) {
 }
 
 /// The systems for this path, as `bentpipe recommend --no-flips` compares them.
-fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<(), Failure> {
+/// `None` if the path does not suit them: the page says why.
+fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<Option<Recommendation>, Failure> {
     let options = Options { reps, flip_reps: 0, margin: MARGIN, threads: 0, stop: interrupt::asked };
     match systems::search(scenario, &options) {
         Ok(found) => {
@@ -88,11 +109,11 @@ fn what_would_help(page: &mut Page, scenario: &Scenario, reps: u32) -> Result<()
             if let Some(verdict) = &found.verdict {
                 page.note(&systems::sentences(&found, verdict, false, MARGIN));
             }
-            Ok(())
+            Ok(Some(found))
         }
         Err(RecommendError::Unfit(unfit)) => {
             page.note(&format!("Systems are not compared: {unfit}."));
-            Ok(())
+            Ok(None)
         }
         Err(RecommendError::Run(error)) => Err(Failure::broken(error)),
     }

@@ -291,7 +291,7 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
     format!(
         "{}\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the minimum time that the links allow.\n{}\nscenario in full: \
          {resolve}\n",
-        output::prose(&format!("{}: {}\n", scenario.name, scenario.description)),
+        output::prose(&format!("{}\n", scenario.headline())),
         remake.line()
     )
 }

@@ -6,7 +6,9 @@ use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::child::Ask;
 use bentpipe_io::{Caught, Signals, note};
+use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::{NodeId, Scenario};
+use serde::Serialize;
 use tempfile::TempDir;
 
 use super::control::{self, Live};
@@ -33,9 +35,10 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let scenario = source::load_links(&args.world)?;
     let (outside, inside) = ends(args, &scenario)?;
     let remake = Remake::new(scenario.seed);
-    if let Some(path) = &args.watch.pcap {
+    for path in [&args.watch.pcap, &args.json].into_iter().flatten() {
         output::check_writable(path)?;
     }
+    output::beside(&[args.watch.pcap.as_deref(), args.json.as_deref()])?;
     let mut notes = Vec::new();
     let is_root = !rootless::is_needed();
     // It must live as long as the command.
@@ -81,8 +84,14 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut program, &mut status);
     status.end(&scenario, behind.emulator());
     let took = behind.emulator().clock().now().saturating_since(started);
+    let summary = Summary::new(&scenario, behind.emulator());
     if !args.quiet {
-        note!("\n{}\n{}", Summary::new(&scenario, behind.emulator()).text(), remake.line());
+        note!("\n{}\n{}", summary.text(), remake.line());
+    }
+    if let Some(path) = &args.json {
+        let exit_code = end.as_ref().ok().map(|end| end.code());
+        let json = Json { remake: &remake, time_s: took.as_secs_f64(), exit_code, summary: &summary };
+        write_whole(path, output::json(&json)?.as_bytes()).map_err(Failure::unwritten)?;
     }
     let kept = fail_if::kept(&args.fail_if, &readings(&scenario, &behind, took))?;
     behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::unwritten)?;
@@ -90,6 +99,18 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         Ok(End::Code(0)) if !kept => Ok(End::Failed),
         other => other,
     }
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    remake: &'a Remake,
+    /// Of the command, in seconds.
+    time_s: f64,
+    /// `null` if its end is not known.
+    exit_code: Option<u8>,
+    #[serde(flatten)]
+    summary: &'a Summary,
 }
 
 /// What `--fail-if` can be about.

@@ -319,9 +319,8 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
     );
     let stalled = lateness.stall().map_or(String::new(), |worst| format!("{}\n", stall(&span_of(worst))));
     format!(
-        "{}: {}\n\n{table}\n\n{drawn}{verdict}; {late}\n{stalled}{kernel}{overrun}{}\n",
-        scenario.name,
-        scenario.description,
+        "{}\n\n{table}\n\n{drawn}{verdict}; {late}\n{stalled}{kernel}{overrun}{}\n",
+        scenario.headline(),
         report.remake.line()
     )
 }

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use serde_json::Value;
+
 use super::{bentpipe, folder, json, ok, refused, run};
 
 #[test]
@@ -192,6 +194,28 @@ fn lists_as_json() {
 }
 
 #[test]
+fn pages_and_the_demo_as_json() {
+    let folder = folder();
+    let demo = json(&ok(folder.path(), &["demo", "--json"]));
+    let rows = demo["results"].as_array().expect("rows");
+    assert_eq!(rows.len(), 8);
+    let ratio = |row: &Value| row["time_s"].as_f64().expect("seconds") / row["limit_s"].as_f64().expect("seconds");
+    assert!(rows.iter().all(|row| (ratio(row) - row["x_limit"].as_f64().expect("a ratio")).abs() < 1e-9), "{demo}");
+    assert!(rows[0]["published_s"].is_f64() && rows[7]["published_s"].is_null(), "{demo}");
+    let report = json(&ok(folder.path(), &["report", "small.toml", "--reps", "2", "--json"]));
+    assert_eq!(report["page"], "small.html");
+    assert_eq!(report["flows"][0]["name"], "data");
+    assert!(report["recommendation"]["candidates"].as_array().is_some_and(|list| list.len() > 2), "{report}");
+    std::fs::write(folder.path().join("bentpipe-lab.html"), "a page").expect("writable");
+    let mut lab = bentpipe(folder.path(), &["lab", "small.toml", "--print", "--json"]);
+    let lab = lab.env("BENTPIPE_PAGE", "bentpipe-lab.html").output().expect("it starts");
+    let lab = json(&String::from_utf8(lab.stdout).expect("text"));
+    let address = lab["address"].as_str().expect("text");
+    assert!(address.starts_with("file:///") && address.contains("bentpipe-lab.html#toml=name%20"), "{address}");
+    assert!(lab["browser"].is_null(), "{lab}");
+}
+
+#[test]
 fn a_plot_has_the_format_of_its_name() {
     let folder = folder();
     let plot = |file: &str, more: &[&str]| {
@@ -208,6 +232,16 @@ fn a_plot_has_the_format_of_its_name() {
     assert!(error.contains("one time has no distribution") && !folder.path().join("b.svg").exists(), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--plot", "a.jpeg"]);
     assert!(error.contains("must end in .svg, .png or .pdf"), "{error}");
+}
+
+#[test]
+fn each_leg_of_a_split_flow_has_a_panel() {
+    let folder = folder();
+    ok(folder.path(), &["run", "split-stp", "--plot", "legs.svg"]);
+    let svg = std::fs::read_to_string(folder.path().join("legs.svg")).expect("it is there");
+    for leg in ["server → gateway (sack)", "gateway → terminal (stp)", "terminal → client (sack)"] {
+        assert!(svg.contains(&format!("file: {leg}")), "{leg} is missing in\n{svg}");
+    }
 }
 
 #[test]

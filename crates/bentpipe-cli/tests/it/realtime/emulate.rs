@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use serde_json::Value;
 
 use super::support::{DATAGRAMS, Emulation, SIZES, bound, file, of_link, output, possible, socket_drops, talk};
 
@@ -116,7 +117,9 @@ fn a_link_is_changed_while_it_runs() {
     assert_eq!(set(&["sat", "delay=20 ms"]), (Some(0), "changed sat/forward, sat/backward\n".to_owned()));
     let shorter = best();
     assert!((40.0..46.0).contains(&shorter), "{shorter} ms");
-    assert_eq!(set(&["sat/forward", "delay=60 ms", "queue=9 packets"]).0, Some(0));
+    let (code, text) = set(&["sat/forward", "delay=60 ms", "queue=9 packets", "--json"]);
+    let changed: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!((code, &changed["changed"]), (Some(0), &serde_json::json!(["sat/forward"])));
     let longer = best();
     assert!((80.0..86.0).contains(&longer), "{longer} ms");
     for (words, said) in [

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
+use serde_json::Value;
 
 use super::support::{DATAGRAMS, SIZES, bentpipe, bound, file, output, possible, socket_drops, talk};
 
@@ -74,6 +75,27 @@ fn the_exit_code_and_the_end_by_signals_are_the_commands() {
     assert!(missing.status.code() == Some(127) && error.contains("`no-such-program` cannot be started"), "{error}");
     let folder = output(&["shell", &path, "--", "/"]);
     assert_eq!(folder.status.code(), Some(126));
+}
+
+#[test]
+fn the_summary_goes_to_a_file() {
+    if !possible() {
+        return;
+    }
+    let (folder, path) = file(LINK);
+    let json = folder.path().join("summary.json");
+    let words = ["shell", &path, "--json", json.to_str().expect("plain"), "--", "sh", "-c", "ping -c 1 net; exit 3"];
+    assert_eq!(output(&words).status.code(), Some(3));
+    let text = std::fs::read_to_string(&json).expect("it is written");
+    let summary: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(summary["exit_code"], 3);
+    assert!(summary["time_s"].as_f64().is_some_and(|time| time > 0.3), "a ping takes a round trip: {text}");
+    let forward = summary["links"].as_array().into_iter().flatten().find(|link| link["name"] == "sat/forward");
+    assert_eq!(forward.expect("the link")["delivered"], 1, "{text}");
+    // A file is no folder: that is said before the command starts.
+    let within = json.join("s.json");
+    let refused = output(&["shell", &path, "--json", within.to_str().expect("plain"), "--", "echo", "started"]);
+    assert_eq!((refused.status.code(), refused.stdout.as_slice()), (Some(1), &b""[..]));
 }
 
 /// Ended from outside, it ends its command within a second and passes that on.

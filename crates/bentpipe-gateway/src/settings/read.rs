@@ -7,6 +7,7 @@ use bentpipe_engine::units::Rate;
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors};
 use bentpipe_language::gateway::{self, mtu, positive, uplink};
+use bentpipe_language::kind::Kind;
 use bentpipe_language::reader::{Item, View, entry_name};
 use bentpipe_language::text;
 
@@ -62,6 +63,9 @@ pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expect
 
 fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<GatewayFile> {
     let Value::Table(table) = &root.value else { return None };
+    if Kind::Gateway.is_another(table, problems) {
+        return None;
+    }
     let view = View::open(table, String::new(), root.span, FILE, problems);
     let name = view.require("name", problems).and_then(|item| plain_name(&item, 64, problems)).map(str::to_owned);
     let tunnel = match (view.get("tunnel"), view.get("uplink")) {

@@ -3,6 +3,7 @@
 use bentpipe_engine::units::Duration;
 use bentpipe_language::document::{self, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
+use bentpipe_language::kind::Kind;
 use bentpipe_language::overrides;
 use bentpipe_language::reader::View;
 use bentpipe_language::shape::{Counted, Shape};
@@ -54,6 +55,9 @@ pub(crate) fn scenario(
 
 fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -> Option<Scenario> {
     let Value::Table(table) = &root.value else { return None };
+    if Kind::Scenario.is_another(table, problems) {
+        return None;
+    }
     let view = View::open(table, String::new(), root.span, SCENARIO, problems);
     let text = |key, problems: &mut Problems| view.get(key).and_then(|item| item.text(problems)).map(str::to_owned);
     let name = view.require("name", problems).and_then(|item| item.name(problems)).map(str::to_owned);

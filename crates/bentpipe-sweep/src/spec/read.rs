@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bentpipe_language::document::{self, Node, Value};
 use bentpipe_language::error::{Problems, ScenarioErrors};
+use bentpipe_language::kind::Kind;
 use bentpipe_language::reader::{Item, View, join};
 use bentpipe_language::shape::Shape;
 
@@ -25,6 +26,9 @@ pub(super) fn spec(text: &str, name: &str, find: Find<'_>) -> Result<Spec, Scena
         return problems.finish(None);
     }
     let Value::Table(table) = &root.value else { return problems.finish(None) };
+    if Kind::Sweep.is_another(table, &mut problems) {
+        return problems.finish(None);
+    }
     let view = View::open(table, String::new(), root.span, SWEEP, &mut problems);
     let Some(base) = base(&view, find, &mut problems) else { return problems.finish(None) };
     let mut read = read(&view, name, text, base, &mut problems);

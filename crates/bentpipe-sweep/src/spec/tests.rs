@@ -91,6 +91,20 @@ fn mistakes_have_their_place() {
 }
 
 #[test]
+fn a_scenario_is_no_sweep_and_a_sweep_no_scenario() {
+    let errors = parse(SCENARIO).expect_err("a scenario");
+    let [error] = errors.0.as_slice() else { panic!("one mistake: {errors}") };
+    assert_eq!((error.line, error.message.as_str()), (3, "this is a scenario, not a sweep file"));
+    assert!(error.help.as_deref().is_some_and(|help| help.contains("scenario = \"FILE\"")), "{error}");
+    let errors = Scenario::parse("seed = 3\nscenario = \"geo\"\n", "sweep.toml", &[]).expect_err("a sweep");
+    let [error] = errors.0.as_slice() else { panic!("one mistake: {errors}") };
+    assert_eq!((error.line, error.message.as_str()), (2, "this is a sweep file, not a scenario"));
+    // What lacks all of them is a document of the wanted kind with a mistake.
+    let errors = Scenario::parse("name = \"x\"\n", "x.toml", &[]).expect_err("no links");
+    assert!(errors.0.iter().any(|error| error.message == "the scenario needs `links`"), "{errors}");
+}
+
+#[test]
 fn impossible_files() {
     let message = |rest: &str| one(rest).2;
     assert!(message("design = \"latin-hypercube\"\n").contains("needs `points`"));

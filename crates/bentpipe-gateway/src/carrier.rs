@@ -18,7 +18,9 @@ use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
 use crate::path_mtu::{Ask, PathMtu};
-use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig, What};
+use crate::tunnel::{
+    DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, PresharedKey, Sealed, Todo, Tunnel, TunnelConfig, What,
+};
 
 /// A request of a [`Carrier`] to its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +129,11 @@ impl Carrier {
     /// The tunnel, to look at.
     pub fn tunnel(&self) -> &Tunnel {
         &self.tunnel
+    }
+
+    /// Changes the preshared key: [`Tunnel::set_preshared`].
+    pub(crate) fn set_preshared(&mut self, preshared: Option<PresharedKey>) {
+        self.tunnel.set_preshared(preshared);
     }
 
     /// The path's MTU as far as it is known, headers of IP included.

@@ -26,7 +26,7 @@ use super::run::{Loop, Work};
 use super::shape::{Shape, Turn};
 use super::state::State;
 use super::udp::Udp;
-use crate::tunnel::{Event, PublicKey};
+use crate::tunnel::{Event, PresharedKey, PublicKey};
 
 const UDP: Token = Token(0);
 
@@ -112,6 +112,14 @@ impl<S: Shape> Gateway<S> {
         work.hub.set_weight(slot, weight);
         work.shape.join(slot, reach);
         true
+    }
+
+    /// Handshakes with that peer use another preshared key from now on, or none; its sessions go on.
+    pub(crate) fn set_preshared(&mut self, key: &PublicKey, preshared: Option<PresharedKey>) {
+        let hub = &mut self.work_mut().hub;
+        if let Some(carrier) = hub.slot_of(key).and_then(|slot| hub.carrier_mut(slot)) {
+            carrier.set_preshared(preshared);
+        }
     }
 
     /// Changes the rate that all keep to together.

@@ -12,6 +12,7 @@ mod peers;
 mod places;
 mod policy;
 mod scone;
+mod secrets;
 mod star;
 mod starting;
 mod unprivileged;

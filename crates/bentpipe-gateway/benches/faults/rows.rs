@@ -1,5 +1,6 @@
 //! The demands, in the order of their table.
 
+mod away;
 mod clocks;
 mod dip;
 mod floods;
@@ -29,7 +30,13 @@ pub(crate) const ROWS: &[Row] = &[
         name: "stopped",
         demand: "SIGSTOP of a box for 30 s (short form: 8 s)",
         bar: "serves again within 20 s, 0 wrong bytes",
-        measure: peer::stopped,
+        measure: away::stopped,
+    },
+    Row {
+        name: "suspended",
+        demand: "either box suspended for 10 minutes (short form: 8 s)",
+        bar: "serves again within 20 s, 0 wrong, both say why",
+        measure: away::suspended,
     },
     Row {
         name: "mtu",

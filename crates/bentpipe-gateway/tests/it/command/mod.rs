@@ -1,11 +1,13 @@
 //! The command and its files, between hosts in namespaces: what is printed, what goes through, what is left.
 
+mod away;
 mod faults;
 mod guard;
 mod hub;
 mod machine;
 mod memory;
 mod metrics;
+mod mishaps;
 mod older;
 mod pair;
 mod peers;

@@ -171,6 +171,11 @@ impl Carrier {
         !self.events.is_empty() || self.endpoint.as_ref().is_some_and(|endpoint| endpoint.end().has_output())
     }
 
+    /// What became of the link, if that has not been told yet.
+    pub(crate) fn take_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     /// Packets of which it is not known that they have arrived.
     pub fn unconfirmed(&self) -> usize {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::unconfirmed)
@@ -237,6 +242,7 @@ impl Carrier {
     /// # Errors
     /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
+        debug_assert!(self.events.is_empty(), "who has not heard of the new link would speak of the old one on it");
         match &mut self.endpoint {
             Some(endpoint) => endpoint.send_on(&mut Context::silent(now), channel, flow, packet),
             None => {

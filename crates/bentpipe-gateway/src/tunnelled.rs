@@ -177,6 +177,10 @@ impl<S: Shape> Work for Tunnelled<S> {
             self.udp_is_readable = udp.receive(|from, datagram| hub.receive(now, from, datagram))?;
         }
         let mut turn = Turn { now, hub, registry };
+        while let Some((slot, event)) = turn.hub.take_event() {
+            say(&names[&slot], turn.hub.carrier(slot), event);
+            shape.on_event(&mut turn, slot, event)?;
+        }
         let mut more = shape.fill(&mut turn, None)?;
         let until = loop {
             match turn.hub.poll(now, wall, udp.room()) {

@@ -8,6 +8,7 @@ mod machine;
 mod memory;
 mod metrics;
 mod mishaps;
+mod mixed;
 mod older;
 mod pair;
 mod peers;

@@ -107,9 +107,17 @@ fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts, looks: &Lo
         let read = stream.read(&mut buffer);
         counts.longest.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
         match read {
-            Ok(0) => return count(if got == size(n) { &counts.whole } else { &counts.wrong }),
+            Ok(0) if got == size(n) => return count(&counts.whole),
+            Ok(0) => {
+                looks.take(
+                    port,
+                    &format!("ended cleanly after {got} of {} bytes, {:.1?} after the last", size(n), begun.elapsed()),
+                );
+                return count(&counts.wrong);
+            }
             Ok(len) => {
-                if (0..len).any(|at| buffer[at] != byte(n, got + at)) {
+                if let Some(at) = (0..len).find(|&at| buffer[at] != byte(n, got + at)) {
+                    looks.take(port, &format!("has other bytes from {} of {} on", got + at, size(n)));
                     return count(&counts.wrong);
                 }
                 got += len;
@@ -119,7 +127,7 @@ fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts, looks: &Lo
                 if begun.elapsed() >= MAX_STALL {
                     return count(&counts.stalled);
                 }
-                looks.take(port);
+                looks.take(port, &format!("has waited for {LOOK_AFTER:?}"));
             }
             Err(_) => return count(&counts.broken),
         }

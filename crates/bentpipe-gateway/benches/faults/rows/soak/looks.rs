@@ -17,8 +17,8 @@ const MAX_LOOKS: usize = 12;
 
 /// Prints a few lines about each of the first transfers that wait for long.
 pub(super) struct Looks {
-    /// The names of the namespaces of client and server.
-    hosts: [String; 2],
+    /// The names of the namespaces from the client to the server.
+    hosts: [String; 4],
     folder: PathBuf,
     start: Instant,
     count: AtomicUsize,
@@ -26,19 +26,20 @@ pub(super) struct Looks {
 
 impl Looks {
     pub(super) fn new(line: &Line) -> Looks {
-        let hosts = [&line.client, &line.server].map(|host| host.name().to_owned());
+        let hosts = [&line.client, &line.near, &line.far, &line.server].map(|host| host.name().to_owned());
         Looks { hosts, folder: line.folder.path().to_owned(), start: Instant::now(), count: AtomicUsize::new(0) }
     }
 
-    /// Looks at the transfer whose client has this port.
-    pub(super) fn take(&self, port: u16) {
+    /// Looks at the transfer whose client has this port, and of which there is this to say.
+    pub(super) fn take(&self, port: u16, what: &str) {
         if self.count.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKS {
             return;
         }
         let minutes = self.start.elapsed().as_secs_f64() / 60.0;
-        let mut text = format!("  {minutes:.1} min, port {port} has waited for {LOOK_AFTER:?}\n");
-        for (side, (host, filter)) in ["client", "server"].iter().zip(self.hosts.iter().zip(["sport", "dport"])) {
-            let words = ["netns", "exec", host, "ss", "-Htinmo", filter, "=", &format!(":{port}")];
+        let mut text = format!("  {minutes:.1} min, port {port} {what}\n");
+        for (side, host) in ["client", "near", "far", "server"].iter().zip(&self.hosts) {
+            let port = format!(":{port}");
+            let words = ["netns", "exec", host, "ss", "-Hatinmo", "sport", "=", &port, "or", "dport", "=", &port];
             let shown = Command::new("ip").args(words).output().map(|output| output.stdout).unwrap_or_default();
             let words: Vec<_> = String::from_utf8_lossy(&shown).split_whitespace().map(str::to_owned).collect();
             // No line: this host has no such connection any more.

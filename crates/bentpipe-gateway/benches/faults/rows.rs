@@ -152,6 +152,18 @@ pub(crate) const ROWS: &[Row] = &[
         bar: "0 wrong bytes, no stall over 60 s",
         measure: |is_short| soak::soak(is_short, true),
     },
+    Row {
+        name: "soak-uplink",
+        demand: "`uplink`, 200 connections, a fault every minute, half an hour",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::soak_one_box(is_short, false),
+    },
+    Row {
+        name: "soak-kernel",
+        demand: "the same with the kernel's sender",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::soak_one_box(is_short, true),
+    },
     Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
     Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },
 ];

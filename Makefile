@@ -75,7 +75,7 @@ deb: box
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-gateway --output $(OUT)/bentpipe-gateway.deb
 	@ls -l $(OUT)/bentpipe-gateway.deb
 
-# Gateways under faults: each demand with its bar, one by one, in its full form; root, an hour and a half; writes
+# Gateways under faults: each demand with its bar, one by one, in its full form; root, four hours; writes
 # bench-gateway-faults.json. `ONLY=older,policy` runs some, `SHORT=yes` the short forms of all.
 bench-gateway-faults:
 	@scripts/setup rust ip nft ping faketime

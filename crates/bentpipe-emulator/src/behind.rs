@@ -14,7 +14,7 @@ use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::{EmulateError, Unsupported};
 use crate::covered::{add_hosts, cover, own_mounts};
-use crate::lab::{needs_program, needs_tun, routes, settle, tune};
+use crate::lab::{needs_program, needs_settings, needs_tun, routes, settle, tune};
 use crate::nat::{self, Outside};
 use crate::network::Network;
 use crate::plan::{Addressing, HostId, INNER, OUTER, PREFIX_V4, PREFIX_V6, Plan};
@@ -60,6 +60,7 @@ impl Behind {
             }
         }
         needs_tun()?;
+        needs_settings()?;
         needs_program("ip", "iproute2")?;
         let mut session = Session::begin().map_err(EmulateError::system("the record of this run"))?;
         let (addressing, outer) = free(&plan)?;

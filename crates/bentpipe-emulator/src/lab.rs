@@ -7,6 +7,8 @@ use std::path::Path;
 use bentpipe_io::tun::{self, TunConfig};
 use bentpipe_io::{Made, Namespace, Session, TrainTun, ip};
 use bentpipe_study::scenario::{NodeId, Scenario};
+use nix::errno::Errno;
+use nix::unistd::AccessFlags;
 
 use super::{EmulateError, Unsupported};
 use crate::network::Network;
@@ -170,6 +172,7 @@ pub(crate) fn possible() -> Result<(), EmulateError> {
         return Err(lacking("network namespaces and devices need root", "run it with sudo"));
     }
     needs_tun()?;
+    needs_settings()?;
     needs_program("ip", "iproute2")
 }
 
@@ -179,6 +182,17 @@ pub(crate) fn needs_tun() -> Result<(), EmulateError> {
         what: format!("/dev/net/tun: {error}"),
         help: help.to_owned(),
     })
+}
+
+/// The kernel's settings of a new namespace: containers have them read-only unless told otherwise.
+pub(crate) fn needs_settings() -> Result<(), EmulateError> {
+    match nix::unistd::access("/proc/sys/net/ipv4/ip_forward", AccessFlags::W_OK) {
+        Err(Errno::EROFS) => Err(EmulateError::Lacking {
+            what: "/proc/sys: it cannot be written".to_owned(),
+            help: "in a container: --security-opt unmask=/proc/sys (podman), --security-opt systempaths=unconfined (Docker)".to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Checks for a program that we call.

@@ -59,7 +59,7 @@ pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
         EmulateError::Lacking {
             what: format!("not root, and the kernel allows no user namespaces: {error}"),
             help: "run it with sudo, or allow them (kernel.apparmor_restrict_unprivileged_userns=0, \
-                   user.max_user_namespaces above 0)"
+                   user.max_user_namespaces above 0; in a container: --security-opt seccomp=unconfined)"
                 .to_owned(),
         }
     })?;

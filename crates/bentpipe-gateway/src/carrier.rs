@@ -18,7 +18,9 @@ use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
 use crate::path_mtu::{Ask, PathMtu};
-use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig, What};
+use crate::tunnel::{
+    DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, PresharedKey, Sealed, Todo, Tunnel, TunnelConfig, What,
+};
 
 /// A request of a [`Carrier`] to its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +131,11 @@ impl Carrier {
         &self.tunnel
     }
 
+    /// Changes the preshared key: [`Tunnel::set_preshared`].
+    pub(crate) fn set_preshared(&mut self, preshared: Option<PresharedKey>) {
+        self.tunnel.set_preshared(preshared);
+    }
+
     /// The path's MTU as far as it is known, headers of IP included.
     pub fn path_mtu(&self) -> u16 {
         self.path.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
@@ -162,6 +169,11 @@ impl Carrier {
     /// True if an event or a packet waits to be taken.
     pub(crate) fn has_arrived(&self) -> bool {
         !self.events.is_empty() || self.endpoint.as_ref().is_some_and(|endpoint| endpoint.end().has_output())
+    }
+
+    /// What became of the link, if that has not been told yet.
+    pub(crate) fn take_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
     }
 
     /// Packets of which it is not known that they have arrived.
@@ -230,6 +242,7 @@ impl Carrier {
     /// # Errors
     /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
+        debug_assert!(self.events.is_empty(), "who has not heard of the new link would speak of the old one on it");
         match &mut self.endpoint {
             Some(endpoint) => endpoint.send_on(&mut Context::silent(now), channel, flow, packet),
             None => {

@@ -12,6 +12,7 @@ mod notify;
 mod peers;
 mod plan;
 mod prepare;
+mod preshared;
 mod privileges;
 mod status;
 mod user;
@@ -178,7 +179,7 @@ fn joined<S: Shape>(
     let made = Box_::new(plan::table(file).listen, line, shape);
     let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
     let path = &how.0.file;
-    for peer in peers.all(path)? {
+    for peer in peers.all()? {
         let name = peer.name.clone().unwrap_or_default();
         gateway.add(peer).map_err(|error| Failure::usage(format!("peer {name}: {error}"), None))?;
     }

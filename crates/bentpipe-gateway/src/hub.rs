@@ -19,7 +19,7 @@ use bentpipe_io::LinkEndpointConfig;
 use thiserror::Error;
 
 use super::carrier::{Carried, Carrier};
-use crate::tunnel::{Kind, PublicKey, TunnelConfig, classify};
+use crate::tunnel::{Event, Kind, PublicKey, TunnelConfig, classify};
 
 /// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
 const QUANTUM: i64 = 1500;
@@ -205,6 +205,13 @@ impl Hub {
     /// Terminals with datagrams that have not been processed yet.
     pub fn heard(&self) -> impl Iterator<Item = Slot> {
         self.heard.iter().copied()
+    }
+
+    /// What became of links by the datagrams that have come. It is to be taken before packets are given to the carriers: those of the old
+    /// link would go on the new one.
+    pub(crate) fn take_event(&mut self) -> Option<(Slot, Event)> {
+        let mut heard = self.heard.iter();
+        heard.find_map(|slot| Some((*slot, self.terminals.get_mut(slot)?.carrier.take_event()?)))
     }
 
     /// Datagrams that belonged to no terminal.

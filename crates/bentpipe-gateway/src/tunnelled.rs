@@ -26,7 +26,7 @@ use super::run::{Loop, Work};
 use super::shape::{Shape, Turn};
 use super::state::State;
 use super::udp::Udp;
-use crate::tunnel::{Event, PublicKey};
+use crate::tunnel::{Event, PresharedKey, PublicKey};
 
 const UDP: Token = Token(0);
 
@@ -114,6 +114,14 @@ impl<S: Shape> Gateway<S> {
         true
     }
 
+    /// Handshakes with that peer use another preshared key from now on, or none; its sessions go on.
+    pub(crate) fn set_preshared(&mut self, key: &PublicKey, preshared: Option<PresharedKey>) {
+        let hub = &mut self.work_mut().hub;
+        if let Some(carrier) = hub.slot_of(key).and_then(|slot| hub.carrier_mut(slot)) {
+            carrier.set_preshared(preshared);
+        }
+    }
+
     /// Changes the rate that all keep to together.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         self.work_mut().hub.set_rate(rate);
@@ -169,6 +177,10 @@ impl<S: Shape> Work for Tunnelled<S> {
             self.udp_is_readable = udp.receive(|from, datagram| hub.receive(now, from, datagram))?;
         }
         let mut turn = Turn { now, hub, registry };
+        while let Some((slot, event)) = turn.hub.take_event() {
+            say(&names[&slot], turn.hub.carrier(slot), event);
+            shape.on_event(&mut turn, slot, event)?;
+        }
         let mut more = shape.fill(&mut turn, None)?;
         let until = loop {
             match turn.hub.poll(now, wall, udp.room()) {

@@ -5,6 +5,8 @@
 #![cfg(target_os = "linux")]
 #![allow(dead_code)] // What the tests use and this does not.
 
+#[path = "../../tests/it/command/away.rs"]
+mod away;
 #[path = "../../tests/it/command/memory.rs"]
 mod flooded;
 #[path = "../../tests/it/command/hub.rs"]

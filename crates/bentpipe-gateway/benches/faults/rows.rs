@@ -1,5 +1,6 @@
 //! The demands, in the order of their table.
 
+mod away;
 mod clocks;
 mod dip;
 mod floods;
@@ -29,7 +30,13 @@ pub(crate) const ROWS: &[Row] = &[
         name: "stopped",
         demand: "SIGSTOP of a box for 30 s (short form: 8 s)",
         bar: "serves again within 20 s, 0 wrong bytes",
-        measure: peer::stopped,
+        measure: away::stopped,
+    },
+    Row {
+        name: "suspended",
+        demand: "either box suspended for 10 minutes (short form: 8 s)",
+        bar: "serves again within 20 s, 0 wrong, both say why",
+        measure: away::suspended,
     },
     Row {
         name: "mtu",
@@ -144,6 +151,18 @@ pub(crate) const ROWS: &[Row] = &[
         demand: "the same in `link`",
         bar: "0 wrong bytes, no stall over 60 s",
         measure: |is_short| soak::soak(is_short, true),
+    },
+    Row {
+        name: "soak-uplink",
+        demand: "`uplink`, 200 connections, a fault every minute, half an hour",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::soak_one_box(is_short, false),
+    },
+    Row {
+        name: "soak-kernel",
+        demand: "the same with the kernel's sender",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::soak_one_box(is_short, true),
     },
     Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
     Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },

@@ -11,6 +11,7 @@ use bentpipe_io::LinkEndpointConfig;
 
 use super::failure::Failure;
 use super::plan;
+use super::preshared::{Preshared, place};
 use crate::settings::{GatewayFile, PeerTable};
 use crate::state::last_endpoints;
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
@@ -24,15 +25,17 @@ pub(super) struct Peers {
     started: GatewayFile,
     /// What each peer is at present.
     tables: Vec<PeerTable>,
+    preshared: Preshared,
 }
 
 impl Peers {
     /// Reads all keys, those of the peers too, so that mistakes are reported before anything changes.
     pub(super) fn new(path: &Path, file: &GatewayFile) -> Result<Peers, Failure> {
         let private: PrivateKey = plan::secret(path, "tunnel.private_key", &plan::table(file).private_key)?;
-        let peers = Peers { private, started: file.clone(), tables: file.peers.clone() };
+        let preshared = Preshared::read(path, &file.peers)?;
+        let peers = Peers { private, started: file.clone(), tables: file.peers.clone(), preshared };
         peers.are_others(path, file)?;
-        peers.configs(path, &file.peers)?;
+        peers.all()?;
         Ok(peers)
     }
 
@@ -55,27 +58,21 @@ impl Peers {
     }
 
     /// The settings of all peers in the file, for the gateway.
-    pub(super) fn all(&self, path: &Path) -> Result<Vec<PeerConfig>, Failure> {
-        self.configs(path, &self.tables)
-    }
-
-    fn configs(&self, path: &Path, tables: &[PeerTable]) -> Result<Vec<PeerConfig>, Failure> {
+    pub(super) fn all(&self) -> Result<Vec<PeerConfig>, Failure> {
         let last = last_endpoints(&plan::table(&self.started).state);
-        tables.iter().map(|table| self.config(path, table, &last)).collect()
+        self.tables.iter().map(|table| self.config(table, &self.preshared, &last)).collect()
     }
 
     fn config(
         &self,
-        path: &Path,
         table: &PeerTable,
+        preshared: &Preshared,
         last: &BTreeMap<PublicKey, SocketAddr>,
     ) -> Result<PeerConfig, Failure> {
         let tunnel = plan::table(&self.started);
         let peer: PublicKey = key(table)?;
-        let place = format!("{}.preshared_key", place(table));
-        let preshared = table.preshared_key.as_deref().map(|file| plan::secret(path, &place, file)).transpose()?;
         let tunnel = TunnelConfig {
-            preshared,
+            preshared: preshared.of(table).cloned(),
             last_endpoint: last.get(&peer).copied(),
             keepalive: tunnel.keepalive,
             dead_after: tunnel.dead_after,
@@ -108,14 +105,9 @@ impl Peers {
             return Ok(String::new());
         }
         self.are_others(path, read)?;
+        let preshared = self.preshared.read_again(path, &self.tables, &read.peers)?;
         if !self.started.is_hub() {
-            // Of the only peer the rest waits, as a change would break all connections.
-            for (had, has) in self.tables.iter_mut().zip(&read.peers).filter(|(had, has)| had.key == has.key) {
-                had.prefixes.clone_from(&has.prefixes);
-                had.advice = has.advice;
-                gateway.change(&key(had)?, None, 1, reach(had));
-            }
-            return Ok(String::new());
+            return self.reload_only(gateway, read, preshared);
         }
         let before: BTreeMap<_, _> = self.tables.iter().map(|table| (table.key.as_str(), table)).collect();
         let last = last_endpoints(&plan::table(&self.started).state);
@@ -123,10 +115,10 @@ impl Peers {
         for has in &read.peers {
             let had = before.get(has.key.as_str());
             let plan = match had {
-                Some(had) if *had == has => continue,
+                Some(had) if *had == has && preshared.is_as_in(&self.preshared, has) => continue,
                 Some(had) if is_light(had, has) => Plan::Change,
-                Some(_) => Plan::Renew(self.config(path, has, &last)?),
-                None => Plan::Add(self.config(path, has, &last)?),
+                Some(_) => Plan::Renew(self.config(has, &preshared, &last)?),
+                None => Plan::Add(self.config(has, &preshared, &last)?),
             };
             plans.push((has, key(has)?, plan));
         }
@@ -140,6 +132,7 @@ impl Peers {
             let (list, added) = match plan {
                 Plan::Change => {
                     gateway.change(&key, has.name.as_deref().map(Into::into), has.weight, reach(has));
+                    gateway.set_preshared(&key, preshared.of(has).cloned());
                     (&mut done.changed, Ok(()))
                 }
                 Plan::Renew(mut config) => {
@@ -159,7 +152,30 @@ impl Peers {
         }
         gateway.set_rate(Some(read.satellite.rate));
         self.tables.clone_from(&read.peers);
+        self.preshared = preshared;
         Ok(done.to_string())
+    }
+
+    /// Of the only peer the rest waits, as a change would break all connections.
+    fn reload_only<S: Shape>(
+        &mut self,
+        gateway: &mut Gateway<S>,
+        read: &GatewayFile,
+        preshared: Preshared,
+    ) -> Result<String, Failure> {
+        let both = self.tables.first_mut().zip(read.peers.first());
+        let Some((had, has)) = both.filter(|(had, has)| had.key == has.key) else { return Ok(String::new()) };
+        had.prefixes.clone_from(&has.prefixes);
+        had.advice = has.advice;
+        had.preshared_key.clone_from(&has.preshared_key);
+        let key = key(had)?;
+        gateway.change(&key, None, 1, reach(had));
+        let is_same = preshared.is_as_in(&self.preshared, has);
+        if !is_same {
+            gateway.set_preshared(&key, preshared.of(has).cloned());
+        }
+        self.preshared = preshared;
+        Ok(if is_same { "" } else { "handshakes use another preshared key from now on; " }.to_owned())
     }
 
     /// The peers for people, where they have names.
@@ -226,11 +242,6 @@ fn name(table: &PeerTable) -> String {
     table.name.clone().unwrap_or_else(|| table.key.clone())
 }
 
-/// Its table in the settings.
-fn place(table: &PeerTable) -> String {
-    table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"))
-}
-
 fn key(table: &PeerTable) -> Result<PublicKey, Failure> {
     table.key.parse().map_err(|error| Failure::usage(format!("{}: {error}", place(table)), None))
 }
@@ -245,7 +256,14 @@ fn reach(table: &PeerTable) -> Reach {
 
 /// True if a change needs no new tunnel.
 fn is_light(had: &PeerTable, has: &PeerTable) -> bool {
-    let rest = |table: &PeerTable| PeerTable { name: None, prefixes: None, weight: 1, advice: None, ..table.clone() };
+    let rest = |table: &PeerTable| PeerTable {
+        name: None,
+        preshared_key: None,
+        prefixes: None,
+        weight: 1,
+        advice: None,
+        ..table.clone()
+    };
     rest(had) == rest(has)
 }
 
@@ -267,7 +285,7 @@ mod tests {
             file.peers[0].clone()
         };
         let had = peer("");
-        for light in ["weight = 3\n", "throughput_advice = \"line\"\n"] {
+        for light in ["weight = 3\n", "throughput_advice = \"line\"\n", "preshared_key = \"secret\"\n"] {
             assert!(is_light(&had, &peer(light)), "{light}");
         }
         for heavy in ["rate = \"2 Mbit/s\"\n", "round_trip = \"1 s\"\n", "endpoint = \"192.0.2.1:4500\"\n"] {

@@ -176,7 +176,9 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
             file.peers.clear();
             file.satellite.rate = running.satellite.rate;
         }
-        file.peers.iter_mut().for_each(|peer| (peer.prefixes, peer.advice) = (None, None));
+        for peer in &mut file.peers {
+            (peer.prefixes, peer.advice, peer.preshared_key) = (None, None, None);
+        }
         if let ShapeTable::Link(link) | ShapeTable::Both(_, link) = &mut file.shape {
             link.advice = None;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bentpipe_engine::units::Duration;
 
 use super::*;
-use crate::tunnel::{Event, PrivateKey};
+use crate::tunnel::{Event, PrivateKey, Todo, Tunnel};
 use crate::{Satellite, for_streams};
 
 const DELAY: Duration = Duration::from_millis(300);
@@ -44,6 +44,9 @@ struct World {
     downs: Vec<usize>,
     /// Bytes of packets that each terminal received.
     arrived: Vec<u64>,
+    /// What is for this terminal goes to the test instead.
+    tapped: Option<usize>,
+    tap: Vec<Vec<u8>>,
     /// When packets of terminals were handed over at the hub.
     handed: Vec<(Slot, Time)>,
 }
@@ -69,6 +72,8 @@ impl World {
             ups: vec![0; count],
             downs: vec![0; count],
             arrived: vec![0; count],
+            tapped: None,
+            tap: Vec::new(),
             handed: Vec::new(),
         };
         world.fill(rate, each, |_| 1);
@@ -116,7 +121,10 @@ impl World {
                     Step::Do((_, Carried::Send(sealed))) => {
                         let to = self.terminals.iter().enumerate().position(|(n, _)| address(n) == sealed.to);
                         let datagram = out[..sealed.len].to_vec();
-                        self.send(to, 0, &datagram);
+                        match to {
+                            Some(_) if to == self.tapped => self.tap.push(datagram),
+                            _ => self.send(to, 0, &datagram),
+                        }
                     }
                     Step::Do((slot, Carried::Event(event))) => match event {
                         Event::Up { .. } => self.ups[usize::from(slot.0)] += 1,
@@ -257,4 +265,58 @@ fn a_full_line_delays_nothing_that_comes() {
     world.wake[1] = Some(sent_at);
     world.run(Duration::from_secs(2), |hub, now| greedy(hub, now, 0..1));
     assert_eq!(world.handed, [(Slot(1), sent_at + DELAY)]);
+}
+
+/// A terminal that has its cookie sends a thousand first messages per second, all new and all with the cookie. The hub reads as many of
+/// them as of any peer's; another terminal that restarts is up as soon as ever, and a third notices nothing.
+#[test]
+fn a_terminal_that_floods_with_cookies_keeps_nobody_out() {
+    const SECONDS: u64 = 10;
+    let mut world = World::new(3, 4_000_000, 4_000_000);
+    world.quiet(3);
+    world.tapped = Some(0);
+    let tunnel = TunnelConfig::new(world.keys[0].clone(), world.key.public(), Some(HUB.into()));
+    let mut thrower = Tunnel::new(tunnel, world.now);
+    let (mut clock, mut wall, mut out, mut with_cookie) = (world.now, 1000, vec![0; 1 << 16], 0);
+    let stats = |world: &World| world.hub.carrier(Slot(0)).expect("it is there").tunnel().stats();
+    let before = stats(&world);
+    let begun = world.now;
+    for millisecond in 0..1000 * SECONDS {
+        // Its own clock runs as it needs: a new first message for each call.
+        clock += Duration::from_millis(2300);
+        wall += 1;
+        while let Step::Do(todo) = thrower.poll(clock, wall, &mut out) {
+            if let Todo::Send(sealed) = todo {
+                with_cookie += u64::from(out[sealed.len - 16..sealed.len] != [0; 16]);
+                world.hub.receive(world.now, address(0), &mut out[..sealed.len].to_vec());
+            }
+        }
+        if millisecond == 2000 {
+            world.terminals[1] = {
+                let tunnel = TunnelConfig::new(world.keys[1].clone(), world.key.public(), Some(HUB.into()));
+                Carrier::new(tunnel, for_streams(&satellite(4_000_000)), world.now)
+            };
+            world.wake[1] = Some(world.now);
+        }
+        world.run(Duration::from_millis(1), |hub, now| greedy(hub, now, 2..3));
+        // It heeds cookies only: with a response it would be up, and begin no more.
+        for mut datagram in std::mem::take(&mut world.tap) {
+            if matches!(classify(&datagram), Some(Kind::Cookie { .. })) {
+                thrower.receive(clock, HUB.into(), &mut datagram);
+            }
+        }
+        if world.ups[1] == 1 && millisecond > 2000 {
+            // The clock of this world stands still, so it has to prove itself: two round trips and a half.
+            assert!(millisecond < 2000 + 1600, "after {millisecond} ms");
+        }
+    }
+    let after = stats(&world);
+    let thrown = world.now.saturating_since(begun).as_millis_f64() as u64;
+    assert!(with_cookie > thrown * 9 / 10, "{with_cookie} of {thrown}");
+    // 20 at once and 10 per second of each kind are read.
+    assert!(after.throttled - before.throttled > thrown - 2 * (20 + 10 * SECONDS) - 2, "{after:?}");
+    assert_eq!(world.ups[1..], [2, 1]);
+    assert_eq!(world.downs[1..], [0, 0]);
+    // Of the line the third terminal has what it has beside idle ones.
+    assert!(world.arrived[2] > 4_000_000 / 8 * (SECONDS - 2) * 9 / 10, "{:?}", world.arrived);
 }

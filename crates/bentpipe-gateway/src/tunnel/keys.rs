@@ -157,6 +157,11 @@ impl fmt::Debug for PrivateKey {
 pub struct PresharedKey(pub(super) Arc<Zeroizing<[u8; 32]>>);
 
 impl PresharedKey {
+    /// Whether it is the same.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
     /// The one of ends that have none: WireGuard's, all zero.
     pub(super) fn none() -> Self {
         PresharedKey(Arc::new(Zeroizing::new([0; 32])))

@@ -9,13 +9,14 @@ use crate::pair::{Line, Running, asks, echo};
 const OFFSETS: [&str; 4] = ["+1h", "-1h", "+10y", "-10y"];
 
 /// Debian's libfaketime, which replaces the time of day of a program, and leaves its monotonic clock.
-fn library() -> Option<String> {
+pub(super) fn library() -> Option<String> {
     let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"];
     let paths = folders.map(|folder| format!("{folder}/faketime/libfaketime.so.1"));
     paths.into_iter().find(|path| std::path::Path::new(path).exists())
 }
 
-fn start(line: &Line, name: &str, library: &str) -> Running {
+/// Starts a box whose clock is set by the file `NAME.offset`.
+pub(super) fn start(line: &Line, name: &str, library: &str) -> Running {
     let offset = line.folder.path().join(format!("{name}.offset"));
     let offset = offset.to_str().expect("a plain path");
     let environment = [
@@ -29,17 +30,20 @@ fn start(line: &Line, name: &str, library: &str) -> Running {
     Running::start_with(host, line.folder.path(), name, 1024, &environment)
 }
 
+/// Sets the clock of a box.
+pub(super) fn set(line: &Line, name: &str, offset: &str) {
+    // Renamed into place: half an offset would be another time.
+    let (new, path) = (line.folder.path().join("offset.new"), line.folder.path().join(format!("{name}.offset")));
+    std::fs::write(&new, offset).and_then(|()| std::fs::rename(new, path)).expect("a file");
+}
+
 /// The clock of each box jumps while it runs, and is as wrong when the box restarts.
 pub(super) fn clocks(is_short: bool) -> Measured {
     let Some(library) = library() else {
         return Measured { text: "libfaketime is not installed".to_owned(), is_met: false };
     };
     let line = Line::new("20 Mbit/s");
-    let set = |name: &str, offset: &str| {
-        // Renamed into place: half an offset would be another time.
-        let (new, path) = (line.folder.path().join("offset.new"), line.folder.path().join(format!("{name}.offset")));
-        std::fs::write(&new, offset).and_then(|()| std::fs::rename(new, path)).expect("a file");
-    };
+    let set = |name: &str, offset: &str| set(&line, name, offset);
     ["near", "far"].iter().for_each(|name| set(name, "+0"));
     let server = line.serve(80, echo);
     let mut boxes = ["near", "far"].map(|name| start(&line, name, &library));

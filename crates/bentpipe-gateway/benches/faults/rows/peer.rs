@@ -1,7 +1,7 @@
 //! The other box, the way to it, and strangers on it.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, UdpSocket};
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use crate::Measured;
@@ -86,44 +86,6 @@ pub(super) fn returns(is_short: bool) -> Measured {
     let worst = took.iter().copied().fold(0.0, f64::max);
     // What the far box counts is looked at once a second.
     Measured { text: format!("worst of {}: {worst:.2} s", took.len()), is_met: worst < 3.0 + 1.0 }
-}
-
-/// A box that does not run for a while, as one that is suspended: what becomes of a transfer, and when it serves again.
-pub(super) fn stopped(is_short: bool) -> Measured {
-    let line = Line::new("20 Mbit/s");
-    let server = line.serve(80, |mut stream| {
-        let mut got = Vec::new();
-        let _ = stream.read_to_end(&mut got);
-        let _ = stream.write_all(&got);
-    });
-    let (near, _far) = (line.start("near", 1024), line.start("far", 1024));
-    line.wait_until_up(&["near", "far"], true);
-    let mut transfer = line.connect(server).expect("it connects");
-    transfer.set_read_timeout(Some(Duration::from_secs(90))).expect("not zero");
-    let sent = bytes(8_000_000);
-    let expected = sent.clone();
-    let mut writer = transfer.try_clone().expect("a descriptor");
-    let sender = std::thread::spawn(move || writer.write_all(&sent).and_then(|()| writer.shutdown(Shutdown::Write)));
-    std::thread::sleep(Duration::from_millis(500));
-    near.signal("STOP");
-    std::thread::sleep(Duration::from_secs(if is_short { 8 } else { 30 }));
-    near.signal("CONT");
-    let start = Instant::now();
-    let again = line.serve(81, echo);
-    while line.connect(again).and_then(|mut stream| asks(&mut stream)).is_err()
-        && start.elapsed() < Duration::from_secs(60)
-    {}
-    let serves = start.elapsed().as_secs_f64();
-    let mut got = Vec::new();
-    let end = transfer.read_to_end(&mut got).map(drop).map_err(|error| error.kind());
-    // Of a reset only one of the two hears: whoever asks first.
-    let end = end.and(sender.join().expect("no panic").map_err(|error| error.kind()));
-    // A clean end with other bytes would be the fault; a reset says what it is.
-    let is_wrong = end.is_ok() && got != expected || !expected.starts_with(&got);
-    let end = end.map_or_else(|kind| format!("ended by {kind:?}"), |()| "completed".to_owned());
-    let text =
-        format!("serves after {serves:.1} s; {} of {} bytes, {end}; wrong: {is_wrong}", got.len(), expected.len());
-    Measured { text, is_met: serves < 20.0 && !is_wrong }
 }
 
 /// The interfaces between the boxes take less than the settings say, from the start and from the middle of a transfer on.

@@ -1,6 +1,7 @@
 //! Many connections for a long time, and a fault every minute. A transfer that waits for long is shown from all four hosts.
 
 mod looks;
+mod one_box;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use self::looks::{LOOK_AFTER, Looks};
 use crate::Measured;
+use crate::namespace::Namespace;
 use crate::pair::{Line, NAMES, Running, inside, many_descriptors};
+pub(super) use one_box::soak as soak_one_box;
 
 /// No transfer may wait longer for its connection or its next byte.
 const MAX_STALL: Duration = Duration::from_secs(60);
@@ -49,13 +52,16 @@ struct Counts {
     stalled: AtomicU64,
     /// The longest wait for a next byte, milliseconds.
     longest: AtomicU64,
+    /// Bytes that were as they should be.
+    bytes: AtomicU64,
 }
 
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let got = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         write!(f, "{} whole, {} reset, {} wrong, ", got(&self.whole), got(&self.broken), got(&self.wrong))?;
-        write!(f, "{} stalled, longest wait {:.1} s", got(&self.stalled), got(&self.longest) as f64 / 1e3)
+        write!(f, "{} stalled, longest wait {:.1} s, ", got(&self.stalled), got(&self.longest) as f64 / 1e3)?;
+        write!(f, "{:.1} GB", got(&self.bytes) as f64 / 1e9)
     }
 }
 
@@ -107,22 +113,70 @@ fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts, looks: &Lo
         let read = stream.read(&mut buffer);
         counts.longest.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
         match read {
-            Ok(0) => return count(if got == size(n) { &counts.whole } else { &counts.wrong }),
+            Ok(0) if got == size(n) => return count(&counts.whole),
+            Ok(0) => {
+                looks.take(
+                    port,
+                    &format!("ended cleanly after {got} of {} bytes, {:.1?} after the last", size(n), begun.elapsed()),
+                );
+                return count(&counts.wrong);
+            }
             Ok(len) => {
-                if (0..len).any(|at| buffer[at] != byte(n, got + at)) {
+                if let Some(at) = (0..len).find(|&at| buffer[at] != byte(n, got + at)) {
+                    looks.take(port, &format!("has other bytes from {} of {} on", got + at, size(n)));
                     return count(&counts.wrong);
                 }
                 got += len;
+                counts.bytes.fetch_add(len as u64, Ordering::Relaxed);
                 begun = Instant::now();
             }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 if begun.elapsed() >= MAX_STALL {
                     return count(&counts.stalled);
                 }
-                looks.take(port);
+                looks.take(port, &format!("has waited for {LOOK_AFTER:?}"));
             }
             Err(_) => return count(&counts.broken),
         }
+    }
+}
+
+/// Clients that fetch objects one after the other.
+struct Load {
+    counts: Arc<Counts>,
+    is_over: Arc<AtomicBool>,
+    clients: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Load {
+    fn begin(client: &Arc<Namespace>, server: SocketAddr, open: u32, looks: Looks) -> Load {
+        let (counts, is_over) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
+        let looks = Arc::new(looks);
+        let clients = (0..open).map(|first| {
+            let (counts, is_over, looks, namespace) = (counts.clone(), is_over.clone(), looks.clone(), client.clone());
+            std::thread::spawn(move || {
+                let mut n = first;
+                while !is_over.load(Ordering::Relaxed) {
+                    let of_connecting = counts.clone();
+                    let stream = namespace.inside(move || connect(server, &of_connecting));
+                    let is_refused = stream.is_err();
+                    fetch(stream, n, &counts, &looks);
+                    n = n.wrapping_add(open);
+                    // A box that is down refuses at once.
+                    std::thread::sleep(Duration::from_millis(if is_refused { 500 } else { 0 }));
+                }
+            })
+        });
+        Load { clients: clients.collect(), counts, is_over }
+    }
+
+    /// What was found, and whether nothing was wrong.
+    fn end(self) -> (String, bool) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.clients.into_iter().for_each(|client| client.join().expect("no panic"));
+        let got = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        (counts.to_string(), got(&counts.wrong) == 0 && got(&counts.stalled) == 0 && got(&counts.whole) > 0)
     }
 }
 
@@ -211,27 +265,10 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
     boxes.line.wait_until_up(&NAMES, true);
     (0..2).for_each(|end| boxes.route(end));
     let before = boxes.held();
-    let (counts, is_over) = (Arc::new(Counts::default()), Arc::new(AtomicBool::new(false)));
-    let looks = Arc::new(Looks::new(&boxes.line));
     let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 7) };
-    let clients: Vec<_> = (0..open)
-        .map(|client| {
-            let (counts, is_over, looks) = (counts.clone(), is_over.clone(), looks.clone());
-            let namespace = boxes.line.client.clone();
-            std::thread::spawn(move || {
-                let mut n = client;
-                while !is_over.load(Ordering::Relaxed) {
-                    let of_connecting = counts.clone();
-                    let stream = namespace.inside(move || connect(server, &of_connecting));
-                    let is_refused = stream.is_err();
-                    fetch(stream, n, &counts, &looks);
-                    n = n.wrapping_add(open);
-                    // A box that is down refuses at once.
-                    std::thread::sleep(Duration::from_millis(if is_refused { 500 } else { 0 }));
-                }
-            })
-        })
-        .collect();
+    let hosts = [&boxes.line.client, &boxes.line.near, &boxes.line.far, &boxes.line.server];
+    let looks = Looks::new(&boxes.line, &["client", "near", "far", "server"], &hosts.map(|host| host.name()), &NAMES);
+    let load = Load::begin(&boxes.line.client, server, open, looks);
     let span = Duration::from_secs(span);
     std::thread::sleep(span);
     let (start, mut most) = (Instant::now(), 0.0_f64);
@@ -243,17 +280,14 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
         most = most.max(resident);
         // An hour is long: what was seen so far is worth something.
         let minutes = start.elapsed().as_secs_f64() / 60.0;
-        println!("  {minutes:.1} min, after {fault:?}: {counts}; {resident:.1} MB, {descriptors} descriptors");
+        println!("  {minutes:.1} min, after {fault:?}: {}; {resident:.1} MB, {descriptors} descriptors", load.counts);
     }
-    is_over.store(true, Ordering::Relaxed);
-    clients.into_iter().for_each(|client| client.join().expect("no panic"));
+    let (counts, is_met) = load.end();
     std::thread::sleep(Duration::from_secs(5));
     let after = boxes.held();
     let text = format!(
         "{counts}; {:.0} MB and {} descriptors idle before, {:.0} and {} after, {most:.0} MB at most",
         before.0, before.1, after.0, after.1
     );
-    let got = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let is_met = got(&counts.wrong) == 0 && got(&counts.stalled) == 0 && got(&counts.whole) > 0 && after.1 < 64;
-    Measured { text, is_met }
+    Measured { text, is_met: is_met && after.1 < 64 }
 }

@@ -44,6 +44,11 @@ impl Tunnel {
         })
     }
 
+    /// Handshakes from now on use that key. The sessions that are there go on, for as long as sessions live.
+    pub(crate) fn set_preshared(&mut self, preshared: Option<PresharedKey>) {
+        self.config.preshared = preshared;
+    }
+
     pub(super) fn on_init(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) -> Option<()> {
         if !self.guard.fits(datagram, MAC1 + MAC) {
             self.stats.garbage += 1;

@@ -4,7 +4,7 @@ use bentpipe_engine::units::Duration;
 
 use super::world::{UP, World, address, first, seconds};
 use crate::tunnel::packet::{INIT, INIT_3};
-use crate::tunnel::{DATA_OVERHEAD, Note, PrivateKey, Tunnel, TunnelConfig};
+use crate::tunnel::{DATA_OVERHEAD, Event, Note, PresharedKey, PrivateKey, Tunnel, TunnelConfig};
 
 /// First messages as they should be, of keys that the end does not know; data of sessions that it does not know; all else.
 #[test]
@@ -227,5 +227,33 @@ fn preshared_keys_have_to_be_the_same() {
         world.run(seconds(30));
         assert_eq!(world.ends[0].is_up() && world.ends[1].is_up(), is_up);
         assert_eq!(world.notes[0], if is_up { vec![] } else { vec![Note::Preshared] });
+    }
+}
+
+/// Sessions outlive a change of the preshared key by the time that sessions have; the next handshake needs both ends to have it.
+#[test]
+fn a_preshared_key_changes_while_the_tunnel_is_up() {
+    let key = || PrivateKey::generate().reveal().parse().expect("32 bytes are a preshared key");
+    for (both, is_up) in [(true, true), (false, false)] {
+        let mut world = World::new();
+        world.run(seconds(115));
+        let new: PresharedKey = key();
+        world.ends[0].set_preshared(Some(new.clone()));
+        // Keys are replaced when they are 120 s old and expire after 240 s: so long one end may have the new one alone.
+        for _ in 0..12 {
+            world.run(seconds(10));
+            assert!(world.say(0, b"to") && world.say(1, b"fro"));
+        }
+        assert_eq!(world.notes[0].first(), Some(&Note::Preshared));
+        if both {
+            world.ends[1].set_preshared(Some(new));
+        }
+        let before = world.ends[0].stats().handshakes;
+        // A peer is given up after 15 s of silence.
+        world.run(seconds(30));
+        assert_eq!(world.ends[0].is_up() && world.ends[1].is_up(), is_up);
+        assert_eq!(world.ends[0].stats().handshakes > before, is_up);
+        assert_eq!(world.events[0], if is_up { vec![UP] } else { vec![UP, Event::Down] });
+        assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (12, 12));
     }
 }

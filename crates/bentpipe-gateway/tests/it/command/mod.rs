@@ -1,17 +1,21 @@
 //! The command and its files, between hosts in namespaces: what is printed, what goes through, what is left.
 
+mod away;
 mod faults;
 mod guard;
 mod hub;
 mod machine;
 mod memory;
 mod metrics;
+mod mishaps;
+mod mixed;
 mod older;
 mod pair;
 mod peers;
 mod places;
 mod policy;
 mod scone;
+mod secrets;
 mod star;
 mod starting;
 mod unprivileged;

@@ -1,0 +1,108 @@
+//! The same with one box.
+
+use std::time::{Duration, Instant};
+
+use super::{Load, Looks, serve_object};
+use crate::Measured;
+use crate::hub::Hub;
+use crate::pair::{Running, inside, many_descriptors};
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Kill,
+    LinkDown,
+    Restart,
+    Loss,
+    Reload,
+}
+
+const FAULTS: [Fault; 5] = [Fault::Kill, Fault::LinkDown, Fault::Restart, Fault::Loss, Fault::Reload];
+
+struct OneBox {
+    hub: Hub,
+    running: Running,
+}
+
+impl OneBox {
+    fn suffer(&mut self, fault: Fault, span: Duration) {
+        let gate = self.hub.hub.clone();
+        match fault {
+            Fault::Kill => {
+                self.running.0.kill().expect("it runs");
+                self.running.0.wait().expect("it ends");
+                self.running = self.hub.run(4096);
+            }
+            Fault::Restart => {
+                self.running.signal("TERM");
+                std::thread::sleep(Duration::from_secs(1));
+                self.running.signal("TERM");
+                self.running.ends();
+                self.running = self.hub.run(4096);
+            }
+            Fault::LinkDown => {
+                inside(&gate, "ip link set sat down");
+                std::thread::sleep(Duration::from_secs(5));
+                inside(&gate, "ip link set sat up");
+            }
+            Fault::Loss => {
+                // What the client sends is lost here, and what is sent to it.
+                inside(&gate, "nft add table netdev soak");
+                inside(&gate, "nft add chain netdev soak in { type filter hook ingress device sat priority -400 ; }");
+                inside(&gate, "nft add chain netdev soak out { type filter hook egress device sat priority 0 ; }");
+                for chain in ["in", "out"] {
+                    inside(&gate, &format!("nft add rule netdev soak {chain} numgen random mod 100 < 5 drop"));
+                }
+                std::thread::sleep(span / 2);
+                inside(&gate, "nft delete table netdev soak");
+            }
+            Fault::Reload => self.running.signal("HUP"),
+        }
+    }
+
+    /// Resident memory, MB, and descriptors.
+    fn held(&self) -> (f64, usize) {
+        let process = &self.hub.hosts.fresh_status("hub")["process"];
+        let descriptors = process["open_fds"].as_u64().expect("a number") as usize;
+        (process["resident_bytes"].as_f64().expect("a number") / 1e6, descriptors)
+    }
+}
+
+/// With the engine's TCP, or the kernel's. Of the engine's a client that only listens is not told of `kill -9`, so that is left out.
+pub(crate) fn soak(is_short: bool, is_kernel: bool) -> Measured {
+    many_descriptors();
+    let (settings, faults) = match is_kernel {
+        true => ("sender = \"kernel\"\ncongestion = \"cubic\"\n", &FAULTS[..]),
+        false => ("variant = \"sack\"\n", &FAULTS[1..]),
+    };
+    let hub = Hub::new(settings);
+    let path = hub.hosts.folder.path().join("hub.toml");
+    let text = std::fs::read_to_string(&path).expect("it is there").replace("50 Mbit/s", "200 Mbit/s");
+    std::fs::write(path, text).expect("a file");
+    let server = hub.hosts.serve(80, serve_object);
+    let mut one = OneBox { running: hub.run(4096), hub };
+    let before = one.held();
+    let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 6) };
+    let hosts = [&one.hub.hosts.client, &one.hub.hub, &one.hub.hosts.server];
+    let looks = Looks::new(&one.hub.hosts, &["client", "hub", "server"], &hosts.map(|host| host.name()), &["hub"]);
+    let load = Load::begin(&one.hub.hosts.client, server, open, looks);
+    let span = Duration::from_secs(span);
+    std::thread::sleep(span);
+    let (start, mut most) = (Instant::now(), 0.0_f64);
+    for fault in faults.iter().cycle().take(rounds * faults.len()) {
+        let begun = Instant::now();
+        one.suffer(*fault, span);
+        std::thread::sleep(span.saturating_sub(begun.elapsed()));
+        let (resident, descriptors) = one.held();
+        most = most.max(resident);
+        let minutes = start.elapsed().as_secs_f64() / 60.0;
+        println!("  {minutes:.1} min, after {fault:?}: {}; {resident:.1} MB, {descriptors} descriptors", load.counts);
+    }
+    let (counts, is_met) = load.end();
+    std::thread::sleep(Duration::from_secs(5));
+    let after = one.held();
+    let text = format!(
+        "{counts}; {:.0} MB and {} descriptors idle before, {:.0} and {} after, {most:.0} MB at most",
+        before.0, before.1, after.0, after.1
+    );
+    Measured { text, is_met: is_met && after.1 < 64 }
+}

@@ -1,0 +1,65 @@
+//! The peers' preshared keys, as their files were read last.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bentpipe_io::note;
+
+use super::failure::Failure;
+use super::plan;
+use crate::settings::PeerTable;
+use crate::tunnel::PresharedKey;
+
+/// By the peers' public keys, of those that have one.
+#[derive(Debug)]
+pub(super) struct Preshared(BTreeMap<String, PresharedKey>);
+
+impl Preshared {
+    /// Reads the files of all peers.
+    pub(super) fn read(path: &Path, tables: &[PeerTable]) -> Result<Self, Failure> {
+        let keys = tables.iter().map(|table| Ok(read(path, table)?.map(|key| (table.key.clone(), key))));
+        Ok(Preshared(keys.filter_map(Result::transpose).collect::<Result<_, Failure>>()?))
+    }
+
+    /// Reads them again. A file that could be read at the start, and cannot be by the user that the gateway is now, leaves its peer the key
+    /// that it has.
+    pub(super) fn read_again(&self, path: &Path, had: &[PeerTable], has: &[PeerTable]) -> Result<Self, Failure> {
+        let files: BTreeMap<_, _> = had.iter().map(|table| (&table.key, &table.preshared_key)).collect();
+        let mut keys = BTreeMap::new();
+        for table in has {
+            let key = match (read(path, table), self.of(table)) {
+                (Err(error), Some(old)) if files.get(&table.key) == Some(&&table.preshared_key) => {
+                    error.report();
+                    note!("reload: the old preshared key remains");
+                    Some(old.clone())
+                }
+                (key, _) => key?,
+            };
+            keys.extend(key.map(|key| (table.key.clone(), key)));
+        }
+        Ok(Preshared(keys))
+    }
+
+    /// A peer's.
+    pub(super) fn of(&self, table: &PeerTable) -> Option<&PresharedKey> {
+        self.0.get(&table.key)
+    }
+
+    /// Whether a peer has the same one as there.
+    pub(super) fn is_as_in(&self, other: &Self, table: &PeerTable) -> bool {
+        match (self.of(table), other.of(table)) {
+            (Some(one), Some(two)) => one.is(two),
+            (one, two) => one.is_none() && two.is_none(),
+        }
+    }
+}
+
+/// A peer's table in the settings.
+pub(super) fn place(table: &PeerTable) -> String {
+    table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"))
+}
+
+fn read(path: &Path, table: &PeerTable) -> Result<Option<PresharedKey>, Failure> {
+    let key = format!("{}.preshared_key", place(table));
+    table.preshared_key.as_deref().map(|file| plan::secret(path, &key, file)).transpose()
+}

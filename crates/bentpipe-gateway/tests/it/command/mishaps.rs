@@ -1,0 +1,90 @@
+//! What happens on the way and on the machine, and is nobody's fault.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use super::pair::{Line, NAMES, asks, bytes, echo, inside, send, until};
+
+/// What translates addresses on the way forgets the tunnel, and gives it another port: no connection notices.
+#[test]
+fn another_port_on_the_way_is_no_outage() {
+    let line = Line::new("20 Mbit/s");
+    let seen_at = |port: u16| {
+        let _ = std::process::Command::new("ip")
+            .args(["netns", "exec", line.near.name(), "nft", "delete", "table", "ip", "street"])
+            .output();
+        for command in [
+            "nft add table ip street".to_owned(),
+            "nft add chain ip street out { type filter hook postrouting priority 0 ; }".to_owned(),
+            "nft add chain ip street in { type filter hook prerouting priority 0 ; }".to_owned(),
+            format!("nft add rule ip street out oifname sat udp sport 4500 udp sport set {port}"),
+            format!("nft add rule ip street in iifname sat udp dport {port} udp dport set 4500"),
+        ] {
+            inside(&line.near, &command);
+        }
+    };
+    seen_at(5001);
+    let _both = NAMES.map(|name| line.start(name, 1024));
+    line.wait_until_up(&NAMES, true);
+    let server = line.serve(80, |mut stream| {
+        let mut got = Vec::new();
+        let _ = stream.read_to_end(&mut got);
+        let _ = stream.write_all(&got);
+    });
+    // Four seconds of the line.
+    let sent = bytes(5_000_000);
+    let mut stream = line.connect(server).expect("it connects");
+    let sender = send(&stream, sent.clone());
+    for port in [5002, 5003] {
+        std::thread::sleep(Duration::from_millis(1200));
+        seen_at(port);
+    }
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).expect("no reset");
+    sender.join().expect("all is sent");
+    assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
+    let (said, near) = (line.said("far"), line.said("near"));
+    assert!(!said.contains("down") && !near.contains("down") && said.matches("is up").count() == 1, "{said}{near}");
+}
+
+/// The folder of control socket and state is full, and so is what the log goes to: the gateway serves, and says what it could not write as
+/// soon as it can.
+#[test]
+fn a_full_disk_stops_nothing() {
+    let line = Line::new("100 Mbit/s");
+    let folder = line.folder.path().join("full");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mount = |arguments: &[&str]| {
+        let done = std::process::Command::new(arguments[0]).args(&arguments[1..]).arg(&folder).status();
+        assert!(done.expect("mount is there").success(), "{arguments:?}");
+    };
+    mount(&["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none"]);
+    let _unmount = Unmount(&folder);
+    line.edit("near", "state = \"near.state\"", "state = \"full/near.state\"");
+    let fill = || {
+        let mut file = std::fs::File::create(folder.join("rest")).expect("it is ours");
+        while file.write_all(&[0; 4096]).is_ok() {}
+    };
+    fill();
+    let _both = NAMES.map(|name| line.start(name, 1024));
+    line.wait_until_up(&NAMES, true);
+    let server = line.serve(80, echo);
+    let mut stream = line.connect(server).expect("it connects");
+    asks(&mut stream).expect("an answer");
+    until("it is said", || line.said("near").contains("No space left on device"));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(line.said("near").matches("No space left").count(), 1, "{}", line.said("near"));
+    asks(&mut stream).expect("an answer");
+    std::fs::remove_file(folder.join("rest")).expect("it is ours");
+    until("it is written", || line.said("near").contains("near.state: written again"));
+    assert!(std::fs::read_to_string(folder.join("near.state")).is_ok_and(|text| text.contains("10.9.0.2:4500")));
+    asks(&mut stream).expect("an answer");
+}
+
+struct Unmount<'a>(&'a std::path::Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").args(["-l"]).arg(self.0).status();
+    }
+}

@@ -1,0 +1,80 @@
+//! A link that begins anew while hosts open connections: no stream of the old link is taken for one of the new one.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use bentpipe_engine::link::LinkConfig;
+use bentpipe_engine::units::{self, Rate};
+use bentpipe_io::Tun;
+
+use super::pair::{Line, NAMES, Running, inside, until};
+use crate::sky::Sky;
+
+/// 300 ms each way between the boxes, in the place of the wire.
+fn far_apart(line: &Line) -> Sky {
+    inside(&line.near, "ip link del sat");
+    let doors = [(&line.near, 1), (&line.far, 2)].map(|(gate, n)| {
+        let addresses: [(IpAddr, u8); 1] = [([10, 9, 0, n].into(), 24)];
+        let door = gate.inside(move || Tun::with_addresses("sat", &addresses, 1500).expect("root may"));
+        inside(gate, &format!("ip route replace 10.{}.0.0/24 dev sat", 3 - n));
+        door
+    });
+    let link = || LinkConfig::clean(Rate::from_bits_per_second(20_000_000), units::Duration::from_millis(300));
+    Sky::over(doors, [link(), link()], 1)
+}
+
+/// Connections that have sent these requests, or parts of them.
+fn asking(line: &Line, server: SocketAddr, requests: &[&'static [u8]]) -> Vec<TcpStream> {
+    let made = requests.iter().map(|request| {
+        let mut stream = line.connect(server).expect("the kernel accepts");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("not zero");
+        stream.write_all(request).expect("it is open");
+        stream
+    });
+    made.collect()
+}
+
+/// The far box starts anew, and while its first datagram under the new keys and some connections wait for the near box, that one is busy.
+/// Each of those is answered what it asked or reset, and each that comes later is answered.
+#[test]
+fn connections_that_come_with_a_new_link_are_not_mixed_up() {
+    let line = Line::new("20 Mbit/s");
+    NAMES.iter().for_each(|name| line.edit(name, "20 ms", "600 ms"));
+    let _sky = far_apart(&line);
+    let server = line.serve(80, |mut stream| {
+        let mut request = [0; 4];
+        while stream.read_exact(&mut request).is_ok() && stream.write_all(&request.repeat(200)).is_ok() {}
+    });
+    let [near, mut far] = NAMES.map(|name| line.start(name, 1024));
+    line.wait_until_up(&NAMES, true);
+    for _ in 0..3 {
+        far.0.kill().expect("it runs");
+        far.0.wait().expect("it ends");
+        far = line.start("far", 1024);
+        until("it calls", || line.status("far").is_some());
+        // Its call has come, and been answered; what follows the answer is on its way: it comes 900 ms after the call.
+        std::thread::sleep(Duration::from_millis(600));
+        near.signal("STOP");
+        let mut between = asking(&line, server, &[b"old1", b"old2", b"ol", b"ol", b"", b""]);
+        std::thread::sleep(Duration::from_millis(700));
+        near.signal("CONT");
+        line.wait_until_up(&NAMES, true);
+        let requests: [&[u8]; 6] = [b"new1", b"new2", b"new3", b"new4", b"new5", b"new6"];
+        let after = asking(&line, server, &requests);
+        for (stream, rest) in between.iter_mut().skip(2).zip([&b"d3"[..], b"d4", b"old5", b"old6"]) {
+            let _ = stream.write_all(rest);
+        }
+        let olds: [&[u8]; 6] = [b"old1", b"old2", b"old3", b"old4", b"old5", b"old6"];
+        for (mut stream, request) in between.into_iter().zip(olds).chain(after.into_iter().zip(requests)) {
+            let mut answer = [0; 800];
+            let read = stream.read_exact(&mut answer);
+            let asked = request.escape_ascii();
+            match read.map_err(|error| error.kind()) {
+                Ok(()) => assert!(answer == *request.repeat(200), "{asked} got {}", answer[..4].escape_ascii()),
+                Err(kind) => assert!(kind == ErrorKind::ConnectionReset && request[0] == b'o', "{asked}: {kind}"),
+            }
+        }
+    }
+    let _: [Running; 2] = [near, far];
+}

@@ -188,6 +188,10 @@ impl Resuming {
         }
     }
 
+    pub(super) fn on_idle(&mut self, now: Time, idle: Duration) {
+        self.control.on_idle(now, idle);
+    }
+
     pub(super) fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         self.control.on_marks(window, marks);
     }

@@ -110,6 +110,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("burst", "With `recovery = \"burst-estimate\"`: the burst-loss sender of Minei and Cohen."),
     ("dup_thresh", "Threshold of duplicate ACKs for fast retransmit."),
     ("inflate", "With `recovery = \"inflate\"`: Reno and NewReno."),
+    ("pacing", "Pacing: segments leave at a rate instead of in bursts."),
     ("resume", "Careful resume (RFC 9959): what an earlier connection has measured of the path. Not for BBR."),
     ("rto", "Retransmission timeout."),
     ("shortcuts", "Departures from the RFCs in the simulators behind published results. Default: none."),
@@ -118,6 +119,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
 const OFF: &[&str] = &["off"];
 const NONE: &[&str] = &[];
 const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64));
+const PERCENT: Kind = Kind::Count(Counted::new("percent", 1, 100_000));
 
 /// A row for a plain field.
 macro_rules! row {

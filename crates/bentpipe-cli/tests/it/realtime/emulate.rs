@@ -134,7 +134,7 @@ fn a_link_is_changed_while_it_runs() {
     let faded = ask(&["fade", "sat/forward", "500 ms"]);
     assert_eq!(faded, (Some(0), "sat/forward: all is lost for 0.5 s\n".to_owned()));
     near.send_to(b"lost", address).expect("sent");
-    std::thread::sleep(std::time::Duration::from_millis(600));
+    std::thread::sleep(Duration::from_millis(600));
     assert!((80.0..86.0).contains(&best()), "the link is as before");
     assert!(ask(&["fade", "sat", "0 s"]).1.contains("takes time"));
     let summary = emulation.stop();

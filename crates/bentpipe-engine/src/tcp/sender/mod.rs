@@ -16,7 +16,7 @@ mod transmit;
 
 pub(in crate::tcp) use self::finished::Finished;
 
-use super::config::{Handshake, TcbSharing, TcpConfig};
+use super::config::{Handshake, Resume, TcbSharing, TcpConfig};
 use super::congestion::{Congestion, Unused};
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
@@ -165,11 +165,14 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn inherit(&mut self, cache: &TcbCache, sharing: TcbSharing) {
-        cache.inherit(sharing, &mut self.congestion.window, &mut self.timer.rtt);
+        cache.inherit(sharing, &mut self.congestion, &mut self.timer.rtt);
     }
 
     pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache) {
-        cache.keep(&self.congestion.window, &self.timer.rtt);
+        // A window that was not filled says nothing of the path.
+        let cwnd = self.congestion.window.cwnd().min(self.counters.max_flight);
+        let path = self.loss.scoreboard.min_rtt().map(|min_rtt| Resume { cwnd, min_rtt });
+        cache.keep(&self.congestion, &self.timer.rtt, path);
     }
 }
 

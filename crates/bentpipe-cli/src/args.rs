@@ -22,7 +22,7 @@ pub(crate) use fit::Fit;
 pub(crate) use lab::Lab;
 pub(crate) use manual::{Completions, Man};
 pub(crate) use model::{Hybrid, Model, Rates, hybrid};
-pub(crate) use realtime::{Emulate, Link, LinkSet, Shell, Verify, VerifyHosts, Watch};
+pub(crate) use realtime::{Emulate, Link, LinkFade, LinkSet, Shell, Verify, VerifyHosts, Watch};
 pub(crate) use recommend::Recommend;
 pub(crate) use runs::{Compare, Report, Run};
 pub(crate) use scoreboard::Scoreboard;

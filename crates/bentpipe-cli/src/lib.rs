@@ -68,6 +68,7 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Scoreboard(scoreboard) => commands::scoreboard::scoreboard(&scoreboard),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
         Command::Link(Link::Set(set)) => commands::control::set(&set),
+        Command::Link(Link::Fade(fade)) => commands::control::fade(&fade),
         Command::Verify(verify) => commands::verify::verify(&verify),
         Command::VerifyHosts(hosts) => commands::verify_hosts::verify_hosts(&hosts),
         Command::Explain(explain) => commands::explain::explain(&explain),

@@ -11,7 +11,8 @@ use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 struct Orbit {
     name: &'static str,
     rate: &'static str,
-    delay: &'static str,
+    /// Milliseconds.
+    delay: u64,
     bytes: u64,
     window: u64,
     /// Three times what the link holds.
@@ -26,7 +27,7 @@ const ORBITS: [Orbit; 3] = [
     Orbit {
         name: "GEO",
         rate: "20 Mbit/s",
-        delay: "300 ms",
+        delay: 300,
         bytes: 10_000_000,
         window: 2_250_000,
         queue: "1800 ms",
@@ -36,7 +37,7 @@ const ORBITS: [Orbit; 3] = [
     Orbit {
         name: "MEO",
         rate: "50 Mbit/s",
-        delay: "75 ms",
+        delay: 75,
         bytes: 20_000_000,
         window: 1_400_000,
         queue: "450 ms",
@@ -46,7 +47,7 @@ const ORBITS: [Orbit; 3] = [
     Orbit {
         name: "LEO",
         rate: "50 Mbit/s",
-        delay: "20 ms",
+        delay: 20,
         bytes: 20_000_000,
         window: 375_000,
         queue: "120 ms",
@@ -133,15 +134,23 @@ pub fn cells() -> Vec<Cell> {
 }
 
 impl Cell {
-    /// The scenario of the engine's hosts, or of the kernel's, with changes as by `--set`.
+    /// The scenario of the kernel's hosts.
+    ///
+    /// # Errors
+    /// Returns the mistakes of a cell that is no scenario.
+    pub fn of_kernel(&self, seed: u64) -> Result<Scenario, ScenarioErrors> {
+        Scenario::parse(&self.text(true, seed, 0), "grid.toml", &[])
+    }
+
+    /// The scenario of the engine's hosts, with the one-way delay longer by `more` microseconds, and changes as by `--set`.
     ///
     /// # Errors
     /// Returns the mistakes if one of the changes does not fit the cell's scenario.
-    pub fn scenario(&self, kernel: bool, seed: u64, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
-        Scenario::parse(&self.text(kernel, seed), "grid.toml", sets)
+    pub fn of_engine(&self, seed: u64, more: u64, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        Scenario::parse(&self.text(false, seed, more), "grid.toml", sets)
     }
 
-    fn text(&self, kernel: bool, seed: u64) -> String {
+    fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
         let Orbit { rate, delay, queue, short, lost, .. } = ORBITS[self.orbit];
         let Orbit { mut bytes, mut window, .. } = ORBITS[self.orbit];
         let mut queue = queue;
@@ -160,13 +169,14 @@ impl Cell {
                 numbers.extend((1..4000).filter(|_| stream.uniform() < 0.01));
             }
         }
+        let delay = 1000 * delay + more;
         let shift = u64::from(kernel);
         let list: Vec<String> = numbers.iter().map(|number| (number + shift).to_string()).collect();
         let loss = if list.is_empty() { String::new() } else { format!("forward.drop_list = [{}]", list.join(", ")) };
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
              [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n\
-             [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+             [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} us\"\n\
              forward.queue = \"{queue}\"\n{loss}\n\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",
             self.variant
@@ -178,6 +188,13 @@ impl Cell {
         let difference = (ours - kernel).abs();
         difference <= self.bar_s || difference * 100.0 <= self.bar * kernel
     }
+
+    /// True if a ratio of ours to the kernel's time is one of those that [agree](Self::agrees), where ratios from `low` to `high` are
+    /// possible.
+    pub fn may_agree(&self, (low, high): (f64, f64), kernel: f64) -> bool {
+        // Of the possible ratios the one that is nearest to 1.
+        self.agrees(1f64.clamp(low, high) * kernel, kernel)
+    }
 }
 
 #[cfg(test)]
@@ -187,10 +204,18 @@ mod tests {
     #[test]
     fn all_cells_are_scenarios() {
         for cell in cells() {
-            for kernel in [false, true] {
-                let read = cell.scenario(kernel, 1, &[]);
+            for read in [cell.of_kernel(1), cell.of_engine(1, 0, &[]), cell.of_engine(1, 20, &[])] {
                 assert!(read.is_ok(), "{}: {:?}", cell.name, read.err());
             }
+        }
+    }
+
+    /// 3 % is the bar: an interval that reaches it may agree.
+    #[test]
+    fn an_interval_that_reaches_the_bar_may_agree() {
+        let cell = cells().into_iter().find(|cell| cell.is_random && cell.bar == 3.0).expect("a cell");
+        for (interval, may) in [((0.9, 0.98), true), ((0.9, 0.96), false), ((1.02, 1.2), true), ((1.04, 1.2), false)] {
+            assert_eq!(cell.may_agree(interval, 10.0), may, "{interval:?}");
         }
     }
 

@@ -1,14 +1,19 @@
-//! Live control of an emulation: `--control SOCKET`, and `bentpipe link set`, which speaks to it.
+//! Live control of an emulation: `--control SOCKET`, and `bentpipe link`, which speaks to it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bentpipe_emulator::{Control, Emulator, ask};
-use bentpipe_engine::link::LinkConfig;
+use bentpipe_engine::link::{LinkConfig, LossConfig};
 use bentpipe_engine::network::LinkId;
+use bentpipe_engine::units::{Duration, Probability, Time};
+use bentpipe_language::single;
 use bentpipe_language::suggest::did_you_mean;
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{LinkSpec, Scenario};
+use serde::{Deserialize, Serialize};
 
-use crate::args::LinkSet;
+use crate::args::{LinkFade, LinkSet};
 use crate::failure::{End, Failure};
 use crate::output;
 
@@ -18,8 +23,30 @@ pub(super) const SOCKET: &str = "BENTPIPE_CONTROL";
 /// The mark of its wake-ups.
 pub(super) const MARK: u32 = 1;
 
-/// A request: the name of a link, and keys with their values.
+/// A request: the name of a link, and keys with their values; or [`FADE`] alone, with a time.
 type Change = (String, Vec<(String, String)>);
+
+/// No key of links.
+const FADE: &str = "fade";
+
+/// What a request did, as it is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Done {
+    /// These links have new settings.
+    Changed(Vec<String>),
+    /// These links lose everything for a time.
+    Faded { links: Vec<String>, seconds: f64 },
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Done::Changed(links) => write!(f, "changed {}", links.join(", ")),
+            Done::Faded { links, seconds } => write!(f, "{}: all is lost for {seconds} s", links.join(", ")),
+        }
+    }
+}
 
 /// The links as they are now, and the socket.
 pub(super) struct Live {
@@ -28,6 +55,8 @@ pub(super) struct Live {
     /// All changes so far.
     sets: Vec<(String, String)>,
     scenario: Scenario,
+    /// Links that lose everything, and until when.
+    fades: Vec<(LinkId, Time)>,
 }
 
 impl Live {
@@ -38,14 +67,48 @@ impl Live {
             Failure::usage(format!("`{}` cannot be the control socket: {error}", path.display()), None)
         })?;
         emulator.watch(&control, MARK).map_err(Failure::broken)?;
-        Ok(Some(Live { control, text: scenario.to_toml(), sets: Vec::new(), scenario: scenario.clone() }))
+        let (text, scenario) = (scenario.to_toml(), scenario.clone());
+        Ok(Some(Live { control, text, sets: Vec::new(), scenario, fades: Vec::new() }))
+    }
+
+    /// When the next fade ends.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.fades.iter().map(|&(_, until)| until).min()
+    }
+
+    /// Ends the fades that are over.
+    pub(super) fn on_time(&mut self, emulator: &mut Emulator) {
+        let now = emulator.clock().now();
+        while let Some(at) = self.fades.iter().position(|&(_, until)| until <= now) {
+            let (link, _) = self.fades.swap_remove(at);
+            emulator.retune(link, &self.scenario[link]);
+        }
+    }
+
+    /// The links lose what leaves them for so long.
+    fn fade(&mut self, links: &[LinkId], span: &str, emulator: &mut Emulator) -> Result<Done, String> {
+        let span = single::duration(span).map_err(|error| error.to_string())?;
+        if span == Duration::ZERO {
+            return Err("a fade takes time".to_owned());
+        }
+        let until = emulator.clock().now() + span;
+        for &link in links {
+            self.fades.retain(|&(other, _)| other != link);
+            self.fades.push((link, until));
+            emulator.retune(link, &faded(&self.scenario[link]));
+        }
+        Ok(Done::Faded { links: self.names(links), seconds: span.as_secs_f64() })
+    }
+
+    fn names(&self, links: &[LinkId]) -> Vec<String> {
+        links.iter().map(|&link| self.scenario[link].name.clone()).collect()
     }
 
     /// Carries out a request.
     pub(super) fn serve(&mut self, emulator: &mut Emulator) {
         while let Some(request) = self.control.request() {
             let answer = match self.change(&request.line, emulator) {
-                Ok(changed) => format!("{}\n", serde_json::json!(changed)),
+                Ok(done) => format!("{}\n", serde_json::json!(done)),
                 // A mistake in a value says so itself.
                 Err(text) if text.starts_with("error: ") => format!("{text}\n"),
                 Err(text) => format!("error: {text}\n"),
@@ -54,11 +117,15 @@ impl Live {
         }
     }
 
-    /// Returns the names of the links that it changed.
-    fn change(&mut self, line: &str, emulator: &mut Emulator) -> Result<Vec<String>, String> {
+    fn change(&mut self, line: &str, emulator: &mut Emulator) -> Result<Done, String> {
         let (name, values): Change =
             serde_json::from_str(line).map_err(|_| "the request is not understood".to_owned())?;
         let links = self.links(&name)?;
+        if let [(key, span)] = &values[..]
+            && key == FADE
+        {
+            return self.fade(&links, span, emulator);
+        }
         let mut sets = self.sets.clone();
         for &link in &links {
             for (key, value) in &values {
@@ -83,10 +150,12 @@ impl Live {
             }
         }
         for &link in &links {
-            emulator.retune(link, &changed[link]);
+            let is_faded = self.fades.iter().any(|&(other, _)| other == link);
+            let spec = if is_faded { faded(&changed[link]) } else { changed[link].clone() };
+            emulator.retune(link, &spec);
         }
         (self.sets, self.scenario) = (sets, changed);
-        Ok(links.iter().map(|&link| self.scenario[link].name.clone()).collect())
+        Ok(Done::Changed(self.names(&links)))
     }
 
     /// The link with a name, or both of its directions.
@@ -140,14 +209,34 @@ impl Live {
     }
 }
 
+/// The link, losing everything.
+fn faded(spec: &LinkSpec) -> LinkSpec {
+    let all = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
+    let mut spec = spec.clone();
+    (spec.config.good, spec.config.bad) = (all, all);
+    if let Some(moves) = &mut spec.config.moves {
+        Arc::make_mut(moves).loss = None;
+    }
+    spec
+}
+
 /// `bentpipe link set`.
 pub(crate) fn set(args: &LinkSet) -> Result<End, Failure> {
+    request(&args.name, &args.values, args.control.as_deref(), args.json)
+}
+
+/// `bentpipe link fade`.
+pub(crate) fn fade(args: &LinkFade) -> Result<End, Failure> {
+    request(&args.name, &[(FADE.to_owned(), args.time.clone())], args.control.as_deref(), args.json)
+}
+
+fn request(name: &str, values: &[(String, String)], control: Option<&Path>, is_json: bool) -> Result<End, Failure> {
     let named = || std::env::var_os(SOCKET).map(PathBuf::from);
-    let Some(path) = args.control.clone().or_else(named) else {
+    let Some(path) = control.map(Path::to_owned).or_else(named) else {
         let help = format!("give the socket of `bentpipe emulate --control SOCKET`, or set {SOCKET}");
         return Err(Failure::usage("`--control` is needed", Some(help)));
     };
-    let line = serde_json::to_string(&(&args.name, &args.values)).map_err(Failure::broken)?;
+    let line = serde_json::to_string(&(name, values)).map_err(Failure::broken)?;
     if line.len() as u64 + 1 > bentpipe_emulator::MAX_LINE {
         return Err(Failure::usage("the values are too long", None));
     }
@@ -159,12 +248,12 @@ pub(crate) fn set(args: &LinkSet) -> Result<End, Failure> {
     if let Some(error) = answer.strip_prefix("error: ") {
         return Err(Failure::usage(error, None));
     }
-    let Ok(changed) = serde_json::from_str::<Vec<String>>(answer) else {
+    let Ok(done) = serde_json::from_str::<Done>(answer) else {
         return Err(Failure::usage("the emulation ended before it answered", None));
     };
-    match args.json {
-        true => output::print_json(&serde_json::json!({ "changed": changed }))?,
-        false => output::print(&format!("changed {}\n", changed.join(", ")))?,
+    match is_json {
+        true => output::print_json(&done)?,
+        false => output::print(&format!("{done}\n"))?,
     }
     Ok(End::Done)
 }

@@ -144,10 +144,14 @@ fn run(
     loop {
         let now = lab.emulator().clock().now();
         let until = Time::earliest(status.next(), program.as_ref().map(|program| program.next(now)));
+        let until = Time::earliest(until, live.as_ref().and_then(|live| live.next()));
         let marks = lab.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, lab.emulator());
-        if let (true, Some(live)) = (marks.contains(&control::MARK), &mut live) {
-            live.serve(lab.emulator_mut());
+        if let Some(live) = &mut live {
+            if marks.contains(&control::MARK) {
+                live.serve(lab.emulator_mut());
+            }
+            live.on_time(lab.emulator_mut());
         }
         let now = lab.emulator().clock().now();
         if let Some(program) = &mut program

@@ -173,10 +173,14 @@ fn run(
     loop {
         let now = behind.emulator().clock().now();
         let until = Time::earliest(status.next(), Some(program.next(now)));
+        let until = Time::earliest(until, live.as_ref().and_then(|live| live.next()));
         let marks = behind.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, behind.emulator());
-        if let (true, Some(live)) = (marks.contains(&control::MARK), &mut live) {
-            live.serve(behind.emulator_mut());
+        if let Some(live) = &mut live {
+            if marks.contains(&control::MARK) {
+                live.serve(behind.emulator_mut());
+            }
+            live.on_time(behind.emulator_mut());
         }
         let now = behind.emulator().clock().now();
         if let Some(end) = program.look(now)? {

@@ -4,7 +4,9 @@ use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::KernelSettings;
 use bentpipe_emulator::transfers;
+use bentpipe_engine::stream::Stream;
 use bentpipe_study::report::Panel;
+use bentpipe_study::stats::median_ratio_interval;
 use serde::Serialize;
 
 use super::beside;
@@ -14,18 +16,41 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
 use crate::{interrupt, progress};
 
+/// How often ours runs where nothing random decides, each time over a delay that is longer by a microsecond. Where the times differ, the
+/// order of two packets decides, and in the kernel's runs the machine chooses it.
+const OFFSETS: u64 = 11;
+/// Fewest runs of each side for an interval of the difference.
+const FEWEST: usize = 5;
+const CONFIDENCE: f64 = 0.95;
+const DRAWS: usize = 2000;
+
+/// What the times say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// The difference of the medians is within the bar.
+    Agrees,
+    /// It is not, but its interval reaches the bar.
+    Undecided,
+    /// All of its interval is beyond the bar, or there are too few runs for one.
+    Differs,
+}
+
 #[derive(Serialize)]
 struct Line {
     cell: String,
     /// Medians.
     ours_s: Option<f64>,
     kernel_s: Option<f64>,
-    /// All runs of the kernel, in order of time.
+    /// All runs, in order of time.
+    ours_runs_s: Vec<f64>,
     kernel_runs_s: Vec<f64>,
     difference_percent: Option<f64>,
+    /// 95 %, by the bootstrap; of pairs with the same seed, if losses are random.
+    difference_interval_percent: Option<(f64, f64)>,
     bar_percent: f64,
     bar_s: f64,
-    agrees: bool,
+    verdict: Verdict,
 }
 
 #[derive(Serialize)]
@@ -36,6 +61,7 @@ struct Report<'a> {
     kernel: String,
     cells: Vec<Line>,
     agree: usize,
+    undecided: usize,
 }
 
 pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
@@ -69,8 +95,9 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     }
     bar.finish_and_clear();
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
-    let agree = lines.iter().filter(|line| line.agrees).count();
-    let report = Report { remake: &remake, kernel: release, cells: lines, agree };
+    let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
+    let (agree, undecided) = (count(Verdict::Agrees), count(Verdict::Undecided));
+    let report = Report { remake: &remake, kernel: release, cells: lines, agree, undecided };
     if args.json {
         print(&output::json(&report)?)?;
     } else {
@@ -79,7 +106,7 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     if let Some(path) = args.plot.as_ref().filter(|_| !interrupt::asked()) {
         beside::write(path, panels, &remake)?;
     }
-    Ok(match (interrupt::asked(), agree == cells.len()) {
+    Ok(match (interrupt::asked(), agree + undecided == cells.len()) {
         (true, _) => End::Interrupted,
         (false, true) => End::Done,
         (false, false) => End::Failed,
@@ -90,12 +117,20 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
 fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
     let seeds = if cell.is_random { u64::from(args.seeds) } else { 1 };
     let runs = if cell.is_random { 1 } else { args.runs };
+    let offsets = if cell.is_random { 1 } else { OFFSETS };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for seed in 1..=seeds {
-        let scenario = cell.scenario(false, seed, &args.sets).map_err(Failure::Scenario)?;
-        let (times, sequence) = beside::simulate(&scenario)?;
-        ours.push(times[0].map(|at| at.as_secs_f64()));
-        let scenario = cell.scenario(true, seed, &[]).map_err(Failure::Scenario)?;
+        let mut simulate = |more| {
+            let scenario = cell.of_engine(seed, more, &args.sets).map_err(Failure::Scenario)?;
+            let (times, sequence) = beside::simulate(&scenario)?;
+            ours.push(times[0].map(|at| at.as_secs_f64()));
+            Ok::<_, Failure>(sequence)
+        };
+        let sequence = simulate(0)?;
+        for more in 1..offsets {
+            simulate(more)?;
+        }
+        let scenario = cell.of_kernel(seed).map_err(Failure::Scenario)?;
         let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
         for _ in 0..runs {
             if interrupt::asked() {
@@ -115,18 +150,47 @@ fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<L
             theirs.push(seconds(&bulks[0], went[0].transferred.received_at));
         }
     }
-    let (ours, (theirs, kernel_runs_s)) = (sorted(ours).0, sorted(theirs));
+    let interval = interval(&ours, &theirs, cell.is_random);
+    let ((ours, ours_runs_s), (theirs, kernel_runs_s)) = (sorted(ours), sorted(theirs));
     let both = ours.zip(theirs);
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Ok(Line {
         cell: cell.name.clone(),
         ours_s: ours,
         kernel_s: theirs,
+        ours_runs_s,
         kernel_runs_s,
-        difference_percent: both.map(|(ours, theirs)| (ours / theirs - 1.0) * 100.0),
+        difference_percent: both.map(|(ours, theirs)| percent(ours / theirs)),
+        difference_interval_percent: interval.map(|(low, high)| (percent(low), percent(high))),
         bar_percent: cell.bar,
         bar_s: cell.bar_s,
-        agrees: both.is_some_and(|(ours, theirs)| cell.agrees(ours, theirs)),
+        verdict: both.map_or(Verdict::Differs, |(ours, theirs)| verdict(cell, ours, theirs, interval)),
     })
+}
+
+fn verdict(cell: &Cell, ours: f64, theirs: f64, interval: Option<(f64, f64)>) -> Verdict {
+    if cell.agrees(ours, theirs) {
+        Verdict::Agrees
+    } else if interval.is_some_and(|ratios| cell.may_agree(ratios, theirs)) {
+        Verdict::Undecided
+    } else {
+        Verdict::Differs
+    }
+}
+
+/// The interval of the ratio of the medians, if there are enough runs.
+fn interval(ours: &[Option<f64>], theirs: &[Option<f64>], paired: bool) -> Option<(f64, f64)> {
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = if paired {
+        ours.iter().zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs)).unzip()
+    } else {
+        (ours.iter().flatten().copied().collect(), theirs.iter().flatten().copied().collect())
+    };
+    if ours.len().min(theirs.len()) < FEWEST {
+        return None;
+    }
+    let mut stream = Stream::named(1, "verify-hosts");
+    let ratio = median_ratio_interval([&ours, &theirs], paired, CONFIDENCE, DRAWS, &mut stream);
+    ratio.ok().map(|interval| (interval.low, interval.high))
 }
 
 /// The median of the times of those that ended, and these.
@@ -143,22 +207,35 @@ fn sorted(times: Vec<Option<f64>>) -> (Option<f64>, Vec<f64>) {
 
 fn text(report: &Report<'_>) -> String {
     let rows = report.cells.iter().map(|line| {
-        let spread = match &line.kernel_runs_s[..] {
+        let spread = |runs: &[f64]| match runs {
             [] => "–".to_owned(),
             runs => format!("{:.3} .. {:.3}", runs[0], runs[runs.len() - 1]),
         };
+        let interval = line.difference_interval_percent;
         vec![
             line.cell.clone(),
             output::number(line.ours_s, 3),
             output::number(line.kernel_s, 3),
-            spread,
+            spread(&line.ours_runs_s),
+            spread(&line.kernel_runs_s),
             line.difference_percent.map_or("–".to_owned(), |value| format!("{value:+.2} %")),
-            if line.agrees { String::new() } else { format!("beyond {} %", line.bar_percent) },
+            interval.map_or("–".to_owned(), |(low, high)| format!("{low:+.1} .. {high:+.1}")),
+            match line.verdict {
+                Verdict::Agrees => String::new(),
+                Verdict::Undecided => format!("undecided at {} %", line.bar_percent),
+                Verdict::Differs => format!("beyond {} %", line.bar_percent),
+            },
         ]
     });
-    let table = output::table(&["cell", "ours (s)", "kernel (s)", "kernel's runs (s)", "difference", "bar"], 1, rows);
+    let header = ["cell", "ours (s)", "kernel (s)", "our runs", "kernel's runs", "difference", "95 %", "bar"];
+    let table = output::table(&header, 1, rows);
+    let more = if report.undecided > 0 {
+        format!("; {} undecided, which more --seeds or --runs may decide", report.undecided)
+    } else {
+        String::new()
+    };
     format!(
-        "The engine's Linux hosts and those of Linux {}; medians\n\n{table}\n\n{} of {} within the bar\n{}\n",
+        "The engine's Linux hosts and those of Linux {}; medians\n\n{table}\n\n{} of {} within the bar{more}\n{}\n",
         report.kernel,
         report.agree,
         report.cells.len(),
@@ -169,6 +246,23 @@ fn text(report: &Report<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 1 % random, bar 3 %: a difference of 6 % is undecided while the times of seeds differ by more, and beyond the bar once they do not.
+    #[test]
+    fn an_interval_decides_beyond_the_bar() {
+        let cell = grid::cells().into_iter().find(|cell| cell.name == "GEO, 1 % random, cubic").expect("a cell");
+        let said = |spread: f64| {
+            // Pairs with the difference of -6 % and a noise that no median of them is free of.
+            let noise = |seed: u64| 1.0 + spread * ((seed * 7 % 20) as f64 / 10.0 - 0.95);
+            let theirs: Vec<_> = (0..20).map(|seed| Some(10.0 + 0.01 * seed as f64)).collect();
+            let ours: Vec<_> = (0..20).map(|seed| Some(9.4 * noise(seed))).collect();
+            let middle = |values: &[Option<f64>]| sorted(values.to_vec()).0.expect("values");
+            verdict(&cell, middle(&ours), middle(&theirs), interval(&ours, &theirs, true))
+        };
+        assert_eq!((said(0.3), said(0.01)), (Verdict::Undecided, Verdict::Differs));
+        assert_eq!(verdict(&cell, 9.9, 10.0, None), Verdict::Agrees);
+        assert_eq!(verdict(&cell, 9.4, 10.0, None), Verdict::Differs, "too few runs");
+    }
 
     #[test]
     fn the_median_is_of_those_that_ended() {

@@ -116,6 +116,8 @@ pub enum TcbSharing {
     Ssthresh,
     /// The slow start threshold and the round-trip estimate.
     SsthreshAndRtt,
+    /// The window and the least round trip, for careful resume (RFC 9959), unless [`TcpConfig::resume`] says other ones. Needs RACK.
+    Resume,
 }
 
 /// What an earlier connection has measured of the path (RFC 9959).

@@ -188,6 +188,8 @@ pub(super) struct EcnResponse {
     pub(super) ect: Ecn,
     /// Echoes count again beyond this number: what was outstanding at the last reduction is acknowledged.
     until: u64,
+    /// The same of the last reduction for a mark.
+    marked_until: u64,
     /// RFC 3168: new data says that the window was reduced.
     announces_reductions: bool,
     /// The next new segment says so.
@@ -270,6 +272,17 @@ impl EcnResponse {
         if self.heard_by != Flags::NONE {
             (self.until, self.announces) = (snd_max, self.announces_reductions);
         }
+    }
+
+    /// The same, for a mark.
+    pub(super) fn on_reduction_for_mark(&mut self, snd_max: u64) {
+        self.on_reduction(snd_max);
+        self.marked_until = snd_max;
+    }
+
+    /// True while data that was sent before the last reduction for a mark is not acknowledged.
+    pub(super) fn is_reducing(&self, snd_una: u64) -> bool {
+        snd_una < self.marked_until
     }
 
     /// The CWR flag of a new segment with data, which it is sent with once.

@@ -40,6 +40,7 @@ pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConf
 pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Resting, Role, State, TcpStats, Verdict};
 pub use ecn::{EcnMode, EcnOption, EcnUse};
 pub use loss::Outstanding;
+pub use pacing::Pacing;
 pub use receiver::Fresh;
 pub use recovery::Phase;
 pub use sender::Sender;

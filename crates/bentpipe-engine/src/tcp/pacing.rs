@@ -1,28 +1,99 @@
 //! Pacing: segments leave at a rate instead of in bursts.
+//!
+//! A rate is that of the congestion control, or a part of a window per round trip ([`Pacing::gains`]). What leaves together is a packet of
+//! one segment or, with a quantum, of several, as hosts do that leave the division into segments to the network card. The next packet
+//! waits for the time that this one takes at the rate.
 
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 
-/// Delays segments to the congestion control's rate. Not used without a rate.
-#[derive(Clone, Copy, Debug, Default)]
+/// How segments are paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// For a control that sets no rate: the rate in percent of a window per round trip, below half of the threshold and from there on.
+    /// `None`: ACKs alone clock it.
+    pub gains: Option<(u32, u32)>,
+    /// Segments leave together that take this long at the rate, at least two, or one below 1.2 Mbit/s; zero: each by itself.
+    pub quantum: Duration,
+    /// A packet that leaves late makes the next one wait less, by half of its own time at most. Otherwise the time is lost.
+    pub credit: bool,
+    /// The first segments leave at once.
+    pub unpaced: u32,
+}
+
+impl Pacing {
+    /// Segment by segment, where the control sets a rate.
+    pub const PLAIN: Pacing = Pacing { gains: None, quantum: Duration::ZERO, credit: false, unpaced: 0 };
+
+    /// Linux, tcp_output.c. `tcp_tso_autosize`: 1/1024 of a second. `tcp_update_skb_after_send`: the credit, and no pacing of the first ten
+    /// segments, as its queue discipline fq did first. BBR v1 paces there, and any control behind fq.
+    pub const LINUX: Pacing = Pacing { gains: None, quantum: Duration::from_nanos(976_562), credit: true, unpaced: 10 };
+}
+
+/// The most that leaves together, bytes: what a network card takes.
+const MOST: u64 = 65_535;
+/// Below this rate a packet has one segment (Linux's `bbr_min_tso_segs`).
+const SLOW: u64 = 1_200_000;
+
+/// What leaves together.
+#[derive(Clone, Copy, Debug)]
+struct Together {
+    quantum: Duration,
+    /// When it left, when it could have left, its bytes so far, and how many of its segments are to come.
+    at: Time,
+    could: Time,
+    bytes: u64,
+    left: u64,
+}
+
+impl Together {
+    /// A segment more leaves at `now`. `next`: when a packet may leave.
+    fn add(&mut self, now: Time, next: Time, bytes: u64, rate: Rate) {
+        if self.at != now || self.left == 0 {
+            let least = if rate.bits_per_second() < SLOW { 1 } else { 2 };
+            let most = rate.bytes_in_floor(self.quantum).min(MOST);
+            let left = (most / bytes.max(1)).max(least);
+            *self = Together { at: now, could: next, bytes: 0, left, ..*self };
+        }
+        self.bytes += bytes;
+        self.left -= 1;
+    }
+
+    fn goes_on(&self, now: Time) -> bool {
+        self.at == now && self.left > 0
+    }
+}
+
+/// Delays segments to a rate. Not used without a rate.
+#[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Pacer {
-    /// The earliest departure of the next segment.
+    /// The earliest departure of the next packet.
     next: Time,
     /// True if a segment was delayed.
     is_holding: bool,
+    keeps_credit: bool,
     /// Segments that may still leave at once.
-    free: u32,
+    unpaced: u32,
+    /// If there is a quantum.
+    together: Option<Box<Together>>,
 }
 
 impl Pacer {
-    /// The first `free` segments leave at once.
-    pub(in crate::tcp) fn after(free: u32) -> Self {
-        Pacer { free, ..Pacer::default() }
+    pub(in crate::tcp) fn new(pacing: &Pacing) -> Self {
+        let quantum = pacing.quantum;
+        let together = || Box::new(Together { quantum, at: Time::NEVER, could: Time::ZERO, bytes: 0, left: 0 });
+        Pacer {
+            next: Time::ZERO,
+            is_holding: false,
+            keeps_credit: pacing.credit,
+            unpaced: pacing.unpaced,
+            together: (quantum > Duration::ZERO).then(together),
+        }
     }
 
     /// True if a segment may leave now. If not, [`Self::deadline`] gives the time.
     #[inline(always)]
     pub(in crate::tcp) fn may_send(&mut self, now: Time) -> bool {
-        self.is_holding = now < self.next;
+        self.is_holding = now < self.next && !self.together.as_ref().is_some_and(|packet| packet.goes_on(now));
         !self.is_holding
     }
 
@@ -44,64 +115,25 @@ impl Pacer {
         is_over
     }
 
-    /// Records payload bytes that leave now. Unused time is lost: no burst follows a pause.
+    /// Records payload bytes that leave now.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, now: Time, bytes: u16, rate: Rate) {
-        self.free = self.free.saturating_sub(1);
-        if self.free > 0 {
+        self.unpaced = self.unpaced.saturating_sub(1);
+        if self.unpaced > 0 {
+            self.next = self.next.max(now);
             return;
         }
-        self.next = self.next.max(now) + rate.time_for_ceil(bytes as u64);
+        let (mut could, mut bytes) = (self.next, u64::from(bytes));
+        if let Some(packet) = &mut self.together {
+            packet.add(now, could, bytes, rate);
+            (could, bytes) = (packet.could, packet.bytes);
+        }
+        let takes = rate.time_for_ceil(bytes);
+        let late = if self.keeps_credit { now.saturating_since(could) } else { Duration::ZERO };
+        self.next = could.max(now) + (takes - late.min(takes.div_floor(2)));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn segments_leave_at_the_rate() {
-        let rate = Rate::from_bits_per_second(8_000).expect("not zero");
-        let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-        let mut pacer = Pacer::default();
-        assert!(pacer.may_send(at(5)));
-        // 2000 bytes take two seconds.
-        pacer.sent(at(5), 2000, rate);
-        assert!(!pacer.may_send(at(6)));
-        assert_eq!(pacer.deadline(), at(7));
-        assert!(pacer.may_send(at(7)));
-        assert_eq!(pacer.deadline(), Time::NEVER);
-        // A pause gives no credit.
-        pacer.sent(at(20), 1000, rate);
-        assert!(!pacer.may_send(at(20)));
-        assert_eq!(pacer.deadline(), at(21));
-    }
-
-    #[test]
-    fn a_delay_ends_with_nothing_to_send() {
-        let rate = Rate::from_bits_per_second(8_000).expect("not zero");
-        let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-        let mut pacer = Pacer::default();
-        pacer.sent(at(5), 1000, rate);
-        assert!(!pacer.may_send(at(5)));
-        assert!(!pacer.on_time(at(5)));
-        assert_eq!(pacer.deadline(), at(6));
-        assert!(pacer.on_time(at(6)));
-        assert_eq!(pacer.deadline(), Time::NEVER);
-        assert!(!pacer.on_time(at(7)));
-    }
-
-    /// The first three leave at once; the fourth waits for the time of the third.
-    #[test]
-    fn the_first_segments_may_be_free() {
-        let rate = Rate::from_bits_per_second(8_000).expect("not zero");
-        let now = Time::from_nanos(5_000_000_000);
-        let mut pacer = Pacer::after(3);
-        for _ in 0..3 {
-            assert!(pacer.may_send(now));
-            pacer.sent(now, 2000, rate);
-        }
-        assert!(!pacer.may_send(now));
-        assert_eq!(pacer.deadline(), now + crate::units::Duration::from_secs(2));
-    }
-}
+#[path = "pacing_tests.rs"]
+mod tests;

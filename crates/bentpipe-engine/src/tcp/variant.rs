@@ -6,6 +6,7 @@ mod table;
 
 pub use self::table::VARIANTS;
 
+use super::pacing::Pacing;
 use crate::units::Duration;
 
 /// How a connection finds its first operating point.
@@ -247,6 +248,8 @@ pub struct Variant {
     pub undo: bool,
     /// RACK: send a probe where no ACK comes for two round trips (RFC 8985 §7).
     pub tail_probe: bool,
+    /// RACK: what the timers of the tail probe and of reordering wait longer than RFC 8985 says.
+    pub rack_slack: Duration,
     /// What is retransmitted after a timeout.
     pub timeout_repair: TimeoutRepair,
     /// The window after a timeout.
@@ -260,6 +263,8 @@ pub struct Variant {
     pub guard_after_timeout: bool,
     /// Maximum number of segments sent in answer to one ACK.
     pub max_burst: Option<u32>,
+    /// How segments are paced.
+    pub pacing: Pacing,
 }
 
 impl Variant {

@@ -105,10 +105,14 @@ impl One {
 
     /// The three segments of an opening.
     fn establish(&mut self, rtt: u64) {
+        self.establish_with(rtt, false);
+    }
+
+    fn establish_with(&mut self, rtt: u64, sack_permitted: bool) {
         self.handle(Input::Open);
         self.sent.clear();
         self.wait(rtt);
-        let syn = SynOptions { mss: Some(MSS as u16), ..SynOptions::default() };
+        let syn = SynOptions { mss: Some(MSS as u16), sack_permitted, ..SynOptions::default() };
         let flags = Flags::SYN | Flags::ACK;
         self.handle(Input::Segment(Segment { ack: 1, window: 65_535, syn, ..Segment::new(flags) }));
         self.sends(&[(Flags::ACK, 1, 0)]);
@@ -290,6 +294,37 @@ fn sharing_the_round_trip() {
     one.sends(&[]);
     one.wait(1);
     one.sends(&[(Flags::SYN, 0, 0)]);
+}
+
+/// RFC 9959 §3: a connection with RACK leaves its window and least round trip; the next one jumps to half of the window when its initial
+/// window is acknowledged.
+#[test]
+fn sharing_the_window() {
+    for (sharing, cwnd) in [(TcbSharing::Off, 8 * MSS), (TcbSharing::Resume, 16 * MSS)] {
+        let mut config = base("rack", 4);
+        config.tcb_sharing = sharing;
+        let mut one = One::new(config, Role::Active);
+        one.establish_with(100, true);
+        one.handle(Input::Write(200_000));
+        // Slow start, an ACK for each segment: 4, 8, 16 and then 32 segments.
+        let mut acked = 1;
+        for segments in [4, 8, 16] {
+            one.wait(100);
+            for _ in 0..segments {
+                acked += 1000;
+                one.ack(acked, None);
+            }
+        }
+        assert_eq!(one.connection.cwnd(), 32 * MSS);
+        one.successor();
+        one.establish_with(100, true);
+        one.handle(Input::Write(200_000));
+        one.wait(100);
+        for n in 1..=4 {
+            one.ack(1 + 1000 * n, None);
+        }
+        assert_eq!(one.connection.cwnd(), cwnd, "{sharing:?}");
+    }
 }
 
 /// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>

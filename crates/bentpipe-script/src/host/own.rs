@@ -53,6 +53,10 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "limited-transmit" => variant.limited_transmit = switch(value)?,
         "frto" => variant.frto = switch(value)?,
         "tail-probe" => variant.tail_probe = switch(value)?,
+        "pacing-gain" => variant.pacing.gains = Some((number(value)?, number(value)?)),
+        "pacing-quantum-us" => variant.pacing.quantum = Duration::from_micros(number(value)?),
+        "pacing-credit" => variant.pacing.credit = switch(value)?,
+        "pacing-unpaced" => variant.pacing.unpaced = number(value)?,
         "once-per-window" => variant.once_per_window = switch(value)?,
         "guard-after-timeout" => variant.guard_after_timeout = switch(value)?,
         "timeout-repair" => {

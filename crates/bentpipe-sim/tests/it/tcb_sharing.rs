@@ -51,3 +51,45 @@ fn the_threshold_is_shared() {
     assert!(alone >= 10, "slow start overshoots: {alone}");
     assert!(5 * shared < alone, "{shared} after sharing, {alone} without");
 }
+
+/// Twice 3 MB over GEO. The first transfer is in slow start for six round trips; the second jumps to half of what the first one used after
+/// the first of them (RFC 9959).
+#[test]
+fn the_second_transfer_resumes() {
+    let times = |sharing: &str| {
+        let text = format!(
+            r#"
+name = "two transfers"
+time_limit = "300 s"
+[tcp]
+profile = "linux"
+tcb_sharing = "{sharing}"
+[[links]]
+name = "sat"
+between = ["A", "B"]
+rate = "20 Mbit/s"
+delay = "300 ms"
+queue = "600 ms"
+[[flows]]
+name = "first"
+from = "A"
+to = "B"
+bytes = "3 MB"
+[[flows]]
+name = "second"
+from = "A"
+to = "B"
+bytes = "3 MB"
+start = "60 s"
+"#
+        );
+        let scenario = Scenario::parse(&text, "two.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let result = run(&scenario, 1, &mut NoProbe).expect("connected");
+        let end = |n: usize| result.flows[n].received_at.expect("it ends").as_secs_f64();
+        (end(0), end(1) - 60.0)
+    };
+    let ((first, again), (same, resumed)) = (times("off"), times("resume"));
+    assert_eq!((first, first), (same, again), "the first one knows nothing, and without sharing both are alike");
+    // At least the two round trips in which slow start would have grown from a quarter to the half.
+    assert!(resumed < again - 1.2, "{resumed} s instead of {again}");
+}

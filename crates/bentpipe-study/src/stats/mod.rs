@@ -16,7 +16,7 @@ mod sample;
 pub use mean::{mean, mean_interval, standard_deviation};
 pub use order::{median_interval, quantile_interval};
 pub use paired::{Comparison, paired_difference, paired_ratio};
-pub use resample::{Subsets, bootstrap_interval};
+pub use resample::{Subsets, bootstrap_interval, median_ratio_interval};
 pub use sample::{FiveNumbers, Sample};
 
 /// A confidence interval.

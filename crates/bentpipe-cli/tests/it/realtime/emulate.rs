@@ -108,11 +108,12 @@ fn a_link_is_changed_while_it_runs() {
         });
         trips.fold(f64::INFINITY, f64::min)
     };
-    let set = |words: &[&str]| {
-        let end = output(&[&["link", "set"], words, &["--control", &socket]].concat());
+    let ask = |words: &[&str]| {
+        let end = output(&[&["link"], words, &["--control", &socket]].concat());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
         (end.status.code(), text(end.stdout) + &text(end.stderr))
     };
+    let set = |words: &[&str]| ask(&[&["set"], words].concat());
     assert!((200.0..206.0).contains(&best()));
     assert_eq!(set(&["sat", "delay=20 ms"]), (Some(0), "changed sat/forward, sat/backward\n".to_owned()));
     let shorter = best();
@@ -132,7 +133,18 @@ fn a_link_is_changed_while_it_runs() {
         assert!(code == Some(2) && text.contains(said), "{words:?}: {text}");
     }
     assert!((80.0..86.0).contains(&best()), "what is refused changes nothing");
-    emulation.stop();
+    // A fade loses what is sent in it, and nothing after it.
+    let faded = ask(&["fade", "sat/forward", "500 ms"]);
+    assert_eq!(faded, (Some(0), "sat/forward: all is lost for 0.5 s\n".to_owned()));
+    near.send_to(b"lost", address).expect("sent");
+    std::thread::sleep(Duration::from_millis(600));
+    assert!((80.0..86.0).contains(&best()), "the link is as before");
+    let (code, text) = ask(&["fade", "sat/forward", "1 ms", "--json"]);
+    let faded: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!((code, &faded["faded"]["links"]), (Some(0), &serde_json::json!(["sat/forward"])));
+    assert!(ask(&["fade", "sat", "0 s"]).1.contains("takes time"));
+    let summary = emulation.stop();
+    assert_eq!(of_link(&summary, "sat/forward", "dropped_channel"), 1, "{summary}");
     assert!(!std::path::Path::new(&socket).exists());
     assert_eq!(set(&["sat", "delay=1 ms"]).0, Some(2), "nobody answers");
     // Other commands say what is missing.

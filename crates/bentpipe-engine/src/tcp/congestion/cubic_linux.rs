@@ -180,9 +180,11 @@ impl CongestionRules for CubicLinux {
         react(self, window, loss);
     }
 
-    fn restart(&mut self, window: &mut Window, segments: u32) {
-        self.memory.epoch = None;
-        window.set_segments(segments);
+    /// The function goes on where it was: idle time does not count (`cubictcp_cwnd_event`).
+    fn on_idle(&mut self, now: Time, idle: Duration) {
+        if let Some(epoch) = &mut self.memory.epoch {
+            epoch.start = (epoch.start + idle).min(now);
+        }
     }
 }
 
@@ -276,5 +278,23 @@ mod tests {
         assert!(cubic.memory.last_max == 0.0 && window.segments() == 1);
         cubic.on_spurious_timeout(&mut window, cwnd, 700_000);
         assert_eq!((cubic.memory.last_max, window.cwnd(), window.ssthresh()), (0.0, cwnd, 700_000));
+    }
+
+    /// 1000 segments become 700, of which the function takes 2 s to be where it is. After 60 s of nothing it is where it was, also if the window
+    /// has decayed; without the shift it would be far beyond.
+    #[test]
+    fn idle_time_does_not_count() {
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(1000));
+        cubic.on_loss(&mut window, &lost());
+        run(&mut cubic, &mut window, 0.0, 2.0);
+        let start = cubic.memory.epoch.expect("it has begun").start;
+        let now = start + Duration::from_secs(62);
+        cubic.restart(&mut window, 100);
+        cubic.on_idle(now, Duration::from_secs(60));
+        let epoch = cubic.memory.epoch.expect("it goes on");
+        assert_eq!((epoch.start, epoch.origin), (start + Duration::from_secs(60), 1000.0));
+        // An epoch that began in the pause begins at its end.
+        cubic.on_idle(now, Duration::from_secs(60));
+        assert_eq!(cubic.memory.epoch.map(|epoch| epoch.start), Some(now));
     }
 }

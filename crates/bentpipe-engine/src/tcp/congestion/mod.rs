@@ -19,6 +19,7 @@ mod reduction;
 mod reno;
 mod resuming;
 mod sample;
+mod spread;
 mod unused;
 mod vegas;
 mod westwood;
@@ -32,7 +33,7 @@ use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
 use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 
 /// Where a control's state is kept: in every connection, or behind a pointer if there is much of it.
 type Inline<C> = C;
@@ -88,6 +89,10 @@ pub(in crate::tcp) trait CongestionRules {
 
     /// Data is sent again after the application had nothing to send and all was acknowledged. Needs RACK.
     fn on_restart_from_idle(&mut self, _window: &mut Window, _now: Time) {}
+
+    /// The first segment of a flight is sent, `idle` after the last one.
+    #[inline(always)]
+    fn on_idle(&mut self, _now: Time, _idle: Duration) {}
 
     /// True while the control keeps less in flight than the path carries, so that rates measured now say nothing about the path.
     fn holds_back(&self) -> bool {
@@ -198,6 +203,17 @@ macro_rules! controls {
                 }
             }
 
+            #[inline(always)]
+            fn on_idle(&mut self, now: Time, idle: Duration) {
+                match self {
+                    $(Control::$name(control) => control.on_idle(now, idle),)+
+                    Control::Resuming(control) => control.on_idle(now, idle),
+                    Control::Fixed(_) => {}
+                    #[cfg(test)]
+                    Control::Paced(_) => {}
+                }
+            }
+
             fn holds_back(&self) -> bool {
                 match self {
                     $(Control::$name(control) => control.holds_back(),)+
@@ -294,6 +310,8 @@ pub(in crate::tcp) struct Congestion {
     peak: Option<Box<(u64, u64)>>,
     /// What the control does: the many that do not pace are not asked with each segment.
     properties: Properties,
+    /// The pacing of a control that sets no rate, if it is paced.
+    spread: Option<Box<spread::Spread>>,
 }
 
 impl Congestion {
@@ -304,13 +322,19 @@ impl Congestion {
         };
         let window = Window::new(config, segments);
         let control = Control::new(config);
+        let gains = config.variant.pacing.gains.filter(|_| !control.properties().paces);
+        let spread = gains.map(|gains| Box::new(spread::Spread::new(gains)));
         let control = match config.resume.filter(|_| control.properties().resumes) {
             Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
             None => control,
         };
-        let (start, properties) = (SlowStart::new(&config.variant), control.properties());
+        let (mut start, mut properties) = (SlowStart::new(&config.variant), control.properties());
+        if spread.is_some() {
+            properties.paces = true;
+            start.allow_for_pacing();
+        }
         let peak = (config.variant.growth == Growth::All).then(Box::default);
-        Congestion { window, control, start, grows_unused, peak, properties }
+        Congestion { window, control, start, grows_unused, peak, properties, spread }
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
@@ -394,36 +418,6 @@ impl Congestion {
         self.control.restart(&mut self.window, segments);
     }
 
-    /// Starts with a window of `segments` unless it is already smaller.
-    pub(in crate::tcp) fn restart_after_idle(&mut self, segments: u32) {
-        if self.window.exceeds(segments) {
-            self.restart(segments);
-        }
-    }
-
-    /// Halves the window for each of the `timeouts` of an idle time, but not below `segments` (RFC 2861). Three quarters of it become the
-    /// threshold, unless that is higher already, so that slow start returns to it.
-    pub(in crate::tcp) fn decay_after_idle(&mut self, timeouts: u32, segments: u32) {
-        let cwnd = self.window.segments();
-        let kept = f64::from(cwnd / 2 + cwnd / 4) * self.window.exact_mss();
-        self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
-        let decayed = cwnd.checked_shr(timeouts).unwrap_or(0);
-        self.restart(decayed.max(segments.min(cwnd)));
-    }
-
-    /// The window gives back half of what the application does not use beyond `used` bytes and the initial window of `segments` (RFC 2861).
-    /// Three quarters of it become the threshold, unless that is higher already.
-    pub(in crate::tcp) fn decay_unused(&mut self, used: u64, segments: u32) {
-        let mss = self.window.exact_mss();
-        let (cwnd, used) = (self.window.segments(), used.div_ceil(self.window.mss()) as u32);
-        let used = used.max(segments);
-        if used < cwnd {
-            let kept = f64::from(cwnd / 2 + cwnd / 4) * mss;
-            self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
-            self.window.set(f64::from((cwnd + used) / 2) * mss);
-        }
-    }
-
     /// Ends NewReno's recovery with `flight` bytes outstanding.
     pub(in crate::tcp) fn on_recovered(&mut self, flight: u64) {
         self.control.on_recovered(&mut self.window, flight);
@@ -437,31 +431,17 @@ impl Congestion {
     /// The rate at which segments leave; `None` if ACKs alone clock them.
     #[inline(always)]
     pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
-        if self.properties.paces { self.control.pacing_rate(&self.window) } else { None }
+        if !self.properties.paces {
+            return None;
+        }
+        self.control.pacing_rate(&self.window).or_else(|| self.spread.as_ref()?.rate)
     }
 
-    /// The control of tests: a fixed window sent at `rate`.
-    #[cfg(test)]
-    pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
-        self.control = Control::Paced(paced::Paced { rate });
-        self.properties = self.control.properties();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A window of 40 segments of 1000 bytes: 30 segments are remembered. Halved once, twice, and not below the initial 10.
-    #[test]
-    fn a_window_decays_while_idle() {
-        for (timeouts, segments) in [(1, 20), (2, 10), (3, 10), (40, 10)] {
-            let config = TcpConfig { mss: 1000, ..TcpConfig::default() };
-            let mut congestion = Congestion::new(&config, true);
-            congestion.restart(40);
-            congestion.window.set_ssthresh(5000.0);
-            congestion.decay_after_idle(timeouts, 10);
-            assert_eq!((congestion.window.segments(), congestion.window.ssthresh()), (segments, 30_000), "{timeouts}");
+    /// The window, the bytes in flight or the round trip may have changed.
+    #[inline(always)]
+    pub(in crate::tcp) fn note_round_trip(&mut self, flight: u64, srtt: Option<Duration>) {
+        if let (Some(spread), Some(srtt)) = (&mut self.spread, srtt) {
+            spread.update(&self.window, flight, srtt);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A control for tests: a constant window, sent at a rate.
 
-use super::{AckSample, CongestionRules, Properties, Window};
+use super::{AckSample, Congestion, CongestionRules, Control, Properties, Window};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::Rate;
@@ -20,5 +20,13 @@ impl CongestionRules for Paced {
 
     fn pacing_rate(&self, _: &Window) -> Option<Rate> {
         Some(self.rate)
+    }
+}
+
+impl Congestion {
+    /// The control of tests: a fixed window sent at `rate`.
+    pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
+        self.control = Control::Paced(Paced { rate });
+        self.properties = self.control.properties();
     }
 }

@@ -10,7 +10,7 @@
 //! It wraps the control of the connection, which sees each ACK and each loss. Controls that measure the rate set their own window
 //! and are not wrapped.
 
-use super::{AckSample, Control, Delivered, Marks, Properties, Window};
+use super::{AckSample, Congestion, Control, Delivered, Marks, Properties, Window};
 use crate::tcp::config::Resume;
 use crate::tcp::delivery::rate_of;
 use crate::tcp::loss::LossReport;
@@ -52,6 +52,17 @@ pub(super) struct Resuming {
     rtt: Option<Duration>,
     /// When the unvalidated phase began, in terms of the ACKs' times.
     jumped: Time,
+}
+
+impl Congestion {
+    /// An earlier connection has measured the path, unless that is known better.
+    pub(in crate::tcp) fn resume(&mut self, saved: Resume) {
+        if self.properties.resumes && !matches!(self.control, Control::Resuming(_)) {
+            let resuming = Resuming::new(self.control.clone(), saved, self.window.exact());
+            self.properties = resuming.properties();
+            self.control = Control::Resuming(Box::new(resuming));
+        }
+    }
 }
 
 impl Resuming {
@@ -186,6 +197,10 @@ impl Resuming {
         } else {
             self.phase = Phase::Normal;
         }
+    }
+
+    pub(super) fn on_idle(&mut self, now: Time, idle: Duration) {
+        self.control.on_idle(now, idle);
     }
 
     pub(super) fn on_marks(&mut self, window: &mut Window, marks: &Marks) {

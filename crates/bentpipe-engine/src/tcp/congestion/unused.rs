@@ -1,7 +1,7 @@
 //! A window that the application does not fill for longer than a retransmission timeout says nothing about the path any more: it decays
 //! towards what is used (RFC 2861 §3, in Linux's form: `tcp_cwnd_validate`, `tcp_cwnd_application_limited`).
 
-use super::Window;
+use super::{Congestion, Window};
 use crate::units::{Duration, Time};
 
 /// How far a window is used. Bytes.
@@ -46,6 +46,44 @@ impl Unused {
     }
 }
 
+impl Congestion {
+    /// The first segment of a flight is sent, `idle` after the last one.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_idle(&mut self, now: Time, idle: Duration) {
+        self.control.on_idle(now, idle);
+    }
+
+    /// Starts with a window of `segments` unless it is already smaller.
+    pub(in crate::tcp) fn restart_after_idle(&mut self, segments: u32) {
+        if self.window.exceeds(segments) {
+            self.restart(segments);
+        }
+    }
+
+    /// Halves the window for each of the `timeouts` of an idle time, but not below `segments` (RFC 2861). Three quarters of it become the
+    /// threshold, unless that is higher already, so that slow start returns to it.
+    pub(in crate::tcp) fn decay_after_idle(&mut self, timeouts: u32, segments: u32) {
+        let cwnd = self.window.segments();
+        let kept = f64::from(cwnd / 2 + cwnd / 4) * self.window.exact_mss();
+        self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
+        let decayed = cwnd.checked_shr(timeouts).unwrap_or(0);
+        self.restart(decayed.max(segments.min(cwnd)));
+    }
+
+    /// The window gives back half of what the application does not use beyond `used` bytes and the initial window of `segments` (RFC 2861).
+    /// Three quarters of it become the threshold, unless that is higher already.
+    pub(in crate::tcp) fn decay_unused(&mut self, used: u64, segments: u32) {
+        let mss = self.window.exact_mss();
+        let (cwnd, used) = (self.window.segments(), used.div_ceil(self.window.mss()) as u32);
+        let used = used.max(segments);
+        if used < cwnd {
+            let kept = f64::from(cwnd / 2 + cwnd / 4) * mss;
+            self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
+            self.window.set(f64::from((cwnd + used) / 2) * mss);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +117,19 @@ mod tests {
         let rto = Duration::from_millis(300);
         for (out, used) in [(10_000, Some(10_000)), (11_000, None)] {
             assert_eq!(Unused::default().on_sent(at(500), (1, 1 + out), &window, rto), used);
+        }
+    }
+
+    /// A window of 40 segments of 1000 bytes: 30 segments are remembered. Halved once, twice, and not below the initial 10.
+    #[test]
+    fn a_window_decays_while_idle() {
+        for (timeouts, segments) in [(1, 20), (2, 10), (3, 10), (40, 10)] {
+            let config = TcpConfig { mss: 1000, ..TcpConfig::default() };
+            let mut congestion = Congestion::new(&config, true);
+            congestion.restart(40);
+            congestion.window.set_ssthresh(5000.0);
+            congestion.decay_after_idle(timeouts, 10);
+            assert_eq!((congestion.window.segments(), congestion.window.ssthresh()), (segments, 30_000), "{timeouts}");
         }
     }
 }

@@ -79,8 +79,9 @@ pub(in crate::tcp) struct Rack {
     reo_wnd_persist: u32,
     /// D-SACKs count once per round trip. The round of the last one that counted ends when this is acknowledged.
     dsack_round_end: u64,
-    /// When a segment still awaited is to be marked lost.
+    /// When a segment still awaited is to be marked lost, and what that time is later than the RFC says.
     deadline: Option<Time>,
+    slack: Duration,
     /// Few controls need it.
     rate: Option<Box<DeliveryRate>>,
 }
@@ -133,6 +134,11 @@ impl Rack {
     /// The round trip of the delivered segment that was sent last.
     pub(in crate::tcp) fn rtt(&self) -> Option<Duration> {
         self.rtt
+    }
+
+    /// The timer of reordering expires by `slack` later than the RFC says.
+    pub(in crate::tcp) fn wait_longer(&mut self, slack: Duration) {
+        self.slack = slack;
     }
 
     /// Measures the rate of delivery from now on.

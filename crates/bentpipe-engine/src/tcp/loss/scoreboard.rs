@@ -64,6 +64,11 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.rtt())
     }
 
+    /// The least round trip, as RACK measures it.
+    pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
+        self.rack.as_ref().and_then(|rack| rack.min_rtt())
+    }
+
     /// What RACK took for lost was late: it is in flight.
     pub(in crate::tcp) fn forget_losses(&mut self) {
         if let Some(rack) = &mut self.rack {

@@ -24,6 +24,8 @@ pub(in crate::tcp) enum ProbeVerdict {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct TailProbe {
     is_enabled: bool,
+    /// What it waits beyond two round trips.
+    slack: Duration,
     at: Time,
     is_due: bool,
     /// `snd_max` after the outstanding probe, and whether it is a retransmission.
@@ -33,8 +35,8 @@ pub(in crate::tcp) struct TailProbe {
 }
 
 impl TailProbe {
-    pub(in crate::tcp) fn new(is_enabled: bool) -> Self {
-        TailProbe { is_enabled, at: Time::NEVER, is_due: false, out: None, acked: None }
+    pub(in crate::tcp) fn new(is_enabled: bool, slack: Duration) -> Self {
+        TailProbe { is_enabled, slack, at: Time::NEVER, is_due: false, out: None, acked: None }
     }
 
     /// When the probe is due.
@@ -62,9 +64,7 @@ impl TailProbe {
         }
         //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"
         let mut after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2));
-        if seq.flight() <= u64::from(mss) {
-            after += MAX_ACK_DELAY;
-        }
+        after += if seq.flight() <= u64::from(mss) { MAX_ACK_DELAY } else { self.slack };
         self.at = (now + after).min(rto_at);
     }
 
@@ -136,11 +136,16 @@ mod tests {
     #[test]
     fn the_probe_waits_two_round_trips() {
         for (bytes, rto, expected) in [(5000, 1000, 210), (1000, 1000, 410), (5000, 150, 150)] {
-            let mut probe = TailProbe::new(true);
+            let mut probe = TailProbe::new(true, Duration::ZERO);
             probe.start(at(10), SRTT, &outstanding(bytes), 1000, at(rto));
             assert_eq!(probe.deadline(), at(expected), "{bytes} bytes");
         }
-        let mut off = TailProbe::new(false);
+        let mut linux = TailProbe::new(true, Duration::from_millis(2));
+        linux.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
+        assert_eq!(linux.deadline(), at(212));
+        linux.start(at(10), SRTT, &outstanding(1000), 1000, at(1000));
+        assert_eq!(linux.deadline(), at(410), "the delay of the ACK instead");
+        let mut off = TailProbe::new(false, Duration::ZERO);
         off.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
         assert_eq!(off.deadline(), Time::NEVER);
     }
@@ -150,7 +155,7 @@ mod tests {
     #[test]
     fn only_a_repair_is_congestion() {
         let verdict = |is_retransmission, ack, duplicate: bool, again: bool| {
-            let mut probe = TailProbe::new(true);
+            let mut probe = TailProbe::new(true, Duration::ZERO);
             probe.sent(5001, is_retransmission);
             if again {
                 probe.on_ack(ack, None, true);
@@ -169,7 +174,7 @@ mod tests {
     /// One probe at a time.
     #[test]
     fn no_second_probe_is_sent() {
-        let mut probe = TailProbe::new(true);
+        let mut probe = TailProbe::new(true, Duration::ZERO);
         probe.sent(5001, true);
         probe.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
         assert_eq!(probe.deadline(), Time::NEVER);

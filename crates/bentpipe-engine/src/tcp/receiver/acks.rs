@@ -21,8 +21,11 @@ pub(super) struct AckSchedule {
     had_gap: bool,
     /// The ACK that is due goes out before anything is read.
     first: bool,
-    /// A twentieth of the round trip, once it is known.
+    /// A twentieth of the round trip, once it is known, and a timeout of this end by it.
     patience: Duration,
+    long_gap: Duration,
+    /// When the last segment with data came.
+    last: Time,
     /// ACKs beyond the same gap: the number that they acknowledge, how many were sent at once, and how many wait.
     gap: u64,
     prompt: u32,
@@ -33,6 +36,9 @@ pub(super) struct AckSchedule {
 
 /// Number of ACKs per gap that are sent at once: enough duplicates for the sender to detect a loss.
 const PROMPT: u32 = 3;
+
+/// The least that a timeout of Linux is longer than the round trip.
+const LEAST_VARIANCE: Duration = Duration::from_millis(200);
 
 impl AckSchedule {
     pub(super) fn new(mut policy: AckPolicy) -> Self {
@@ -48,6 +54,8 @@ impl AckSchedule {
             had_gap: false,
             first: false,
             patience: Duration::MAX,
+            long_gap: Duration::MAX,
+            last: Time::ZERO,
             gap: 0,
             prompt: 0,
             waiting: 0,
@@ -58,6 +66,7 @@ impl AckSchedule {
     /// The round trip is known.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.patience = rtt.div_floor(20);
+        self.long_gap = rtt + rtt.saturating_mul(2).max(LEAST_VARIANCE);
     }
 
     /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.
@@ -92,12 +101,16 @@ impl AckSchedule {
         self.quick = self.quick.max(self.policy.quick);
     }
 
-    /// A segment with data has arrived.
+    /// A segment with data has arrived. After a gap that is longer than a timeout the sender has begun anew, or should have: it needs ACKs soon
+    /// (Linux, `tcp_event_data_recv`).
     #[inline(always)]
-    pub(super) fn on_data(&mut self) {
+    pub(super) fn on_data(&mut self, now: Time) {
         if self.data_segments == 0 {
             self.quick |= self.policy.quick;
+        } else if now.saturating_since(self.last) > self.long_gap {
+            self.quick = self.quick.max(self.policy.quick);
         }
+        self.last = now;
         self.data_segments = self.data_segments.saturating_add(1);
     }
 
@@ -221,6 +234,25 @@ mod tests {
     fn no_more_wait_than_may() {
         assert_eq!(acks(schedule(2), 100, 1100), [0, 100, 200, 500, 800]);
         assert_eq!(acks(schedule(0), 100, 600), [0, 100, 200, 300, 400, 500]);
+    }
+
+    /// A round trip of 100 ms: the first timeout is 300 ms. Three ACKs at once at the start, and three after a pause of 301 ms; not after 300.
+    #[test]
+    fn a_long_gap_makes_acks_quick() {
+        for (pause, at_once) in [(300_000, [true, true, true, false, true, false]), (300_001, [true; 6])] {
+            let mut schedule = AckSchedule::new(AckPolicy { quick: 3, ..AckPolicy::DELAYED });
+            schedule.on_round_trip(Duration::from_millis(100));
+            let acks = [0, 0, 0, pause, pause, pause].map(|micros| {
+                schedule.on_data(at(micros));
+                schedule.on_in_order(at(micros), false);
+                let is_due = schedule.is_due(at(micros));
+                if is_due {
+                    schedule.acknowledged();
+                }
+                is_due
+            });
+            assert_eq!(acks, at_once, "{pause}");
+        }
     }
 
     /// Each gap has three ACKs at once.

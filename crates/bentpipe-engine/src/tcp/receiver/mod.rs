@@ -206,7 +206,7 @@ impl Receiver {
     /// Takes the payload `seq..end`. Returns the new part. If `rcv_nxt` moved, the new bytes begin at its old value.
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
-        self.acks.on_data();
+        self.acks.on_data(now);
         // Beyond what the buffer takes there is nowhere to put it.
         let end = end.min(self.limit());
         if end <= self.rcv_nxt {
@@ -234,7 +234,7 @@ impl Receiver {
     /// Takes data that [`Self::expects`] has found to be next: the part of [`Self::on_data`] that is left for it.
     #[inline(always)]
     pub(super) fn on_expected_data(&mut self, now: Time, end: u64) {
-        self.acks.on_data();
+        self.acks.on_data(now);
         let from = core::mem::replace(&mut self.rcv_nxt, end);
         self.acks.on_in_order(now, end - from > self.mss as u64);
     }

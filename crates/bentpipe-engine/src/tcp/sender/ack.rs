@@ -55,6 +55,7 @@ impl Sender {
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
         }
+        self.congestion.note_round_trip(self.seq.flight(), self.timer.rtt.srtt());
         cx.emit(|| Event::Window {
             cwnd: self.congestion.window.cwnd() + self.congestion.window.inflation(),
             ssthresh: self.congestion.window.ssthresh(),

@@ -73,6 +73,7 @@ impl Half for Sender {
             self.timer.rtt.after_lost_syn();
         }
         self.is_open = true;
+        self.congestion.note_round_trip(0, self.timer.rtt.srtt());
         self.recovery.open();
         self.new_event();
     }

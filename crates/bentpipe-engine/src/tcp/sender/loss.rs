@@ -116,8 +116,9 @@ impl Sender {
         let again = retries > 0 && self.undo.is_enabled();
         self.frto.on_timeout(phase == Phase::Open && retries == 0 || again, cwnd, ssthresh, flight);
         let afresh = self.departures.halves_at_every_timeout();
-        // Linux: the recovery has reduced the threshold for the data in question.
-        let is_reduced = self.timeout_window == TimeoutWindow::InFlight && phase == Phase::Recovery;
+        // Linux: the recovery, or a mark, has reduced the threshold for the data in question.
+        let is_reduced = phase == Phase::Recovery || (phase == Phase::Open && self.ecn.is_reducing(snd_una));
+        let is_reduced = is_reduced && self.timeout_window == TimeoutWindow::InFlight;
         let repeated = (retries > 0 || is_reduced) && !afresh;
         if self.is_open || afresh {
             let found_by = FoundBy::Timeout { repeated };

@@ -48,7 +48,7 @@ impl Sender {
         if !self.ecn.counts(ack) {
             return;
         }
-        self.ecn.on_reduction(self.seq.snd_max);
+        self.ecn.on_reduction_for_mark(self.seq.snd_max);
         let flight = self.seq.flight();
         self.congestion.on_loss(&LossReport { found_by: FoundBy::Mark, flight, peer_window: self.seq.peer.now });
         self.counters.ecn_reductions += 1;

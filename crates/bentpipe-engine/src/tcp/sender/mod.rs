@@ -16,7 +16,7 @@ mod transmit;
 
 pub(in crate::tcp) use self::finished::Finished;
 
-use super::config::{Handshake, TcbSharing, TcpConfig};
+use super::config::{Handshake, Resume, TcbSharing, TcpConfig};
 use super::congestion::{Congestion, Unused};
 use super::departures::{Departs, Departures};
 use super::ecn::EcnResponse;
@@ -32,12 +32,8 @@ use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
-use super::variant::{CongestionControl, Growth, TimeoutWindow};
+use super::variant::{Growth, TimeoutWindow};
 use crate::units::Time;
-
-/// Linux's pacing leaves the first segments alone, as its queue discipline fq did first (tcp_output.c, `tcp_update_skb_after_send`). There it
-/// is BBR v1 that paces.
-const LINUX_FREE: u32 = 10;
 
 /// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
@@ -90,10 +86,11 @@ impl Sender {
             congestion.restart(segments);
         }
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
-        if congestion.properties().measures_rate
-            && let Some(rack) = loss.scoreboard.rack()
-        {
-            rack.measure_rate();
+        if let Some(rack) = loss.scoreboard.rack() {
+            rack.wait_longer(variant.rack_slack);
+            if congestion.properties().measures_rate {
+                rack.measure_rate();
+            }
         }
         Sender {
             seq: SequenceSpace::new(start, peer),
@@ -109,11 +106,11 @@ impl Sender {
             congestion,
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
-            pacer: Pacer::after(if variant.congestion == CongestionControl::Bbr { LINUX_FREE } else { 0 }),
+            pacer: Pacer::new(&variant.pacing),
             loss,
             recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),
-            tail: TailProbe::new(variant.tail_probe),
+            tail: TailProbe::new(variant.tail_probe, variant.rack_slack),
             undo: Undo::new(variant.undo),
             ecn: EcnResponse::default(),
             departures,
@@ -168,11 +165,14 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn inherit(&mut self, cache: &TcbCache, sharing: TcbSharing) {
-        cache.inherit(sharing, &mut self.congestion.window, &mut self.timer.rtt);
+        cache.inherit(sharing, &mut self.congestion, &mut self.timer.rtt);
     }
 
     pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache) {
-        cache.keep(&self.congestion.window, &self.timer.rtt);
+        // A window that was not filled says nothing of the path.
+        let cwnd = self.congestion.window.cwnd().min(self.counters.max_flight);
+        let path = self.loss.scoreboard.min_rtt().map(|min_rtt| Resume { cwnd, min_rtt });
+        cache.keep(&self.congestion, &self.timer.rtt, path);
     }
 }
 

@@ -248,6 +248,9 @@ impl Sender {
             self.restart_if_idle(now);
             self.timer.start(now);
         }
+        if nothing_out {
+            self.congestion.on_idle(now, now.saturating_since(self.last_sent));
+        }
         if nothing_out && self.congestion.properties().measures_rate {
             self.note_restart(now);
         }

@@ -1,9 +1,10 @@
 //! The rows of the table.
 
 use super::{
-    BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
-    SlowStartExit, Startup, TimeoutRepair, TimeoutWindow, Variant,
+    BurstEstimate, CongestionControl, DupThresh, Exit, Growth, Pacing, PartialAckTimer, PipeForm, Recovery,
+    ReentryGuard, SlowStartExit, Startup, TimeoutRepair, TimeoutWindow, Variant,
 };
+use crate::units::Duration;
 
 const BASE: Variant = Variant {
     startup: Startup::SlowStart,
@@ -20,11 +21,13 @@ const BASE: Variant = Variant {
     frto: false,
     undo: false,
     tail_probe: false,
+    rack_slack: Duration::ZERO,
     timeout_repair: TimeoutRepair::GoBack,
     timeout_window: TimeoutWindow::One,
     once_per_window: true,
     guard_after_timeout: true,
     max_burst: None,
+    pacing: Pacing::PLAIN,
 };
 
 /// Reno's window with today's repair of losses.
@@ -40,6 +43,8 @@ const LINUX: Variant = Variant {
     frto: true,
     undo: true,
     tail_probe: true,
+    // `TCP_TIMEOUT_MIN_US`.
+    rack_slack: Duration::from_millis(2),
     timeout_window: TimeoutWindow::InFlight,
     ..BASE
 };
@@ -149,7 +154,7 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
     (
         "bbr",
         "BBR v1 as in Linux 6.18, with RACK-TLP and F-RTO; for the profile `linux`",
-        Variant { congestion: CongestionControl::Bbr, prr: false, ..LINUX },
+        Variant { congestion: CongestionControl::Bbr, prr: false, pacing: Pacing::LINUX, ..LINUX },
     ),
     (
         "bbr3",

@@ -110,6 +110,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     ("burst", "With `recovery = \"burst-estimate\"`: the burst-loss sender of Minei and Cohen."),
     ("dup_thresh", "Threshold of duplicate ACKs for fast retransmit."),
     ("inflate", "With `recovery = \"inflate\"`: Reno and NewReno."),
+    ("pacing", "Pacing: segments leave at a rate instead of in bursts."),
     ("resume", "Careful resume (RFC 9959): what an earlier connection has measured of the path. Not for BBR."),
     ("rto", "Retransmission timeout."),
     ("shortcuts", "Departures from the RFCs in the simulators behind published results. Default: none."),
@@ -118,6 +119,7 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
 const OFF: &[&str] = &["off"];
 const NONE: &[&str] = &[];
 const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64));
+const PERCENT: Kind = Kind::Count(Counted::new("percent", 1, 100_000));
 
 /// A row for a plain field.
 macro_rules! row {
@@ -171,7 +173,7 @@ macro_rules! words {
 words!(exit: Exit, "first-new-ack" = Exit::FirstNewAck, "recover" = Exit::Recover);
 words!(timer: PartialAckTimer, "impatient" = PartialAckTimer::Impatient, "slow-but-steady" = PartialAckTimer::SlowButSteady);
 words!(ecn_option: EcnOption, "off" = EcnOption::Off, "changes" = EcnOption::Changes, "always" = EcnOption::Always);
-words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt);
+words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt, "resume" = TcbSharing::Resume);
 words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::Segments);
 words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);
 #[cfg(feature = "ns2")]

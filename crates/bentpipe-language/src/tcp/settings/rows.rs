@@ -5,6 +5,9 @@ use super::*;
 /// The saved round trip of a geostationary path, unless it is given.
 const DEFAULT_MIN_RTT: Duration = Duration::from_millis(600);
 
+/// Linux's tcp_pacing_ss_ratio, percent.
+const DEFAULT_GAIN_IN_SLOW_START: u32 = 200;
+
 /// All rows. Order matters: a row may depend on an earlier one (`inflate.*` on `recovery`).
 pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
@@ -124,6 +127,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("frto", "Detect spurious timeouts with F-RTO (RFC 5682).", flag variant.frto),
     row!("undo", "`rack`: give the window back after a fast recovery or a timeout that D-SACK, timestamps or F-RTO show to be needless (RFC 3522, RFC 4015).", flag variant.undo),
     row!("tail_probe", "`rack`: send a probe if no ACK arrives for two round trips (RFC 8985 §7).", flag variant.tail_probe),
+    row!("rack_slack", "`rack`: what the timers of the tail probe and of reordering wait longer than RFC 8985 says (Linux: 2 ms).", span variant.rack_slack),
     row!("timeout_repair", "Retransmission after a timeout. \"go-back\": everything from the loss on, as the window allows (RFC 5681 §3.1). \"oldest\": only the oldest segment.",
         words repair, variant.timeout_repair),
     row!("timeout_window", "Window after a timeout. \"one\": one segment (RFC 5681 §3.1). \"in-flight\": one segment more than what is not lost yet; a timeout in a recovery leaves `ssthresh` as it is (Linux, with `recovery = \"rack\"`).",
@@ -133,6 +137,36 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("guard_after_timeout", "With `once_per_window = false`: no fast retransmit for data sent before a timeout. False: as 4.3BSD Reno.",
         flag variant.guard_after_timeout),
     row!("max_burst", "Maximum number of segments sent in response to one ACK.", optional SEGMENTS, variant.max_burst),
+    Setting {
+        key: "pacing.gain",
+        doc: "Pace a control that sets no rate of its own, at this many percent of a window per round trip (Linux's tcp_pacing_ca_ratio: 120). Off: ACKs alone clock it.",
+        words: OFF,
+        kind: PERCENT,
+        get: |c| Some(c.variant.pacing.gains.map_or(Cell::Word("off"), |(_, gain)| Cell::Count(u64::from(gain)))),
+        set: |c, cell| {
+            let slow_start = c.variant.pacing.gains.map(|(slow_start, _)| slow_start);
+            let gains = |gain| (slow_start.unwrap_or(DEFAULT_GAIN_IN_SLOW_START), gain);
+            c.variant.pacing.gains = cell.count_or_off().map(gains);
+            true
+        },
+    },
+    Setting {
+        key: "pacing.slow_start_gain",
+        doc: "With `pacing.gain`: the same below half of the slow start threshold (Linux's tcp_pacing_ss_ratio). Default: 200.",
+        words: NONE,
+        kind: PERCENT,
+        get: |c| c.variant.pacing.gains.map(|(slow_start, _)| Cell::Count(u64::from(slow_start))),
+        set: |c, cell| match &mut c.variant.pacing.gains {
+            Some((slow_start, _)) => {
+                *slow_start = cell.count();
+                true
+            }
+            None => false,
+        },
+    },
+    row!("pacing.quantum", "Paced segments leave together that take this long at the rate, at least two, or one below 1.2 Mbit/s (Linux: 1/1024 s). 0 s: each by itself.", span variant.pacing.quantum),
+    row!("pacing.credit", "Paced segments that leave late make the next ones wait less, by half of their own time at most (Linux). False: the time is lost.", flag variant.pacing.credit),
+    row!("pacing.unpaced", "Pacing begins with this segment; those before it leave at once (Linux: 10).", count Kind::Count(Counted::new("segments", 0, u32::MAX as u64)), variant.pacing.unpaced),
     Setting {
         key: "mss",
         doc: "Maximum segment size (payload). At most 65495 B, the payload of an IPv4 packet of 65535 B.",
@@ -413,7 +447,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh`; a window that the application does not fill for a timeout gives back half of the rest (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
-    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing, `ssthresh`, or `ssthresh` and the RTT estimate.", words sharing, tcb_sharing),
+    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing; `ssthresh`; `ssthresh` and the RTT estimate; or, for careful resume (RFC 9959), the window that was used and the least round trip, which needs `recovery = \"rack\"` and is not for BBR.", words sharing, tcb_sharing),
     Setting {
         key: "resume.cwnd",
         doc: "The window that an earlier connection used. After a round trip the window jumps to half of it, paced, and retreats at a loss (RFC 9959).",

@@ -1,7 +1,7 @@
 //! Every field has a row, and every row puts in what it takes out.
 
 use bentpipe_engine::tcp::variant::{VARIANTS, Variant};
-use bentpipe_engine::tcp::{AckPolicy, RtoConfig, Shortcuts};
+use bentpipe_engine::tcp::{AckPolicy, Pacing, RtoConfig, Shortcuts};
 
 use super::*;
 
@@ -52,11 +52,13 @@ fn every_field_has_a_row() {
         frto: _,
         undo: _,
         tail_probe: _,
+        rack_slack: _,
         timeout_repair: _,
         timeout_window: _,
         once_per_window: _,
         guard_after_timeout: _,
         max_burst: _,
+        pacing: Pacing { gains: _, quantum: _, credit: _, unpaced: _ },
     } = variant;
     let AckPolicy { delay: _, every: _, daass: _, tick: _, before_reading: _, compress: _, quick: _ } = ack;
     let Compress { delay: _, slack: _, max: _ } = Compress::LINUX;
@@ -77,9 +79,9 @@ fn every_field_has_a_row() {
             Some(Recovery::BurstEstimate(cells)) => cells,
             other => panic!("{other:?}"),
         };
-    // 21 plain fields, two of careful resume, 20 cells of the variant, 3 of an inflating recovery and 3 of a burst estimate, 7 of the ACK
+    // 21 plain fields, two of careful resume, 21 cells of the variant and 5 of its pacing, 3 of an inflating recovery and 3 of a burst estimate, 7 of the ACK
     // policy and 2 more of compression, 7 of the timer and 3 of a ticking clock, 9 shortcuts.
-    assert_eq!(SETTINGS.len(), 21 + 2 + 20 + 3 + 3 + 7 + 2 + 7 + 3 + 9);
+    assert_eq!(SETTINGS.len(), 21 + 2 + 21 + 5 + 3 + 3 + 7 + 2 + 7 + 3 + 9);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Rack {
             if now < segment.at + patience {
                 // The RFC's timer runs until the last of those that are waited for is due. That one was sent just before
                 // the segment at which the comparison ends.
-                self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience));
+                self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience) + self.slack);
                 break;
             }
             self.lose(index);

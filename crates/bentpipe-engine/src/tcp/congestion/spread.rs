@@ -1,0 +1,49 @@
+//! Pacing of a control that only sets a window: a part of the window per round trip (Linux's `tcp_update_pacing_rate`).
+
+use super::Window;
+use crate::tcp::delivery::rate_of;
+use crate::units::{Duration, Rate};
+
+/// The rate, and what it follows from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spread {
+    /// Parts of a window per round trip: below half of the threshold, and from there on.
+    slow_start: f64,
+    after: f64,
+    /// Once the round trip is known.
+    pub(super) rate: Option<Rate>,
+}
+
+impl Spread {
+    /// `gains`: the two parts in percent.
+    pub(super) fn new((slow_start, after): (u32, u32)) -> Self {
+        Spread { slow_start: f64::from(slow_start) / 100.0, after: f64::from(after) / 100.0, rate: None }
+    }
+
+    /// The window, the bytes in flight or the round trip have changed.
+    pub(super) fn update(&mut self, window: &Window, flight: u64, srtt: Duration) {
+        // From half of the threshold on slow start is about to end.
+        let gain = if window.exact() < window.exact_ssthresh() / 2.0 { self.slow_start } else { self.after };
+        let bytes = window.exact().max(flight as f64);
+        self.rate = (srtt > Duration::ZERO).then(|| rate_of(gain * bytes / srtt.as_secs_f64()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::TcpConfig;
+
+    /// 20 segments of 1000 bytes per 100 ms are 1.6 Mbit/s: twice that far below the threshold, 1.2 times from half of it on; what is in
+    /// flight counts where it is more than the window.
+    #[test]
+    fn a_part_of_the_window_per_round_trip() {
+        let mut window = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 20);
+        let mut spread = Spread::new((200, 120));
+        for (ssthresh, flight, kilobits) in [(50_000.0, 0, 3200), (40_000.0, 0, 1920), (10_000.0, 30_000, 2880)] {
+            window.set_ssthresh(ssthresh);
+            spread.update(&window, flight, Duration::from_millis(100));
+            assert_eq!(spread.rate.map(|rate| rate.bits_per_second() / 1000), Some(kilobits), "{ssthresh}");
+        }
+    }
+}

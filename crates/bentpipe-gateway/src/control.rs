@@ -39,7 +39,7 @@ impl Control {
             Err(error) => return Err(error),
         }
         let listener = UnixListener::bind(path)?;
-        // The socket itself, not what a link leads to that somebody has put in its place.
+        // Opens the socket itself: a symbolic link put in its place is not followed.
         let there = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
         if !there.metadata()?.file_type().is_socket() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody has replaced the socket"));
@@ -61,7 +61,7 @@ impl Control {
                     std::thread::sleep(PAUSE);
                     continue;
                 };
-                // Whoever asks and does not listen gets nothing.
+                // A client that does not read gets nothing.
                 let _ = stream
                     .set_write_timeout(Some(std::time::Duration::from_secs(1)))
                     .and_then(|()| stream.write_all(say().as_bytes()));

@@ -1,4 +1,4 @@
-//! What the way to the other box says of itself.
+//! The readings of the path to the other box.
 
 use bentpipe_engine::units::Time;
 
@@ -19,7 +19,7 @@ impl Readings {
         );
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
-        // With a name for Prometheus `peer` is the name.
+        // For a peer with a name, the label `peer` is the name.
         let key = if all.has_peer() { "endpoint" } else { "peer" };
         all.add("tunnel", key, "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
         let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));

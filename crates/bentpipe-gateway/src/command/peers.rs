@@ -1,4 +1,4 @@
-//! The peers of a gateway, from the file's tables: when it starts, and as they come, change and go by a reload.
+//! The peers of a gateway, from the file's tables: at the start, and added, changed and removed by a reload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -20,9 +20,9 @@ use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig,
 #[derive(Debug)]
 pub(super) struct Peers {
     private: PrivateKey,
-    /// What was read when the gateway was started: what does not change until it is started again.
+    /// The file as read at the start: settings that do not change until the next start.
     started: GatewayFile,
-    /// What each peer is at present.
+    /// The current table of each peer.
     tables: Vec<PeerTable>,
 }
 
@@ -36,7 +36,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// No peer has the key of this box.
+    /// Fails if a peer has the key of this box.
     fn are_others(&self, path: &Path, file: &GatewayFile) -> Result<(), Failure> {
         let own = self.private.public();
         let is_own = |table: &&PeerTable| table.key.parse() == Ok(own);
@@ -97,7 +97,7 @@ impl Peers {
         }
     }
 
-    /// Adds, changes and removes peers as the file has them now, and says which. The others notice nothing.
+    /// Adds, changes and removes peers as the file now says, and logs which. The others are not affected.
     pub(super) fn reload<S: Shape>(
         &mut self,
         path: &Path,
@@ -109,7 +109,7 @@ impl Peers {
         }
         self.are_others(path, read)?;
         if !self.started.is_hub() {
-            // Of the only peer the rest waits, as a change would break all connections.
+            // For a single peer all other changes wait, since they would break all connections.
             for (had, has) in self.tables.iter_mut().zip(&read.peers).filter(|(had, has)| had.key == has.key) {
                 had.prefixes.clone_from(&has.prefixes);
                 had.advice = has.advice;
@@ -162,7 +162,7 @@ impl Peers {
         Ok(done.to_string())
     }
 
-    /// The peers for people, where they have names.
+    /// The peers as text, if they have names.
     pub(super) fn shown(file: &GatewayFile) -> String {
         let mut text = String::new();
         for table in file.peers.iter().filter(|table| table.name.is_some()) {

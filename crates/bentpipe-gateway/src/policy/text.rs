@@ -33,7 +33,7 @@ impl FromStr for Prefix {
 impl FromStr for Destination {
     type Err = String;
 
-    /// A prefix or `*`, with ports after a colon unless all are meant: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
+    /// A prefix or `*`, optionally with ports after a colon: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
     /// `[2001:db8::/32]:443`. The error is a readable message.
     fn from_str(text: &str) -> Result<Destination, String> {
         let (prefix, ports) = match text.strip_prefix('[') {
@@ -46,7 +46,7 @@ impl FromStr for Destination {
                 };
                 (prefix, ports)
             }
-            // More than one colon: an address of IPv6.
+            // More than one colon: an IPv6 address.
             None => match text.split_once(':') {
                 Some((prefix, ports)) if !ports.contains(':') => (prefix, Some(ports)),
                 _ => (text, None),

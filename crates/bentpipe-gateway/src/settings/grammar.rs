@@ -1,4 +1,4 @@
-//! Which keys there are.
+//! The keys of a gateway file.
 
 use bentpipe_language::gateway::{ADVICE, REORDERING, SHARED, max_streams_field, uplink};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
@@ -94,7 +94,7 @@ pub(super) const TUNNEL: &[Field] = &[
     ),
 ];
 
-/// Keys of `tunnel` that a hub has in each of `peers`, and their names there.
+/// Keys of `tunnel` that a hub has in each of `[[peers]]`, with their names there.
 pub(super) const OF_ONE_PEER: &[(&str, &str)] =
     &[("peer_key", "key"), ("preshared_key", "preshared_key"), ("peer", "endpoint"), ("peer_prefixes", "prefixes")];
 
@@ -223,7 +223,7 @@ pub(super) const LINK: &[Field] = &[
     ),
 ];
 
-/// Keys of `uplink` that only the engine's sender has a use for, and only the kernel's.
+/// Keys of `uplink` that only the engine's sender uses, and those that only the kernel's uses.
 pub(super) const ENGINES: &[&str] = &["variant", "window", "device", "mtu", "early_accept", "tcp"];
 pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 

@@ -17,7 +17,7 @@ use super::values::{MAX_NAME, parsed, plain_name};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
 const PORT_DEFAULT: u16 = 4000;
-/// Linux takes no longer name of a user (useradd(8)).
+/// Maximum length of a user name on Linux (useradd(8)).
 const MAX_USER: usize = 32;
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<(GatewayFile, ScenarioErro
     Ok((problems.finish(file)?, warnings))
 }
 
-/// Where the key lies, or else the last table on the way to it.
+/// The place of the key, or of the innermost table on the path to it.
 pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
     let mut problems = Problems::of("gateway file");
     let source = problems.add_source(name, text);

@@ -166,7 +166,7 @@ fn mistakes_of_an_uplink() {
         assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
         assert!(found.iter().all(|&(line, ..)| line > 0));
     }
-    // The other shapes cannot do without one.
+    // The other shapes require it.
     let found = errors(&UPLINK.replace("[uplink]\nsatellite = [\"sat0\"]", "[link]\naddresses = []"));
     assert_eq!(found[0].2, "the gateway file needs `tunnel`");
 }
@@ -235,7 +235,7 @@ fn who_may_be_reached_and_who_may_speak() {
     assert_eq!(split.taken.deny, ["*:25".parse().expect("a destination")]);
 }
 
-/// What is found out later has the place that it would have had.
+/// An error found later has the same place as one found while reading.
 #[test]
 fn a_mistake_that_the_machine_finds() {
     let text = format!("{UPLINK}sender = \"kernel\"\ncongestion = \"bbq\"\n");

@@ -1,4 +1,4 @@
-//! What the `split` shape says of itself.
+//! The readings of the `split` shape.
 
 use super::{SplitStats, Waiting};
 use crate::readings::{Readings, Value};

@@ -53,7 +53,7 @@ use crate::pacer::Pacer;
 use crate::packet::{Parcel, Store};
 
 /// Shortest wait: a pacer of quinn's may ask to be called again at the same instant.
-const LEAST_WAIT: Duration = Duration::from_micros(1);
+const MIN_WAIT: Duration = Duration::from_micros(1);
 
 /// One end of a QUIC connection, and its application.
 pub(crate) struct QuicEnd {
@@ -246,7 +246,7 @@ impl QuicEnd {
         let due = self.rare.as_ref().map_or(Time::NEVER, Rare::due);
         let expires = self.scone.as_ref().map_or(Time::NEVER, Scone::expires);
         let until = timer.min(self.app.next_action).min(expires).min(due);
-        (until != Time::NEVER).then(|| until.max(now + LEAST_WAIT))
+        (until != Time::NEVER).then(|| until.max(now + MIN_WAIT))
     }
 
     /// Sets the window that follows from the network's advice.

@@ -46,7 +46,7 @@ pub(super) struct Scone {
 
 impl Scone {
     /// The window until a datagram has told whether there is advice, bytes: credit that is given cannot be taken back.
-    pub(super) const FIRST_WINDOW: u64 = QuicFlow::LEAST_WINDOW;
+    pub(super) const FIRST_WINDOW: u64 = QuicFlow::MIN_WINDOW;
 
     pub(super) fn new(on_path: Signal, own_window: u64) -> Scone {
         Scone {

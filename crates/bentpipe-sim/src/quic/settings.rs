@@ -99,7 +99,7 @@ impl Settings<'_> {
         let mut config = EndpointConfig::default();
         config.cid_generator(move || Box::new(Ids::new(prefix)));
         config.rng_seed(Some(ids::bytes(self.seed, &self.name(which, side))));
-        config.max_udp_payload_size(self.quic.greatest_datagram()).expect("at least 1200 bytes");
+        config.max_udp_payload_size(self.quic.max_datagram()).expect("at least 1200 bytes");
         Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
     }
 
@@ -144,7 +144,7 @@ impl Settings<'_> {
             }
             None => {
                 let mut search = MtuDiscoveryConfig::default();
-                search.upper_bound(QuicFlow::GREATEST_SOUGHT);
+                search.upper_bound(QuicFlow::MAX_PROBED);
                 config.mtu_discovery_config(Some(search));
             }
         }

@@ -169,7 +169,7 @@ pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> 
     Ground::of(scenario)?.with(scenario, system)
 }
 
-/// The least time that the links allow a transfer, seconds.
+/// The minimum time that the links allow a transfer, seconds.
 fn limit(world: &Scenario, ground: &Ground) -> Option<f64> {
     flow_limit(world, &world[ground.flow]).ok().flatten()?.time.map(Duration::as_secs_f64)
 }

@@ -134,7 +134,7 @@ pub(super) fn add_ping(scenario: &mut Scenario) {
     scenario.flows.extend(both);
 }
 
-/// The least time that the links allow the transfer by TCP from end to end, seconds.
+/// The minimum time that the links allow the transfer by TCP from end to end, seconds.
 pub(crate) fn limit(place: &Place, field: Field, shipped: Shipped<'_>) -> Result<Option<f64>, ScenarioErrors> {
     let path = place.scenario(field.loss, field.size, &[], shipped)?;
     let limit = path.flows.first().and_then(|flow| flow_limit(&path, flow).ok().flatten());

@@ -65,7 +65,7 @@ pub struct Cell {
     pub unfinished: usize,
     /// Time of the transfer, seconds; `None` if half of the runs or more did not finish.
     pub time_s: Option<Median>,
-    /// Its median over the least time that the links allow TCP from end to end.
+    /// Its median over the minimum time that the links allow TCP from end to end.
     pub x_limit: Option<f64>,
     /// Median of the 99th percentile of a ping beside the transfer, seconds: of its way there plus of its way back.
     pub ping_p99_s: Option<f64>,
@@ -77,7 +77,7 @@ pub struct Limit {
     /// The transfer.
     #[serde(flatten)]
     pub field: Field,
-    /// The least time that the links allow TCP from end to end, seconds.
+    /// The minimum time that the links allow TCP from end to end, seconds.
     pub limit_s: Option<f64>,
 }
 

@@ -9,7 +9,7 @@ use super::{Board, Cell};
 pub struct Table<'a> {
     /// The link.
     pub place: &'static Place,
-    /// Its transfers, with the least time that the links allow TCP from end to end, seconds.
+    /// Its transfers, with the minimum time that the links allow TCP from end to end, seconds.
     pub fields: Vec<(Field, Option<f64>)>,
     /// Its rows, best first.
     pub rows: Vec<Row<'a>>,

@@ -31,7 +31,7 @@ enum Hosts {
 enum Knows {
     /// Nothing.
     Nothing,
-    /// Its window and its least round trip, for careful resume (RFC 9959).
+    /// Its window and its minimum round trip, for careful resume (RFC 9959).
     Resume,
     /// Its window and its round trip, with which the connection starts; the server, with 0-RTT; and how rarely ACKs are wanted.
     Path,

@@ -1,6 +1,6 @@
 //! Medians of runs of which some did not finish.
 //!
-//! Such a run takes longer than any that did, so a median is known as long as it does not fall on one. Left out instead, a
+//! An unfinished run takes longer than any finished one, so a median is known unless it falls on one. If such runs were left out, a
 //! candidate that stalls in its worst fades would look better than one that survives them.
 
 use bentpipe_study::stats::{Sample, median_interval};
@@ -20,7 +20,7 @@ pub struct Median {
     pub high: Option<f64>,
 }
 
-/// Values of which each lies between two bounds.
+/// Values that are known to be between two bounds.
 pub(crate) struct Ranks {
     low: Vec<f64>,
     high: Vec<f64>,
@@ -45,7 +45,7 @@ impl Ranks {
         Ranks { low, high }
     }
 
-    /// The median and its interval; `None` without values, and if too few finished to tell.
+    /// The median and its interval; `None` without values, or if too few runs finished.
     pub(crate) fn median(&self) -> Option<Median> {
         let (low, high) = (sample(&self.low)?, sample(&self.high)?);
         let median = low.median();
@@ -60,7 +60,7 @@ impl Ranks {
     }
 }
 
-/// The median of values that are all known, and its interval; `None` without values.
+/// The median of known values, and its interval; `None` without values.
 pub(crate) fn median(values: Vec<f64>) -> Option<Median> {
     Ranks { low: values.clone(), high: values }.median()
 }
@@ -94,7 +94,7 @@ mod tests {
         let double: Vec<_> = runs(0).iter().map(|run| run.map(|time| 2.0 * time)).collect();
         let all = Median { median: 5.5, low: Some(2.0), high: Some(9.0) };
         assert_eq!(Ranks::of_differences(&runs(0), &double).median(), Some(all));
-        // In two pairs the base is slower by more than any number: the other differences are 1 s to 8 s.
+        // In two pairs the base is infinitely slower: the other differences are 1 s to 8 s.
         let moved = Median { median: 3.5, low: None, high: Some(7.0) };
         assert_eq!(Ranks::of_differences(&runs(2), &double).median(), Some(moved));
         // Four unknown differences may be on either side of the median.

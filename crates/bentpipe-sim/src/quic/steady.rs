@@ -1,17 +1,17 @@
-//! A window that losses at random do not change.
+//! A window that random losses do not change.
 //!
-//! For paths whose losses say little about congestion. A round ends when a packet sent in the one after it is acknowledged; each is
+//! For paths whose losses say little about congestion. A round ends when a packet sent in the next one is acknowledged; each is
 //! judged as a whole:
 //!
-//! - More than 2 % of its bytes were lost, and more than three packets: the window shrinks to 0.7 of itself. Both are the bounds of
-//!   BBRv3 (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
-//! - No queue was seen: the window grows by an eighth, if it was what held the sender back.
+//! - More than 2 % of its bytes were lost, and more than three packets: the window shrinks to 0.7 of itself. Both values are
+//!   BBRv3's (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
+//! - No queue was seen: the window grows by an eighth, if it limited the sender.
 //! - A queue was seen: it stays.
 //!
 //! A queue is seen if even the minimum round trip of the round is a quarter above that of the connection, and 20 ms above it.
 //!
-//! Without an initial window it begins with ten packets and doubles them each round trip, until a queue is seen within a round; half of
-//! the window has then been sent since. A given initial window is used as it is: it is known from an earlier connection.
+//! Without an initial window it begins with ten packets and doubles each round trip until a queue is seen within a round; then it is
+//! halved, since half of it has been sent since. A configured initial window is used unchanged: it is known from an earlier connection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ const INITIAL_PACKETS: u64 = 10;
 const MIN_PACKETS: u64 = 4;
 /// Packets that may be lost in a round, however few it has.
 const SPARE_PACKETS: u64 = 3;
-/// Batches of ACKs after which the round trips of a round say something: HyStart's eight samples (RFC 9406).
+/// Batches of ACKs after which the round trips of a round count: HyStart's eight samples (RFC 9406).
 const ENOUGH: u32 = 8;
-/// Least delay that is a queue: links that move have as much without one.
+/// Minimum delay that counts as a queue: moving links vary as much without one.
 const MIN_QUEUE: Duration = Duration::from_millis(20);
 
-/// Makes controls.
+/// Creates controls.
 pub(super) struct SteadyConfig {
     pub(super) initial: Option<u64>,
 }
@@ -42,7 +42,7 @@ impl ControllerFactory for SteadyConfig {
     }
 }
 
-/// What is known of a round.
+/// The state of a round.
 #[derive(Clone, Copy)]
 struct Round {
     /// It ends when a packet with a greater number is acknowledged.
@@ -52,7 +52,7 @@ struct Round {
     /// Its minimum round trip, and the number of its batches of ACKs.
     min_rtt: Duration,
     batches: u32,
-    /// True if the window was no limit at some time.
+    /// True if the window did not limit the sender at some time.
     had_room: bool,
 }
 
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!([after(1000, 151, 10), after(1000, 151, 20), after(1000, 151, 21)], [1000, 1000, 700]);
         // Without a queue an eighth more.
         assert_eq!(after(1000, 149, 10), 1125);
-        // Few packets may lose three.
+        // Of few packets three may be lost.
         assert_eq!([after(20, 151, 3), after(20, 151, 4)], [20, 14]);
     }
 

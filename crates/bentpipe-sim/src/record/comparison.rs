@@ -4,8 +4,8 @@
 //! The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap (pairs
 //! are drawn, not runs).
 //!
-//! A run whose transfers did not all finish is slower than all that did. Quantiles rank it last, and have no value where
-//! they fall on it; a mean or a ratio has none if one run did not finish. Left out instead, a variant that stalls in its
+//! A run whose transfers did not all finish counts as slower than all that did. Quantiles rank it last, and have no value where
+//! they fall on it; a mean or a ratio has none if one run did not finish. If such runs were left out, a variant that stalls in its
 //! worst fades would look better than one that survives them.
 
 use bentpipe_engine::stream::Stream;
@@ -125,7 +125,7 @@ impl Comparison {
     }
 }
 
-/// What [`Measure::take`] gives.
+/// The result of [`Measure::take`].
 type Taken = Option<(f64, Option<f64>)>;
 
 type Column = Vec<Taken>;

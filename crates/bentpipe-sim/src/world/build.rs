@@ -26,7 +26,7 @@ use crate::packet::Store;
 use crate::run::RunError;
 use crate::udp::UdpSource;
 
-/// The settings of connections, kept once where they are alike: a run may have a hundred thousand.
+/// The settings of connections, shared if equal: a run may have a hundred thousand connections.
 #[derive(Default)]
 struct Settings {
     /// The latest ones: mostly those of a flow's two ends.
@@ -214,7 +214,7 @@ impl World {
                 Endpoint::Tcp(tcp) => (tcp.counts(), tcp.first_action()),
                 &Endpoint::Late { model } => {
                     let start = self.flows[ends::connection(n).index()].start;
-                    // The model of the passive end already listens, which is an event where the ends exist from the start.
+                    // The model of the passive end already listens, which would be an event if the ends existed from the start.
                     self.events += !ends::opens(n) as u64;
                     let first = if ends::opens(n) { start } else { Time::NEVER };
                     (self.models[model as usize].end.counts(), first)

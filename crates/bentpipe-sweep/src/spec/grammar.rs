@@ -10,7 +10,7 @@ use crate::candidate::GATEWAYS;
 pub(super) const MAX_POINTS: u64 = 100_000;
 /// Max number of runs. A run takes about 300 bytes of memory while the sweep goes on.
 pub(super) const MAX_RUNS: u64 = 1_000_000;
-/// Fewer values bound no 95 % interval of a median: with 5 the chance that all lie on one side of it is 2/32 = 6.25 %.
+/// Fewer values give no 95 % interval of a median: with 5 the probability that all are on one side of it is 2/32 = 6.25 %.
 pub(super) const MIN_FOR_INTERVAL: u64 = 6;
 
 /// A value of any key of a scenario.

@@ -123,7 +123,7 @@ fn read(client: UnixStream) -> Option<Request> {
             None
         }
         Err(_) => {
-            request.answer("error: the line did not come in time, or is no text\n");
+            request.answer("error: no line of text arrived in time\n");
             None
         }
     }

@@ -110,7 +110,7 @@ pub fn run(
         listener.set_nonblocking(true).map_err(system())?;
         let address = listener.local_addr().map_err(system())?;
         let SocketAddr::V4(address) = address else { unreachable!("it was bound to an address of IPv4") };
-        let ask = || near.inside(Diag::open).map_err(EmulateError::system("asking for the state of sockets"));
+        let ask = || near.inside(Diag::open).map_err(EmulateError::system("reading the state of sockets"));
         let diag = more.watch.then(ask).transpose()?;
         pairs.push((near, listener, address, diag));
     }

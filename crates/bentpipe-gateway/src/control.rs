@@ -34,7 +34,7 @@ impl Control {
         match std::fs::symlink_metadata(path) {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
             // `control` may name a file by mistake.
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is no socket, and stays")),
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -106,7 +106,7 @@ mod tests {
         let error = Control::bind(&file).expect_err("it is no socket");
         assert_eq!(
             (error.kind(), error.to_string().as_str()),
-            (io::ErrorKind::AlreadyExists, "this is no socket, and stays")
+            (io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place")
         );
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
     }

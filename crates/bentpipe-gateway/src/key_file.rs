@@ -25,7 +25,7 @@ pub enum KeyFileError {
         error: io::Error,
     },
     /// Users other than its owner may read or write it.
-    #[error("{} is secret, but others than its owner may read or write it (mode {mode:o})", path.display())]
+    #[error("{} is secret, but users other than its owner may read or write it (mode {mode:o})", path.display())]
     Open {
         /// Which file.
         path: PathBuf,
@@ -77,7 +77,7 @@ mod tests {
                 Ok(read) => assert!(fits && read.public() == key.public()),
                 Err(error) => {
                     assert!(!fits);
-                    let said = format!("is secret, but others than its owner may read or write it (mode {mode:o})");
+                    let said = format!("is secret, but users other than its owner may read or write it (mode {mode:o})");
                     assert!(error.to_string().ends_with(&said), "{error}");
                 }
             }

@@ -157,7 +157,7 @@ impl Readings {
     pub(crate) fn add_interfaces(&mut self, absent: &[String]) {
         let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);
         let is_up = absent.is_empty() && self.list.iter().any(link_is_up);
-        let help = "1 while the gateway serves: the link is up, and all interfaces of the settings are there and up.";
+        let help = "1 while the gateway is ready: the link is up, and all interfaces of the settings exist and are up.";
         self.add("", "up", "bentpipe_gateway_up", help, Value::Flag(is_up));
         let help = "Interfaces of the settings that are absent or down, as a label.";
         let names = Value::Text((!absent.is_empty()).then(|| absent.join(", ")));

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn clocks_that_part_are_noticed() {
         let mut resume = Resume::new();
-        assert!(!resume.has_jumped(), "the clocks of this machine go together");
+        assert!(!resume.has_jumped(), "the clocks of this machine agree");
         resume.offsets = Some([0, 0]);
         let second = 1_000_000_000;
         for (offsets, jumped) in [

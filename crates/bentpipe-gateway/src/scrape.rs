@@ -113,7 +113,7 @@ fn answer(mut stream: TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
         Asked::Page { .. } => ("200 OK", page()),
         Asked::NotFound => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
         Asked::Method => ("405 Method Not Allowed", "only GET and HEAD\n".to_owned()),
-        Asked::Bad => ("400 Bad Request", "this is no request of HTTP/1.1\n".to_owned()),
+        Asked::Bad => ("400 Bad Request", "this is not an HTTP/1.1 request\n".to_owned()),
         Asked::Incomplete => ("431 Request Header Fields Too Large", "8 KiB at most\n".to_owned()),
     };
     // The format and its version: https://prometheus.io/docs/instrumenting/exposition_formats/

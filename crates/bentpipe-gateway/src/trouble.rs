@@ -37,7 +37,7 @@ impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Said::Begins(errno) => write!(f, "the kernel refuses the tunnel's datagrams: {}", errno.desc()),
-            Said::Over { count } => write!(f, "the kernel takes the tunnel's datagrams again; it refused {count}"),
+            Said::Over { count } => write!(f, "the kernel accepts the tunnel's datagrams again; it refused {count}"),
         }
     }
 }

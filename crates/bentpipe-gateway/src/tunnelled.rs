@@ -267,7 +267,7 @@ fn say(name: &Name, carrier: Option<&Carrier>, event: Event) {
     let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
     match event {
         Event::Up { fresh: true } => log::line(format_args!("{name} at {at} is up")),
-        Event::Up { fresh: false } => log::line(format_args!("{name} at {at} is back; the link goes on")),
+        Event::Up { fresh: false } => log::line(format_args!("{name} at {at} is back; the link continues")),
         Event::Down => log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down")),
     }
 }

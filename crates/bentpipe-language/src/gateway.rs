@@ -35,7 +35,7 @@ pub const REORDERING: Field = field(
 pub const SHARED: Field = field(
     "shared",
     Shape::Flag,
-    "True if others use the link too: the sender then finds its own share, and `rate` is the upper bound. Default: false.",
+    "True if the link also carries other traffic: the sender then finds its share, and `rate` is the upper bound. Default: false.",
 );
 
 /// A word that `throughput_advice` may be instead of a rate.

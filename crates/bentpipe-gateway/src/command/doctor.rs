@@ -115,7 +115,7 @@ fn tproxy() -> Finding {
 /// Whether nft accepts rules; only root can check.
 fn accepted(rules: &Rules, help: &'static str) -> Result<String, (String, &'static str)> {
     if !is_admin() {
-        return Err(("not checked: that needs root".to_owned(), "run it as root"));
+        return Err(("not checked: this needs root".to_owned(), "run it as root"));
     }
     let checked = rules.check(&Instance::new("doctor"));
     checked.map(|()| "nft accepts the rules".to_owned()).map_err(|error| (error.to_string(), help))

@@ -54,7 +54,7 @@ impl Watched {
         }
         let now = absent(needed);
         for name in now.iter().filter(|name| !self.absent.contains(name)) {
-            note!("interface {name} is absent or down: nothing comes in by it");
+            note!("interface {name} is absent or down: no traffic enters by it");
         }
         for name in self.absent.iter().filter(|name| !now.contains(name)) {
             note!("interface {name} is up");

@@ -43,11 +43,11 @@ impl Peers {
         match file.peers.iter().find(is_own).map(|table| &table.name) {
             None => Ok(()),
             Some(None) => {
-                let message = "tunnel.peer_key is the public key of this box itself";
+                let message = "tunnel.peer_key is this box's own public key";
                 Err(Failure::usage(message, Some("each box needs the other's public key")))
             }
             Some(Some(name)) => {
-                let message = "this is the public key of this box itself".to_owned();
+                let message = "this is this box's own public key".to_owned();
                 let expected = "the public key of the peer".to_owned();
                 Err(plan::mistake(path, &format!("peers.{name}.key"), message, expected)?)
             }

@@ -136,7 +136,7 @@ pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
     (table.taken.memory.get() < wanted).then(|| {
         let has = mib(table.taken.memory.get());
         format!(
-            "`split.memory` is {has} MiB: where packets are lost, a connection fills this link only from {} MiB on, on both boxes",
+            "`split.memory` is {has} MiB: on a lossy link a connection needs {} MiB on both boxes to fill it",
             mib(wanted)
         )
     })

@@ -45,7 +45,7 @@ impl User {
                 Some(user) => Ok(Some(user).filter(|user| !user.uid.is_root())),
                 None => {
                     let message = format!("this machine has no user `{name}`");
-                    let expected = "a user of /etc/passwd, or \"root\"".to_owned();
+                    let expected = "a user in /etc/passwd, or \"root\"".to_owned();
                     Err(plan::mistake(path, "user", message, expected)?)
                 }
             },
@@ -82,10 +82,10 @@ impl User {
     pub(super) fn enter(&self) -> Result<(), Failure> {
         match self.change() {
             Err(error) if self.is_asked_for => {
-                Err(Failure::broken(format!("the gateway cannot become user `{}`: {error}", self.name)))
+                Err(Failure::broken(format!("the gateway cannot switch to user `{}`: {error}", self.name)))
             }
             Err(error) => {
-                note!("warning: the gateway stays root, since it cannot become user `{}`: {error}", self.name);
+                note!("warning: the gateway stays root, since it cannot switch to user `{}`: {error}", self.name);
                 Ok(())
             }
             Ok(()) => Ok(()),

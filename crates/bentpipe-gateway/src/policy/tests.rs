@@ -127,7 +127,7 @@ fn sources_of_the_peer() {
 #[test]
 fn what_cannot_be_read_is_said() {
     for (text, expected) in [
-        ("10.0.0.0/33", "`33` is no number of bits from 0 to 32"),
+        ("10.0.0.0/33", "`33` is not a prefix length from 0 to 32"),
         ("2001:db8::/129", "from 0 to 128"),
         ("10.1.2.3/8", "bits beyond the first 8"),
         ("example.org:80", "no IP address"),

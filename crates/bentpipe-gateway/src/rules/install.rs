@@ -128,7 +128,7 @@ fn no_collision(instance: &Instance, other: Option<Instance>) -> io::Result<()> 
     other.map_or(Ok(()), |other| {
         let (name, other) = (instance.name(), other.name());
         Err(in_use(format!(
-            "the names `{name}` and `{other}` lead to the same marks of packets: change `name` in one file"
+            "the names `{name}` and `{other}` give the same packet marks: change `name` in one file"
         )))
     })
 }
@@ -182,7 +182,7 @@ impl Instance {
         // If /proc/sys is read-only, net.ipv4.conf.default may have given the device what it needs.
         let is_strict = is("all").max(is(device)) == Some(1);
         if let (true, Err(error)) = (is_strict, std::fs::write(path(device), LOOSE.to_string())) {
-            lacks.push(format!("connections older than the gateway may break off: {} is 1: {error}", path(device)));
+            lacks.push(format!("connections older than the gateway may break: {} is 1: {error}", path(device)));
         }
         lacks
     }

@@ -84,7 +84,7 @@ pub(super) fn peers(
     if let Value::Table(_) = list.node.value {
         list.refuse(
             problems,
-            "`[peers]` is one table, and peers are a list",
+            "`[peers]` is a single table, but peers are a list",
             Some("`[[peers]]`, in two brackets, for each peer".to_owned()),
         );
         return None;
@@ -184,7 +184,7 @@ impl Unique<'_> {
                 if wide.1.node.span < this.1.node.span { [wide, this] } else { [this, wide] };
             if refused.insert(item.node.span) {
                 let message = format!("{prefix} overlaps {other} of peer `{of}`");
-                item.refuse(problems, message, Some("prefixes that lie behind this peer only".to_owned()));
+                item.refuse(problems, message, Some("prefixes behind this peer only".to_owned()));
             }
         }
     }
@@ -333,7 +333,7 @@ fn prefixes(
     let item = view.require("prefixes", problems)?;
     let prefixes: Vec<Prefix> = written(&item, PREFIXES, problems)?;
     if prefixes.is_empty() && !replaces {
-        let message = "no prefix: nothing could be sent to this peer, and nothing that it sends be believed";
+        let message = "no prefix: nothing could be sent to this peer, and nothing from it accepted";
         item.refuse(problems, message, Some("such as [\"10.1.7.0/24\"]".to_owned()));
     }
     Some(prefixes)

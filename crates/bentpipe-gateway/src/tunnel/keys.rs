@@ -24,7 +24,7 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             KeyError::Form => "not a key: base64 of 32 bytes, 44 characters",
-            KeyError::Zero => "all bytes of this key are zero; `bentpipe gateway keygen` draws one",
+            KeyError::Zero => "all bytes of this key are zero; `bentpipe gateway keygen` generates one",
             KeyError::LowOrder => "this public key is a point of low order: no private key belongs to it",
         })
     }

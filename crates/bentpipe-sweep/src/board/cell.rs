@@ -37,7 +37,7 @@ pub struct Entry {
 }
 
 /// Why a gateway is not combined with a transport, for the reader of the board.
-pub(super) const NOT_ENDED: &str = "QUIC cannot be ended at a box";
+pub(super) const NOT_ENDED: &str = "QUIC cannot be terminated at a box";
 
 /// One probe of the ping: 64 bytes of ICMP in IPv4, as `ping` sends them.
 const PROBE: u32 = 84;

@@ -74,7 +74,7 @@ pub const TRANSPORTS: &[Transport] = &[
         ..quic(
             "quic-known",
             "steady",
-            "quic-steady that has been there before: 0-RTT, the path's window and round trip to begin with, an ACK for 64 packets",
+            "quic-steady that knows the path: 0-RTT, the path's window and round trip at the start, an ACK for 64 packets",
         )
     },
     Transport {

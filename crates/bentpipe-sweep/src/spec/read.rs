@@ -175,7 +175,7 @@ fn axes(item: &Item<'_>, is_drawn: bool, text: &str, problems: &mut Problems) ->
     for (n, axis) in read.iter().enumerate() {
         if read[..n].iter().any(|other| other.key == axis.key) {
             let expected = Some("one axis for each key".to_owned());
-            entries[n].refuse(problems, format!("there is another axis of `{}`", axis.key), expected);
+            entries[n].refuse(problems, format!("there is another axis for `{}`", axis.key), expected);
         }
     }
     Some(read)
@@ -191,7 +191,7 @@ fn axis(item: &Item<'_>, is_drawn: bool, text: &str, problems: &mut Problems) ->
     if let Some(values) = view.get("values") {
         for other in ["from", "to", "count", "scale"] {
             if let Some(item) = view.get(other) {
-                item.refuse(problems, format!("`{other}` is for ranges, and `values` is there"), None);
+                item.refuse(problems, format!("`{other}` is for ranges, but the axis has `values`"), None);
             }
         }
         let entries = listed(&values, &Shape::List(&Shape::Text), problems)?;

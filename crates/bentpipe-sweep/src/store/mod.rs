@@ -46,7 +46,7 @@ pub enum StoreError {
     #[error("{0}")]
     Output(io::Error),
     /// Another process writes to the folder.
-    #[error("{}: another sweep is at work here{}", folder.display(), process.map_or(String::new(), |id| format!(" (process {id})")))]
+    #[error("{}: another sweep is running here{}", folder.display(), process.map_or(String::new(), |id| format!(" (process {id})")))]
     Busy {
         /// The folder.
         folder: PathBuf,

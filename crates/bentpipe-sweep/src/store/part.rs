@@ -27,7 +27,7 @@ const fn column(name: &'static str, kind: Kind, required: bool, meaning: &'stati
 /// The columns in order; [`cells`] and [`read_line`] have the same order.
 const COLUMNS: &[Column] = &[
     column("fingerprint", Kind::Text, true, "Fingerprint of the resolved scenario, 128 bits in hexadecimal."),
-    column("seed", Kind::Integer, true, "Seed of the run; one above 2^63 - 1 is shown less 2^64."),
+    column("seed", Kind::Integer, true, "Seed of the run; above 2^63 - 1 it is shown minus 2^64."),
     column("end_s", Kind::Real, true, "When the run ended, seconds."),
     column(
         "timed_out",
@@ -40,7 +40,7 @@ const COLUMNS: &[Column] = &[
         "value",
         Kind::Real,
         false,
-        "What is compared: time of the run's slowest transfer, seconds, or if no flow ends the goodput of all, bit/s; empty if a transfer did not finish.",
+        "The compared quantity: time of the run's slowest transfer, seconds, or, if all flows are endless, the goodput of all, bit/s; empty if a transfer did not finish.",
     ),
     column("run_x_limit", Kind::Real, false, "Ratio of `value` to the physical limit."),
     column("flow", Kind::Text, true, "Name of the flow."),

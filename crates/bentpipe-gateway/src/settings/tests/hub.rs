@@ -159,7 +159,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
             "\"10.1.2.0/24:443\"",
             27,
             "peers.b.prefixes.0",
-            "`24:443` is no number of bits from 0 to 32",
+            "`24:443` is not a prefix length from 0 to 32",
         ),
         (
             "\"10.1.2.0/24\"",

@@ -34,7 +34,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::PeersClock => f.write_str(
-                "the peer's clock is behind its last handshake: it has to prove with a cookie that it is there now",
+                "the peer's clock is behind its last handshake: it has to prove by a cookie that it is live",
             ),
             Note::OwnClock => f.write_str(
                 "this box's clock is behind its last handshake, so the peer asked for a proof; is the time right?",
@@ -47,7 +47,7 @@ impl fmt::Display for Note {
             ),
             Note::NoAnswer { to } => write!(
                 f,
-                "no answer from {to} yet: is that the peer's address, does UDP reach it, and has each box the other's public key?"
+                "no answer from {to} yet: is that the peer's address, does UDP reach it, and does each box have the other's public key?"
             ),
         }
     }

@@ -22,15 +22,13 @@ pub struct Median {
 
 /// Values that are known to be between two bounds.
 pub(crate) struct Ranks {
-    low: Vec<f64>,
-    high: Vec<f64>,
+    bounds: Option<[Sample; 2]>,
 }
 
 impl Ranks {
     /// Runs; `None` did not finish.
     pub(crate) fn of(values: &[Option<f64>]) -> Ranks {
-        let values: Vec<f64> = values.iter().map(|value| value.unwrap_or(f64::INFINITY)).collect();
-        Ranks { low: values.clone(), high: values }
+        Ranks::known(Sample::with_unfinished(values.iter().copied()).ok())
     }
 
     /// `other - base`, pair by pair. If neither of a pair finished, nothing is known of their difference.
@@ -41,32 +39,27 @@ impl Ranks {
             (None, Some(_)) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
             (None, None) => (f64::NEG_INFINITY, f64::INFINITY),
         };
-        let (low, high) = base.iter().zip(other).map(bounds).unzip();
-        Ranks { low, high }
+        let (low, high): (Vec<f64>, Vec<f64>) = base.iter().zip(other).map(bounds).unzip();
+        Ranks { bounds: Sample::with_infinite(low).ok().zip(Sample::with_infinite(high).ok()).map(<[Sample; 2]>::from) }
+    }
+
+    fn known(sample: Option<Sample>) -> Ranks {
+        Ranks { bounds: sample.map(|sample| [sample.clone(), sample]) }
     }
 
     /// The median and its interval; `None` without values, or if too few runs finished.
     pub(crate) fn median(&self) -> Option<Median> {
-        let (low, high) = (sample(&self.low)?, sample(&self.high)?);
-        let median = low.median();
+        let [low, high] = self.bounds.as_ref()?;
+        let median = low.finite_quantile(0.5).filter(|&median| median == high.median())?;
         let finite = |value: f64| value.is_finite().then_some(value);
-        (median.is_finite() && median == high.median()).then_some(())?;
         let end = |sample| median_interval(sample, CONFIDENCE).ok();
-        Some(Median {
-            median,
-            low: end(&low).and_then(|i| finite(i.low)),
-            high: end(&high).and_then(|i| finite(i.high)),
-        })
+        Some(Median { median, low: end(low).and_then(|i| finite(i.low)), high: end(high).and_then(|i| finite(i.high)) })
     }
 }
 
 /// The median of known values, and its interval; `None` without values.
 pub(crate) fn median(values: Vec<f64>) -> Option<Median> {
-    Ranks { low: values.clone(), high: values }.median()
-}
-
-fn sample(values: &[f64]) -> Option<Sample> {
-    Sample::with_infinite(values.to_vec()).ok()
+    Ranks::known(Sample::with_infinite(values).ok()).median()
 }
 
 #[cfg(test)]

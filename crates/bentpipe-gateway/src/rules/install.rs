@@ -56,7 +56,7 @@ impl Rules {
     }
 
     /// True if they are installed, according to `nft` and `ip`.
-    pub fn are_installed(&self, instance: &Instance) -> bool {
+    pub(crate) fn are_installed(&self, instance: &Instance) -> bool {
         let is_missing = |error: io::Error| error.to_string().contains("No such file");
         if run("nft", &["list", "table", "inet", &instance.table()]).err().is_some_and(is_missing) {
             return false;
@@ -127,9 +127,7 @@ fn no_collision(instance: &Instance, other: Option<Instance>) -> io::Result<()> 
     let other = other.filter(|other| instance.collides_with(other));
     other.map_or(Ok(()), |other| {
         let (name, other) = (instance.name(), other.name());
-        Err(in_use(format!(
-            "the names `{name}` and `{other}` give the same packet marks: change `name` in one file"
-        )))
+        Err(in_use(format!("the names `{name}` and `{other}` give the same packet marks: change `name` in one file")))
     })
 }
 

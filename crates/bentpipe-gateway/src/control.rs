@@ -34,7 +34,9 @@ impl Control {
         match std::fs::symlink_metadata(path) {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
             // `control` may name a file by mistake.
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place")),
+            Ok(_) => {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place"));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

@@ -77,7 +77,8 @@ mod tests {
                 Ok(read) => assert!(fits && read.public() == key.public()),
                 Err(error) => {
                     assert!(!fits);
-                    let said = format!("is secret, but users other than its owner may read or write it (mode {mode:o})");
+                    let said =
+                        format!("is secret, but users other than its owner may read or write it (mode {mode:o})");
                     assert!(error.to_string().ends_with(&said), "{error}");
                 }
             }

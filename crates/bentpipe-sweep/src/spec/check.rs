@@ -120,7 +120,8 @@ fn tolerance(spec: &Spec, scenario: &Scenario, view: &View<'_>, problems: &mut P
         _ => return,
     };
     if let Some(item) = view.get("stop") {
-        let mistake = Mistake::new("stop.tolerance", "the tolerance is not in the unit of the compared quantity").expected(expected);
+        let mistake = Mistake::new("stop.tolerance", "the tolerance is not in the unit of the compared quantity")
+            .expected(expected);
         problems.add(entry(item.node, "tolerance"), mistake);
     }
 }

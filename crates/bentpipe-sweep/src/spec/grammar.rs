@@ -72,7 +72,11 @@ pub(super) const SWEEP: &[Field] = &[
         Shape::Count(SEED),
         "Seed of the first repetition, and of the latin hypercube. Default: the scenario's.",
     ),
-    field("stop", Shape::Table(STOP), "The rule by which a point has enough repetitions. Default: it gets all of them."),
+    field(
+        "stop",
+        Shape::Table(STOP),
+        "The rule by which a point has enough repetitions. Default: it gets all of them.",
+    ),
     field(
         "output",
         Shape::Text,

@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: test-engine msrv quic-stacks scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: test-engine msrv package quic-stacks scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -213,6 +213,12 @@ msrv:
 	@scripts/setup rust
 	rustup toolchain install $(OLDEST) --profile minimal
 	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),target)/msrv $(CARGO) +$(OLDEST) check --locked --workspace
+
+# Every published crate packs, and builds from its package alone, as by `cargo publish`; nightly.
+PRIVATE = bench python validate wasm
+package:
+	@scripts/setup rust
+	$(CARGO) package --locked --workspace $(PRIVATE:%=--exclude bentpipe-%)
 
 # The engine as a library, nightly: it builds for wasm32, its public items (wanted: those that a stranger needs), and what broke
 # since BASE: a list and no failure, since nothing is published yet. Needs a nightly toolchain for rustdoc's JSON.

@@ -121,11 +121,11 @@ class Recommendation:
 
     #: The system: ``plain``, ``bbr``, ``uplink``, ``link`` or ``split``; None if most transfers did not finish with any.
     system: str | None
-    #: The transfer, the satellite link, and the least time that the links allow, seconds.
+    #: The transfer, the satellite link, and the minimum time that the links allow, seconds.
     flow: str
     link: str
     limit_s: float | None
-    #: For each system its formulas' estimate (``estimate_s``), the least time that the links allow it (``limit_s``), and its times by
+    #: For each system its formulas' estimate (``estimate_s``), the minimum time that the links allow it (``limit_s``), and its times by
     #: replication (``times_s``), seconds.
     candidates: list[dict[str, Any]]
     #: How the choice compares with the others, with 95 % intervals (``gains``); None without a choice.

@@ -40,10 +40,10 @@ class FlowResult:
     time_s: float | None
     #: Payload per second until then, or until the end of the flow or the run, bit/s.
     goodput_bit_s: float | None
-    #: The least time (seconds) and the greatest payload rate (bit/s) that the links allow.
+    #: The minimum time (seconds) and the maximum payload rate (bit/s) that the links allow.
     limit_time_s: float | None
     limit_goodput_bit_s: float | None
-    #: Time over the least time; for a flow that is endless or did not finish greatest goodput over goodput.
+    #: Time over the minimum time; for a flow that is endless or did not finish maximum goodput over goodput.
     x_limit: float | None
     #: Segments with data, SYN or FIN; those sent before; timeouts; losses found by duplicate ACKs or SACK; timeouts found spurious.
     segments: int

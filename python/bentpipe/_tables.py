@@ -25,7 +25,7 @@ class Table:
     >>> len(flows), flows.columns[:4]
     (1, ['seed', 'case', 'flow', 'from'])
     >>> flows.meaning("x_limit")
-    'Time over the least time, or greatest goodput over goodput.'
+    'Time over the minimum time, or maximum goodput over goodput.'
     >>> flows["retransmissions"]
     array([1429])
     """

@@ -1,7 +1,7 @@
-//! The socket at which a running emulation is told to change: one line of text in, one answer out.
+//! The control socket of a running emulation: one line of text in, one answer out.
 //!
-//! A thread does the waiting for clients, so the loop of the emulation never does. All is bounded: the length of a line, the
-//! time that a client may take, the number of requests that wait.
+//! A thread waits for clients, so the loop of the emulation never does. Everything is bounded: the length of a line, the
+//! time that a client may take, the number of waiting requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,13 +15,13 @@ use nix::sys::stat::{Mode, umask};
 /// The longest line.
 pub const MAX_LINE: u64 = 4096;
 
-/// A client that takes longer for its line or its answer is left.
+/// A client that takes longer for its line or its answer is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Requests that wait; further clients wait at the socket.
 const WAITING: usize = 16;
 
-/// A request and the way back.
+/// A request and its client.
 #[derive(Debug)]
 pub struct Request {
     /// The line, without its end.
@@ -30,7 +30,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Answers. A client that does not listen gets nothing.
+    /// Answers the request. A client that does not read gets nothing.
     pub fn answer(mut self, text: &str) {
         let _ = self.client.write_all(text.as_bytes());
     }
@@ -68,7 +68,7 @@ impl Control {
             }
             std::fs::remove_file(path)?;
         }
-        // Never open for others, not even for an instant.
+        // Never accessible to others, not even for an instant.
         let before = umask(Mode::from_bits_truncate(0o177));
         let listener = UnixListener::bind(path);
         umask(before);
@@ -97,7 +97,7 @@ impl Drop for Control {
 fn serve(listener: &UnixListener, sender: &SyncSender<Request>, mut ringer: &UnixStream) {
     for client in listener.incoming() {
         let Ok(client) = client else {
-            // Without descriptors the client stays, and would be accepted again at once.
+            // Without descriptors the client stays in the queue, and `accept` would be retried at once.
             std::thread::sleep(PATIENCE);
             continue;
         };
@@ -108,12 +108,12 @@ fn serve(listener: &UnixListener, sender: &SyncSender<Request>, mut ringer: &Uni
     }
 }
 
-/// The line of a client that is in time.
+/// The line of a client; `None` if it takes too long.
 fn read(client: UnixStream) -> Option<Request> {
     client.set_read_timeout(Some(PATIENCE)).ok()?;
     client.set_write_timeout(Some(PATIENCE)).ok()?;
     let mut line = String::new();
-    // More than is accepted, because a client whose bytes are left unread would not get its answer.
+    // Reads more than is accepted, because a client whose data is left unread would not get its answer.
     let read = BufReader::new((&client).take(16 * MAX_LINE)).read_line(&mut line);
     let request = Request { line: line.trim_end().to_owned(), client };
     match read {
@@ -123,13 +123,13 @@ fn read(client: UnixStream) -> Option<Request> {
             None
         }
         Err(_) => {
-            request.answer("error: the line did not come in time, or is no text\n");
+            request.answer("error: no line of text arrived in time\n");
             None
         }
     }
 }
 
-/// Sends a line to the emulation at `path`; its answer.
+/// Sends a line to the emulation at `path`. Returns its answer.
 ///
 /// # Errors
 /// Fails if no emulation listens at the socket, or if it does not answer within ten seconds.

@@ -1,4 +1,4 @@
-//! Files of the machine that a program behind the link sees otherwise: `resolv.conf`, and `hosts` with the names of the
+//! Files that a program behind the link sees with other contents: `resolv.conf`, and `hosts` with the names of the
 //! scenario's nodes.
 
 use std::fs::{self, Permissions};
@@ -22,8 +22,8 @@ pub(crate) fn own_mounts() -> io::Result<()> {
 /// Shows this text instead of the file `path`, whose links are resolved.
 pub(crate) fn cover(path: &Path, text: &str) -> io::Result<()> {
     let (folder, none) = (tempfile::tempdir()?, None::<&str>);
-    // The file is on a file system of its own and keeps its name there: nothing can be mounted over a file without a name, as a
-    // second link behind this one would.
+    // The file is on a separate file system and keeps its name there: a second link behind this one could not mount over a file
+    // without a name.
     mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some("size=1m,mode=755"))?;
     let file = folder.path().join("file");
     let covered = fs::write(&file, text)

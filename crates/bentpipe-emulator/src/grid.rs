@@ -1,8 +1,8 @@
-//! A grid of transfers over which the engine's Linux hosts are compared with the kernel's.
+//! A grid of transfers for comparing the engine's Linux hosts with the kernel's.
 //!
-//! Each cell is a link, what happens on it, and a congestion control. Losses are those of packets by their number, the same for
-//! both: the kernel sends one packet more, the ACK of the handshake, which the engine's hosts join with the first data. Queues are
-//! long and windows bound by the receiver where nothing is to overflow, so that no single packet decides.
+//! Each cell is a link, a mishap on it, and a congestion control. Losses are chosen by packet number and are the same for
+//! both; the kernel sends one packet more, the ACK of the handshake, which the engine's hosts join with the first data. Unless a queue
+//! is to overflow, queues are long and the receiver limits the window, so that no single packet decides.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
@@ -56,7 +56,7 @@ const ORBITS: [Orbit; 3] = [
     },
 ];
 
-/// What happens on the link.
+/// A mishap on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mishap {
     None,
@@ -85,11 +85,11 @@ const MISHAPS: [(&str, Mishap); 7] = [
 const CONTROLS: [(&str, &str, f64); 3] =
     [("reno", "linux-reno", 1.0), ("cubic", "linux-cubic", 1.0), ("bbr", "bbr", 5.0)];
 
-/// The bar of medians over random losses, percent. The same packets are lost to both, but a retransmission more shifts the rest.
+/// The bar of medians over random losses, percent. Both lose the same packets, but an additional retransmission shifts the rest.
 const RANDOM_BAR: f64 = 3.0;
-/// The timers of a kernel of 250 Hz are late by up to 32 ms from 256 ms on: the bar of what one timer decides, seconds.
+/// The bar if one timer decides, seconds: timers of 256 ms and more are late by up to 32 ms in a kernel of 250 Hz.
 const TICK: f64 = 0.032;
-/// Data of 1448 bytes in all segments but the last, which has 1000.
+/// 1448 bytes of data in all segments except the last, which has 1000.
 const SHORT: u64 = 699 * 1448 + 1000;
 
 /// A cell of the grid.
@@ -101,9 +101,9 @@ pub struct Cell {
     pub control: &'static str,
     /// True if random losses decide: medians over seeds are compared.
     pub is_random: bool,
-    /// Greatest difference that counts as agreement, percent.
+    /// Maximum difference that counts as agreement, percent.
     pub bar: f64,
-    /// Greatest difference that counts as agreement however short the transfer, seconds.
+    /// Maximum difference that counts as agreement for transfers of any length, seconds.
     pub bar_s: f64,
     variant: &'static str,
     orbit: usize,

@@ -127,7 +127,7 @@ pub(crate) fn settle(forwards: bool) -> io::Result<()> {
     for (setting, value) in [
         ("ipv4/ip_forward", forwards),
         ("ipv6/conf/all/forwarding", forwards),
-        // Our routers send packets back through the device they came from.
+        // The emulation's routers send packets back through the device from which they came.
         ("ipv4/conf/all/send_redirects", "0"),
         ("ipv4/conf/default/send_redirects", "0"),
         ("ipv4/conf/all/rp_filter", "0"),

@@ -1,4 +1,4 @@
-//! Access from behind our links to the outside: forwarding, masquerading and DNS, as far as the machine has them.
+//! Access from behind the links to the outside: forwarding, masquerading and DNS, as far as the machine has them.
 
 use std::fs;
 use std::io;
@@ -106,7 +106,7 @@ fn servers(text: &str) -> Vec<IpAddr> {
     text.lines().filter_map(server).collect()
 }
 
-/// Masquerading for our network, and a resolver on the machine's loopback under our address.
+/// Masquerading for the emulation's network, and access to a resolver on the machine's loopback.
 fn rules(table: &str, device: &str, addressing: Addressing, local: Option<IpAddr>) -> String {
     let (v4, v6) = (addressing.v4(OUTER), addressing.v6(OUTER));
     let resolver = local.map_or(String::new(), |server| {

@@ -121,7 +121,7 @@ fn two_routes_between_the_same_hosts_are_refused() {
     let offered: Vec<u64> = network.counters().iter().map(|link| link.offered).collect();
     assert_eq!(offered, [1, 0], "the flow's route");
     let two = scenario(&format!("{links}{}{}", flow("first", "high"), flow("second", "low")));
-    let error = Network::new(&two, &both).expect_err("packets do not say of which flow they are");
+    let error = Network::new(&two, &both).expect_err("packets do not identify their flow");
     assert_eq!(error.key, "flows.second");
 }
 

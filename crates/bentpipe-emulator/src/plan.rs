@@ -90,7 +90,7 @@ impl Plan {
         if let Some(name) = scenario.gateways.names().next() {
             return Err(Unsupported {
                 key: format!("gateways.{name}"),
-                what: "an emulation has no boxes of its own".to_owned(),
+                what: "an emulation cannot contain boxes".to_owned(),
                 expected: "no [[gateways]], and `bentpipe-gateway` on the hosts",
             });
         }

@@ -1,6 +1,6 @@
-//! The state of a sender in the kernel while it sends, the values that `ss -ti` shows: by netlink's sock_diag (sock_diag(7)).
+//! The state of a sender in the kernel while it sends, as `ss -ti` shows it: by netlink's sock_diag (sock_diag(7)).
 //!
-//! The layouts are those of the kernel's interface (`linux/inet_diag.h`, `linux/tcp.h`), which only ever grows at its end.
+//! The layouts are those of the kernel's interface (`linux/inet_diag.h`, `linux/tcp.h`), which is only extended at the end.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -18,7 +18,7 @@ pub struct Snapshot {
     pub at: Time,
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Slow start threshold, segments; `None` as long as there is none.
+    /// Slow start threshold, segments; `None` if there is none.
     pub ssthresh: Option<u32>,
     /// Smoothed round trip; zero before the first sample.
     pub srtt: Duration,
@@ -36,12 +36,12 @@ const ANSWER: usize = 72;
 const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
 const IS_REQUEST: u16 = 1;
-/// `INET_DIAG_INFO`: an attribute, and as a bit (of the number before it) the wish for it.
+/// `INET_DIAG_INFO`: an attribute; bit `INFO - 1` requests it.
 const INFO: u16 = 2;
 /// `TCP_INFINITE_SSTHRESH`.
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// A question to the kernel of the namespace in which it was opened.
+/// A socket for questions to the kernel, in the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Diag {
     socket: OwnedFd,
@@ -56,7 +56,7 @@ impl Diag {
         Ok(Diag { socket })
     }
 
-    /// The state of the connection between these ends; `None` if there is none, or none that still sends.
+    /// The state of the connection between these ends; `None` if there is none, or it no longer sends.
     pub(crate) fn ask(&self, now: Time, near: SocketAddrV4, far: SocketAddrV4) -> io::Result<Option<Snapshot>> {
         send(self.socket.as_raw_fd(), &request(near, far), MsgFlags::empty())?;
         let mut answer = [0; 4096];
@@ -72,7 +72,7 @@ fn request(near: SocketAddrV4, far: SocketAddrV4) -> [u8; HEADER + REQUEST] {
     put(0, &((HEADER + REQUEST) as u32).to_ne_bytes());
     put(4, &BY_FAMILY.to_ne_bytes());
     put(6, &IS_REQUEST.to_ne_bytes());
-    // AF_INET, IPPROTO_TCP, and the attributes wanted; states are for lists.
+    // AF_INET, IPPROTO_TCP, and the requested attributes; states only matter for lists.
     put(HEADER, &[2, 6, 1 << (INFO - 1)]);
     put(HEADER + 8, &near.port().to_be_bytes());
     put(HEADER + 10, &far.port().to_be_bytes());
@@ -132,7 +132,7 @@ mod tests {
         address
     }
 
-    /// The values are those of `ss -ti`, which asks the same kernel in another way: for a list.
+    /// The values are those of `ss -ti`, which asks the same kernel for a list.
     #[test]
     fn a_snapshot_is_what_ss_shows() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -142,7 +142,7 @@ mod tests {
         stream.write_all(&[1; 100_000]).expect("room");
         let near = v4(stream.local_addr().expect("connected"));
         let diag = Diag::open().expect("every user may ask");
-        // Until nothing is on its way, the state can change between two questions.
+        // While data is in flight, the state can change between two questions.
         let (mut before, mut said, mut after) = (None, String::new(), None);
         for _ in 0..50 {
             before = diag.ask(Time::ZERO, near, far).expect("an answer");

@@ -1,8 +1,8 @@
 //! The same transfers between sockets of the Linux kernel, over the same links.
 //!
-//! Buffers and their tuning match the scenario's windows, and timestamps its setting. Everything else is the kernel's: RACK-TLP, PRR, its
-//! delayed ACKs. The receiving program takes all that has arrived at once, and the sending one sets TCP_NODELAY: a small segment at the edge
-//! of a window would hold the last one back otherwise, until it is acknowledged.
+//! Buffers and their tuning match the scenario's windows, and timestamps its setting. Everything else is the kernel's: RACK-TLP, PRR,
+//! delayed ACKs. The receiving program reads all available data at once, and the sending one sets TCP_NODELAY: otherwise a small segment
+//! at the edge of a window would hold back the last one until it is acknowledged.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -38,23 +38,23 @@ pub struct KernelSettings {
     pub watch: bool,
 }
 
-/// What became of a flow.
+/// The outcome of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Went {
     /// Its result.
     pub transferred: Transferred,
-    /// The sender's state at intervals, if it was watched; times count as those of results.
+    /// The sender's state at intervals, if it was watched; with the same clock as results.
     pub snapshots: Vec<Snapshot>,
 }
 
 impl KernelSettings {
-    /// The congestion control of this name. A route sets it: the sysctl of a namespace takes only those that are free for all.
+    /// The congestion control of this name. A route sets it, because a namespace's sysctl accepts only unrestricted ones.
     pub fn with_control(control: &str) -> Self {
         KernelSettings { route: vec!["congctl".to_owned(), control.to_owned()], ..KernelSettings::default() }
     }
 }
 
-/// The scenario with Linux's ends, as far as the engine has them: the variant `linux-reno` and the settings of the profile `linux`.
+/// The scenario with the engine's nearest model of Linux: the variant `linux-reno` and the profile `linux`.
 pub fn nearest(scenario: &Scenario) -> Scenario {
     let linux =
         profile("linux").expect("a profile").with_row(Variant::named("linux-reno").expect("a row of the table"));
@@ -75,7 +75,7 @@ pub fn nearest(scenario: &Scenario) -> Scenario {
 const TICK: Duration = Duration::from_millis(20);
 /// Interval at which a sender's state is read: a quarter of the shortest round trip of the grid.
 const GLANCE: Duration = Duration::from_millis(10);
-/// Longest time that a socket waits before it is looked whether all is over.
+/// Maximum time that a socket waits before checking whether the run is over.
 const PATIENCE: StdDuration = StdDuration::from_millis(200);
 
 /// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit is
@@ -110,11 +110,11 @@ pub fn run(
         listener.set_nonblocking(true).map_err(system())?;
         let address = listener.local_addr().map_err(system())?;
         let SocketAddr::V4(address) = address else { unreachable!("it was bound to an address of IPv4") };
-        let ask = || near.inside(Diag::open).map_err(EmulateError::system("asking for the state of sockets"));
+        let ask = || near.inside(Diag::open).map_err(EmulateError::system("reading the state of sockets"));
         let diag = more.watch.then(ask).transpose()?;
         pairs.push((near, listener, address, diag));
     }
-    // Building hosts takes longer than some start times: time starts when all are ready.
+    // Building hosts takes longer than some start times, so time starts when all are ready.
     let begin = clock.now();
     let limit = begin + scenario.time_limit;
     let over = AtomicBool::new(false);
@@ -140,7 +140,7 @@ pub fn run(
         end?;
         let joined = receivers.into_iter().zip(senders).map(|(receiver, sender)| {
             let received_at = joined(receiver)?;
-            // One that failed shows as a transfer that did not end.
+            // A failed sender shows as a transfer that did not finish.
             Ok((received_at, joined(sender).unwrap_or_default()))
         });
         joined.collect()
@@ -163,7 +163,7 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. When the fraction changes, it overrides a
     // window set by a route or a socket. So the window is set by the buffer size, from the start.
     let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
-    // Or from a first window on, by autotuning.
+    // Or by autotuning, from a first window on.
     let first = bulk.first_window().map_or(received, |first| u64::from(first) * 1000 / 633);
     let received = format!("4096 {} {received}", first.min(received));
     let tuned = if bulk.first_window().is_some() { "1" } else { "0" };
@@ -186,12 +186,12 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     }
     let [a, b, c, _] = own.octets();
     let (network, own) = (format!("{a}.{b}.{c}.0/{PREFIX_V4}"), own.to_string());
-    // Hosts are neighbours: the route between them is their network's.
+    // Hosts are neighbours, so the route between them is their network's.
     let route = ["route", "replace", &network, "dev", DEVICE, "scope", "link", "src", &own].into_iter();
     ip(&route.chain(more.route.iter().map(String::as_str)).collect::<Vec<_>>())
 }
 
-/// Sleeps until then, or until it is over.
+/// Sleeps until `at`, or until the run is over.
 fn sleep_until(clock: Clock, at: Time, over: &AtomicBool) {
     loop {
         let left = at.saturating_since(clock.now()).as_nanos_ceil();
@@ -202,7 +202,7 @@ fn sleep_until(clock: Clock, at: Time, over: &AtomicBool) {
     }
 }
 
-/// A connection, or none if it is over before. The kernel's own call would wait for its last SYN, two minutes, once nobody moves packets.
+/// Connects, or fails once the run is over. The blocking call would wait for its last SYN, two minutes, when no packets are moved any more.
 fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
@@ -222,7 +222,7 @@ fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>>
     Ok(Some(stream))
 }
 
-/// Sends the bytes; returns the sender's states until its connection is over, if they can be asked for.
+/// Sends the data. Returns the sender's states until its connection is closed, if they are available.
 fn send(
     to: SocketAddrV4,
     bytes: u64,
@@ -236,7 +236,7 @@ fn send(
     let SocketAddr::V4(own) = stream.local_addr()? else { unreachable!("it is connected to an address of IPv4") };
     std::thread::scope(|scope| {
         let watcher = diag.map(|diag| scope.spawn(move || watch(diag, own, to, clock, over)));
-        // The kernel goes on with what it has taken.
+        // The kernel continues with the data that it has accepted.
         write(stream, bytes, over)?;
         watcher.map_or(Ok(Vec::new()), joined)
     })

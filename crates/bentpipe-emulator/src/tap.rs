@@ -10,8 +10,8 @@ use bentpipe_study::trace::PcapWriter;
 
 use crate::plan::HostId;
 
-/// A capture with an interface for each of some hosts, with the time of day, readable while it grows. A packet is in it when its
-/// host has sent it, and when its host receives it: a packet between two captured hosts once at each.
+/// A capture with an interface per captured host, with the time of day, readable while it grows. A packet is recorded when a captured
+/// host sends it and when one receives it, so a packet between two of them is recorded twice.
 #[derive(Debug)]
 pub struct Tap {
     writer: PcapWriter,

@@ -29,7 +29,7 @@ pub enum RttClock {
 pub enum RtoFloor {
     /// The timeout (RFC 6298 §2.4).
     Timeout,
-    /// The variance in it: the timeout is at least a round trip more. The variance is the greatest deviation of a round trip,
+    /// The variance in it: the timeout is at least a round trip more. The variance is the largest deviation of a round trip,
     /// and falls by a quarter per round trip at most (Sarolahti and Kuznetsov, "Congestion control in Linux TCP", USENIX 2002, §4).
     Variance,
 }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     /// A floor of 200 ms for the variance: 600 ms at first give 600 + 4 * 300. In each round of 600 ms the variance falls by a
-    /// quarter of its distance to the greatest deviation, which is the floor in the end.
+    /// quarter of its distance to the largest deviation, which is the floor in the end.
     #[test]
     fn the_variance_has_a_floor() {
         let config = RtoConfig { min: Duration::from_millis(200), floor: RtoFloor::Variance, ..RtoConfig::RFC6298 };

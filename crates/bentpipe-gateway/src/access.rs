@@ -36,7 +36,7 @@ impl Access {
         self.refused
     }
 
-    /// Checks a destination that a host asks for, before the other box connects to it. Only the other box knows its own
+    /// Checks a destination that a host requests, before the other box connects to it. Only the other box knows its own
     /// addresses.
     ///
     /// # Errors
@@ -61,8 +61,8 @@ impl Access {
         judged
     }
 
-    /// What the kernel would do with a packet to this address. Only the kernel knows all of its own: whole prefixes (`ip
-    /// route add local`), further addresses of a network, and broadcast addresses.
+    /// Whose address this is by the kernel's routing table. Only the kernel knows all local addresses: whole prefixes (`ip
+    /// route add local`), secondary addresses, and broadcast addresses.
     fn whose(&mut self, address: IpAddr) -> Whose {
         let asked = self.table.take().map_or_else(connected, Ok).and_then(|table| {
             let answer = ask(&table, address)?;
@@ -93,7 +93,7 @@ fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
     let mut bytes = vec![0; message.buffer_len()];
     message.serialize(&mut bytes);
     table.send(&bytes, 0)?;
-    // The kernel has answered when the call returns.
+    // The kernel answers before `send` returns.
     let mut answer = Vec::with_capacity(8 << 10);
     table.recv(&mut answer, libc::MSG_DONTWAIT)?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer).map_err(io::Error::other)?;
@@ -104,7 +104,7 @@ fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
             RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => Whose::Many,
             _ => Whose::Unknown,
         },
-        // There is no way to it, and connecting says why.
+        // No route: connecting will say why.
         NetlinkPayload::Error(_) => Whose::Others,
         _ => Whose::Unknown,
     })

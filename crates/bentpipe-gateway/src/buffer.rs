@@ -1,4 +1,4 @@
-//! A queue of bytes. While it is empty it takes no memory.
+//! A queue of bytes that takes no memory while it is empty.
 
 /// A queue of bytes whose front is one slice.
 #[derive(Debug, Default)]
@@ -7,7 +7,7 @@ pub(super) struct Buffer {
     start: usize,
 }
 
-/// A longer buffer grows by no more than this or an eighth, and keeps no more that was taken: it may hold half of a gateway's memory.
+/// A longer buffer grows by at most this or an eighth, and keeps at most this many consumed bytes: it may hold half of a gateway's memory.
 const LONG: usize = 1 << 20;
 
 /// What an empty buffer may keep for the next bytes.
@@ -24,7 +24,7 @@ impl Buffer {
         self.bytes.len() - self.start
     }
 
-    /// Bytes of memory that it takes.
+    /// Memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.bytes.capacity()
     }
@@ -77,7 +77,7 @@ mod tests {
             buffer.push(&[0; LONG / 64]);
             assert!(buffer.memory() <= most(buffer.len()), "{} for {}", buffer.memory(), buffer.len());
         }
-        // Twice as much comes as goes, and then the same.
+        // Twice as much is written as read, then equal amounts.
         for n in 0..16 * 64 {
             buffer.take(LONG / if n < 8 * 64 { 128 } else { 64 });
             buffer.push(&[0; LONG / 64]);

@@ -27,53 +27,53 @@ use crate::tunnel::{
 pub enum Carried {
     /// Send the datagram in the buffer.
     Send(Sealed),
-    /// A packet from the far end lies there in the buffer.
+    /// A packet from the far end is in this range of the buffer.
     Packet(Range<usize>),
-    /// The tunnel, and the link with it, came or went.
+    /// The tunnel, and the link with it, came up or went down.
     Event(Event),
     /// Tell the operator.
     Log(Note),
-    /// The largest datagram of the path has changed, and with it the largest packet.
+    /// The largest datagram of the path changed, and so did the largest packet.
     PathMtu(PathChange),
 }
 
-/// What the path takes from now on.
+/// The path's new limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathChange {
     /// The path's MTU, headers of IP included.
     pub mtu: u16,
-    /// The longest packet that goes in one datagram.
+    /// The longest packet that fits one datagram.
     pub max_packet: u16,
     /// Larger datagrams were lost.
     pub black_hole: bool,
 }
 
-/// What an end counted over all links that it had.
+/// Counters of an end, over all its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarrierStats {
     /// The layer, by channel.
     pub channels: Vec<ChannelStats>,
     /// Frames sent, and their bytes.
     pub frames: u64,
-    /// Bytes of them, with what carries them.
+    /// Their bytes, with the headers of the tunnel.
     pub frame_bytes: u64,
-    /// The round trip of the link that is there.
+    /// The round trip of the current link.
     pub srtt: Option<Duration>,
     /// Packets for which there was no link.
     pub no_link: u64,
     /// Frames refused on arrival.
     pub refused: u64,
-    /// Frames not accepted for want of memory.
+    /// Frames refused for lack of memory.
     pub no_room: u64,
     /// Bytes of packets from the far end.
     pub received_bytes: u64,
-    /// Bytes of headers that were not sent, of packets each counted once.
+    /// Header bytes saved by compression; each packet counts once.
     pub headers_saved: u64,
     /// Packets from the far end whose headers could not be expanded.
     pub unexpanded: u64,
     /// Frames sent in parts.
     pub cut: u64,
-    /// Black holes found: datagrams of a length that had passed were lost.
+    /// Black holes found: datagrams of a length that used to pass were lost.
     pub black_holes: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct Carrier {
     tunnel: Tunnel,
     config: LinkEndpointConfig,
     endpoint: Option<LinkEndpoint>,
-    /// Memory that the link may take.
+    /// The link's limit of memory.
     room: u64,
     events: VecDeque<Event>,
     past: CarrierStats,
@@ -96,11 +96,11 @@ pub struct Carrier {
     acks: VecDeque<u32>,
 }
 
-/// Acknowledgements that wait at most: probes come one by one.
+/// Maximum waiting acknowledgements: probes arrive one by one.
 const MAX_ACKS: usize = 8;
 
 impl Carrier {
-    /// An end that has heard nothing.
+    /// Creates an end that has received nothing.
     pub fn new(tunnel: TunnelConfig, link: LinkEndpointConfig, now: Time) -> Self {
         let max_datagram = link.max_packet + FRAME_OVERHEAD + DATA_OVERHEAD as u16;
         Carrier {
@@ -126,7 +126,7 @@ impl Carrier {
         Carrier { tunnel: self.tunnel.in_slot(slot), ..self }
     }
 
-    /// The tunnel, to look at.
+    /// The tunnel.
     pub fn tunnel(&self) -> &Tunnel {
         &self.tunnel
     }
@@ -136,12 +136,12 @@ impl Carrier {
         self.tunnel.set_preshared(preshared);
     }
 
-    /// The path's MTU as far as it is known, headers of IP included.
+    /// The known path MTU, IP headers included.
     pub fn path_mtu(&self) -> u16 {
         self.path.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
     }
 
-    /// The longest packet that goes in one datagram on the present path.
+    /// The longest packet that fits one datagram on the current path.
     pub fn max_packet(&self) -> u16 {
         (self.path.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
     }
@@ -156,7 +156,7 @@ impl Carrier {
         self.tunnel.renew(now);
     }
 
-    /// Whether packets find a link.
+    /// True if the link is up.
     pub fn is_up(&self) -> bool {
         self.endpoint.is_some()
     }
@@ -176,7 +176,7 @@ impl Carrier {
         self.events.pop_front()
     }
 
-    /// Packets of which it is not known that they have arrived.
+    /// Packets that are not known to have arrived.
     pub fn unconfirmed(&self) -> usize {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::unconfirmed)
     }
@@ -186,7 +186,7 @@ impl Carrier {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::held_bytes)
     }
 
-    /// Those of them that the link cannot do without: [`LinkEndpoint::needed_bytes`].
+    /// The part of them that the link cannot drop: [`LinkEndpoint::needed_bytes`].
     pub fn needed_bytes(&self) -> u64 {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::needed_bytes)
     }
@@ -209,12 +209,12 @@ impl Carrier {
         self.config.layer.rate
     }
 
-    /// The rate that it keeps to; without a link, none.
+    /// The current rate; `None` without a link.
     pub(crate) fn rate_used(&self) -> Option<Rate> {
         self.endpoint.as_ref().and_then(|endpoint| endpoint.end().rate())
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub fn stats(&self) -> CarrierStats {
         let mut sum = self.past.clone();
         if let Some(endpoint) = &self.endpoint {
@@ -279,12 +279,12 @@ impl Carrier {
 
     fn on_frame(&mut self, now: Time, frame: &[u8]) {
         if let Some(endpoint) = &mut self.endpoint {
-            // What is wrong with it the endpoint counts; it is as good as lost.
+            // The endpoint counts malformed frames, which are as good as lost.
             let _ = endpoint.receive(&mut Context::silent(now), frame);
         }
     }
 
-    /// A peer at another address is behind another path.
+    /// A peer at a new address is behind a new path.
     fn note_path(&mut self, now: Time) {
         let to = self.tunnel.endpoint().map(|at| at.ip());
         if to != self.path_to {
@@ -305,7 +305,7 @@ impl Carrier {
         self.events.push_back(event);
     }
 
-    /// The next request of this end. It is written to `out`, which must have at least 64 KiB. `wall` as in
+    /// The next request of this end. Datagrams and packets are written to `out`, which must have at least 64 KiB. `wall` as in
     /// [`Tunnel::poll`].
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
         if let Some(event) = self.events.pop_front() {
@@ -325,7 +325,7 @@ impl Carrier {
             Step::Wait(until) => Time::earliest(tunnel, until),
         };
         while let Some(endpoint) = &mut self.endpoint {
-            // Where the tunnel seals it.
+            // Writes it where the tunnel seals it.
             match endpoint
                 .poll(&mut Context::silent(now), &mut out[DATA_HEADER..])
                 .expect("the buffer takes every frame")
@@ -345,7 +345,7 @@ impl Carrier {
                         }
                         continue;
                     }
-                    // Without keys a frame is lost as on the line.
+                    // Without keys a frame is lost, as on the line.
                     if let Some(sealed) = self.tunnel.seal(now, What::Frame, length, out) {
                         self.path.on_sent(sealed.len);
                         return Step::Do(Carried::Send(sealed));

@@ -1,4 +1,4 @@
-//! One connection of the host and the bytes on either side of it.
+//! One connection of the host and the data buffered in both directions.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -16,7 +16,7 @@ use super::sockets;
 pub(super) struct Outcome {
     /// Bytes that the user has sent.
     pub(super) read: u64,
-    /// Bytes that the user's kernel has taken.
+    /// Bytes that the user's kernel has accepted.
     pub(super) taken: u64,
     /// The user sends no more.
     pub(super) ended: bool,
@@ -33,11 +33,11 @@ pub(super) struct Conn {
     /// From the user to the link, and from the link to the user.
     to_link: Buffer,
     to_user: Buffer,
-    /// The user has finished sending. The far user has finished sending, and our user was notified.
+    /// The user has finished sending; the far user has finished sending, and the near one was notified.
     user_ended: bool,
     peer_ended: bool,
     told_end: bool,
-    /// More was to be read than there was room for.
+    /// There was more to read than room for it.
     held_back: bool,
     /// The memory reported last.
     memory: u64,
@@ -61,8 +61,8 @@ impl Conn {
         }
     }
 
-    /// The change of its memory since the last call. What it may always read counts as read, so that there is memory for
-    /// it.
+    /// The change of its memory since the last call. The amount that it may always read counts as read, so that memory is
+    /// reserved for it.
     pub(super) fn memory_change(&mut self) -> i64 {
         let memory = (CONNECTION + self.to_link.memory().max(MIN_UNSENT) + self.to_user.memory()) as u64;
         memory as i64 - std::mem::replace(&mut self.memory, memory) as i64
@@ -85,17 +85,17 @@ impl Conn {
         self.connecting
     }
 
-    /// Bytes that the link has not taken.
+    /// Bytes that the link has not accepted.
     pub(super) fn unsent(&self) -> u64 {
         self.to_link.len() as u64
     }
 
-    /// True if the user has more data than there was room for, and there is room now.
+    /// True if the user had more data than room, and there is room now.
     pub(super) fn wants_more(&self) -> bool {
         self.held_back && self.to_link.len() < MAX_UNSENT / 2
     }
 
-    /// Bytes that the user's kernel has not taken.
+    /// Bytes that the user's kernel has not accepted.
     pub(super) fn waiting(&self) -> usize {
         self.to_user.len()
     }
@@ -110,12 +110,12 @@ impl Conn {
         self.writable |= ready.is_writable() || ready.is_write_closed() || ready.is_error();
     }
 
-    /// Bytes for the user.
+    /// Takes data for the user.
     pub(super) fn bring(&mut self, bytes: &[u8]) {
         self.to_user.push(bytes);
     }
 
-    /// None follow.
+    /// No more data follows.
     pub(super) fn end(&mut self) {
         self.peer_ended = true;
     }
@@ -125,7 +125,7 @@ impl Conn {
         &self.to_link.front()[..len]
     }
 
-    /// The link has taken them.
+    /// The link has accepted `len` bytes.
     pub(super) fn sent(&mut self, len: usize) {
         self.to_link.take(len);
     }
@@ -206,7 +206,7 @@ impl Conn {
         sockets::close(self.socket);
     }
 
-    /// Ends the connection in both directions, aloud.
+    /// Resets the connection.
     pub(super) fn reset(self) {
         sockets::reset(self.socket);
     }

@@ -34,12 +34,14 @@ impl Control {
         match std::fs::symlink_metadata(path) {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
             // `control` may name a file by mistake.
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is no socket, and stays")),
+            Ok(_) => {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place"));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
         let listener = UnixListener::bind(path)?;
-        // The socket itself, not what a link leads to that somebody has put in its place.
+        // Opens the socket itself: a symbolic link put in its place is not followed.
         let there = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
         if !there.metadata()?.file_type().is_socket() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody has replaced the socket"));
@@ -61,7 +63,7 @@ impl Control {
                     std::thread::sleep(PAUSE);
                     continue;
                 };
-                // Whoever asks and does not listen gets nothing.
+                // A client that does not read gets nothing.
                 let _ = stream
                     .set_write_timeout(Some(std::time::Duration::from_secs(1)))
                     .and_then(|()| stream.write_all(say().as_bytes()));
@@ -106,7 +108,7 @@ mod tests {
         let error = Control::bind(&file).expect_err("it is no socket");
         assert_eq!(
             (error.kind(), error.to_string().as_str()),
-            (io::ErrorKind::AlreadyExists, "this is no socket, and stays")
+            (io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place")
         );
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
     }

@@ -10,21 +10,21 @@ use std::net::IpAddr;
 use bentpipe_engine::mux::Host;
 use bentpipe_engine::units::{Duration, Time};
 
-/// How long a server may take to answer. A SYN retransmitted after 1, 3, 7 and 15 s (RFC 6298 §2 and §5.5) has been sent five
+/// How long a server may take to answer. A SYN retransmitted after 1, 3, 7 and 15 s (RFC 6298 §2 and §5.5) is sent five
 /// times within this time.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// A source may have an eighth of all, but some in any case.
+/// A source may have an eighth of all, and a few in any case.
 const QUOTA: usize = 8;
 const MIN_QUOTA: usize = 16;
 
-/// Those that are being made, by when they began.
+/// The attempts, by the time at which they began.
 #[derive(Debug)]
 pub(super) struct HalfOpen<K> {
     max: usize,
     begun: BTreeMap<K, (Time, Host)>,
     by_age: BTreeSet<(Time, K)>,
     by_host: BTreeMap<Host, BTreeSet<(Time, K)>>,
-    /// How many each source has.
+    /// The number of each source's attempts.
     counts: BTreeSet<(usize, Host)>,
 }
 
@@ -40,7 +40,7 @@ impl<K: Copy + Ord> HalfOpen<K> {
         }
     }
 
-    /// One begins for a client. Returns the one that has to go for it.
+    /// Records an attempt for a client. Returns the attempt that it evicts.
     pub(super) fn begin(&mut self, now: Time, id: K, client: IpAddr) -> Option<K> {
         let host = Host::of(client);
         let own = self.by_host.get(&host);
@@ -67,7 +67,7 @@ impl<K: Copy + Ord> HalfOpen<K> {
         evicted
     }
 
-    /// One is made, or given up.
+    /// Removes an attempt that succeeded or was given up.
     pub(super) fn end(&mut self, id: K) {
         let Some((since, host)) = self.begun.remove(&id) else { return };
         self.by_age.remove(&(since, id));
@@ -82,12 +82,12 @@ impl<K: Copy + Ord> HalfOpen<K> {
         }
     }
 
-    /// When the next one will have taken too long.
+    /// When the next attempt times out.
     pub(super) fn next(&self) -> Option<Time> {
         self.by_age.first().map(|&(since, _)| since + CONNECT_TIMEOUT)
     }
 
-    /// One that has taken too long.
+    /// An attempt that has timed out.
     pub(super) fn expired(&mut self, now: Time) -> Option<K> {
         let &(since, id) = self.by_age.first()?;
         if now.saturating_since(since) < CONNECT_TIMEOUT {
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!((half_open.begun.len(), half_open.by_age.len(), half_open.by_host.len()), (160, 160, 160));
     }
 
-    /// A flood in the names of many hosts, with several attempts each, costs nobody his only one, however old it is.
+    /// A flood in the names of many hosts, with several attempts each, evicts no host's only attempt, however old it is.
     #[test]
     fn who_has_most_goes_first() {
         let mut half_open = HalfOpen::new(160);

@@ -1,12 +1,12 @@
 //! Many carriers behind one socket: a hub and its terminals. No clock and no socket.
 //!
-//! A datagram finds its carrier by the mark of a first message, or by the lower half of its session number. The carriers
-//! share one line by deficit round robin (Shreedhar and Varghese 1995), with a weight each. Each carrier also keeps to its
-//! own rate. A terminal is added or removed without touching the others.
+//! A datagram's carrier is found by the mark of a first message, or by the lower half of the session number. The carriers
+//! share one line by deficit round robin (Shreedhar and Varghese 1995), each with a weight. Each carrier is also limited to its
+//! own rate. Adding or removing a terminal does not affect the others.
 //!
 //! A box with one peer is a hub with one terminal, whose carrier has the rate of the line.
 //!
-//! The shapes decide what goes to which slot.
+//! The shapes decide which slot a packet goes to.
 
 mod readings;
 
@@ -23,21 +23,21 @@ use crate::tunnel::{Event, Kind, PublicKey, TunnelConfig, classify};
 
 /// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
 const QUANTUM: i64 = 1500;
-/// Line time that late polls lose and that may be made up for; carriers have the same allowance.
+/// Maximum line time, lost by a late poll, that is made up for; carriers have the same allowance.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// A carrier's index: the lower half of its session numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub u16);
 
-/// A terminal, as the hub's settings have it.
+/// A terminal in the hub's settings.
 #[derive(Clone, Debug)]
 pub struct TerminalConfig {
     /// Its identity.
     pub tunnel: TunnelConfig,
     /// The link to it, with its rate.
     pub link: LinkEndpointConfig,
-    /// Its share of the line, against others'; at least 1.
+    /// Its weight in sharing the line; at least 1.
     pub weight: u32,
 }
 
@@ -45,11 +45,11 @@ pub struct TerminalConfig {
 struct Terminal {
     carrier: Carrier,
     weight: u32,
-    /// Bytes that it may send before the next one's turn.
+    /// Bytes that it may send before the next terminal's turn.
     deficit: i64,
     /// True if it is in the queue of carriers with something to do.
     is_active: bool,
-    /// When it wants to be asked again.
+    /// When it is to be polled again.
     wake_at: Option<Time>,
 }
 
@@ -59,24 +59,24 @@ pub struct Hub {
     rate: Option<Rate>,
     terminals: BTreeMap<Slot, Terminal>,
     marks: BTreeMap<[u8; 8], Slot>,
-    /// Those that may have something to do, in turn.
+    /// Carriers that may have something to do, in the order of their turns.
     active: VecDeque<Slot>,
-    /// The others, by the time that they want to be asked.
+    /// The others, by the time at which they are to be polled.
     waiting: BTreeSet<(Time, Slot)>,
     /// Carriers that have received a datagram and may have something to deliver.
     heard: BTreeSet<Slot>,
     /// When the line is free again.
     free_at: Time,
-    /// Datagrams that belong to no terminal.
+    /// Datagrams of no terminal.
     garbage: u64,
-    /// Whether a carrier was given something since this was asked last.
+    /// Whether a carrier was given something since the last call.
     was_touched: bool,
 }
 
 /// Why a terminal cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AddError {
-    /// Another one has its key.
+    /// Another terminal has its key.
     #[error("another peer has the same key")]
     SameKey,
     /// There are 65536 already.
@@ -85,7 +85,7 @@ pub enum AddError {
 }
 
 impl Hub {
-    /// A hub without terminals, on a line of that rate. With `None` the line has no rate of its own.
+    /// A hub without terminals, on a line of this rate; `None`: the line itself has no limit.
     pub fn new(rate: Option<Rate>) -> Self {
         Hub {
             rate,
@@ -106,7 +106,7 @@ impl Hub {
     /// Fails if another terminal has its key, or no slot is free.
     pub fn add(&mut self, now: Time, config: TerminalConfig) -> Result<Slot, AddError> {
         let is_free = |slot: &Slot| !self.terminals.contains_key(slot);
-        // Without a gap among those taken the next one is free.
+        // If there is no gap among the used slots, the next one is free.
         let next = u16::try_from(self.terminals.len()).ok().map(Slot).filter(is_free);
         let slot = next.or_else(|| (0..=u16::MAX).map(Slot).find(is_free)).ok_or(AddError::Full)?;
         let carrier = Carrier::new(config.tunnel, config.link, now).in_slot(slot.0);
@@ -121,7 +121,7 @@ impl Hub {
         Ok(slot)
     }
 
-    /// Removes a terminal: wipes its keys. Later datagrams of it have no owner.
+    /// Removes a terminal and wipes its keys. Its later datagrams belong to no terminal.
     pub fn remove(&mut self, slot: Slot) -> Option<Carrier> {
         let terminal = self.terminals.remove(&slot)?;
         self.marks.remove(&terminal.carrier.tunnel().mark());
@@ -155,12 +155,12 @@ impl Hub {
         }
     }
 
-    /// A terminal's carrier, to look at.
+    /// A terminal's carrier.
     pub fn carrier(&self, slot: Slot) -> Option<&Carrier> {
         self.terminals.get(&slot).map(|terminal| &terminal.carrier)
     }
 
-    /// Whether a terminal's link is there.
+    /// True if a terminal's link is up.
     pub fn is_up(&self, slot: Slot) -> bool {
         self.carrier(slot).is_some_and(Carrier::is_up)
     }
@@ -170,14 +170,14 @@ impl Hub {
         std::mem::take(&mut self.was_touched)
     }
 
-    /// All make new keys before anything more is sent: [`Carrier::renew`].
+    /// Makes new keys for all carriers before anything more is sent: [`Carrier::renew`].
     pub(crate) fn renew(&mut self, now: Time) {
         self.terminals.values_mut().for_each(|terminal| terminal.carrier.renew(now));
         let slots: Vec<_> = self.terminals.keys().copied().collect();
         slots.into_iter().for_each(|slot| self.touch(slot));
     }
 
-    /// The kernel refused a datagram of that size to that address: it is too long.
+    /// The kernel refused a datagram of this size to this address as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, to: SocketAddr, size: usize) {
         let is_there = |terminal: &Terminal| terminal.carrier.tunnel().endpoint() == Some(to);
         let there = self.terminals.iter().filter(|(_, terminal)| is_there(terminal));
@@ -189,7 +189,7 @@ impl Hub {
         }
     }
 
-    /// A terminal's carrier, to give it packets.
+    /// A terminal's carrier, mutable.
     pub(crate) fn carrier_mut(&mut self, slot: Slot) -> Option<&mut Carrier> {
         self.touch(slot);
         self.terminals.get_mut(&slot).map(|terminal| &mut terminal.carrier)
@@ -214,12 +214,12 @@ impl Hub {
         heard.find_map(|slot| Some((*slot, self.terminals.get_mut(slot)?.carrier.take_event()?)))
     }
 
-    /// Datagrams that belonged to no terminal.
+    /// The number of datagrams of no terminal.
     pub fn garbage(&self) -> u64 {
         self.garbage
     }
 
-    /// It may have something to do.
+    /// Notes that a carrier may have something to do.
     fn touch(&mut self, slot: Slot) {
         let Some(terminal) = self.terminals.get_mut(&slot) else { return };
         self.was_touched = true;
@@ -243,10 +243,10 @@ impl Hub {
             Some(Kind::Init3) => self.terminals.keys().next().copied(),
             None => None,
         };
-        // A datagram of a stranger or of an old session. With only one terminal, its tunnel says which.
+        // A datagram of a stranger or of an old session. A single terminal's tunnel can tell which.
         let only = || self.terminals.keys().next().copied().filter(|_| self.terminals.len() == 1);
         let slot = slot.filter(|slot| self.terminals.contains_key(slot)).or_else(only);
-        // Port 0 cannot be answered: the kernel refuses each such call, and `quinn-udp` then gives up segmentation for all.
+        // Port 0 cannot be answered: the kernel refuses each such send, and `quinn-udp` then gives up segmentation for all peers.
         let slot = slot.filter(|_| from.port() != 0);
         let terminal = slot.and_then(|slot| Some((slot, self.terminals.get_mut(&slot)?)));
         let Some((slot, terminal)) = terminal else {
@@ -258,7 +258,7 @@ impl Hub {
         self.touch(slot);
     }
 
-    /// The next request of a carrier, or its next instant, as [`Carrier::poll`]. While the line is busy, only received data is handed over.
+    /// The next request of a carrier, or the time of the next poll, as [`Carrier::poll`]. While the line is busy, only received data is delivered.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<(Slot, Carried)> {
         while let Some(&slot) = self.heard.first() {
             let terminal = self.terminals.get_mut(&slot).filter(|terminal| terminal.carrier.has_arrived());
@@ -283,7 +283,7 @@ impl Hub {
             }
             match terminal.carrier.poll(now, wall, out) {
                 Step::Wait(until) => {
-                    // Who has nothing to send saves nothing up.
+                    // An idle terminal earns no credit.
                     (terminal.deficit, terminal.is_active, terminal.wake_at) = (0, false, until);
                     self.active.pop_front();
                     self.waiting.extend(until.map(|at| (at, slot)));
@@ -294,7 +294,7 @@ impl Hub {
         Step::Wait(self.waiting.first().map(|(at, _)| *at))
     }
 
-    /// What is sent takes its time of the line, and of the terminal's share.
+    /// Charges a sent datagram to the line and to the terminal's share.
     fn charge(&mut self, now: Time, slot: Slot, carried: Carried) -> (Slot, Carried) {
         if let Carried::Send(sealed) = &carried {
             let bytes = sealed.len as u64 + if sealed.to.is_ipv6() { 48 } else { 28 };

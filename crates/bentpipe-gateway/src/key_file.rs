@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use crate::tunnel::KeyError;
 
-/// No file of a key is longer.
+/// Maximum length of a key file.
 const MAX_LEN: usize = 255;
 
 /// Why a file gives no key.
@@ -24,8 +24,8 @@ pub enum KeyFileError {
         /// The system's error.
         error: io::Error,
     },
-    /// Others than its owner may read or write it.
-    #[error("{} is secret, but others than its owner may read or write it (mode {mode:o})", path.display())]
+    /// Users other than its owner may read or write it.
+    #[error("{} is secret, but users other than its owner may read or write it (mode {mode:o})", path.display())]
     Open {
         /// Which file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum KeyFileError {
     Key {
         /// Which file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: KeyError,
     },
 }
@@ -45,8 +45,8 @@ pub enum KeyFileError {
 /// The key in a file that only its owner may read.
 ///
 /// # Errors
-/// Returns [`KeyFileError::Unreadable`] if the file cannot be opened or read, [`KeyFileError::Open`] if others than its owner may read
-/// or write it, and [`KeyFileError::Key`] if its content is not a key.
+/// Returns [`KeyFileError::Unreadable`] if the file cannot be opened or read, [`KeyFileError::Open`] if users other than its owner may
+/// read or write it, and [`KeyFileError::Key`] if its content is not a key.
 pub(crate) fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, KeyFileError> {
     let unreadable = |error| KeyFileError::Unreadable { path: path.to_owned(), error };
     let mut file = std::fs::File::open(path).map_err(unreadable)?;
@@ -54,7 +54,7 @@ pub(crate) fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Key
     if mode & 0o077 != 0 {
         return Err(KeyFileError::Open { path: path.to_owned(), mode });
     }
-    // With room, so that reading leaves no copy behind by growing.
+    // With enough capacity: growing would leave a copy of the key in memory.
     let mut text = Zeroizing::new(String::with_capacity(MAX_LEN + 1));
     file.by_ref().take(MAX_LEN as u64).read_to_string(&mut text).map_err(unreadable)?;
     text.parse().map_err(|error| KeyFileError::Key { path: path.to_owned(), error })
@@ -77,7 +77,8 @@ mod tests {
                 Ok(read) => assert!(fits && read.public() == key.public()),
                 Err(error) => {
                     assert!(!fits);
-                    let said = format!("is secret, but others than its owner may read or write it (mode {mode:o})");
+                    let said =
+                        format!("is secret, but users other than its owner may read or write it (mode {mode:o})");
                     assert!(error.to_string().ends_with(&said), "{error}");
                 }
             }

@@ -1,8 +1,8 @@
 //! The gateway in real time: two boxes with a tunnel between them, a hub with many terminals, or one box at the uplink.
 //!
 //! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
-//! - `split` ([`SplitShape`]): TCP connections end here in the destination's name, and continue from the other box in the
-//!   client's name. Between the boxes their bytes are streams of the engine's [`mux`](bentpipe_engine::mux).
+//! - `split` ([`SplitShape`]): TCP connections are terminated in the destination's name, and continue from the other box in the
+//!   client's name. Between the boxes their data is carried as streams of the engine's [`mux`](bentpipe_engine::mux).
 //! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP serves clients through a TUN device, the kernel's TCP talks to
 //!   servers. With the kernel's TCP on both sides it is [`RelayGateway`].
 //!
@@ -15,7 +15,7 @@
 //! 3. [`Hub`], the carriers of all peers; [`Reach`], the prefixes behind each.
 //! 4. [`Uplink`] and [`Relaying`], the shapes with one box.
 //! 5. [`Loop`]; [`Gateway`], its work for boxes with tunnels; `udp` and `timer`, their I/O.
-//! 6. [`Rules`], the kernel's part; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve them.
+//! 6. [`Rules`], installed in the kernel; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve them.
 #![forbid(unsafe_code)]
 
 mod access;

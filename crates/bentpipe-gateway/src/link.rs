@@ -1,9 +1,9 @@
 //! The `link` shape: IP packets between a TUN device and the carriers.
 //!
 //! A packet goes to the peer whose prefixes contain its destination. A packet from a peer is dropped unless the peer's
-//! prefixes contain its source. Into QUIC's SCONE packets for a peer it writes advice, where the settings give some.
+//! prefixes contain its source. If the settings say so, a rate is written into QUIC's SCONE packets for a peer.
 //!
-//! Memory is bounded: packets that wait for the link, are on their way, or wait for others count against `memory`, which the peers
+//! Memory is bounded: packets that wait for the link, are in flight, or wait for others count against `memory`, which the peers
 //! share by a [`Pool`]. What does not fit is dropped, from the host that holds most.
 
 mod readings;
@@ -29,11 +29,11 @@ use super::run::DEVICE;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
 
-/// Packets or trains that one turn of the loop takes from the device, and sends before it reads more. If the host answers a
+/// Packets or trains that one turn of the loop reads from the device, and sends before it reads more. If the host answers a
 /// burst with ACKs at once, the ACK filter leaves one in 64.
 const BATCH: usize = 64;
 
-/// The least MTU of a device that carries IPv6 (RFC 8200 §5).
+/// The minimum MTU of a device that carries IPv6 (RFC 8200 §5).
 const MIN_MTU: u16 = 1280;
 
 /// Carries IP packets. The host routes traffic for the link into the device.
@@ -41,11 +41,11 @@ const MIN_MTU: u16 = 1280;
 pub struct LinkShape {
     tun: TrainTun,
     is_readable: bool,
-    /// How many may be read yet in the turn of this instant.
+    /// How many more may be read in the turn of this instant.
     left: usize,
     filled_at: Time,
     buffers: Buffers,
-    /// The packet of a train that is being read.
+    /// The current packet of the train being read.
     packet: Vec<u8>,
     /// The MTU set on the device.
     mtu: Option<u16>,
@@ -55,7 +55,7 @@ pub struct LinkShape {
     memory: Pool,
     /// Peers that were given packets in this turn.
     given: Vec<Slot>,
-    /// Packets of the host without a peer for their destination.
+    /// Packets for whose destination there is no peer.
     unrouted: u64,
 }
 
@@ -69,7 +69,7 @@ struct Peer {
     advised: u64,
     /// Packets that are too long for a frame.
     too_long: u64,
-    /// Packets of the peer that had others' sources.
+    /// Packets of the peer with sources outside its prefixes.
     forbidden: u64,
 }
 
@@ -92,12 +92,12 @@ impl LinkShape {
         }
     }
 
-    /// Packets from the other box for which the host had no room.
+    /// Packets from the other box that the host's kernel refused.
     pub fn refused_by_host(&self) -> u64 {
         self.tun.refused()
     }
 
-    /// Notes what a peer's packets take now, and limits what they may.
+    /// Records a peer's use of memory, and sets its limit.
     fn settle(&mut self, hub: &mut Hub, slot: Slot) {
         if self.peers.contains_key(&slot) {
             self.memory.set(slot, hub.carrier(slot).map_or(0, Carrier::held_bytes));
@@ -116,7 +116,7 @@ impl LinkShape {
 
 /// A readable message for an error of the device.
 pub(crate) fn device_error(error: io::Error) -> io::Error {
-    // EBADFD: the descriptor's device is not there any more.
+    // EBADFD: the descriptor's device no longer exists.
     match error.raw_os_error() == Some(nix::libc::EBADFD) {
         true => io::Error::new(io::ErrorKind::NotFound, "the TUN device was deleted; a restart makes it again"),
         false => io::Error::new(error.kind(), format!("the TUN device cannot be read: {error}")),
@@ -159,7 +159,7 @@ impl Shape for LinkShape {
     }
 
     fn ready(&mut self, _: &mut Turn<'_>, _: Token, ready: &Ready) -> io::Result<()> {
-        // A device that was deleted is an error, which reading tells.
+        // If the device was deleted, reading fails.
         self.is_readable |= ready.is_readable() || ready.is_error();
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Shape for LinkShape {
     }
 
     fn on_packet(&mut self, _: &mut Turn<'_>, slot: Slot, packet: &[u8]) -> io::Result<()> {
-        // The peer speaks for its own hosts, and for nobody else's.
+        // The peer may send only from its own prefixes.
         let Some(peer) = self.peers.get_mut(&slot) else { return Ok(()) };
         if !peer.from.permit_packet(packet) {
             peer.forbidden += 1;

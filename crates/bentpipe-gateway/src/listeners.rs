@@ -12,14 +12,14 @@ use nix::sys::resource::{Resource, getrlimit};
 use super::run::FIRST_TOKEN;
 use super::sockets;
 
-/// Connections accepted before others have their turn.
+/// Connections accepted before other work gets its turn.
 const ACCEPTS: u32 = 64;
 
 /// Descriptors reserved for other uses: sockets, epoll, timers, status requests. The loop itself has some ten, scrapers
 /// eight.
 const KEPT: usize = 32;
 
-/// What one turn accepts.
+/// Limits and counts of one turn.
 #[derive(Debug)]
 pub(super) struct Accepts {
     left: u32,
@@ -28,7 +28,7 @@ pub(super) struct Accepts {
 }
 
 impl Accepts {
-    /// A turn's beginning.
+    /// The start of a turn.
     pub(super) fn new() -> Self {
         Accepts { left: ACCEPTS, refused: 0 }
     }
@@ -38,11 +38,11 @@ impl Accepts {
 #[derive(Debug)]
 pub(super) struct Listeners {
     at: Vec<SocketAddr>,
-    /// Bound, whether they listen or not: the port stays ours.
+    /// Bound, whether they listen or not, so that the port stays reserved.
     bound: Vec<TcpListener>,
     is_registered: bool,
     is_open: bool,
-    /// Those of them that may have more.
+    /// Listeners that may have more.
     may_accept: Vec<bool>,
     /// The listener that had its turn last.
     last: usize,
@@ -51,7 +51,7 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// None of them is open yet.
+    /// Creates the listeners, none of them open.
     pub(super) fn new(at: Vec<SocketAddr>) -> Self {
         Listeners {
             at,
@@ -64,7 +64,7 @@ impl Listeners {
         }
     }
 
-    /// The first token that is none of theirs.
+    /// The first token after theirs.
     pub(super) fn next_token(&self) -> usize {
         FIRST_TOKEN + self.at.len()
     }
@@ -76,7 +76,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Listens, if it does not.
+    /// Starts to listen, unless it already does.
     pub(super) fn open(&mut self, registry: &Registry) -> io::Result<()> {
         if std::mem::replace(&mut self.is_open, true) {
             return Ok(());
@@ -92,18 +92,18 @@ impl Listeners {
         Ok(())
     }
 
-    /// Does not listen any more.
+    /// Stops listening.
     pub(super) fn close(&mut self) {
         if std::mem::take(&mut self.is_open) {
             for listener in &self.bound {
-                // Of a listener that is open this cannot fail.
+                // This cannot fail for an open listener.
                 let _ = sockets::stop_listening(listener);
             }
         }
         self.may_accept.clear();
     }
 
-    /// Takes note that one is ready; whether the token is one's.
+    /// Records that a listener is ready. Returns whether the token is a listener's.
     pub(super) fn note(&mut self, token: Token) -> bool {
         let n = token.0 - FIRST_TOKEN;
         if let Some(may_accept) = self.may_accept.get_mut(n) {
@@ -135,7 +135,7 @@ impl Listeners {
                     accepts.refused += u64::from(self.refuse_one(n));
                     return None;
                 }
-                // Of one connection, which is gone before it was taken.
+                // An error of one connection, which ended before it was accepted.
                 Err(_) => {}
             }
         }
@@ -153,7 +153,7 @@ impl Listeners {
         port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
     }
 
-    /// No descriptors are left: accepts one connection with the spare descriptor, and refuses it.
+    /// No descriptors are left: accepts one connection with the spare one, and refuses it.
     fn refuse_one(&mut self, n: usize) -> bool {
         drop(self.reserve.take());
         let accepted = self.bound[n].accept();

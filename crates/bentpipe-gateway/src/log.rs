@@ -1,4 +1,4 @@
-//! Lines for the operator on standard error, from where systemd's journal takes them.
+//! Log lines for the operator on standard error, where systemd's journal collects them.
 //!
 //! Callers log rarely: once per change of state, or at most one line a minute.
 
@@ -7,6 +7,6 @@ use std::fmt::Display;
 /// Writes a line.
 pub(crate) fn line(text: impl Display) {
     use std::io::Write;
-    // A journal that is full must not stop the gateway.
+    // A full journal must not stop the gateway.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

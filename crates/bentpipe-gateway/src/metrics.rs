@@ -1,4 +1,4 @@
-//! The metrics of all shapes, for the reference of them.
+//! The metrics of all shapes, for the reference.
 
 use std::collections::BTreeMap;
 

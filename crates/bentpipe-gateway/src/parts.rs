@@ -1,15 +1,15 @@
 //! Frames that are longer than the path's MTU are sent in parts.
 //!
-//! A frame fits the MTU at the time its packet is queued, but the MTU may be smaller when it is retransmitted. The layer
-//! above keeps its frames, and its datagrams are cut here. New packets are made shorter as soon as the new length is known.
+//! A frame fits the MTU when its packet is queued, but the MTU may be smaller when it is retransmitted. The layer
+//! above keeps its frames, and their datagrams are cut here. New packets are shorter as soon as the new length is known.
 //! Parts are needed until then, and for IPv6 packets of 1280 bytes, which must not be shortened.
 //!
-//! A part has the number of the frame (2 bytes), its index and the count of parts (1 each), and its bytes. All parts but
-//! the last have the same length. If one part is lost, the frame is lost.
+//! A part has the number of the frame (2 bytes), its index and the count of parts (1 byte each), and its payload. All parts
+//! except the last have the same length. If one part is lost, the frame is lost.
 
 /// Bytes before those of the frame.
 pub(crate) const PART_HEADER: usize = 4;
-/// Frames that may be incomplete at a time: the parts of one follow each other, but paths reorder.
+/// Maximum number of incomplete frames: the parts of a frame are sent one after the other, but paths reorder.
 const WAITING: usize = 16;
 
 /// The frame that is being sent in parts.
@@ -37,7 +37,7 @@ impl Cutter {
         true
     }
 
-    /// Writes the next part; its length. `None` if there is none.
+    /// Writes the next part and returns its length; `None` if there is none.
     pub(crate) fn write(&mut self, out: &mut [u8]) -> Option<usize> {
         if self.next >= self.count {
             return None;
@@ -57,7 +57,7 @@ struct Frame {
     parts: Vec<Option<Vec<u8>>>,
 }
 
-/// Frames of which not all parts have come.
+/// Frames of which parts are missing.
 #[derive(Debug)]
 pub(crate) struct Joiner {
     frames: [Frame; WAITING],
@@ -70,7 +70,7 @@ impl Joiner {
         Joiner { frames: Default::default(), max_frame }
     }
 
-    /// Takes a part; the frame, if it is whole. What has no sense is dropped.
+    /// Takes a part. Returns the frame if it is complete. Malformed parts are dropped.
     pub(crate) fn take(&mut self, part: &[u8]) -> Option<Vec<u8>> {
         let (&[low, high, index, count], bytes) = part.split_first_chunk()?;
         let (id, index, count) = (u16::from_le_bytes([low, high]), usize::from(index), usize::from(count));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// In any order, with some twice.
+        /// In any order, with duplicates.
         #[test]
         fn frames_come_whole(len in 1usize..4000, max in 5usize..1400, swaps in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
             let frame: Vec<u8> = (0..len).map(|at| at as u8).collect();

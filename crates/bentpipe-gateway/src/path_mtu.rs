@@ -1,7 +1,7 @@
 //! The longest datagram that the path takes, found by probes (RFC 8899, DPLPMTUD). No clock and no socket.
 //!
-//! A probe is a padded datagram that the peer acknowledges. Sizes are those of UDP payloads. What an ICMP message says is
-//! not used; what the kernel says of its own interface is.
+//! A probe is a padded datagram that the peer acknowledges. Sizes are those of UDP payloads. ICMP messages are not used; the
+//! kernel's errors about its own interface are.
 //!
 //! ```text
 //! base ── acknowledged ──► searching ── no larger size left ──► complete ── after RAISE_AFTER ──► searching
@@ -10,10 +10,10 @@
 //!  └── only MIN passes ──► error ┘
 //! ```
 //!
-//! Departures. The present size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
-//! layers that are not told of losses), since a satellite's losses say nothing about sizes. If a confirmation is lost, two
-//! more go with probes of the base size: a black hole is one that a small probe passes and no large one does. An outage, in which
-//! both are lost, is none. A larger size is tried again after a minute, not ten: after a dip ten minutes of
+//! Departures. The current size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
+//! layers that do not see losses), since a satellite's losses say nothing about sizes. If a confirmation is lost, two
+//! more are sent, each with a probe of the base size. If small probes pass and no large one does, there is a black hole. If
+//! both are lost, there is an outage. A larger size is tried again after a minute, not ten: after a dip ten minutes of
 //! smaller datagrams cost more than a probe.
 
 use bentpipe_engine::Step;
@@ -25,25 +25,25 @@ pub(crate) const BASE: u16 = 1200;
 const MIN: u16 = 548;
 /// MAX_PROBES (RFC 8899 §5.1.2).
 const MAX_PROBES: u32 = 3;
-/// A search ends where less than this is left.
+/// A search ends when less than this remains.
 const STEP: u16 = 8;
 /// PMTU_RAISE_TIMER; the RFC's default is ten minutes.
 const RAISE_AFTER: Duration = Duration::from_secs(60);
-/// Until there is a round trip: that of two satellites.
+/// Until there is a round-trip sample: the round trip of two satellites.
 const FIRST_TIMER: Duration = Duration::from_millis(1500);
 const MIN_TIMER: Duration = Duration::from_millis(200);
-/// The current size is confirmed after this many large datagrams and that time, or after a longer time if it was used. A large
-/// probe is then at most 2 % of the traffic.
+/// The current size is confirmed after this many large datagrams and this time, or after a longer time if it was used. Large
+/// probes are then at most 2 % of the traffic.
 const CONFIRM_COUNT: u32 = 50;
 const CONFIRM_AFTER: Duration = Duration::from_millis(500);
 const CONFIRM_IDLE: Duration = Duration::from_secs(4);
 /// Probes whose acknowledgements count: those of some round trips.
 const REMEMBERED: usize = 16;
 
-/// What the machine wants.
+/// A request of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// Send a probe of that size.
+    /// Send a probe of this size.
     Probe { id: u32, size: u16 },
     /// The size that packets should be made for has changed.
     Changed { size: u16, black_hole: bool },
@@ -51,13 +51,13 @@ pub(crate) enum Ask {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Whether the base size passes is not known yet.
+    /// It is not known yet whether the base size passes.
     Base,
     /// Larger sizes are tried.
     Searching,
-    /// No larger size passes, until then.
+    /// No larger size passes; searches again at `until`.
     Complete { until: Option<Time> },
-    /// Probes of the base size are lost, and those of the minimum arrive. The base size is tried again then.
+    /// Probes of the base size are lost, and those of the minimum arrive. The base size is tried again at `until`.
     Error { until: Option<Time> },
 }
 
@@ -67,7 +67,7 @@ struct Awaited {
     size: u16,
     tries: u32,
     lost_at: Time,
-    /// Whether a probe of the base size went with it and came back.
+    /// True if a probe of the base size was sent with it and acknowledged.
     base_passed: bool,
 }
 
@@ -82,11 +82,11 @@ struct Sent {
 pub(crate) struct PathMtu {
     max: u16,
     phase: Phase,
-    /// The greatest size that was acknowledged.
+    /// The largest size that was acknowledged.
     size: u16,
     /// The size reported last.
     told: u16,
-    /// The least size that is known not to pass.
+    /// The smallest size that is known not to pass.
     ceiling: u16,
     awaited: Option<Awaited>,
     sent: std::collections::VecDeque<Sent>,
@@ -122,23 +122,23 @@ impl PathMtu {
         self.size
     }
 
-    /// The datagram size for new packets: that of the path once it is known.
+    /// The datagram size for new packets: the path's, once it is known.
     pub(crate) fn told(&self) -> u16 {
         self.told
     }
 
-    /// The path is another one.
+    /// The path has changed: starts again.
     pub(crate) fn restart(&mut self, now: Time) {
         let (told, next_id) = (self.told, self.next_id);
         *self = PathMtu { told, next_id, ..PathMtu::new(self.max, now) };
     }
 
-    /// A datagram of that size has gone.
+    /// A datagram of this size was sent.
     pub(crate) fn on_sent(&mut self, size: usize) {
         self.in_use += u32::from(size > usize::from(BASE));
     }
 
-    /// The kernel refused a datagram of that size as too long.
+    /// The kernel refused a datagram of this size as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         if size <= MIN || size >= self.ceiling {
@@ -200,13 +200,13 @@ impl PathMtu {
         self.tell(true);
     }
 
-    /// The next size to try; none if the search is over.
+    /// The next size to try; `None` if the search is over.
     fn candidate(&self) -> Option<u16> {
         match self.phase {
             Phase::Base | Phase::Error { until: None } => Some(BASE.min(self.max)),
             Phase::Complete { .. } | Phase::Error { .. } => None,
             Phase::Searching if self.size >= self.max => None,
-            // Mostly the whole length passes.
+            // Usually the maximum passes.
             Phase::Searching if self.ceiling > self.max => Some(self.max),
             Phase::Searching => {
                 Some(self.size + (self.ceiling - self.size) / 2).filter(|_| self.ceiling - self.size > STEP)
@@ -235,7 +235,7 @@ impl PathMtu {
         self.awaited = Some(Awaited { size, tries, lost_at, base_passed });
         self.probe(now, size);
         if tries > 1 && size > BASE && size == self.size {
-            // Both of the tries that are left, in two pairs.
+            // The two remaining tries, each with a probe of the base size.
             self.probe(now, BASE);
             self.probe(now, size);
             self.probe(now, BASE);
@@ -262,7 +262,7 @@ impl PathMtu {
         }
     }
 
-    /// What is wanted now, or when it is to be asked again.
+    /// The next request, or the time of the next poll.
     pub(crate) fn poll(&mut self, now: Time) -> Step<Ask> {
         if let Some(ask) = self.asks.pop_front() {
             return Step::Do(ask);
@@ -308,7 +308,7 @@ impl PathMtu {
         Step::Wait(next)
     }
 
-    /// When the present size is to be confirmed.
+    /// When the current size is to be confirmed.
     fn confirm_at(&self) -> Option<Time> {
         let after = match self.in_use {
             0 => return None,

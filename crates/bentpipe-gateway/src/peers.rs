@@ -9,16 +9,16 @@ use bentpipe_engine::wire::scone::Signal;
 use crate::hub::{Slot, TerminalConfig};
 use crate::policy::{Prefix, Sources};
 
-/// The hosts that a peer stands for, and what they are told.
+/// The hosts behind a peer, and the advice to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Destinations that lie behind it; `None`: all.
+    /// Destinations behind it; `None`: all.
     pub to: Option<Vec<Prefix>>,
-    /// Addresses that it may speak from.
+    /// Source addresses that it may use.
     pub from: Sources,
-    /// What goes to it.
+    /// What is sent to it.
     pub carries: Carries,
-    /// What is written into SCONE packets to it.
+    /// The rate written into SCONE packets to it.
     pub advice: Option<Signal>,
 }
 
@@ -33,25 +33,25 @@ pub enum Carries {
 }
 
 impl Reach {
-    /// The reach of a hub's peer: only its prefixes may speak (WireGuard's cryptokey routing).
+    /// The reach of a hub's peer: it may send only from its prefixes (WireGuard's cryptokey routing).
     pub fn of(prefixes: Vec<Prefix>, carries: Carries) -> Self {
         Reach { from: Sources(Some(prefixes.clone())), to: Some(prefixes), carries, advice: None }
     }
 }
 
-/// A peer, as settings have it.
+/// A peer in the settings.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
     /// Its name in log, status and metrics; `None` for the only peer.
     pub name: Option<Arc<str>>,
     /// Its identity, and the link to it.
     pub terminal: TerminalConfig,
-    /// What lies behind it.
+    /// The hosts behind it.
     pub reach: Reach,
 }
 
 impl PeerConfig {
-    /// The only peer of a box, through which everything goes.
+    /// The only peer of a box, to which everything is sent.
     pub fn alone(tunnel: crate::tunnel::TunnelConfig, link: bentpipe_io::LinkEndpointConfig) -> Self {
         PeerConfig { name: None, terminal: TerminalConfig { tunnel, link, weight: 1 }, reach: Reach::default() }
     }
@@ -62,12 +62,12 @@ impl PeerConfig {
 pub(crate) struct Routes {
     /// By version and first address.
     prefixes: BTreeMap<(bool, u128), (Prefix, Slot)>,
-    /// The peer that all lies behind.
+    /// The peer behind which all addresses are.
     all: Option<Slot>,
 }
 
 impl Routes {
-    /// The peer in `slot` has these destinations and no others.
+    /// Replaces the destinations of the peer in `slot`.
     pub(crate) fn set(&mut self, slot: Slot, to: Option<&[Prefix]>) {
         self.remove(slot);
         match to {
@@ -78,32 +78,32 @@ impl Routes {
         }
     }
 
-    /// The peer in `slot` has none.
+    /// Removes the destinations of the peer in `slot`.
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.prefixes.retain(|_, (_, other)| *other != slot);
         self.all = self.all.filter(|other| *other != slot);
     }
 
-    /// Behind whom it lies.
+    /// The peer behind which an address is.
     pub(crate) fn of(&self, address: IpAddr) -> Option<Slot> {
         self.by_prefix(address).or(self.all)
     }
 
-    /// In whose prefixes it lies.
+    /// The peer whose prefixes contain an address.
     pub(crate) fn by_prefix(&self, address: IpAddr) -> Option<Slot> {
         let host = Prefix::host(address);
         let before = self.prefixes.range(..=host.first()).next_back();
         before.filter(|(_, (prefix, _))| prefix.overlaps(&host)).map(|(_, (_, slot))| *slot)
     }
 
-    /// The peer that all lies behind, where it is the only one.
+    /// The only peer, behind which all addresses are.
     pub(crate) fn only(&self) -> Option<Slot> {
         self.all
     }
 
-    /// Behind whom the destination of an IP packet lies.
+    /// The peer behind which the destination of an IP packet is.
     pub(crate) fn of_packet(&self, packet: &[u8]) -> Option<Slot> {
-        // Where all lies behind one peer nobody needs to look.
+        // With a single peer the packet need not be read.
         if self.prefixes.is_empty() {
             return self.all;
         }

@@ -1,23 +1,23 @@
 //! The destinations that a gateway connects to for others, and the sources that it accepts from its peer. No I/O.
 //!
-//! A connection that ends at a gateway and continues from it does not pass the machine's firewall for forwarded packets. For
+//! A connection that a gateway terminates and continues does not pass the machine's firewall for forwarded packets. For
 //! firewalls behind the machine it comes from the machine itself. So each box refuses what its settings do not allow: the near
-//! one checks its hosts' requests, the far one its own connections. Without settings, the box itself and addresses that only
-//! the box's own link reaches are refused.
+//! one checks its hosts' requests, the far one its own connections. By default, the box itself and addresses that only its
+//! local link can reach are refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 mod text;
 
-/// Addresses that begin with the same bits.
+/// An address prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
     bits: u8,
 }
 
-/// Destinations: a prefix, or all addresses, and ports.
+/// Destinations: a prefix or all addresses, and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// `None`: all addresses of both versions.
@@ -26,16 +26,16 @@ pub struct Destination {
     pub ports: RangeInclusive<u16>,
 }
 
-/// What the machine's routing table says of an address.
+/// Whose an address is, by the machine's routing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Another host's.
     Others,
     /// This machine's.
     Own,
-    /// That of several hosts: broadcast, multicast, anycast.
+    /// Several hosts': broadcast, multicast, anycast.
     Many,
-    /// The machine does not say.
+    /// The machine does not know.
     Unknown,
 }
 
@@ -44,11 +44,11 @@ pub enum Whose {
 pub enum Refusal {
     /// The settings deny it.
     Denied,
-    /// The settings allow others.
+    /// The settings allow only others.
     NotAllowed,
     /// An address of the box itself.
     Own,
-    /// Addresses that do not name one host beyond the own link: loopback, link-local, multicast, broadcast, unspecified.
+    /// An address that does not name a single host beyond the local link: loopback, link-local, multicast, broadcast, unspecified.
     Special,
 }
 
@@ -94,7 +94,7 @@ impl Prefix {
         (bits <= prefix.len() && prefix.cut(prefix.address) == prefix.number(prefix.address)).then_some(prefix)
     }
 
-    /// The address alone.
+    /// A single address.
     pub fn host(address: IpAddr) -> Prefix {
         let prefix = Prefix { address: address.to_canonical(), bits: 0 };
         Prefix { bits: prefix.len(), ..prefix }
@@ -117,27 +117,27 @@ impl Prefix {
         self.number(address) & mask
     }
 
-    /// Whether an address, of which IPv4 is written as IPv4, begins with it.
+    /// True if the prefix contains this address. An IPv4 address must not be in its mapped form.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4() && self.cut(address) == self.cut(self.address)
     }
 
-    /// Whether it is one of IPv6.
+    /// True for IPv6.
     pub fn is_v6(&self) -> bool {
         self.address.is_ipv6()
     }
 
-    /// Its version and its first address, as a number.
+    /// True for IPv6, and its first address as a number.
     pub(crate) fn first(&self) -> (bool, u128) {
         (self.address.is_ipv6(), self.cut(self.address))
     }
 
-    /// How many bits its addresses share.
+    /// Its length in bits.
     pub(crate) fn bits(&self) -> u8 {
         self.bits
     }
 
-    /// Whether an address has both.
+    /// True if an address is in both.
     pub fn overlaps(&self, other: &Prefix) -> bool {
         self.lies_in(other) || other.lies_in(self)
     }
@@ -163,7 +163,7 @@ fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match [a, b, c, d, e, f] {
-        // RFC 4291 §2.5.5.1; :: and ::1 are addresses of their own.
+        // RFC 4291 §2.5.5.1, except :: and ::1.
         [0, 0, 0, 0, 0, 0] if (g, h) != (0, 0) && (g, h) != (0, 1) => Some(joined(g, h)),
         // RFC 6052 §2.1; RFC 8215, a network's own translators, with the address in the last 32 bits.
         [0x64, 0xff9b, 0, 0, 0, 0] | [0x64, 0xff9b, 1, ..] => Some(joined(g, h)),
@@ -191,7 +191,7 @@ fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
 }
 
 impl Policy {
-    /// Whether `to` may be connected to, of which the machine says whose it is.
+    /// Checks whether `to` may be connected to; `whose` is what the routing table says about it.
     ///
     /// # Errors
     /// Returns [`Refusal::Denied`] for a destination of `deny`, [`Refusal::Special`] for a special range that `allow` does not open,
@@ -223,7 +223,7 @@ impl Policy {
 }
 
 impl Sources {
-    /// Whether the peer may speak from `address`.
+    /// Checks whether the peer may send from `address`.
     ///
     /// # Errors
     /// Returns [`Refusal::NotAllowed`] for an address outside the peer's prefixes. Without prefixes returns [`Refusal::Special`] for
@@ -233,7 +233,7 @@ impl Sources {
         match &self.0 {
             Some(sources) if sources.iter().any(|prefix| prefix.contains(address)) => Ok(()),
             Some(_) => Err(Refusal::NotAllowed),
-            // Of what is special link-local addresses are hosts', on links of their own.
+            // Link-local addresses are permitted: hosts on other links may have them.
             None if address.is_loopback() || address.is_multicast() || is_nobodys(address) => Err(Refusal::Special),
             None => Ok(()),
         }
@@ -245,7 +245,7 @@ impl Sources {
     }
 }
 
-/// Source and destination of an IP packet; `None` if it is none.
+/// Source and destination of an IP packet; `None` for anything else.
 pub(crate) fn addresses(packet: &[u8]) -> Option<[IpAddr; 2]> {
     fn both<const N: usize>(packet: &[u8], at: usize) -> Option<[IpAddr; 2]>
     where

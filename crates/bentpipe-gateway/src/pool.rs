@@ -1,7 +1,7 @@
 //! A resource that several peers share, such as memory. Each may use what the others leave, and each has a reserved part.
 //!
-//! Half of the pool is reserved in equal parts. A peer below its part holds the rest of it free. A peer above its part takes
-//! from the other half. So a single peer may use everything, and a greedy one among others at most half and its own part.
+//! Half of the pool is reserved in equal parts. The unused rest of a peer's part stays reserved for it. A peer above its part takes
+//! from the other half. So a single peer may use everything, and a greedy one among others at most half plus its part.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::hub::Slot;
 pub(crate) struct Pool {
     total: u64,
     used: BTreeMap<Slot, u64>,
-    /// What is used or kept, of all.
+    /// What is used or reserved in total.
     claimed: u64,
 }
 
@@ -21,7 +21,7 @@ impl Pool {
         Pool { total, used: BTreeMap::new(), claimed: 0 }
     }
 
-    /// What is kept for each.
+    /// The part reserved for each peer.
     fn kept(&self) -> u64 {
         self.total / (2 * self.used.len().max(1) as u64)
     }
@@ -31,25 +31,25 @@ impl Pool {
         self.claimed = self.used.values().map(|used| (*used).max(kept)).sum();
     }
 
-    /// Changes the total. Use beyond it continues.
+    /// Changes the total. Existing use beyond it continues.
     pub(crate) fn set_total(&mut self, total: u64) {
         self.total = total;
         self.claim();
     }
 
-    /// One more shares.
+    /// Adds a peer.
     pub(crate) fn join(&mut self, slot: Slot) {
         self.used.entry(slot).or_insert(0);
         self.claim();
     }
 
-    /// One does not share any more.
+    /// Removes a peer.
     pub(crate) fn leave(&mut self, slot: Slot) {
         self.used.remove(&slot);
         self.claim();
     }
 
-    /// It uses so much now.
+    /// Sets a peer's use.
     pub(crate) fn set(&mut self, slot: Slot, now: u64) {
         let kept = self.kept();
         if let Some(used) = self.used.get_mut(&slot) {
@@ -58,13 +58,13 @@ impl Pool {
         }
     }
 
-    /// What it may have in all.
+    /// A peer's limit.
     pub(crate) fn limit(&self, slot: Slot) -> u64 {
         let Some(&used) = self.used.get(&slot) else { return 0 };
         self.total.saturating_sub(self.claimed - used.max(self.kept()))
     }
 
-    /// What all use.
+    /// The use of all peers.
     pub(crate) fn in_use(&self) -> u64 {
         self.used.values().sum()
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// Peers that take all they may never hold more than there is, nor less than their part.
+        /// Peers that take all they may never hold more than the total, nor less than their part.
         #[test]
         fn never_more_than_all(takes in prop::collection::vec((0u16..6, 0u64..2000), 1..60)) {
             let mut pool = Pool::new(1000);

@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Udp,
 }
 
-/// The error of a socket that cannot be bound. If the port is taken, it names the program that has it.
+/// The error for a socket that cannot be bound. If the port is taken, it names the program that has it.
 pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     let name = if kind == Kind::Tcp { "TCP" } else { "UDP" };
     let message = match error.kind() {
@@ -24,7 +24,7 @@ pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), message)
 }
 
-/// The program that has a port open; `None` if the kernel does not tell.
+/// The program that has a port open; `None` if it cannot be found.
 fn owner(kind: Kind, port: u16) -> Option<String> {
     let tables = if kind == Kind::Tcp { ["tcp", "tcp6"] } else { ["udp", "udp6"] };
     let inodes: Vec<String> = tables
@@ -67,7 +67,7 @@ fn has_one_of(process: &Path, inodes: &[String]) -> bool {
 mod tests {
     use super::*;
 
-    /// This process has it itself, and finds its own name.
+    /// This process has the port, and finds its own name.
     #[test]
     fn the_owner_of_a_port_is_named() {
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

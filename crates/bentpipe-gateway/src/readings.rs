@@ -1,6 +1,6 @@
-//! The measured values of a gateway: one list, which status shows as JSON and Prometheus as text.
+//! The measured values of a gateway: one list, rendered as JSON for `status` and as text for Prometheus.
 //!
-//! The loop makes the list. Other threads render it.
+//! The loop builds the list. Other threads render it.
 
 mod one_box;
 
@@ -20,19 +20,19 @@ pub(crate) use total;
 /// A value with its unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// What only grows.
+    /// A count that only grows.
     Total(u64),
-    /// What rises and falls.
+    /// A value that rises and falls.
     Level(u64),
     /// Yes or no.
     Flag(bool),
-    /// A time, in milliseconds in status and in seconds for Prometheus; `None` as long as it is not known.
+    /// A time, in milliseconds in status and in seconds for Prometheus; `None` while it is not known.
     Millis(Option<Duration>),
     /// A time, in microseconds in status.
     Micros(Duration),
     /// A time that only grows, in milliseconds in status.
     Spent(Duration),
-    /// A text: for Prometheus a label of that key.
+    /// A text; for Prometheus a label with this key.
     Text(Option<String>),
 }
 
@@ -46,9 +46,9 @@ impl Value {
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Its table in the status; empty: the outermost.
+    /// Its table in the status; empty: the top level.
     pub table: &'static str,
-    /// Its key there. Of several with one key status shows the sum.
+    /// Its key there. Status shows the sum of several values with one key.
     pub key: &'static str,
     /// The peer that it belongs to, if peers have names: a table of that name in `peers`, and a label.
     pub peer: Option<Arc<str>>,
@@ -56,13 +56,13 @@ pub struct Reading {
     pub metric: &'static str,
     /// What it means.
     pub help: &'static str,
-    /// What it is of, where there are several.
+    /// The label that distinguishes several values.
     pub label: Option<(&'static str, String)>,
     /// The value.
     pub value: Value,
 }
 
-/// All of a gateway at one moment.
+/// All values of a gateway at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
     name: String,
@@ -76,7 +76,7 @@ pub struct Readings {
 pub type Published = Arc<Mutex<Arc<Readings>>>;
 
 impl Readings {
-    /// None yet, of the gateway of this name and shape.
+    /// An empty list for the gateway of this name and shape.
     pub fn new(name: &str, shape: &'static str) -> Self {
         Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None }
     }
@@ -91,19 +91,19 @@ impl Readings {
         self.shape
     }
 
-    /// Adds values of a peer; `None`: it has no name, as there is no other.
+    /// Adds values of a peer; `None`: the only peer, which has no name.
     pub(crate) fn of_peer(&mut self, name: Option<Arc<str>>, add: impl FnOnce(&mut Self)) {
         self.peer = name;
         add(self);
         self.peer = None;
     }
 
-    /// Whether values of a peer that has a name are being added.
+    /// True while values of a peer with a name are being added.
     pub(crate) fn has_peer(&self) -> bool {
         self.peer.is_some()
     }
 
-    /// The values; those of one metric follow each other, of each peer.
+    /// The values; those of one metric of a peer are adjacent.
     pub fn list(&self) -> &[Reading] {
         &self.list
     }
@@ -153,11 +153,11 @@ impl Readings {
         self.add(table, "forbidden", "bentpipe_gateway_forbidden_total", help, Value::Total(count));
     }
 
-    /// Adds whether the gateway serves: its link is up, and none of its interfaces is `absent`.
+    /// Adds whether the gateway is ready: its link is up, and none of its interfaces is `absent`.
     pub(crate) fn add_interfaces(&mut self, absent: &[String]) {
         let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);
         let is_up = absent.is_empty() && self.list.iter().any(link_is_up);
-        let help = "1 while the gateway serves: the link is up, and all interfaces of the settings are there and up.";
+        let help = "1 while the gateway is ready: the link is up, and all interfaces of the settings exist and are up.";
         self.add("", "up", "bentpipe_gateway_up", help, Value::Flag(is_up));
         let help = "Interfaces of the settings that are absent or down, as a label.";
         let names = Value::Text((!absent.is_empty()).then(|| absent.join(", ")));
@@ -171,7 +171,7 @@ impl Readings {
     pub(crate) fn add_process(&mut self) -> std::io::Result<()> {
         use Value::{Level, Spent};
         use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
-        // Reading the folder takes a descriptor, which is in it.
+        // Reading the folder takes a descriptor, which is listed too.
         let open = std::fs::read_dir("/proc/self/fd")?.count().saturating_sub(1) as u64;
         let statm = std::fs::read_to_string("/proc/self/statm")?;
         let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
@@ -229,7 +229,7 @@ impl Readings {
                     let _ = write!(labels, ",{key}=\"{}\"", escaped(value));
                     "1".to_owned()
                 }
-                // What is not known is left out: a zero would be a lie.
+                // Unknown values are left out: a zero would be wrong.
                 Value::Millis(None) | Value::Text(None) => continue,
             };
             let _ = writeln!(text, "{metric}{{{labels}}} {number}");

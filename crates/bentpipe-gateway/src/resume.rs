@@ -3,9 +3,9 @@
 //!
 //! A snapshot that runs twice would send twice under the same keys with the same numbers. There are two signs of it:
 //!
-//! - The hypervisor's vmclock device changes its marker before the copy runs on (Linux, `vmclock-abi.h`).
-//! - Clocks part: the one that counts sleep, or the time of day once it is set right. Without the device the copy sends until then what
-//!   it sends. Linux reads `vmgenid` for its own random numbers, and tells no process of it.
+//! - The hypervisor's vmclock device changes its marker before the copy resumes (Linux, `vmclock-abi.h`).
+//! - Clocks jump: the one that counts sleep, or the time of day once it is corrected. Without the device nothing stops the copy from
+//!   sending until then. Linux uses `vmgenid` for its random numbers, but does not expose it to processes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,10 +14,10 @@ use std::path::Path;
 use bentpipe_engine::units::Duration;
 use nix::time::{ClockId, clock_gettime};
 
-/// Clocks that part by more than this have jumped: adjustments are slower, 500 ppm at most (adjtimex(2)).
+/// A larger change of the difference between clocks is a jump: adjustments are slower, at most 500 ppm (adjtimex(2)).
 const JUMP: Duration = Duration::from_millis(1000);
 
-/// How far CLOCK_BOOTTIME and the time of day are ahead of CLOCK_MONOTONIC, nanoseconds.
+/// The lead of CLOCK_BOOTTIME and of the time of day over CLOCK_MONOTONIC, nanoseconds.
 type Offsets = [i128; 2];
 
 #[derive(Debug)]
@@ -31,9 +31,9 @@ impl Resume {
         Resume { offsets: read(), machine: VmClock::open(Path::new("/dev/vmclock0")) }
     }
 
-    /// Whether clocks or the hypervisor's markers have jumped since this was asked last.
+    /// Whether clocks or the hypervisor's markers have jumped since the last call.
     pub(crate) fn has_jumped(&mut self) -> bool {
-        // Both are noted.
+        // Reads both, without short-circuiting.
         self.note(read()) | self.is_copied()
     }
 
@@ -45,7 +45,7 @@ impl Resume {
 
     fn is_copied(&mut self) -> bool {
         let Some((clock, before)) = &mut self.machine else { return false };
-        // One that cannot be read says nothing.
+        // An unreadable device proves nothing.
         let Some(now) = clock.markers() else { return false };
         std::mem::replace(before, now) != now
     }
@@ -62,12 +62,12 @@ fn read() -> Option<Offsets> {
 #[derive(Debug)]
 struct VmClock(File);
 
-/// `disruption_marker`, which changes when the machine is copied, restored or moved; `vm_generation_counter`, where there is one, which
-/// changes when it is copied or restored.
+/// `disruption_marker`, which changes when the machine is copied, restored or moved; and, if there is one, `vm_generation_counter`,
+/// which changes when it is copied or restored.
 type Markers = (u64, Option<u64>);
 
 impl VmClock {
-    /// The page as far as it is read.
+    /// The length of the page that is read.
     const LEN: usize = 112;
     const MAGIC: &[u8] = b"VCLK";
     /// In `flags`: there is a generation counter.
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn clocks_that_part_are_noticed() {
         let mut resume = Resume::new();
-        assert!(!resume.has_jumped(), "the clocks of this machine go together");
+        assert!(!resume.has_jumped(), "the clocks of this machine agree");
         resume.offsets = Some([0, 0]);
         let second = 1_000_000_000;
         for (offsets, jumped) in [

@@ -1,9 +1,8 @@
-//! The kernel's part: which packets belong to the gateway. Rules of nftables in a table of their own and, for TPROXY, a
+//! The kernel's rules that decide which packets belong to the gateway: nftables rules in a separate table and, for TPROXY, a
 //! routing rule and a routing table that make marked packets local.
 //!
-//! All of it is installed at once or not at all, and removed by name. Nothing that belongs to other programs or other gateways on
-//! the machine is touched. Reading order: [`Instance`] the names; [`Rules`] the text; `install` how it gets into the kernel and
-//! out of it.
+//! The rules are installed all or none, and removed by name. Those of other programs and other gateways on the machine are not
+//! touched. Reading order: [`Instance`] the names; [`Rules`] the text; `install`, which installs and removes them.
 
 mod install;
 mod instance;
@@ -12,10 +11,10 @@ pub use instance::Instance;
 
 use crate::policy::Prefix;
 
-/// Which packets are the gateway's.
+/// The packets that belong to a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// TCP connections that come in by these interfaces, for other hosts.
+    /// TCP connections that enter by these interfaces, for other hosts.
     Split {
         /// The interfaces; none: only the far side, whose connections in clients' names need the routing too.
         capture: Vec<String>,
@@ -23,7 +22,7 @@ pub enum Rules {
         port: u16,
         /// Destination ports to capture; none: all.
         ports: Vec<u16>,
-        /// True if new connections that the gateway does not take are reset, also while it does not run. Otherwise they
+        /// True to reset new connections that the gateway does not accept, even while it does not run. Otherwise they
         /// pass.
         refuse: bool,
         /// Destinations to capture, which lie behind peers; `None`: all.
@@ -31,7 +30,7 @@ pub enum Rules {
         /// The TUN device, if the same gateway has peers of `link`: as in [`Rules::Link`].
         device: Option<String>,
     },
-    /// TCP connections of clients behind these interfaces, for other hosts: into a TUN device.
+    /// TCP connections of clients behind these interfaces to other hosts: routed into a TUN device.
     Uplink {
         /// The interfaces towards the clients.
         satellite: Vec<String>,
@@ -40,7 +39,7 @@ pub enum Rules {
         /// Destination ports; none: all.
         ports: Vec<u16>,
     },
-    /// New TCP connections of clients behind these interfaces to other hosts: to a listener. Both sides then have the
+    /// New TCP connections of clients behind these interfaces to other hosts: redirected to a listener. Both sides then use the
     /// kernel's TCP.
     Relay {
         /// The interfaces towards the clients.
@@ -57,7 +56,7 @@ pub enum Rules {
     },
 }
 
-/// The match on destination addresses of a version; `None` if no packets of it are wanted.
+/// The match on destination addresses of an IP version; `None` if it matches no packets.
 fn addresses(to: Option<&[Prefix]>, is_v6: bool) -> Option<String> {
     let Some(all) = to else { return Some(String::new()) };
     let of_version: Vec<_> = all.iter().filter(|prefix| prefix.is_v6() == is_v6).map(Prefix::to_string).collect();
@@ -70,10 +69,10 @@ fn destinations(ports: &[u16]) -> String {
     if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
 }
 
-/// Connection tracking would see two connections with the same addresses: the client's, and ours to its server.
+/// Connection tracking would see two connections with the same addresses: the client's, and the gateway's to its server.
 const UNTRACKED: &str = "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
 
-/// The end of that chain, and the one for what we send.
+/// The end of that chain, and the one for packets that the gateway sends.
 fn sent_untracked(instance: &Instance) -> String {
     let sent = instance.sent();
     format!(
@@ -85,7 +84,7 @@ fn sent_untracked(instance: &Instance) -> String {
 /// Only the first packet of a connection: connections that began without the gateway continue without it.
 const NEW: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 
-/// By version, what a fragment is matched by.
+/// How a fragment is matched, by IP version.
 const FRAGMENTS: [(&str, bool, &str); 2] =
     [("ipv4", false, "ip frag-off & 0x3fff != 0"), ("ipv6", true, "exthdr frag exists")];
 
@@ -100,7 +99,7 @@ struct Captured<'a> {
 }
 
 impl Captured<'_> {
-    /// Hands packets to the listener at `port`, except those for this machine.
+    /// Redirects packets to the listener at `port`, except those for this machine.
     fn handed_over(&self, port: u16, (mark, untracked): (u32, &str)) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let of = |(family, name, is_v6)| {
@@ -116,7 +115,7 @@ impl Captured<'_> {
         text + &[("ipv4", "ip", false), ("ipv6", "ip6", true)].map(of).concat()
     }
 
-    /// Refuses the first packet of a connection that the gateway should have taken, so that none passes beside the tunnel.
+    /// Refuses the first packet of a connection that the gateway should have accepted, so that none bypasses the tunnel.
     fn guard(&self) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let mut text =
@@ -137,11 +136,11 @@ impl Captured<'_> {
     }
 }
 
-/// Connections that are ours already.
+/// Packets of connections that the gateway already has.
 const OURS: &str = "\t\t# Connections that are ours already, in whoever's name; older ones pass.\n\t\tmeta l4proto tcp socket transparent 1 jump ours\n";
 
-/// A listener is no connection: packets of older connections to its port are not ours. (Of a connection that is being opened
-/// the kernel tells only that it is transparent.)
+/// Packets of older connections to a listener's port do not match. (Of a connection that is being opened, the kernel reveals
+/// only that it is transparent.)
 fn ours(mark: u32, untracked: &str) -> String {
     format!("\tchain ours {{\n\t\tsocket wildcard 1 return\n\t\tmeta mark set {mark:#x}{untracked} accept\n\t}}\n")
 }
@@ -240,7 +239,7 @@ impl Rules {
         (!matches!(self, Rules::Link { .. }), matches!(self, Rules::Uplink { .. }))
     }
 
-    /// All of it as a person would type it.
+    /// All rules as shell commands.
     pub fn script(&self, instance: &Instance) -> String {
         let mut text = format!("nft -f - <<'END'\n{}END\n", self.nft(instance));
         for words in self.routes(instance) {
@@ -257,7 +256,7 @@ impl Rules {
     }
 }
 
-/// A table that is added, deleted and written anew is replaced in one transaction.
+/// Adding, deleting and writing a table replaces it in one transaction.
 fn replaced(instance: &Instance, chains: &str) -> String {
     let table = instance.table();
     format!("add table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n{chains}}}\n")

@@ -15,9 +15,9 @@ use mio::{Events, Poll, Registry, Token, Waker};
 use super::readings::Readings;
 use super::timer::Timer;
 
-/// Tokens below this one belong to the loop and the tunnel, those from here on to the shape.
+/// Tokens below this one belong to the loop and the tunnel, all others to the shape.
 pub(super) const FIRST_TOKEN: usize = 16;
-/// The TUN device. Tokens from the next one on belong to others.
+/// The token of the TUN device.
 pub(super) const DEVICE: Token = Token(FIRST_TOKEN - 1);
 
 const TIMER: Token = Token(1);
@@ -47,17 +47,17 @@ impl Stop {
         self.wake();
     }
 
-    /// Wakes the loop, so that the user of [`Loop::run`] is asked.
+    /// Wakes the loop, so that it calls the user of [`Loop::run`].
     pub fn wake(&self) {
-        // A loop that cannot be woken looks by itself before long.
+        // If this fails, the loop wakes up by itself within a second.
         let _ = self.waker.wake();
     }
 }
 
-/// What the loop counted.
+/// The loop's counters.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayStats {
-    /// Packets for which the kernel had no room.
+    /// Packets that the kernel refused.
     pub refused_by_kernel: u64,
     /// How late timers were.
     pub lateness: Lateness,
@@ -79,7 +79,7 @@ pub trait Work {
     /// Fails if a socket or device that all connections need fails.
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)>;
 
-    /// Accepts no more work; returns true if all of it is done.
+    /// Accepts no more work. Returns true once all work is done.
     ///
     /// # Errors
     /// Fails if a socket or device that all connections need fails.
@@ -91,10 +91,10 @@ pub trait Work {
     /// Fails if the last messages cannot be sent.
     fn end(&mut self, now: Time) -> io::Result<()>;
 
-    /// Packets for which the kernel had no room.
+    /// Packets that the kernel refused.
     fn refused_by_kernel(&self) -> u64;
 
-    /// The name of the shape, as settings have it.
+    /// The name of the shape in settings.
     fn name(&self) -> &'static str;
 
     /// Adds its values at `now`.
@@ -115,16 +115,16 @@ pub struct Loop<W> {
 /// Draining ends after this time, even with open connections. The service's unit allows 60 s before the process is killed.
 const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(50) };
 
-/// The loop looks up at least so often.
+/// The loop wakes up at least this often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
-/// Shortest wait. A line that is free again within a microsecond is not worth a system call; what it could have sent
-/// meanwhile goes out in one batch.
+/// Minimum wait. A line that is free again within a microsecond is not worth a system call; the packets that it could have sent
+/// meanwhile are sent in one batch.
 const GRAIN: Duration = Duration::from_micros(50);
 
 impl<W: Work> Loop<W> {
     /// A loop. `make` creates its work from the first instant and the registry of event sources.
     pub(super) fn begin(make: impl FnOnce(Time, &Registry) -> io::Result<W>) -> io::Result<Self> {
-        // Timers of ordinary threads run up to 50 µs late. If the system refuses a smaller slack, so do these.
+        // Timers of ordinary threads are up to 50 µs late. If the system refuses a smaller slack, so are these.
         let _ = nix::sys::prctl::set_timerslack(1);
         let clock = Clock::start();
         let poll = Poll::new()?;
@@ -145,17 +145,17 @@ impl<W: Work> Loop<W> {
         &mut self.work
     }
 
-    /// How another thread ends the loop.
+    /// A handle by which another thread ends the loop.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// What the loop counted.
+    /// The loop's counters.
     pub fn stats(&self) -> GatewayStats {
         GatewayStats { refused_by_kernel: self.work.refused_by_kernel(), ..self.stats.clone() }
     }
 
-    /// What there is to say at this moment, of the gateway of that name.
+    /// The current readings of the gateway, under this name.
     pub fn readings(&self, name: &str) -> Readings {
         let mut readings = Readings::new(name, self.work.name());
         readings.add_loop(&self.stats());
@@ -163,7 +163,7 @@ impl<W: Work> Loop<W> {
         readings
     }
 
-    /// The present, on the gateway's clock.
+    /// The current time on the gateway's clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
@@ -173,7 +173,7 @@ impl<W: Work> Loop<W> {
         self.poll.as_raw_fd()
     }
 
-    /// Runs until it is stopped. `user` looks at the gateway each time that the loop was woken by [`Stop::wake`], and
+    /// Runs until it is stopped. Calls `user` each time the loop is woken by [`Stop::wake`], and
     /// once a second.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ impl<W: Work> Loop<W> {
 mod tests {
     use super::*;
 
-    /// Work that never ends by itself.
+    /// Work that never ends.
     struct Endless {
         ended: bool,
     }
@@ -265,7 +265,7 @@ mod tests {
         fn read(&self, _: Time, _: &mut Readings) {}
     }
 
-    /// A vanished client and a server that waits for it would keep the gateway for hours.
+    /// A vanished client and a server that waits for it would keep the gateway running for hours.
     #[test]
     fn draining_ends() {
         let mut endless = Loop::begin(|_, _| Ok(Endless { ended: false })).expect("epoll is there");

@@ -15,7 +15,7 @@ pub fn for_streams(satellite: &Satellite) -> LinkEndpointConfig {
     endpoint(satellite, satellite.for_streams(), None)
 }
 
-/// The endpoint for IP packets. `hosts` says whose hosts take turns: those behind this box or those behind the other.
+/// The endpoint for IP packets. `hosts`: whether the hosts that take turns are behind this box or behind the other.
 ///
 /// # Panics
 /// If the system has no entropy.

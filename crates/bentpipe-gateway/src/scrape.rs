@@ -1,4 +1,4 @@
-//! The endpoint for Prometheus: `GET /metrics` over HTTP/1.1, in threads of its own.
+//! The endpoint for Prometheus: `GET /metrics` over HTTP/1.1, in separate threads.
 //!
 //! A malformed, slow or frequent request affects only other scrapers: a head has at most [`MAX_HEAD`] bytes, a request takes
 //! at most [`PATIENCE`], and there are at most [`MAX_SCRAPERS`] at a time.
@@ -14,13 +14,13 @@ use crate::ports;
 /// Bytes of a request's head; Prometheus sends some 300.
 const MAX_HEAD: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
-/// From the connection to the end of the answer; Prometheus itself waits 10 s.
+/// Maximum time from the connection to the end of the answer; Prometheus waits 10 s.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_SCRAPERS: usize = 8;
 /// The pause after the system has refused a connection, so that the thread does not spin.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// A socket that listens and does not answer yet.
+/// A socket that listens but does not answer yet.
 #[derive(Debug)]
 pub struct Scrape {
     listener: TcpListener,
@@ -40,7 +40,7 @@ impl Scrape {
     /// The address at which it listens.
     ///
     /// # Errors
-    /// Fails if the kernel does not tell the socket's address.
+    /// Fails if the kernel does not return the socket's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -59,7 +59,7 @@ impl Scrape {
                 };
                 let slot = Slot::take(&busy);
                 let (Some(slot), page) = (slot, page.clone()) else { continue };
-                // Without a thread for it a connection is closed.
+                // If no thread can be started, the connection is closed.
                 let _ = std::thread::Builder::new().name("scraper".into()).spawn(move || {
                     let _slot = slot;
                     let _ = answer(stream, &*page);
@@ -113,7 +113,7 @@ fn answer(mut stream: TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
         Asked::Page { .. } => ("200 OK", page()),
         Asked::NotFound => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
         Asked::Method => ("405 Method Not Allowed", "only GET and HEAD\n".to_owned()),
-        Asked::Bad => ("400 Bad Request", "this is no request of HTTP/1.1\n".to_owned()),
+        Asked::Bad => ("400 Bad Request", "this is not an HTTP/1.1 request\n".to_owned()),
         Asked::Incomplete => ("431 Request Header Fields Too Large", "8 KiB at most\n".to_owned()),
     };
     // The format and its version: https://prometheus.io/docs/instrumenting/exposition_formats/
@@ -216,7 +216,7 @@ mod tests {
         assert!(ask(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
     }
 
-    /// Silent scrapers lose their places. Until then one more is turned away at once.
+    /// Silent scrapers lose their places. Until then further ones are turned away at once.
     #[test]
     fn the_slow_are_given_up() {
         let at = served();
@@ -229,7 +229,7 @@ mod tests {
             })
             .collect();
         let mut ninth = TcpStream::connect(at).expect("it listens");
-        // Closed without a word.
+        // Closed without an answer.
         assert_eq!(ninth.read(&mut [0]).unwrap_or(0), 0);
         assert!(start.elapsed() < PATIENCE);
         for mut stream in slow {

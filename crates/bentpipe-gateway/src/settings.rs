@@ -1,6 +1,6 @@
-//! The settings of a gateway: TOML in which every quantity carries its unit, checked as scenarios are.
+//! The settings of a gateway: TOML in which every quantity has a unit, checked as scenarios are.
 //!
-//! Reading order: [`GatewayFile`] is what comes out, `grammar` what may be written, `read` how it is read.
+//! Reading order: [`GatewayFile`], the values; `grammar`, the keys; `read`, which turns text into values.
 
 mod grammar;
 mod peers;
@@ -26,120 +26,120 @@ pub use crate::peers::Carries;
 pub struct GatewayFile {
     /// Its name, in status.
     pub name: String,
-    /// The tunnel, where there is another box.
+    /// The tunnel, if there is another box.
     pub tunnel: Option<TunnelTable>,
-    /// Its peers: none for one box, one that has no name, or those of a hub.
+    /// Its peers: none for one box, a single one without a name, or those of a hub.
     pub peers: Vec<PeerTable>,
-    /// What is known of the link.
+    /// The properties of the link.
     pub satellite: SatelliteTable,
-    /// What goes through it.
+    /// The traffic to accelerate.
     pub shape: ShapeTable,
-    /// The socket at which `status` asks.
+    /// The socket for `status`.
     pub control: PathBuf,
-    /// Where Prometheus scrapes.
+    /// The address at which Prometheus scrapes.
     pub metrics: Option<SocketAddr>,
-    /// Whom it becomes if root starts it; `None`: the command's default.
+    /// The user that it becomes if root starts it; `None`: the command's default.
     pub user: Option<String>,
 }
 
 /// `[tunnel]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct TunnelTable {
-    /// The file that the private key lies in.
+    /// The file of the private key.
     pub private_key: PathBuf,
-    /// The file that notes where the peer was last.
+    /// The file that keeps the peer's last address.
     pub state: PathBuf,
-    /// Where this end listens.
+    /// The address at which this end listens.
     pub listen: SocketAddr,
-    /// The longest IP packet that passes between the two.
+    /// Maximum length of an IP packet between the boxes.
     pub mtu: u16,
-    /// An idle end says so often that it is there.
+    /// The interval of an idle end's keepalives.
     pub keepalive: Duration,
-    /// A peer that is not heard for so long is given up.
+    /// A peer that is silent for this long is given up.
     pub dead_after: Duration,
 }
 
 /// A peer: one of `[[peers]]`, or the only one, of `[tunnel]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerTable {
-    /// What it is called; `None`: it is the only one, and all destinations lie behind it.
+    /// Its name; `None`: it is the only one, and all destinations are behind it.
     pub name: Option<String>,
     /// Its public key.
     pub key: String,
-    /// The file of a secret that both boxes have besides.
+    /// The file of an additional secret of both boxes.
     pub preshared_key: Option<PathBuf>,
-    /// Where it is, if this end knows.
+    /// Its address, if this end knows it.
     pub endpoint: Option<SocketAddr>,
-    /// Addresses that it may speak from; if it has a name, they also lie behind it. `None`: it may use all valid ones.
+    /// Source addresses that it may use; if it has a name, they are also the destinations behind it. `None`: all valid sources.
     pub prefixes: Option<Vec<Prefix>>,
-    /// What this end may send to it.
+    /// This end's maximum rate to it.
     pub rate: Rate,
-    /// There and back.
+    /// The round trip of the link.
     pub round_trip: Duration,
-    /// Its share beside the others'.
+    /// Its weight among peers.
     pub weight: u32,
-    /// What goes to it.
+    /// What is sent to it.
     pub carries: Carries,
-    /// What is written into SCONE packets to it.
+    /// The rate written into SCONE packets to it.
     pub advice: Option<Advice>,
 }
 
 /// `[satellite]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatelliteTable {
-    /// What this end may send.
+    /// This end's maximum rate.
     pub rate: Rate,
-    /// There and back.
+    /// The round trip of the link.
     pub round_trip: Duration,
     /// Frames that may overtake one before it counts as lost.
     pub reordering: u64,
-    /// Whether others use the link too: `rate` is then the most that is tried.
+    /// True if the link also carries other traffic: `rate` is then the upper bound.
     pub shared: bool,
 }
 
 /// `[split]`, `[link]` or `[uplink]`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShapeTable {
-    /// TCP connections end here and continue from the peer.
+    /// TCP connections are terminated and continue from the peer.
     Split(SplitTable),
-    /// IP packets, by a TUN device.
+    /// IP packets, through a TUN device.
     Link(LinkTable),
-    /// Of a hub: each peer has one of the two.
+    /// A hub, of whose peers each has one of the two.
     Both(SplitTable, LinkTable),
-    /// TCP connections of clients behind the satellite end here, and the engine's TCP answers them.
+    /// TCP connections of clients behind the satellite are terminated by the engine's TCP.
     Uplink(Box<UplinkTable>),
-    /// The same, and the kernel's TCP answers them: `sender = "kernel"`.
+    /// The same with the kernel's TCP: `sender = "kernel"`.
     Relay(RelayTable),
 }
 
-/// What all shapes say of the TCP connections that end at them.
+/// Settings, common to several shapes, of the TCP connections to terminate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenTable {
-    /// Interfaces whose hosts' connections are taken: `split.capture`, or `uplink.satellite`. Empty for `split`: only connections that
-    /// come from the peer are served.
+    /// Interfaces whose hosts' connections are terminated: `split.capture`, or `uplink.satellite`. Empty for `split`: only connections
+    /// from the peer are served.
     pub interfaces: Vec<String>,
-    /// Destination ports that are taken; none: all.
+    /// Destination ports to terminate; none: all.
     pub ports: Vec<u16>,
-    /// Destinations that may be reached; none: all but those refused by default.
+    /// Destinations that may be reached; none: all except those refused by default.
     pub allow: Vec<Destination>,
     /// Destinations that may not be reached.
     pub deny: Vec<Destination>,
-    /// Whether destinations see the client's address.
+    /// True if destinations see the client's address.
     pub keep_client_address: bool,
-    /// Connections that may be open at a time; of `split`, the peer's.
+    /// Maximum number of open connections; for `split`, of each peer.
     pub max_streams: u32,
-    /// Bytes that may wait for hosts that do not take them; of the engine's sender, that all buffers may take.
+    /// Maximum bytes that wait for hosts; for the engine's sender, of all buffers.
     pub memory: Bytes,
 }
 
 /// `[split]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitTable {
-    /// The connections to take.
+    /// The connections to terminate.
     pub taken: TakenTable,
-    /// Where the kernel hands connections over.
+    /// The port to which the kernel redirects connections.
     pub port: u16,
-    /// Whether new connections pass directly while the peer is gone; else they are reset.
+    /// True if new connections pass directly while the peer is down; otherwise they are reset.
     pub direct_without_peer: bool,
 }
 
@@ -150,44 +150,44 @@ pub struct LinkTable {
     pub device: String,
     /// Its addresses, each with the length of its prefix.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Bytes that the packets of all peers may take.
+    /// Maximum bytes of the packets of all peers.
     pub memory: Bytes,
-    /// What is written into SCONE packets to peers that do not say it themselves.
+    /// The rate written into SCONE packets to peers without their own `advice`.
     pub advice: Option<Advice>,
 }
 
 /// `[uplink]` with `sender = "kernel"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelayTable {
-    /// The connections to take.
+    /// The connections to terminate.
     pub taken: TakenTable,
-    /// Where the kernel hands connections over.
+    /// The port to which the kernel redirects connections.
     pub port: u16,
-    /// The kernel's congestion control towards clients; whether it has it is not asked here.
+    /// The kernel's congestion control towards clients. Its existence is not checked here.
     pub congestion: String,
 }
 
 /// `[uplink]` with `sender = "engine"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkTable {
-    /// The connections to take.
+    /// The connections to terminate.
     pub taken: TakenTable,
-    /// Name of the row in the engine's table of variants.
+    /// The name of the variant.
     pub variant: String,
-    /// That row, and what `[uplink.tcp]` changes.
+    /// The variant's settings, with the changes of `[uplink.tcp]`.
     pub tcp: TcpConfig,
-    /// A connection's window; `None` leaves the row as it is.
+    /// A connection's window; `None`: the variant's.
     pub window: Option<Bytes>,
     /// The TUN device.
     pub device: String,
-    /// The longest IP packet that the way to the clients takes.
+    /// Maximum length of an IP packet to the clients.
     pub mtu: u16,
-    /// Whether clients are answered before servers have accepted.
+    /// True if clients are answered before servers have accepted.
     pub early_accept: bool,
 }
 
 impl GatewayFile {
-    /// Whether it has `[[peers]]`.
+    /// True if it has `[[peers]]`.
     pub(crate) fn is_hub(&self) -> bool {
         self.peers.iter().any(|peer| peer.name.is_some())
     }
@@ -224,8 +224,8 @@ impl GatewayFile {
         read::load(path.as_ref())
     }
 
-    /// What only the machine can tell of the value of a key, such as `uplink.congestion`, with its place in the text: where
-    /// the key is not given, that of its table.
+    /// An error that only the machine can detect in the value of a key, such as `uplink.congestion`, with its place in the text: if
+    /// the key is absent, that of its table.
     pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
         read::mistake(text, file_name, key, message, expected)
     }

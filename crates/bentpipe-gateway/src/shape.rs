@@ -11,18 +11,18 @@ use super::peers::Reach;
 use super::readings::Readings;
 use crate::tunnel::Event;
 
-/// The gateway in the hands of its shape, for one turn.
+/// The gateway as its shape sees it, for one turn.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// The present.
+    /// The current time.
     pub now: Time,
-    /// The ways to the other boxes.
+    /// The carriers to the other boxes.
     pub hub: &'a mut Hub,
     /// The registry for sources of events.
     pub registry: &'a Registry,
 }
 
-/// One of the shapes. An error ends the gateway.
+/// A shape. An error ends the gateway.
 pub trait Shape {
     /// Its name, in status and metrics.
     fn name(&self) -> &'static str;
@@ -41,10 +41,10 @@ pub trait Shape {
     /// Fails if a listener or device cannot be registered with epoll.
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()>;
 
-    /// A peer is there from now on, or its reach is another one.
+    /// A peer was added, or its reach has changed.
     fn join(&mut self, slot: Slot, reach: Reach);
 
-    /// A peer is gone, and its carrier too.
+    /// A peer and its carrier were removed.
     fn leave(&mut self, slot: Slot);
 
     /// A source of events that the shape has registered is ready.
@@ -62,7 +62,7 @@ pub trait Shape {
     /// The largest packet for a peer has changed.
     ///
     /// # Errors
-    /// Fails if a device cannot be changed: it was removed.
+    /// Fails if the device's MTU cannot be set, because it was removed.
     fn on_path_mtu(&mut self, turn: &mut Turn<'_>, slot: Slot) -> io::Result<()>;
 
     /// A packet of a peer has arrived.
@@ -74,19 +74,19 @@ pub trait Shape {
     /// All packets of this instant have been delivered.
     ///
     /// # Errors
-    /// Fails if the device cannot be written: it was removed.
+    /// Fails if the device cannot be written, because it was removed.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Gives carriers as much as they have room for. `sent` is a carrier that has just sent something, if the others have
-    /// already had their turn at this instant. Returns true if the shape could do more at once.
+    /// Fills carriers as far as they have room. `sent` is a carrier that has just sent something, if the others have
+    /// already had their turn at this instant. Returns true if the shape has more to do now.
     ///
     /// # Errors
-    /// Fails if the device cannot be read: it was removed.
+    /// Fails if the device cannot be read, because it was removed.
     fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool>;
 
-    /// Accepts no more work; returns true if all of it is done.
+    /// Accepts no more work. Returns true once all work is done.
     ///
     /// # Errors
     /// Fails if a listener or device fails.

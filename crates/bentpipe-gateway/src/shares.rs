@@ -1,4 +1,4 @@
-//! What hosts use of what they share, places for connections or memory, so that one of them leaves some to the others.
+//! The shares of hosts in a common resource, such as places for connections or memory, so that no host uses all of it.
 //!
 //! A host may use seven times what is free: alone it leaves an eighth (dynamic thresholds, Choudhury and Hahne 1998). The
 //! multiplexer divides its streams by the same rule.
@@ -16,7 +16,7 @@ struct Use {
     bytes: u64,
 }
 
-/// What each host uses.
+/// The use of each host.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(BTreeMap<Host, Use>);
 
@@ -33,7 +33,7 @@ impl Shares {
         }
     }
 
-    /// True if a host may have one place more, of which this many are free.
+    /// True if a host may take another place while this many are free.
     pub(crate) fn has_place(&self, host: Host, free: u64) -> bool {
         self.of(host).places < free.saturating_mul(SHARE)
     }
@@ -48,12 +48,12 @@ impl Shares {
         self.change(host, |all| all.places -= 1);
     }
 
-    /// By how many bytes a host may grow, of which this many are free.
+    /// The bytes that a host may add while this many are free.
     pub(crate) fn spare(&self, host: Host, free: u64) -> u64 {
         free.saturating_mul(SHARE).saturating_sub(self.of(host).bytes) / (SHARE + 1)
     }
 
-    /// A host has so many bytes instead of so many.
+    /// Changes a host's bytes from `before` to `now`.
     pub(crate) fn set_bytes(&mut self, host: Host, before: u64, now: u64) {
         self.change(host, |all| all.bytes = all.bytes + now - before);
     }

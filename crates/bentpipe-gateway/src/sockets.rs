@@ -15,27 +15,27 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::ports;
 
-/// In whose name a box connects.
+/// The source address with which a box connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientAddress {
-    /// The client's: the destination sees who it is.
+    /// The client's, which the destination sees.
     Keep,
-    /// The box's own.
+    /// The box's.
     Replace,
 }
 
 /// Bytes of one read.
 pub(super) const READ: usize = 128 << 10;
-/// Connections that are being opened or wait to be accepted: as many as net.core.somaxconn lets. Beyond them the kernel answers with SYN
-/// cookies, whose answers TPROXY does not bring back: they are reset.
+/// Connections that are being opened or wait to be accepted; net.core.somaxconn limits them. Beyond it the kernel answers with SYN
+/// cookies, whose ACKs TPROXY does not match: those connections are reset.
 pub(super) const BACKLOG: i32 = 1 << 16;
-/// How often a SYN-ACK is repeated. An opening that nobody goes on with takes its place for 15 s (1 + 2 + 4 + 8), not for the kernel's 63 s.
+/// Retransmissions of a SYN-ACK. A handshake that is never completed takes its place for 15 s (1 + 2 + 4 + 8), not for the kernel's 63 s.
 const SYN_ACKS: i32 = 3;
 
-/// A listener for connections to any address, as TPROXY hands them over; it does not listen yet.
+/// Binds a listener for connections redirected by TPROXY, whatever their destination. It does not listen yet.
 pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    // What it accepts has this from the first byte on.
+    // Accepted connections inherit this before their first byte.
     socket.set_out_of_band_inline(true)?;
     if at.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -71,13 +71,13 @@ struct MaxPacingRate;
 
 nix::setsockopt_impl!(MaxPacingRate, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64, SetStruct<'_, u64>);
 
-/// Of a listener it counts SYN-ACKs (tcp(7) knows it for SYNs only).
+/// For a listener it counts SYN-ACKs (tcp(7) documents it only for SYNs).
 #[derive(Clone, Copy, Debug)]
 struct SynCount;
 
 nix::setsockopt_impl!(SynCount, libc::IPPROTO_TCP, libc::TCP_SYNCNT, i32, SetStruct<'_, i32>);
 
-/// Sets how the connections of a listener send: by this congestion control, at no more than `pacing` bytes of payload per
+/// Sets how the connections of a listener send: with this congestion control, at no more than `pacing` bytes of payload per
 /// second, in packets with this mark.
 pub(super) fn send_by(listener: &TcpListener, congestion: &str, pacing: u64, mark: u32) -> io::Result<()> {
     let socket = SockRef::from(listener);
@@ -107,7 +107,7 @@ pub(super) fn connect(route: Route, address: ClientAddress, mark: Option<u32>) -
 }
 
 fn is_taken(error: &io::Error) -> bool {
-    // Ports below 1024 are not for everybody.
+    // Ports below 1024 need a privilege.
     matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
 }
 
@@ -130,9 +130,9 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Opt
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// Settings of every connection. Small writes are sent at once. Urgent data stays in its place: the kernel would take its
-/// last byte out of the stream. A user that has vanished is found out. If the gateway dies, the kernel resets the
-/// connection: a FIN would say that the data was complete.
+/// Settings of every connection. Small writes are sent at once. Urgent data stays in the stream: by default the kernel removes its
+/// last byte. Keepalives detect a user that has vanished. If the gateway dies, the kernel resets the connection: a FIN would say
+/// that the data was complete.
 pub(super) fn tune(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
     let socket = SockRef::from(socket);
@@ -149,7 +149,7 @@ pub(super) fn reset(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
 }
 
-/// Closes a connection whose two directions have ended. The kernel still sends what is left.
+/// Closes a connection whose two directions have ended. The kernel still sends the remaining data.
 pub(super) fn close(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(None);
 }
@@ -171,7 +171,7 @@ pub(super) fn reason(error: &io::Error) -> Reason {
     }
 }
 
-/// The stream whose bytes a message carries.
+/// The stream whose data a message carries.
 pub(super) fn stream_of(message: &Message) -> Option<StreamId> {
     match *message {
         Message::Open { stream, .. } | Message::Data { stream, .. } => Some(stream),

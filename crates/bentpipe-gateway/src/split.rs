@@ -1,17 +1,17 @@
-//! The `split` shape: TCP connections end here and continue from the other box.
+//! The `split` shape: TCP connections are terminated and continue from the other box.
 //!
-//! A client's connection arrives by TPROXY: the kernel has accepted it in the destination's name. Its bytes become a stream of
-//! the multiplexer to the peer whose prefixes contain the destination. The stream's opening contains the two addresses. The other
-//! box connects to the destination, in the client's name if the settings say so. Each box is near for the connections that it
+//! A client's connection arrives by TPROXY: the kernel has accepted it in the destination's name. Its data becomes a stream of
+//! the multiplexer to the peer whose prefixes contain the destination. The stream's open message contains the two addresses. The
+//! other box connects to the destination, in the client's name if the settings say so. Each box is near for the streams that it
 //! opens, and far for the others.
 //!
-//! A connection ends as TCP ends: each direction by itself, or both by a reset, which is passed on. The kernel accepts before
-//! the destination is contacted, so if the destination refuses, the client sees a connection that is reset at once.
+//! A connection ends as TCP ends: each direction separately, or both by a reset, which is passed on. The kernel accepts before
+//! the destination is contacted, so if the destination refuses, the client's connection is reset at once.
 //!
-//! Memory is bounded. Data that a client sends ahead of the link is limited by `bentpipe_engine::gateway::MAX_UNSENT` per connection, and to less
-//! when many do. Data that a user does not take is limited by the multiplexer's window and budget. Buffers and connections count
-//! against the same budget, and so do their packets in the link, which may take half of it on their way to the peer; while seven eighths of it are taken, new connections are refused. Peers share it by a
-//! [`Pool`](super::pool::Pool).
+//! Memory is bounded. Data that a client sends ahead of the link is limited to `bentpipe_engine::gateway::MAX_UNSENT` per connection,
+//! and to less with many connections. Data that a user does not accept is limited by the multiplexer's window and budget. Buffers and
+//! connections count against the same budget, and so do their packets in the link, which may take half of it in flight to the peer.
+//! While seven eighths of it are taken, new connections are refused. Peers share it by a [`Pool`](super::pool::Pool).
 
 mod common;
 mod config;
@@ -37,7 +37,7 @@ pub(crate) use config::Waiting;
 pub use config::{Fallback, SplitConfig, SplitStats};
 use streams::{Cx, Streams};
 
-/// The interval at which all peers are checked: for connections that take too long, and for memory that others have freed.
+/// The interval at which all peers are checked for connections that take too long, and for memory that others have freed.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// The shape.
@@ -46,12 +46,12 @@ pub struct SplitShape {
     common: Common,
     listeners: Listeners,
     peers: BTreeMap<Slot, Streams>,
-    /// Peers whose multiplexers may have something to say.
+    /// Peers whose multiplexers may have something to send.
     busy: BTreeSet<Slot>,
     sweep_at: Time,
-    /// Settings have changed that say whether to listen.
+    /// Settings that decide whether to listen have changed.
     listens_otherwise: bool,
-    /// Connections that were refused before it was known for whom they were.
+    /// Connections that were refused before their peer was known.
     turned_away: u64,
 }
 
@@ -85,12 +85,12 @@ impl SplitShape {
         self.listens_otherwise = true;
     }
 
-    /// Settings as they are.
+    /// The current settings.
     pub fn config(&self) -> &SplitConfig {
         &self.common.config
     }
 
-    /// Opens or closes the listeners as the moment demands.
+    /// Opens or closes the listeners as required.
     fn listen(&mut self, hub: &Hub, registry: &Registry) -> io::Result<()> {
         let any_up = || self.peers.keys().any(|slot| hub.is_up(*slot));
         if !self.common.draining && (self.common.config.fallback == Fallback::Refuse || any_up()) {
@@ -166,7 +166,7 @@ impl Shape for SplitShape {
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.common.descriptors.set_total(listeners::max_conns(1)? as u64);
-        // Whoever has the port is found out now, not when the peer comes.
+        // A taken port is reported now, not when the peer comes up.
         self.listeners.reserve(sockets::bind)?;
         self.listen(turn.hub, turn.registry)
     }
@@ -224,7 +224,7 @@ impl Shape for SplitShape {
     }
 
     fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool> {
-        // While it sends, no other peer is served: serving one would leave the line idle.
+        // While it sends, no other peer is served, which would leave the line idle.
         if let Some(slot) = sent {
             self.fill_one(turn, slot);
             return Ok(false);
@@ -237,7 +237,7 @@ impl Shape for SplitShape {
             self.sweep_at = turn.now + SWEEP;
             self.sweep(turn);
         }
-        // Frames that bring no packet change what the link holds.
+        // Frames without a packet change the memory of the link too.
         self.busy.extend(turn.hub.heard().filter(|slot| self.peers.contains_key(slot)));
         for slot in std::mem::take(&mut self.busy) {
             if let (Some(streams), Some(carrier)) = (self.peers.get_mut(&slot), turn.hub.carrier_mut(slot)) {
@@ -255,7 +255,7 @@ impl Shape for SplitShape {
             self.peers.values_mut().for_each(|streams| streams.begin_drain(turn.now));
             self.busy.extend(self.peers.keys());
         }
-        // Each is asked, so that each notes since when it is done.
+        // Calls each without short-circuiting, since each records when it was done.
         let drained = self
             .peers
             .iter_mut()

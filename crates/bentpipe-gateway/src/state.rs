@@ -1,7 +1,7 @@
 //! The last addresses of peers, in a file, so that a restarted gateway can contact peers without a configured address.
 //!
-//! A line for each peer: its public key and its address. If the file is missing, old or wrong, peers contact the gateway
-//! themselves, or a call to an old address gets no answer.
+//! A line for each peer: its public key and its address. If the file is missing, old or wrong, a call gets no answer, and peers
+//! contact the gateway themselves.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use bentpipe_engine::units::{Duration, Time};
 use super::log;
 use crate::tunnel::PublicKey;
 
-/// Between two times that the file is written. What has changed since is not known after `kill -9`.
+/// Minimum time between two writes. Later changes are lost after `kill -9`.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where peers were when the file was written, by their public keys.
+/// The addresses of peers in the file, by public key.
 pub(crate) fn last_endpoints(path: &Path) -> BTreeMap<PublicKey, SocketAddr> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -56,7 +56,7 @@ impl State {
                 }
                 self.written = peers;
             }
-            // It is tried again: a disk does not stay full.
+            // Logged once and tried again: a disk does not stay full.
             Err(error) if !std::mem::replace(&mut self.has_failed, true) => {
                 log::line(format_args!("{path}: {error}; a restart may take longer to be noticed"));
             }
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// The file is the old one or the new one, and never half of it.
+    /// Replaces the file atomically.
     fn write(&self, peers: &[(PublicKey, SocketAddr)]) -> io::Result<()> {
         if let Some(parent) = self.path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -76,7 +76,7 @@ impl State {
         options.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW);
         let written = options.open(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
         written.and_then(|()| std::fs::rename(&beside, &self.path)).inspect_err(|_| {
-            // Half of it would take room that is scarce.
+            // A partial file would take scarce room.
             let _ = std::fs::remove_file(&beside);
         })
     }
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(last_endpoints(&path), BTreeMap::new());
     }
 
-    /// A folder that is missing, as a full disk: it is tried again although nothing has changed, and nothing is left in between.
+    /// With a missing folder, as with a full disk, the write is repeated even without a change, and leaves no partial file.
     #[test]
     fn what_could_not_be_written_is_written_later() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -124,7 +124,7 @@ mod tests {
         assert!(!state.has_failed);
     }
 
-    /// A link where the new file goes is not followed.
+    /// A symbolic link in place of the new file is not followed.
     #[test]
     fn no_link_leads_elsewhere() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The timer that wakes the loop: a timerfd. It is some 50 µs late, a time-out of `epoll_wait` a millisecond.
+//! The timer that wakes the loop: a timerfd. It is about 50 µs late; a timeout of `epoll_wait` is a millisecond late.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,7 +9,7 @@ use mio::{Interest, Registry, Token};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-/// A timer of one shot.
+/// A one-shot timer.
 #[derive(Debug)]
 pub(super) struct Timer {
     fd: TimerFd,
@@ -23,14 +23,14 @@ impl Timer {
         Ok(Timer { fd, armed: None })
     }
 
-    /// Wakes the loop at `at`. It may also wake at an instant set before: if the next one comes long before either, that
-    /// saves a system call. Setting it again makes it ready again, so nothing has to be read from it.
+    /// Wakes the loop at `at`. The loop may also wake at an instant set earlier, which saves a system call if the next call comes long
+    /// before either. Setting the timer re-arms its (edge-triggered) event, so nothing has to be read from it.
     pub(super) fn arm(&mut self, now: Time, at: Time) -> io::Result<()> {
         if self.armed.is_some_and(|armed| now < armed && armed <= at) {
             return Ok(());
         }
         self.armed = Some(at);
-        // A zero would disarm it.
+        // Zero would disarm it.
         let span = at.saturating_since(now).max(Duration::from_nanos(1));
         let span = TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos_ceil()));
         self.fd.set(Expiration::OneShot(span), TimerSetTimeFlags::empty())?;

@@ -1,4 +1,4 @@
-//! Datagrams that the kernel refuses: how many and why, with a line in the log at the beginning and at the end.
+//! Datagrams that the kernel refuses, counted by reason, with a log line at the beginning and at the end.
 
 use std::fmt;
 use std::io;
@@ -6,17 +6,17 @@ use std::io;
 use bentpipe_engine::units::{Duration, Time};
 use nix::errno::Errno;
 
-/// Without a refusal for so long it is over.
+/// Trouble ends after this time without a refusal.
 const CALM: Duration = Duration::from_secs(5);
 
 /// Datagrams refused, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refusals {
-    /// Longer than the interface takes: EMSGSIZE.
+    /// Longer than the interface's MTU: EMSGSIZE.
     pub(crate) too_long: u64,
     /// No room in a queue: EAGAIN, ENOBUFS, ENOMEM.
     pub(crate) no_room: u64,
-    /// All else: no route, an interface that is down, a firewall.
+    /// Other errors: no route, an interface that is down, a firewall.
     pub(crate) unreachable: u64,
 }
 
@@ -26,7 +26,7 @@ impl Refusals {
     }
 }
 
-/// What is to be said.
+/// What to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     Begins(Errno),
@@ -37,7 +37,7 @@ impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Said::Begins(errno) => write!(f, "the kernel refuses the tunnel's datagrams: {}", errno.desc()),
-            Said::Over { count } => write!(f, "the kernel takes the tunnel's datagrams again; it refused {count}"),
+            Said::Over { count } => write!(f, "the kernel accepts the tunnel's datagrams again; it refused {count}"),
         }
     }
 }
@@ -46,7 +46,7 @@ impl fmt::Display for Said {
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     refusals: Refusals,
-    /// Since when there are refusals, by their count then, and the last one.
+    /// The count of refusals when trouble began, and the time of the last one.
     since: Option<(u64, Time)>,
 }
 
@@ -55,7 +55,7 @@ impl Trouble {
         self.refusals
     }
 
-    /// Datagrams were refused. A datagram that is too long is no trouble: the path's MTU is searched again.
+    /// Datagrams were refused. One that is too long is not trouble: the path's MTU is searched again.
     pub(crate) fn on_refused(&mut self, now: Time, error: &io::Error, count: u64) -> Option<Said> {
         let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
         match errno {
@@ -72,7 +72,7 @@ impl Trouble {
         begins.then_some(Said::Begins(errno))
     }
 
-    /// Datagrams were taken.
+    /// Datagrams were accepted.
     pub(crate) fn on_sent(&mut self, now: Time) -> Option<Said> {
         let (before, _) = self.since.take_if(|(_, last)| now.saturating_since(*last) >= CALM)?;
         Some(Said::Over { count: self.refusals.sum() - before })

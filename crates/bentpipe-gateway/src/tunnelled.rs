@@ -1,4 +1,4 @@
-//! What boxes with tunnels have in common for the loop: a UDP socket, the hub of carriers behind it, and the shape.
+//! The loop's work for boxes with tunnels: a UDP socket, the hub of carriers behind it, and the shape.
 //!
 //! A box with one peer is a hub with one.
 
@@ -30,7 +30,7 @@ use crate::tunnel::{Event, PresharedKey, PublicKey};
 
 const UDP: Token = Token(0);
 
-/// A shape of boxes with tunnels, and the ways to the others.
+/// A shape with tunnels, and the carriers to the other boxes.
 #[derive(Debug)]
 pub struct Tunnelled<S> {
     udp: Udp,
@@ -59,7 +59,7 @@ impl fmt::Display for Name {
 pub type Gateway<S> = Loop<Tunnelled<S>>;
 
 impl<S: Shape> Gateway<S> {
-    /// A box without peers whose tunnels speak from `local`. What they send together keeps to `rate`; `None`: each keeps to its own.
+    /// A box without peers, whose tunnels send from `local`, together at most at `rate`; `None`: only each peer's rate limits them.
     ///
     /// # Errors
     /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
@@ -82,7 +82,7 @@ impl<S: Shape> Gateway<S> {
         })
     }
 
-    /// Adds a peer; the others notice nothing.
+    /// Adds a peer without affecting the others.
     ///
     /// # Errors
     /// Fails if another peer has its key, or there are too many.
@@ -95,7 +95,7 @@ impl<S: Shape> Gateway<S> {
         Ok(())
     }
 
-    /// Removes a peer: its connections are reset and its keys wiped. Where it was last, as far as that is known.
+    /// Removes a peer: its connections are reset and its keys wiped. Returns its last address, if known.
     pub fn remove(&mut self, key: &PublicKey) -> Option<SocketAddr> {
         let work = self.work_mut();
         let slot = work.hub.slot_of(key)?;
@@ -104,7 +104,7 @@ impl<S: Shape> Gateway<S> {
         work.hub.remove(slot).and_then(|carrier| carrier.tunnel().endpoint())
     }
 
-    /// Applies the settings of a peer that can change without touching its tunnel. False if there is none with this key.
+    /// Applies the settings of a peer that can change without touching its tunnel. Returns false if no peer has this key.
     pub fn change(&mut self, key: &PublicKey, name: Option<Arc<str>>, weight: u32, reach: Reach) -> bool {
         let work = self.work_mut();
         let Some(slot) = work.hub.slot_of(key) else { return false };
@@ -122,25 +122,25 @@ impl<S: Shape> Gateway<S> {
         }
     }
 
-    /// Changes the rate that all keep to together.
+    /// Changes the rate of the line.
     pub fn set_rate(&mut self, rate: Option<Rate>) {
         self.work_mut().hub.set_rate(rate);
     }
 
-    /// Where the tunnels listen.
+    /// The address at which the tunnels listen.
     ///
     /// # Errors
-    /// Fails if the kernel does not tell the socket's address.
+    /// Fails if the kernel does not return the socket's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.work().udp.local()
     }
 
-    /// Notes where the peers are in that file.
+    /// Saves the peers' addresses in this file.
     pub(crate) fn keep_state(&mut self, path: PathBuf) {
         self.work_mut().state = Some(State::new(path));
     }
 
-    /// The ways to the other boxes.
+    /// The carriers to the other boxes.
     pub fn hub(&self) -> &Hub {
         &self.work().hub
     }
@@ -200,7 +200,7 @@ impl<S: Shape> Work for Tunnelled<S> {
                 }
                 Step::Wait(until) => {
                     shape.flush()?;
-                    // What has come may have called for an answer.
+                    // Received datagrams may require an answer.
                     turn.hub.take_touched();
                     more |= shape.fill(&mut turn, None)?;
                     if !turn.hub.take_touched() {
@@ -279,7 +279,7 @@ fn say(name: &Name, carrier: Option<&Carrier>, event: Event) {
     let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
     match event {
         Event::Up { fresh: true } => log::line(format_args!("{name} at {at} is up")),
-        Event::Up { fresh: false } => log::line(format_args!("{name} at {at} is back; the link goes on")),
+        Event::Up { fresh: false } => log::line(format_args!("{name} at {at} is back; the link continues")),
         Event::Down => log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down")),
     }
 }

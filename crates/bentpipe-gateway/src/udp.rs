@@ -1,4 +1,4 @@
-//! The tunnel's socket: datagrams in batches, with the kernel's segmentation where it has it.
+//! The tunnel's socket: datagrams in batches, with the kernel's segmentation offload if it has it.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -16,7 +16,7 @@ use super::trouble::{Refusals, Trouble};
 
 /// The kernel's queues: a burst of a round trip at 50 Mbit/s over GEO.
 const KERNEL_BUFFER: usize = 4 << 20;
-/// Most bytes of one call: 64 KiB, as a datagram has.
+/// Maximum bytes of one send, near the 64 KiB of a datagram.
 const MAX_BATCH: usize = 60_000;
 /// For any datagram.
 const ROOM: usize = 1 << 16;
@@ -26,17 +26,17 @@ pub(super) struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     buffers: Vec<Vec<u8>>,
-    /// Whether it is one of version 6.
+    /// True for an IPv6 socket.
     is_v6: bool,
-    /// Datagrams of one length to one address that are sent by one call; the last one may be shorter. There is room for one
+    /// Datagrams of one length to one address, sent by one call; the last one may be shorter. There is room for one
     /// more behind them.
     batch: Box<[u8]>,
     filled: usize,
     segment: usize,
     to: Option<SocketAddr>,
-    /// Datagrams that the kernel refused: as lost on the line.
+    /// Datagrams that the kernel refused, which count as lost on the line.
     trouble: Trouble,
-    /// One that was too long: where to, and its length.
+    /// The destination and length of one that was too long.
     too_long: Option<(SocketAddr, usize)>,
 }
 
@@ -46,7 +46,7 @@ impl Udp {
         if at.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        // Where the system allows less, it gives less.
+        // The system may grant less.
         socket.set_recv_buffer_size(KERNEL_BUFFER)?;
         socket.set_send_buffer_size(KERNEL_BUFFER)?;
         socket.bind(&at.into())?;
@@ -75,7 +75,7 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// Receives waiting datagrams, some dozens at most. True if there may be more.
+    /// Receives waiting datagrams, at most some dozens. Returns true if there may be more.
     pub(super) fn receive(&mut self, mut heard: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<_> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
@@ -93,12 +93,12 @@ impl Udp {
         Ok(true)
     }
 
-    /// Where the next datagram is to be written: 64 KiB.
+    /// The buffer for the next datagram: 64 KiB.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.batch[self.filled..][..ROOM]
     }
 
-    /// Sends `length` bytes of the room, now or with the next flush.
+    /// Sends `length` bytes of the buffer, now or with the next flush.
     pub(super) fn send(&mut self, now: Time, to: SocketAddr, length: usize) {
         let full = self.filled + length > MAX_BATCH
             || self.segment > 0 && self.filled / self.segment >= self.state.max_gso_segments();
@@ -112,7 +112,7 @@ impl Udp {
         self.filled += length;
     }
 
-    /// Hands all that was sent to the kernel.
+    /// Passes all pending datagrams to the kernel.
     pub(super) fn flush(&mut self, now: Time) {
         if let Some(to) = self.to.take() {
             let count = self.filled.div_ceil(self.segment.max(1)) as u64;
@@ -140,7 +140,7 @@ impl Udp {
         }
     }
 
-    /// What the kernel refused.
+    /// The kernel's refusals.
     pub(super) fn refusals(&self) -> Refusals {
         self.trouble.refusals()
     }
@@ -150,7 +150,7 @@ impl Udp {
         self.too_long.take()
     }
 
-    /// A socket of version 6 takes addresses of version 4 in their mapped form.
+    /// An IPv6 socket takes IPv4 addresses in their mapped form.
     fn mapped(&self, to: SocketAddr) -> SocketAddr {
         match to {
             SocketAddr::V4(v4) if self.is_v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),

@@ -35,7 +35,7 @@ pub const REORDERING: Field = field(
 pub const SHARED: Field = field(
     "shared",
     Shape::Flag,
-    "True if others use the link too: the sender then finds its own share, and `rate` is the upper bound. Default: false.",
+    "True if the link also carries other traffic: the sender then finds its share, and `rate` is the upper bound. Default: false.",
 );
 
 /// A word that `throughput_advice` may be instead of a rate.
@@ -43,7 +43,7 @@ const LINE: &[&str] = &["line"];
 /// Values of `throughput_advice`.
 pub const ADVICE: Shape = Shape::Any(&[Shape::RATE, Shape::Choice(LINE)]);
 
-/// What a box of shape `link` writes into SCONE packets (draft-ietf-scone-protocol) that it sends.
+/// The rate that a box of shape `link` writes into the SCONE packets (draft-ietf-scone-protocol) that it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// The rate at which it may send.
@@ -53,7 +53,7 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// The rate that is advised by a box that may send at `line`.
+    /// The rate advised by a box that may send at `line`.
     pub fn rate(self, line: Rate) -> Rate {
         match self {
             Advice::Line => line,
@@ -87,7 +87,7 @@ pub fn max_streams(view: &View<'_>, problems: &mut Problems) -> Option<u32> {
 pub fn throughput_advice(item: &Item<'_>, problems: &mut Problems) -> Option<Advice> {
     match item.as_text() {
         Some(word) if word == LINE[0] => Some(Advice::Line),
-        // A text that begins with a digit is a rate with a mistake in it, any other one a word with one.
+        // Text that begins with a digit is reported as a wrong rate, other text as a wrong word.
         Some(word) if !word.starts_with(|c: char| c.is_ascii_digit()) => {
             item.refuse(problems, format!("`{}` cannot be \"{word}\"", item.path), Some(ADVICE.expected()));
             None

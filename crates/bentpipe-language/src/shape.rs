@@ -73,9 +73,9 @@ pub enum Shape {
 pub struct Counted {
     /// The counted word, in the plural; empty for a bare number.
     pub what: &'static str,
-    /// Least.
+    /// The minimum.
     pub min: u64,
-    /// Most.
+    /// The maximum.
     pub max: u64,
 }
 

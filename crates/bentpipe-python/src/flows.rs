@@ -17,9 +17,9 @@ columns! {
         finished: BooleanBuilder, "False if the time limit or an abort ended a flow that has an end; null for one without an end.";
         time_s: Float64Builder, "From its start to the arrival of its last byte, seconds; null if it is endless or did not finish.";
         goodput_bit_s: Float64Builder, "Payload per second until then, or until the flow's or the run's end, bit/s.";
-        limit_time_s: Float64Builder, "The least time that the links allow, seconds.";
-        limit_goodput_bit_s: Float64Builder, "The greatest payload rate that they allow, bit/s.";
-        x_limit: Float64Builder, "Time over the least time, or greatest goodput over goodput.";
+        limit_time_s: Float64Builder, "The minimum time that the links allow, seconds.";
+        limit_goodput_bit_s: Float64Builder, "The maximum payload rate that they allow, bit/s.";
+        x_limit: Float64Builder, "Time over the minimum time, or maximum goodput over goodput.";
         bytes: Int64Builder, "Payload at the receiver, bytes.";
         segments: Int64Builder, "Segments with data, SYN or FIN sent; for UDP datagrams.";
         retransmissions: Int64Builder, "Of these, those that had been sent before.";
@@ -46,7 +46,7 @@ impl Flows {
         self.from.append_value(&flow.from);
         self.to.append_value(&flow.to);
         self.variant.append_option(flow.variant.as_deref());
-        // A flow without an end has no least time.
+        // A flow without an end has no minimum time.
         self.finished.append_option(flow.limit_time_s.map(|_| flow.time_s.is_some()));
         self.time_s.append_option(flow.time_s);
         self.goodput_bit_s.append_option(flow.goodput_bit_s);

@@ -1,4 +1,4 @@
-//! The boxes of gateways with two of them, and what they say to each other.
+//! The boxes of two-box gateways, and the packets that they exchange.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use bentpipe_study::scenario::{Carries, NodeId, PairSpec, Scenario};
 
 use crate::bytes::Bytes;
 
-/// A packet that boxes exchange themselves.
+/// A packet of the boxes themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     /// A message of the multiplexer.
@@ -26,13 +26,13 @@ pub(crate) struct StreamBox {
     pub(crate) mux: Mux,
     /// The socket of each stream, as an end.
     pub(crate) sockets: BTreeMap<StreamId, EndId>,
-    /// Sockets for which something has come.
+    /// Sockets with new data.
     pub(crate) dirty: Vec<EndId>,
-    /// Bytes that connections take.
+    /// Memory of connections, bytes.
     pub(crate) memory: u64,
-    /// Bytes that the packets of the tunnel take.
+    /// Memory of the tunnel's packets, bytes.
     pub(crate) link: u64,
-    /// Bytes that all may take.
+    /// Maximum memory of all, bytes.
     pub(crate) budget: u64,
 }
 
@@ -54,17 +54,17 @@ impl StreamBox {
         self.memory = self.memory.saturating_add_signed(change);
     }
 
-    /// Bytes that all takes.
+    /// Memory of all, bytes.
     pub(crate) fn taken(&self) -> u64 {
         self.memory + self.link
     }
 
-    /// True if there is memory for one connection more.
+    /// True if there is memory for another connection.
     pub(crate) fn has_room(&self) -> bool {
         self.taken() < self.budget / 8 * 7
     }
 
-    /// What this end has to say when the tunnel comes up.
+    /// The message that this end sends when the tunnel comes up.
     fn hello(&mut self) -> Option<Message> {
         let mut cx = Context::silent(Time::ZERO);
         self.mux.handle(&mut cx, Input::Room(1));
@@ -79,7 +79,7 @@ impl StreamBox {
     }
 }
 
-/// Both ends hear what the other has to say, until neither has more: the end with the smaller window says hello again.
+/// Exchanges messages until neither end has more: the end with the smaller window says hello again.
 fn greet(both: &mut [Option<StreamBox>; 2]) {
     loop {
         let hellos = both.each_mut().map(|one| one.as_mut().and_then(StreamBox::hello));
@@ -99,7 +99,7 @@ fn greet(both: &mut [Option<StreamBox>; 2]) {
 pub(crate) struct Boxes {
     /// Two for each pair: of shape `split` only.
     pub(crate) streams: Vec<Option<StreamBox>>,
-    /// The socket that goes on from a stream which a box has opened.
+    /// The socket that continues a stream opened by a box.
     pub(crate) onward: BTreeMap<(usize, StreamId), EndId>,
     own: Vec<Option<Own>>,
     free: Vec<u32>,
@@ -113,7 +113,7 @@ pub(crate) struct Boxes {
 }
 
 impl Boxes {
-    /// The boxes of a scenario, with their tunnels up: they have greeted each other.
+    /// The boxes of a scenario, with their tunnels up and hellos exchanged.
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let pairs = &scenario.gateways.pairs;
         let mut streams = Vec::new();
@@ -136,12 +136,12 @@ impl Boxes {
         self.bytes.is_some()
     }
 
-    /// The host of a packet to this end, as a box counts hosts: the one on the near side.
+    /// The host that a box counts for a packet to this end: the one on the near side.
     pub(crate) fn host(&self, side: usize, to: EndId) -> u64 {
         u64::from(self.nodes[to.index()][side % 2].0)
     }
 
-    /// A box of shape `split`, by its number: twice its pair's, and one more for the far box.
+    /// A box of shape `split`, by its number: twice that of its pair, plus one for the far box.
     pub(crate) fn side(&mut self, side: usize) -> &mut StreamBox {
         self.streams[side].as_mut().expect("only boxes of shape `split` have sockets")
     }
@@ -167,7 +167,7 @@ impl Boxes {
     }
 }
 
-/// Who is above an end of S-LACP.
+/// The user of an end of S-LACP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Above {
     /// The scenario's layer: packets of flows.

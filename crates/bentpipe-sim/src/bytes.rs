@@ -1,4 +1,4 @@
-//! Packets of a run as bytes: real IPv4, TCP, STP and UDP headers with correct checksums, for captures and for what reads
+//! Packets of a run as bytes: real IPv4, TCP, STP and UDP headers with correct checksums, for captures and for code that reads
 //! headers.
 //!
 //! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
@@ -35,7 +35,7 @@ fn isn(end: EndId) -> u32 {
     (end.0 + 1).wrapping_mul(0x9e37_79b9)
 }
 
-/// What of a packet is written.
+/// The parts of a packet that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
     /// Bytes of its headers.
@@ -55,7 +55,7 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// For the packets of this scenario.
+    /// A writer for the packets of this scenario.
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let connections = topology::connections(scenario);
         let mut ends = Vec::with_capacity(2 * connections.len());

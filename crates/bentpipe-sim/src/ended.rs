@@ -1,4 +1,4 @@
-//! What remains of a connection's end after its connection has ended: its results, and what answers stray segments.
+//! What remains of an end after its connection has ended: its results, and the state that answers stray segments.
 
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Abort, Closed, Resting, Segment, TcpStats};
@@ -6,7 +6,7 @@ use bentpipe_engine::units::Time;
 
 use crate::packet::{self, Parcel, Store};
 
-/// What the end of a connection has come to.
+/// The results of an end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// When the opening was done.
@@ -20,7 +20,7 @@ pub(crate) struct Outcome {
     pub(crate) stats: TcpStats,
 }
 
-/// What is left of a connection.
+/// The rest of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Rest {
     /// It is in TIME-WAIT.
@@ -35,7 +35,7 @@ pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) rest: Rest,
     pub(crate) ns2_lengths: bool,
-    /// What it was made from, if it waits.
+    /// The model from which it was made, if it waits.
     pub(crate) model: u32,
 }
 

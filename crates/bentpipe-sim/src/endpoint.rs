@@ -35,7 +35,7 @@ pub(crate) enum Endpoint {
     Late {
         model: u32,
     },
-    /// One whose connection is closed or in TIME-WAIT; what remains of it has this place.
+    /// One whose connection is closed or in TIME-WAIT; the place of what remains of it.
     Ended {
         at: u32,
     },
@@ -58,7 +58,7 @@ pub(crate) enum Endpoint {
     },
 }
 
-/// A connection and its application. What each event touches is in the lines of the cache before the rest.
+/// A connection and its application. The fields that each event touches are in the first cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct TcpEnd {
@@ -89,7 +89,7 @@ pub(crate) struct TcpEnd {
     connected_at: Option<Time>,
     /// When the application opens the connection.
     start: Time,
-    /// What it was made from, if it may rest in TIME-WAIT.
+    /// The model from which it was made, if it may rest in TIME-WAIT.
     model: Option<u32>,
     /// When the next write is due, for an application that writes at a rate; boxed, because few do.
     pacer: Option<Box<Pacer>>,
@@ -174,7 +174,7 @@ impl TcpEnd {
         if self.client { self.start } else { Time::ZERO }
     }
 
-    /// The end is done: its state is left to the next one.
+    /// The end is done: leaves its state to the next connection.
     pub(crate) fn leave(&self) {
         if let Some(shared) = &self.shared {
             self.connection.bequeath(&mut shared.borrow_mut());
@@ -187,7 +187,7 @@ impl TcpEnd {
             || (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
     }
 
-    /// True if it ends by itself, and has not yet: the run waits for it.
+    /// True if it is finite and not done: the run waits for it.
     pub(crate) fn counts(&self) -> bool {
         !matches!(*self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }) && !self.is_done()
     }
@@ -280,7 +280,7 @@ impl TcpEnd {
         let Transport::Tcp(connection) = &mut self.connection else {
             return self.connection.handle(cx, Input::Segment(segment));
         };
-        // Not as an input: it would go through memory.
+        // Not as an `Input`, which would go through memory.
         connection.take_segment(cx, &segment);
         if self.next_action <= cx.now {
             return;
@@ -327,7 +327,7 @@ impl TcpEnd {
         }
     }
 
-    /// Makes a packet of a segment that goes out.
+    /// Makes a packet of a segment to be sent.
     #[inline(always)]
     fn pack(&self, segment: &Segment, packets: &mut Store) -> Parcel {
         let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
@@ -337,7 +337,7 @@ impl TcpEnd {
         packets.put_segment(self.end, wire_len, segment)
     }
 
-    /// Takes what the connection tells.
+    /// Handles the connection's notifications.
     #[inline(never)]
     fn hear<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: &Output) {
         match *output {
@@ -370,7 +370,7 @@ impl TcpEnd {
     }
 
     /// The next packet of a TCP end to send at `cx.now`, or when to poll again. `is_ordinary` is false at the first poll after an
-    /// event, and is kept until the end waits: what it says need not be found out for each packet.
+    /// event, and is kept until the end waits, so that it is not computed for each packet.
     #[inline(always)]
     pub(crate) fn poll<P: Probe>(
         &mut self,
@@ -391,7 +391,7 @@ impl TcpEnd {
         self.poll_tcp(cx, packets)
     }
 
-    /// The same, whatever there is to do.
+    /// The same without the fast path.
     #[inline(never)]
     fn poll_tcp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
         self.poll_as(cx, packets, Transport::tcp)

@@ -1,6 +1,7 @@
 //! Memory of the packets at an end of a gateway's tunnel, counted and limited as the gateway's link does (`bentpipe_io::LinkEndpoint`).
 //!
-//! What the link endpoint keeps for repair frames only is not counted, here or at the far end: it goes as soon as something else needs the memory.
+//! Packets that the link endpoint keeps only for repair frames are not counted, here or at the far end: they are dropped as soon as
+//! other packets need the memory.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(crate) struct Holding {
     /// Packets from the far end that wait for others, by channel and number, and their sum.
     arrived: BTreeMap<(u8, u64), u64>,
     waiting: u64,
-    /// What all may take.
+    /// The limit of all.
     room: u64,
 }
 
@@ -28,12 +29,12 @@ impl Holding {
         self.room = room;
     }
 
-    /// What all takes.
+    /// Memory of all packets.
     pub(crate) fn bytes(&self) -> u64 {
         self.given + self.waiting
     }
 
-    /// What packets for the far end take.
+    /// Memory of packets for the far end.
     pub(crate) fn given(&self) -> u64 {
         self.given
     }
@@ -56,7 +57,7 @@ impl Holding {
         self.waiting -= self.arrived.remove(&(channel, seq)).unwrap_or(0);
     }
 
-    /// True if a frame may be accepted. The packet that all others wait for always may.
+    /// True if a frame may be accepted. The packet for which all others wait always may.
     pub(super) fn has_room(&self, frame: &Frame, end: &End) -> bool {
         let fits = |len: u32| self.bytes() + packet_memory(len.into()) <= self.room;
         match *frame {
@@ -66,7 +67,7 @@ impl Holding {
         }
     }
 
-    /// Leaves a queue as much room for the next packet, of at most `max_packet` bytes, as the limit does.
+    /// Limits a queue to the memory that is free for the next packet, of at most `max_packet` bytes.
     pub(super) fn limit_queue(&self, end: &mut End, channel: u8, is_default: bool, max_packet: u32) {
         let free = queue_room(self.room, self.given, is_default);
         let is_plenty = free >= max_packet.into();

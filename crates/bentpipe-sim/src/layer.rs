@@ -16,9 +16,9 @@ use crate::packet::Parcel;
 pub(crate) struct LayerEnd {
     pub(crate) end: End,
     pub(crate) above: Above,
-    /// True while it is polled: what enters then waits for the next poll.
+    /// True while it is polled: packets that enter meanwhile wait for the next poll.
     pub(crate) is_polled: bool,
-    /// Bytes that a frame takes on the line besides its own.
+    /// Overhead of a frame on the line, bytes.
     pub(crate) overhead: u32,
     /// Max packet length.
     pub(crate) mtu: u32,
@@ -26,7 +26,7 @@ pub(crate) struct LayerEnd {
     pub(crate) too_long: u64,
     pub(crate) rules: Vec<(Rule, u8)>,
     pub(crate) default_channel: u8,
-    /// Of a box: the memory of packets.
+    /// At a box: the memory of packets.
     pub(crate) holding: Option<Holding>,
     /// Packets by handle, not by their slot in the store: the far end is done with a packet before its copy is released
     /// here, and by then the slot may be reused.
@@ -126,7 +126,7 @@ impl LayerEnd {
         }
     }
 
-    /// A packet that arrived goes to where it leads.
+    /// A packet that arrived is delivered.
     pub(crate) fn deliver(&mut self, channel: u8, seq: u64) {
         if let Some(holding) = &mut self.holding {
             holding.deliver(channel, seq);
@@ -215,7 +215,7 @@ impl Frames {
         self.0.keep(frame)
     }
 
-    /// A second frame with the same content, which arrives by itself.
+    /// A second frame with the same content, which arrives separately.
     pub(crate) fn copy(&mut self, slot: u32) -> u32 {
         let frame = self.0.get(slot).cloned().expect("a frame in flight");
         self.keep(frame)

@@ -35,7 +35,7 @@ pub enum Body {
     Tcp(Segment),
     /// A UDP datagram, the n-th of its flow.
     Udp(u64),
-    /// A UDP datagram of QUIC: the packet in it, or of several the one with the most data. Told only to observers.
+    /// A UDP datagram of QUIC: the packet in it, or the one with most data if there are several. Reported only to observers.
     Quic(QuicPacket),
 }
 
@@ -66,8 +66,8 @@ const SLOT: u32 = (1 << FIELD_AT) - 1;
 /// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
 /// its first and its last hop, so only this is moved.
 ///
-/// It is written as it is copied, in eight bytes and four: a processor cannot forward two small writes to a larger read that comes soon
-/// after, and waits.
+/// It is written as it is copied, in eight bytes and four: a processor cannot forward two small writes to a larger read soon after,
+/// and stalls.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 pub(crate) struct Parcel {
@@ -180,17 +180,17 @@ impl Default for Free {
     }
 }
 
-/// The contents of packets in flight, with as many slots as there ever were packets at once in each direction.
+/// The contents of packets in flight, with as many slots as the maximum number of packets at once in each direction.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     heads: Vec<Head>,
     /// By slot; valid only if the head says so.
     options: Vec<Options>,
-    /// By slot, for QUIC's datagrams. A lost one's remains until the slot is used again.
+    /// By slot, for QUIC's datagrams. That of a lost one remains until the slot is reused.
     #[cfg(feature = "quic")]
     contents: Vec<(QuicPacket, bytes::BytesMut)>,
-    /// Free slots, of packets backward and forward. The slot freed first is reused first, in the same direction. Packets then
-    /// lie in the order in which they were sent, mostly that in which they arrive, and the processor prefetches them.
+    /// Free slots, of packets backward and forward. The slot freed first is reused first, in the same direction. Packets are then
+    /// stored in the order in which they were sent, which is mostly that of arrival, so the processor prefetches them.
     free: [Free; 2],
 }
 
@@ -287,7 +287,7 @@ impl Store {
         Packet { connection, forward: marks & FORWARD != 0, wire_len, body }
     }
 
-    /// The segment of a parcel, if it is a sound one without options.
+    /// The segment of a parcel, if it is undamaged and has no options.
     #[inline(always)]
     pub(crate) fn plain_segment(&self, parcel: Parcel) -> Option<Segment> {
         let Head { seq, ack, window, len, flags, marks, .. } = self.heads[parcel.slot() as usize];
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_travels_stays_small() {
-        // Rings hold parcels by value: what they weigh is what a hop costs.
+        // Rings hold parcels by value, so their size is the cost of a hop.
         assert_eq!((size_of::<Parcel>(), size_of::<Head>()), (12, 32));
     }
 
@@ -424,7 +424,7 @@ mod tests {
             let marked = store.mark(parcels[4]);
             assert_eq!((marked.ecn(), marked.slot()), (Ecn::Ce, parcels[4].slot()));
             assert_eq!(store.segment(parcels[4]), Segment { ecn: Ecn::Ce, ..plain });
-            // Given back in another order, the slots mix.
+            // Freed in another order, the slots mix.
             for n in [3, 0, 4, 2, 1] {
                 store.release(parcels[n]);
             }

@@ -51,7 +51,7 @@ pub struct RunResult {
     pub layers: Vec<[Stats; 2]>,
     /// Packets in flight.
     pub in_flight: u64,
-    /// Number of events: packets that reach a component of the network, and ends that act. A timer that was postponed or stopped is none.
+    /// Number of events: packets that reach a component of the network, and ends that act. Postponed and stopped timers do not count.
     pub events: u64,
 }
 

@@ -1,7 +1,7 @@
 //! A TCP socket of a gateway's box: the kernel's connection, and the gateway's buffers in front of it.
 //!
-//! The gateway reads as much as may wait for the link, and writes as much as the kernel takes. The rest waits in the kernel,
-//! so its window slows the host.
+//! The gateway reads as much as may wait for the link, and writes as much as the kernel accepts. The rest waits in the kernel,
+//! whose window slows the host.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::packet::{self, Parcel, Store};
 /// Bytes that the kernel keeps for its peer: tcp_wmem[2] of Linux.
 const SEND_BUFFER: u64 = 4 << 20;
 
-/// What a turn brought.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The connection was made.
+    /// The connection was opened.
     pub(crate) connected: bool,
     /// Bytes that the host has sent.
     pub(crate) read: u64,
-    /// Bytes that the kernel has taken for the host.
+    /// Bytes that the kernel has accepted for the host.
     pub(crate) taken: u64,
     /// The host sends no more.
     pub(crate) ended: bool,
-    /// The connection broke; true if it had been made.
+    /// The connection failed; true if it had been opened.
     pub(crate) failed: Option<bool>,
-    /// The connection was given something: it may have something to send.
+    /// The connection was given data or a close, so it may have something to send.
     pub(crate) touched: bool,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Outcome {
 #[derive(Clone, Debug)]
 pub(crate) struct Socket {
     connection: Connection,
-    /// Its own end.
+    /// Its end.
     end: EndId,
     /// The box that it belongs to.
     pub(crate) side: usize,
     /// The socket of the other box for the same flow.
     pub(crate) partner: EndId,
-    /// Whose connection it is.
+    /// The client and destination of the connection.
     pub(crate) route: Route,
     /// Its stream, while it has one.
     pub(crate) stream: Option<StreamId>,
@@ -64,7 +64,7 @@ pub(crate) struct Socket {
     /// The far host sends no more, and the kernel knows.
     far_ended: bool,
     told_end: bool,
-    /// More was to be read than there was room for.
+    /// There was more to read than room for it.
     held_back: bool,
     memory: u64,
 }
@@ -113,18 +113,18 @@ impl Socket {
         self.connection.stats()
     }
 
-    /// By how much the memory that it takes has changed since this was last asked.
+    /// The change of its memory since the last call.
     pub(crate) fn memory_change(&mut self) -> i64 {
         let now = CONNECTION as u64 + self.to_link.max(MIN_UNSENT as u64) + self.to_host;
         now as i64 - std::mem::replace(&mut self.memory, now) as i64
     }
 
-    /// Its stream is over: what it took is free again.
+    /// Its stream has ended: returns the memory that is free again.
     pub(crate) fn forget_memory(&mut self) -> u64 {
         std::mem::take(&mut self.memory)
     }
 
-    /// Begins to connect.
+    /// Starts connecting.
     pub(crate) fn connect<P: Probe>(&mut self, cx: &mut Context<'_, P>, stream: StreamId) {
         self.stream = Some(stream);
         self.connection.handle(cx, Input::Open);
@@ -135,17 +135,17 @@ impl Socket {
         self.connection.handle(cx, Input::Segment(segment));
     }
 
-    /// Bytes for the host.
+    /// Takes data for the host.
     pub(crate) fn bring(&mut self, bytes: u64) {
         self.to_host += bytes;
     }
 
-    /// None follow.
+    /// No more data follows.
     pub(crate) fn end(&mut self) {
         self.far_ended = true;
     }
 
-    /// The link has taken bytes; true if the host has more for which there is room now.
+    /// The link has accepted data. Returns true if the host has more for which there is now room.
     pub(crate) fn sent(&mut self, bytes: u64) -> bool {
         self.to_link -= bytes;
         self.held_back && self.to_link < MAX_UNSENT as u64 / 2
@@ -181,7 +181,7 @@ impl Socket {
         }
     }
 
-    /// Moves what can be moved; up to `limit` bytes may wait for the link.
+    /// Moves data in both directions; up to `limit` bytes may wait for the link.
     pub(crate) fn serve<P: Probe>(&mut self, cx: &mut Context<'_, P>, limit: u64) -> Outcome {
         let mut outcome = Outcome::default();
         if !self.told_over
@@ -195,7 +195,7 @@ impl Socket {
             return outcome;
         }
         outcome.connected = !std::mem::replace(&mut self.told_connected, true);
-        // A stream that is over may leave its end to be told.
+        // The end of an ended stream may still have to be signalled.
         self.write(cx, &mut outcome);
         if self.stream.is_some() || outcome.connected {
             self.read(cx, limit, &mut outcome);

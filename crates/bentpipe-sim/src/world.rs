@@ -33,7 +33,7 @@ use agenda::{Agenda, Slot};
 use lifetimes::{Former, Model};
 use uplinks::UplinkBox;
 
-/// An end and the world's state of it, in one line of the cache: with many ends, each event would otherwise wait for
+/// An end and the world's state of it, in one cache line: with many ends, each event would otherwise wait for
 /// several.
 #[derive(Debug)]
 #[repr(align(64))]
@@ -54,7 +54,7 @@ struct EndState {
 }
 
 impl EndState {
-    /// An end that waits for nothing yet, and has no path.
+    /// An end without a timer or a path.
     fn new(kind: Endpoint) -> Self {
         EndState {
             kind,
@@ -84,7 +84,7 @@ pub(crate) struct World {
     packets: Store,
     /// Two for each connection, one for each spoofed flow, then two for each link layer.
     ends: Vec<EndState>,
-    /// What late ends are made from: an active and a passive one for flows that are alike.
+    /// The models of late ends: an active and a passive one for flows with equal settings.
     models: Vec<Model>,
     /// What remains of ends whose connection is closed or in TIME-WAIT.
     ended: Vec<Ended>,
@@ -133,7 +133,7 @@ impl World {
         books
     }
 
-    /// True if an end has a timer. The agenda does not tell, because it may have stopped timers.
+    /// True if an end has a timer. The agenda cannot tell, because it may contain stopped timers.
     pub(crate) fn has_timers(&self) -> bool {
         self.ends.iter().any(|end| end.until != Time::NEVER)
     }
@@ -165,7 +165,7 @@ impl World {
         let n = EndId::from(due.component() - self.network.components());
         let due = self.due_of_end(n);
         if due.at() > time {
-            // A postponed timer: nothing happens now, so it is no event and the current time does not change.
+            // A postponed timer: nothing happens now, so it is not an event and the current time does not change.
             self.put_on_agenda(n, due);
         } else {
             self.events += 1;
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// The same where the packet goes on, or something has happened to it.
+    /// The same for a packet that continues, or to which something has happened.
     #[inline(never)]
     fn arrive_elsewhere<O: Observer>(&mut self, component: usize, observer: &mut O) {
         loop {
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// Moves a packet that a link has altered: twice, marked, or with a wrong bit, which the checksum of its destination finds. A frame
+    /// Moves a packet that a link has altered: duplicated, marked, or with a flipped bit, which its destination's checksum finds. A frame
     /// of a link layer with a wrong bit is lost at the end of its link. Frames are not marked.
     #[cold]
     fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, mut parcel: Parcel, observer: &mut O) {

@@ -178,14 +178,14 @@ impl SegmentSize {
 
     /// The packets of a QUIC connection: the longest that it may send, with the shortest headers.
     pub fn of_quic(quic: &QuicFlow) -> Self {
-        let payload = u32::from(quic.greatest_datagram()) - QuicFlow::least_overhead();
-        SegmentSize { payload, headers: QuicFlow::UDP_HEADERS + QuicFlow::least_overhead() }
+        let payload = u32::from(quic.max_datagram()) - QuicFlow::min_overhead();
+        SegmentSize { payload, headers: QuicFlow::UDP_HEADERS + QuicFlow::min_overhead() }
     }
 
     /// Bytes of the datagrams that open a QUIC connection before data can follow, one there and one back: both have an Initial
     /// packet that asks for an ACK, so both are padded (RFC 9000 §14.1). `None` if data goes with the first (0-RTT).
     fn of_quic_opening(quic: &QuicFlow) -> Option<u32> {
-        (!quic.zero_rtt).then_some(QuicFlow::UDP_HEADERS + u32::from(QuicFlow::LEAST_DATAGRAM))
+        (!quic.zero_rtt).then_some(QuicFlow::UDP_HEADERS + u32::from(QuicFlow::MIN_DATAGRAM))
     }
 
     /// The segments of a leg, which is STP if it has STP settings.

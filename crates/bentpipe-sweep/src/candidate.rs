@@ -1,10 +1,10 @@
-//! What a sweep compares at each point: a transport and a gateway.
+//! The candidates of a sweep at each point: a transport and a gateway.
 
 use bentpipe_language::tcp::UnknownName;
 use bentpipe_sim::recommend::{System, Unfit, equipped};
 use bentpipe_study::scenario::Scenario;
 
-/// The words for gateways in a sweep file, and what they put on the path.
+/// The words for gateways in a sweep file.
 pub(crate) const GATEWAYS: &[&str] = &["none", "uplink", "link", "split"];
 
 /// The system of a word of [`GATEWAYS`].
@@ -28,7 +28,7 @@ pub struct Candidate {
     pub gateway: Option<&'static str>,
 }
 
-/// Why a candidate cannot be put into a scenario.
+/// Why a candidate cannot be applied to a scenario.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Misfit {
     #[error(transparent)]
@@ -38,7 +38,7 @@ pub(crate) enum Misfit {
 }
 
 impl Candidate {
-    /// All pairs of a variant and a gateway, variants first. An empty list leaves what the scenario has.
+    /// All pairs of a variant and a gateway, variants first. An empty list keeps the scenario's.
     pub(crate) fn all(variants: &[String], gateways: &[&'static str]) -> Vec<Candidate> {
         let variants: Vec<Option<&String>> =
             if variants.is_empty() { vec![None] } else { variants.iter().map(Some).collect() };

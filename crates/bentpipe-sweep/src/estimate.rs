@@ -1,4 +1,4 @@
-//! How long a sweep will take.
+//! The remaining time of a sweep.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl Estimate {
         self.spent[candidate].1 += 1;
     }
 
-    /// Time until the end at most, if the remaining runs take as long as those so far, candidate by candidate. `None` before each
+    /// Maximum time to the end if each candidate's remaining runs take as long as its previous ones. `None` before each
     /// candidate has had a run.
     pub(crate) fn left(&self, progress: &Progress) -> Option<Duration> {
         let means: Option<Vec<Duration>> = self.spent.iter().map(|(time, runs)| time.checked_div(*runs)).collect();

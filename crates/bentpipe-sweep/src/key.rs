@@ -1,11 +1,11 @@
-//! What names a run: the scenario, the seed and the engine.
+//! The key of a run: scenario, seed and engine.
 
 use std::fmt;
 
 use bentpipe_study::scenario::Scenario;
 use sha2::{Digest, Sha256};
 
-/// The engine of this program: its version, and in a checkout a hash of its sources. Runs of another engine count as not done.
+/// The engine of this program: its version, and in a checkout a hash of its sources. Runs of another engine do not count.
 pub const ENGINE: &str = env!("BENTPIPE_ENGINE");
 
 /// The name of a run of [`ENGINE`]. Equal keys have equal results.
@@ -23,8 +23,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// The scenario's text from which the fingerprint is made: resolved, so that two ways to write one scenario are one; without
-/// its description, which changes no number; and without its seed, which is the other half of a key.
+/// The scenario's text from which the fingerprint is made: resolved, so that two spellings of a scenario are equal; without
+/// its description, which changes no result; and without its seed, which is the other half of a key.
 pub(crate) fn canonical(scenario: &Scenario) -> String {
     let plain = Scenario { description: String::new(), source: None, ..scenario.with_seed(0) };
     plain.to_toml()

@@ -1,11 +1,11 @@
 //! Sweeps: a scenario run over many values of its keys, over transports and over gateways, with the same seeds for all.
 //!
-//! [`Spec`] reads a sweep file. [`Plan`] says which runs are wanted, minus those that are done; [`run_point`] does one, and is
-//! a pure function of the [`Job`]; [`Store`] keeps its [`Row`] on disk. [`sweep()`] joins the three on the threads of this
-//! machine. Another executor, on other machines, joins them itself: see [`Portable`].
+//! [`Spec`] reads a sweep file. [`Plan`] lists the runs that are still to be done; [`run_point`] does one, and is
+//! a pure function of the [`Job`]; [`Store`] keeps its [`Row`] on disk. [`sweep()`] combines the three on the threads of this
+//! machine. An executor on other machines combines them differently: see [`Portable`].
 //!
-//! Reading order: `spec` the file and its points; `plan` the runs and `stop` their number; `key` and `row` what a run is
-//! and gives; `store` how it is kept; `work` the threads; `summary` and `table` the results.
+//! Reading order: `spec`, the file and its points; `plan`, the runs, and `stop`, their number; `key` and `row`, the key and the
+//! results of a run; `store`, the results on disk; `work`, the threads; `summary` and `table`, the results of the sweep.
 #![forbid(unsafe_code)]
 
 pub mod board;

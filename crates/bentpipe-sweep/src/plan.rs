@@ -1,7 +1,7 @@
-//! Which runs a sweep wants, minus those that are done.
+//! The runs of a sweep that are still to be done.
 //!
-//! A point gets its repetitions in rounds: when all candidates have those of a round, the rule looks at them and either ends the
-//! point or starts the next round. So the runs of a sweep depend on results and never on the order in which they come.
+//! A point gets its repetitions in rounds: when all candidates have those of a round, the stopping rule either ends the
+//! point or starts the next round. So the runs of a sweep depend on results, but never on the order of their arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::key::{Key, canonical, fingerprint};
 use crate::row::Row;
 use crate::spec::{Spec, design};
 
-/// Why a sweep cannot be planned or done.
+/// Why a sweep cannot be planned or run.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// Values that do not go together.
+    /// Values that conflict.
     #[error("{at}:\n{errors}")]
     Point {
         /// The point: keys and values.
@@ -34,7 +34,7 @@ pub enum PlanError {
     },
 }
 
-/// A run that is wanted.
+/// A run to do.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Index of its point.
@@ -69,14 +69,14 @@ impl Job {
     }
 }
 
-/// How far a sweep is.
+/// The progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that are done, those of earlier calls too.
+    /// Completed runs, including those of earlier calls.
     pub done: u64,
-    /// Runs that are wanted at most; a rule may want fewer.
+    /// Maximum number of runs; a stopping rule may need fewer.
     pub at_most: u64,
-    /// Points that have all their runs.
+    /// Completed points.
     pub points_done: usize,
     /// Points.
     pub points: usize,
@@ -87,9 +87,9 @@ pub struct Progress {
 struct Open {
     /// Repetitions of this round.
     target: u32,
-    /// Repetitions at most: 1 where every seed gives the same run.
+    /// Maximum repetitions: 1 if every seed gives the same run.
     max: u32,
-    /// Runs of this round that are not done.
+    /// Missing runs of this round.
     missing: u64,
     /// Value of each candidate and repetition.
     values: Vec<Vec<Option<f64>>>,
@@ -132,12 +132,11 @@ impl Plan {
         &self.points[point]
     }
 
-    /// A run to do that no call has returned yet. `known` says what is done already: the value of a run ([`Row::value`]). A call
-    /// plans at most one point, so it takes a moment at most; `None` does not mean that there is nothing left, see
-    /// [`Plan::is_waiting`] and [`Plan::is_finished`].
+    /// The next run to do. `known` returns the value ([`Row::value`]) of a run that is done already. A call plans at most one point,
+    /// so it is fast; `None` does not mean that there is nothing left, see [`Plan::is_waiting`] and [`Plan::is_finished`].
     ///
     /// # Errors
-    /// Fails if the values of a point do not go together.
+    /// Fails if the values of a point conflict.
     pub fn next(&mut self, known: impl Fn(&Key) -> Option<Option<f64>>) -> Result<Option<Job>, PlanError> {
         Ok(self.next_batch(1, known)?.pop())
     }
@@ -145,7 +144,7 @@ impl Plan {
     /// As [`Plan::next`], up to `max` runs of one candidate at one point.
     ///
     /// # Errors
-    /// Fails if the values of a point do not go together.
+    /// Fails if the values of a point conflict.
     pub fn next_batch(
         &mut self,
         max: usize,
@@ -173,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// True if there is nothing to do until results of jobs come.
+    /// True if there is nothing to do until results of jobs arrive.
     pub fn is_waiting(&self) -> bool {
         self.ready.is_empty() && self.next == self.points.len() && !self.open.is_empty()
     }
@@ -183,12 +182,12 @@ impl Plan {
         self.next == self.points.len() && self.open.is_empty()
     }
 
-    /// Repetitions of a point that has all its runs.
+    /// The number of repetitions of a completed point.
     pub fn repetitions(&self, point: usize) -> Option<u32> {
         self.finished[point]
     }
 
-    /// The run of a point that has been opened.
+    /// The key of a run of an opened point.
     pub fn key(&self, point: usize, candidate: usize, repetition: u32) -> Option<Key> {
         let scenario = *self.fingerprints[point].get(candidate)?;
         Some(Key { scenario, seed: self.spec.seed.wrapping_add(u64::from(repetition)) })
@@ -199,7 +198,7 @@ impl Plan {
         self.points.len()
     }
 
-    /// How far the sweep is.
+    /// The progress of the sweep.
     pub fn progress(&self) -> Progress {
         let each = self.spec.candidates.len() as u64;
         let at_most = |finished: &Option<u32>| each * u64::from(finished.unwrap_or(self.spec.repetitions));

@@ -1,6 +1,6 @@
 //! Medians of runs of which some did not finish.
 //!
-//! Such a run takes longer than any that did, so a median is known as long as it does not fall on one. Left out instead, a
+//! An unfinished run takes longer than any finished one, so a median is known unless it falls on one. If such runs were left out, a
 //! candidate that stalls in its worst fades would look better than one that survives them.
 
 use bentpipe_study::stats::{Sample, median_interval};
@@ -20,17 +20,15 @@ pub struct Median {
     pub high: Option<f64>,
 }
 
-/// Values of which each lies between two bounds.
+/// Values that are known to be between two bounds.
 pub(crate) struct Ranks {
-    low: Vec<f64>,
-    high: Vec<f64>,
+    bounds: Option<[Sample; 2]>,
 }
 
 impl Ranks {
     /// Runs; `None` did not finish.
     pub(crate) fn of(values: &[Option<f64>]) -> Ranks {
-        let values: Vec<f64> = values.iter().map(|value| value.unwrap_or(f64::INFINITY)).collect();
-        Ranks { low: values.clone(), high: values }
+        Ranks::known(Sample::with_unfinished(values.iter().copied()).ok())
     }
 
     /// `other - base`, pair by pair. If neither of a pair finished, nothing is known of their difference.
@@ -41,32 +39,27 @@ impl Ranks {
             (None, Some(_)) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
             (None, None) => (f64::NEG_INFINITY, f64::INFINITY),
         };
-        let (low, high) = base.iter().zip(other).map(bounds).unzip();
-        Ranks { low, high }
+        let (low, high): (Vec<f64>, Vec<f64>) = base.iter().zip(other).map(bounds).unzip();
+        Ranks { bounds: Sample::with_infinite(low).ok().zip(Sample::with_infinite(high).ok()).map(<[Sample; 2]>::from) }
     }
 
-    /// The median and its interval; `None` without values, and if too few finished to tell.
+    fn known(sample: Option<Sample>) -> Ranks {
+        Ranks { bounds: sample.map(|sample| [sample.clone(), sample]) }
+    }
+
+    /// The median and its interval; `None` without values, or if too few runs finished.
     pub(crate) fn median(&self) -> Option<Median> {
-        let (low, high) = (sample(&self.low)?, sample(&self.high)?);
-        let median = low.median();
+        let [low, high] = self.bounds.as_ref()?;
+        let median = low.finite_quantile(0.5).filter(|&median| median == high.median())?;
         let finite = |value: f64| value.is_finite().then_some(value);
-        (median.is_finite() && median == high.median()).then_some(())?;
         let end = |sample| median_interval(sample, CONFIDENCE).ok();
-        Some(Median {
-            median,
-            low: end(&low).and_then(|i| finite(i.low)),
-            high: end(&high).and_then(|i| finite(i.high)),
-        })
+        Some(Median { median, low: end(low).and_then(|i| finite(i.low)), high: end(high).and_then(|i| finite(i.high)) })
     }
 }
 
-/// The median of values that are all known, and its interval; `None` without values.
+/// The median of known values, and its interval; `None` without values.
 pub(crate) fn median(values: Vec<f64>) -> Option<Median> {
-    Ranks { low: values.clone(), high: values }.median()
-}
-
-fn sample(values: &[f64]) -> Option<Sample> {
-    Sample::with_infinite(values.to_vec()).ok()
+    Ranks::known(Sample::with_infinite(values).ok()).median()
 }
 
 #[cfg(test)]
@@ -94,7 +87,7 @@ mod tests {
         let double: Vec<_> = runs(0).iter().map(|run| run.map(|time| 2.0 * time)).collect();
         let all = Median { median: 5.5, low: Some(2.0), high: Some(9.0) };
         assert_eq!(Ranks::of_differences(&runs(0), &double).median(), Some(all));
-        // In two pairs the base is slower by more than any number: the other differences are 1 s to 8 s.
+        // In two pairs the base is infinitely slower: the other differences are 1 s to 8 s.
         let moved = Median { median: 3.5, low: None, high: Some(7.0) };
         assert_eq!(Ranks::of_differences(&runs(2), &double).median(), Some(moved));
         // Four unknown differences may be on either side of the median.

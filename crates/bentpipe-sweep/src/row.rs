@@ -1,4 +1,4 @@
-//! What a run gives: one row, with a part for each of its flows.
+//! The results of a run: one row, with a part for each of its flows.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ impl Row {
     /// The row of these bytes.
     ///
     /// # Errors
-    /// Fails if they are not a row's, and all of it.
+    /// Fails if they are not exactly one row.
     pub fn from_bytes(bytes: &[u8]) -> Result<Row, RowError> {
         let mut input = In(bytes);
         let row = input.row().ok_or(RowError)?;
@@ -121,7 +121,7 @@ impl Row {
     }
 }
 
-/// Bytes that are no row.
+/// The bytes are not a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the bytes of one row")]
 pub struct RowError;

@@ -9,7 +9,7 @@ use crate::key::{ENGINE, Key, canonical, fingerprint};
 use crate::plan::{Job, PlanError};
 use crate::row::Row;
 
-/// Does a run: a pure function of the job. `go_on` is asked every few milliseconds; `None` if it said no.
+/// Does a run: a pure function of the job. Calls `go_on` every few milliseconds; returns `None` if it returned false.
 ///
 /// # Errors
 /// Fails if the ends of a flow are not connected.
@@ -21,7 +21,7 @@ fn run_key(scenario: &Scenario, key: Key, go_on: impl FnMut() -> bool) -> Result
     Ok(run_whole(scenario, key.seed, go_on)?.map(|result| Row::new(key, scenario, &result)))
 }
 
-/// Runs a scenario; `None` if `go_on` said no before its end.
+/// Runs a scenario. Returns `None` if `go_on` returned false before its end.
 pub(crate) fn run_whole(
     scenario: &Scenario,
     seed: u64,
@@ -35,7 +35,7 @@ pub(crate) fn run_whole(
     Ok((!stopped).then_some(result))
 }
 
-/// Runs of one scenario as data that any machine with the same engine can do, without files.
+/// Runs of one scenario as plain data, which any machine with the same engine can execute without files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Portable {
     /// The engine that must do it.
@@ -47,7 +47,8 @@ pub struct Portable {
 }
 
 impl Job {
-    /// Jobs of one point and candidate, as those of [`Plan::next_batch`](crate::Plan::next_batch) are, as data for another machine; `None` without jobs.
+    /// Jobs of one point and candidate, such as those of [`Plan::next_batch`](crate::Plan::next_batch), as data for another machine;
+    /// `None` without jobs.
     pub fn portable(jobs: &[Job]) -> Option<Portable> {
         let scenario = jobs.first()?.scenario().to_toml();
         let seeds = jobs.iter().map(|job| job.key.seed).collect();
@@ -72,10 +73,10 @@ pub enum PortableError {
     Run(#[from] RunError),
 }
 
-/// Does the runs; `go_on` is asked every few milliseconds, and the rows so far are returned when it says no.
+/// Does the runs. Calls `go_on` every few milliseconds, and returns the rows so far if it returns false.
 ///
 /// # Errors
-/// Fails for another engine, or for a scenario that this one does not take.
+/// Fails if the engine differs, or if the scenario is invalid for this one.
 pub fn run_portable(work: &Portable, mut go_on: impl FnMut() -> bool) -> Result<Vec<Row>, PortableError> {
     if work.engine != ENGINE {
         return Err(PortableError::Engine { theirs: work.engine.clone() });
@@ -112,7 +113,7 @@ mod tests {
         Plan::new(Spec::parse(text, "s.toml", &|_| Ok(base.clone())).unwrap_or_else(|errors| panic!("{errors}")))
     }
 
-    /// What a worker elsewhere does is what this process would do, for every variant and gateway.
+    /// A remote worker's results equal this process's, for every variant and gateway.
     #[test]
     fn elsewhere_it_is_the_same_run() {
         let mut plan = plan();

@@ -1,10 +1,10 @@
-//! When a point has enough repetitions.
+//! The stopping rule of a point.
 
 use bentpipe_language::quantity::{DURATION, RATE, parse_probability};
 
 use crate::ranks::Ranks;
 
-/// Half the length of an interval that is short enough.
+/// Half the length of a sufficiently short interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
     /// Seconds.
@@ -32,8 +32,8 @@ impl Tolerance {
 
 /// The rule of a sweep.
 ///
-/// The interval is of order statistics, so it assumes no distribution. It is looked at several times, and a point is done at the
-/// first time that it is short enough; so the interval of a finished point covers the median somewhat less often than in 95 %.
+/// The interval is one of order statistics, so it assumes no distribution. It is checked several times, and a point is done at the
+/// first time that it is short enough; so the interval of a finished point covers the median somewhat less often than 95 % of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stop {
     /// Half the length at which the interval is short enough.
@@ -48,8 +48,8 @@ impl Stop {
         if done < self.min { self.min } else { done + done.div_ceil(2) }
     }
 
-    /// True if all candidates are known well enough. `values[c][r]` is the value of candidate `c` in repetition `r`, `None`
-    /// where a transfer did not finish: it ranks last.
+    /// True if all candidates are known well enough. `values[c][r]` is the value of candidate `c` in repetition `r`; `None`
+    /// if a transfer did not finish, which ranks last.
     pub(crate) fn is_enough(&self, values: &[Vec<Option<f64>>], baseline: usize) -> bool {
         let Some(base) = values.get(baseline) else { return true };
         let allowed = match self.tolerance {

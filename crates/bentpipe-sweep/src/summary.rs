@@ -1,4 +1,4 @@
-//! The results of a sweep in short: medians of each candidate at each point, and of its differences to the baseline.
+//! A summary of a sweep: medians of each candidate at each point, and of its differences to the baseline.
 
 use bentpipe_sim::record::Measure;
 use serde::Serialize;
@@ -17,11 +17,11 @@ pub struct CandidateSummary {
     pub finished: usize,
     /// Runs with an unfinished transfer, which rank last.
     pub unfinished: usize,
-    /// What is compared; `None` if the median falls on an unfinished run.
+    /// The median; `None` if it falls on an unfinished run.
     pub value: Option<Median>,
     /// Median ratio to the physical limit; `None` likewise.
     pub x_limit: Option<f64>,
-    /// The candidate less the baseline, pair by pair; `None` for the baseline, and if too few finished to tell.
+    /// The candidate minus the baseline, pair by pair; `None` for the baseline, or if too few runs finished.
     pub difference: Option<Median>,
 }
 
@@ -30,7 +30,7 @@ pub struct CandidateSummary {
 pub struct PointSummary {
     /// Keys and values of its axes.
     pub axes: Vec<(String, String)>,
-    /// Repetitions that it got; `None` if it is not done, and then the statistics are of what is there.
+    /// Its repetitions; `None` if it is not done, and the statistics are then those of the runs so far.
     pub repetitions: Option<u32>,
     /// Its candidates, in order.
     pub candidates: Vec<CandidateSummary>,
@@ -39,7 +39,7 @@ pub struct PointSummary {
 /// All points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// What is compared.
+    /// The compared quantity.
     pub measure: Measure,
     /// The candidate with which the others are compared.
     pub baseline: String,
@@ -64,7 +64,7 @@ impl Summary {
     }
 }
 
-/// What is known of a run: its value and its ratio to the limit, both `None` if a transfer did not finish.
+/// The value of a run and its ratio to the limit, both `None` if a transfer did not finish.
 type Known = (Option<f64>, Option<f64>);
 
 fn candidates(plan: &Plan, store: &Store, point: usize) -> Vec<CandidateSummary> {
@@ -96,7 +96,7 @@ fn candidates(plan: &Plan, store: &Store, point: usize) -> Vec<CandidateSummary>
     columns.iter().enumerate().map(summary).collect()
 }
 
-/// The unit of an axis if all its values are numbers of one, and the values in it.
+/// The unit of an axis if all its values are numbers with one unit, and the values in it.
 pub(crate) fn numeric<'a>(values: impl Iterator<Item = &'a str>) -> Option<(&'static str, Vec<f64>)> {
     let read: Option<Vec<_>> = values.map(number).collect();
     let read = read?;

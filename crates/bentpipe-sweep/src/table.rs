@@ -1,7 +1,7 @@
-//! The table of a finished sweep: a line for each flow of each run, in the order of the plan, with what was set.
+//! The table of a finished sweep: a line for each flow of each run, in the order of the plan, with the values set.
 //!
-//! It is written from the rows that the plan wants, so it is the same to the byte whatever happened on the way: how many threads
-//! there were, how often the sweep was stopped, and what else the folder holds.
+//! It is written from the rows of the plan, so its bytes do not depend on the number of threads, on interruptions of the sweep, or on
+//! other runs in the folder.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn heading(name: &str, kind: Kind, required: bool, meaning: &str) -> Heading {
     Heading { name: name.to_owned().into(), kind, required, meaning: meaning.to_owned().into() }
 }
 
-/// The values of an axis at all points, as numbers in a base unit where they all are.
+/// The values of an axis at all points, as numbers in a base unit if all are numbers.
 enum Column {
     Numbers(&'static str, Vec<f64>),
     Words,
@@ -65,7 +65,7 @@ impl Lines {
         &self.headings
     }
 
-    /// Passes each line of the points that have all their runs to `take`, and stops at its first error.
+    /// Passes each line of the completed points to `take`, and stops at its first error.
     ///
     /// # Errors
     /// Returns the first error of `take`.
@@ -101,7 +101,7 @@ impl Lines {
     }
 }
 
-/// Writes the runs of a finished plan to `path` as Parquet; `sweep` is the text of the sweep file, which goes into the metadata.
+/// Writes the runs of a finished plan to `path` as Parquet, with the text `sweep` of the sweep file in the metadata.
 ///
 /// # Errors
 /// Fails if the file cannot be written. The message has the path.

@@ -8,16 +8,16 @@ use crate::plan::{Plan, PlanError, Progress};
 use crate::run::run_point;
 use crate::store::{Store, StoreError};
 
-/// How long a thread without work waits before it asks again whether to stop.
+/// How long a thread without work waits before it checks again whether to stop.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Why a sweep ended early. The runs so far are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// A run could not be planned or done.
+    /// A run could not be planned or executed.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A result could not be kept.
+    /// A result could not be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The threads could not be started.
@@ -30,7 +30,7 @@ pub enum SweepError {
     },
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared<'a> {
     plan: &'a mut Plan,
     store: &'a mut Store,
@@ -38,13 +38,13 @@ struct Shared<'a> {
     failed: Option<SweepError>,
 }
 
-/// Does the runs of a plan on `threads` threads (0: one per core, and never more) and keeps each as it ends. `stop` is asked
-/// every few milliseconds; `progress` hears of each run, with the time until the end at most. Returns true if all runs are done.
+/// Does the runs of a plan on `threads` threads (0: one per core, the maximum) and stores each as it ends. Calls `stop`
+/// every few milliseconds, and `progress` after each run, with the maximum remaining time. Returns true if all runs are done.
 ///
-/// Which runs are done and what they give does not depend on the threads.
+/// The runs and their results do not depend on the threads.
 ///
 /// # Errors
-/// Fails if a run cannot be planned, done or kept; all runs that ended before are kept.
+/// Fails if a run cannot be planned, executed or stored; runs that ended before are stored.
 pub fn sweep(
     plan: &mut Plan,
     store: &mut Store,
@@ -61,7 +61,7 @@ pub fn sweep(
     let news = Condvar::new();
     pool.broadcast(|_| work(&shared, &news, stop, progress));
     let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Also after a failure: what can be put on the disk is.
+    // Also after a failure, to save what can be saved.
     let synced = shared.store.sync();
     match shared.failed {
         Some(error) => Err(error),

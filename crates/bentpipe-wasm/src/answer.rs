@@ -14,7 +14,7 @@ enum Answer<T> {
 }
 
 /// The answer to a request as a block.
-pub fn block(request: &[u8]) -> Vec<u8> {
+pub(crate) fn block(request: &[u8]) -> Vec<u8> {
     let mut arrays = Arrays::default();
     let json = match serde_json::from_slice(request) {
         Ok(Request::About) => json(Ok(run::about())),
@@ -32,7 +32,7 @@ fn json<T: Serialize>(answer: Result<T, String>) -> String {
 }
 
 /// A block.
-pub fn packed(json: &str, numbers: &[f64]) -> Vec<u8> {
+pub(crate) fn packed(json: &str, numbers: &[f64]) -> Vec<u8> {
     const HEAD: usize = 8;
     let numbers_at = (HEAD + json.len()).next_multiple_of(8);
     let len = numbers_at + 8 * numbers.len();

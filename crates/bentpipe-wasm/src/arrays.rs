@@ -4,27 +4,27 @@ use serde::Serialize;
 
 /// Numbers of the block, by their position behind the JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Numbers {
+pub(crate) struct Numbers {
     /// Index of the first one.
-    pub at: usize,
+    pub(crate) at: usize,
     /// How many.
-    pub len: usize,
+    pub(crate) len: usize,
 }
 
 /// The numbers of a block.
 #[derive(Clone, Debug, Default)]
-pub struct Arrays(Vec<f64>);
+pub(crate) struct Arrays(Vec<f64>);
 
 impl Arrays {
     /// Appends numbers.
-    pub fn put(&mut self, numbers: &[f64]) -> Numbers {
+    pub(crate) fn put(&mut self, numbers: &[f64]) -> Numbers {
         let at = self.0.len();
         self.0.extend_from_slice(numbers);
         Numbers { at, len: numbers.len() }
     }
 
     /// All of them.
-    pub fn all(&self) -> &[f64] {
+    pub(crate) fn all(&self) -> &[f64] {
         &self.0
     }
 }

@@ -17,51 +17,51 @@ const MAX_SECS: f64 = 31_536_000.0;
 /// Values that replace those of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Knobs {
+pub(crate) struct Knobs {
     /// Rate of the satellite link in the direction of the data, bit/s.
-    pub rate_bit_s: Option<u64>,
+    pub(crate) rate_bit_s: Option<u64>,
     /// One-way delay of the satellite link, in both directions, seconds.
-    pub delay_s: Option<f64>,
+    pub(crate) delay_s: Option<f64>,
     /// Probability that a packet is lost on it in the direction of the data, in addition to fades.
-    pub loss: Option<f64>,
+    pub(crate) loss: Option<f64>,
     /// Room of its queue as the time that the line needs to send it, seconds.
-    pub queue_s: Option<f64>,
+    pub(crate) queue_s: Option<f64>,
     /// Size of the transfer, bytes.
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// Start and length of each fade in the direction of the data, seconds, in order of time; a fade loses all packets.
-    pub fades: Option<Vec<(f64, f64)>>,
+    pub(crate) fades: Option<Vec<(f64, f64)>>,
     /// Seed.
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
 }
 
 /// The values that a scenario has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Name of the link.
-    pub link: String,
+    pub(crate) link: String,
     /// As [`Knobs::rate_bit_s`]; `None` if the line takes no time or its rate varies during a run.
-    pub rate_bit_s: Option<u64>,
+    pub(crate) rate_bit_s: Option<u64>,
     /// As [`Knobs::delay_s`].
-    pub delay_s: f64,
+    pub(crate) delay_s: f64,
     /// As [`Knobs::loss`].
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// As [`Knobs::queue_s`], for packets of the flow; `None` if it is unlimited.
-    pub queue_s: Option<f64>,
+    pub(crate) queue_s: Option<f64>,
     /// The queue's room in packets, if the scenario counts packets.
-    pub queue_packets: Option<u32>,
+    pub(crate) queue_packets: Option<u32>,
     /// As [`Knobs::bytes`]; `None` if the flow is no transfer.
-    pub bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// Number of the seed.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// The link that knobs change, and the link back.
 #[derive(Clone, Copy, Debug)]
-pub struct Satellite {
+pub(crate) struct Satellite {
     /// The link in the direction of the data.
-    pub there: LinkId,
+    pub(crate) there: LinkId,
     /// The link between the same nodes in the other direction.
-    pub back: Option<LinkId>,
+    pub(crate) back: Option<LinkId>,
 }
 
 impl Satellite {
@@ -69,7 +69,7 @@ impl Satellite {
     ///
     /// # Errors
     /// Fails if there is no such link, or if the ends of the flow are not connected.
-    pub fn of(scenario: &Scenario, flow: FlowId, name: Option<&str>) -> Result<Satellite, String> {
+    pub(crate) fn of(scenario: &Scenario, flow: FlowId, name: Option<&str>) -> Result<Satellite, String> {
         let there = match name {
             Some(name) => {
                 let there = scenario.link(name);
@@ -90,7 +90,7 @@ impl Satellite {
 ///
 /// # Errors
 /// Fails if the ends of the flow are not connected.
-pub fn data_path(scenario: &Scenario, flow: FlowId) -> Result<topology::Path, String> {
+pub(crate) fn data_path(scenario: &Scenario, flow: FlowId) -> Result<topology::Path, String> {
     let spec = &scenario[flow];
     let answers = matches!(spec.kind.workload(), Some(Workload::RequestResponse { .. }));
     let path = if answers { topology::return_path(scenario, spec) } else { topology::forward_path(scenario, spec) };
@@ -99,7 +99,7 @@ pub fn data_path(scenario: &Scenario, flow: FlowId) -> Result<topology::Path, St
 
 impl Settings {
     /// Those of a scenario, of this link and this flow.
-    pub fn of(scenario: &Scenario, flow: FlowId, link: LinkId) -> Settings {
+    pub(crate) fn of(scenario: &Scenario, flow: FlowId, link: LinkId) -> Settings {
         let link = &scenario[link];
         let config = &link.config;
         let fixed = config.rate.filter(|_| !varies(config));
@@ -150,7 +150,7 @@ fn span(seconds: f64, what: &str) -> Result<Duration, String> {
 
 impl Knobs {
     /// True if they change nothing.
-    pub fn are_idle(&self) -> bool {
+    pub(crate) fn are_idle(&self) -> bool {
         *self == Knobs::default()
     }
 
@@ -158,7 +158,7 @@ impl Knobs {
     ///
     /// # Errors
     /// Fails if a value is impossible or does not fit the scenario.
-    pub fn turned(&self, scenario: &Scenario, flow: FlowId, satellite: Satellite) -> Result<Scenario, String> {
+    pub(crate) fn turned(&self, scenario: &Scenario, flow: FlowId, satellite: Satellite) -> Result<Scenario, String> {
         let mut changed = self.seed.map_or_else(|| scenario.clone(), |seed| scenario.with_seed(seed));
         let Satellite { there, back } = satellite;
         let link = &mut changed.links[there.index()].config;

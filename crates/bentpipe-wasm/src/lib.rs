@@ -6,29 +6,27 @@
 //!
 //! A page that is told to run `geo.toml` calls `alloc`, writes the request there, and calls `call`. The answer is a block:
 //! its length in bytes, the length of its JSON (both u32, little-endian), the JSON, spaces up to a multiple of 8, and numbers
-//! (f64). The JSON refers to the numbers as [`Numbers`]. The page copies what it wants and calls `free`.
+//! (f64). The JSON refers to the numbers as `arrays::Numbers`. The page copies what it wants and calls `free`.
 //!
 //! - Mistakes in a request are an answer `{"error": "..."}`, as the command prints them.
 //! - A panic, or memory beyond the limit of the build, ends the instance with a trap; [`last_words`] then has the message. The
 //!   page makes a new instance.
-//! - Time is bounded by a number of events, memory by the columns and rows of the request: [`plot`] keeps nothing else.
+//! - Time is bounded by a number of events, memory by the columns and rows of the request: `plot` keeps nothing else.
 //!
 //! The functions have these names on wasm32 only: elsewhere `free` would replace the C library's.
 //!
-//! Reading order: [`request`] what can be asked; [`knobs`] changes of a scenario; [`run`] runs; [`plot`] reduces a run to the
-//! width of a plot; [`arrays`] the numbers of an answer and [`answer`] the block.
+//! Reading order: `request`, the requests; `knobs`, changes of a scenario; `run`, runs; `plot`, which reduces a run to the
+//! width of a plot; `arrays`, the numbers of an answer; `answer`, the block.
 
-pub mod answer;
-pub mod arrays;
-pub mod knobs;
-pub mod plot;
-pub mod request;
-pub mod run;
+mod answer;
+mod arrays;
+mod knobs;
+mod plot;
+mod request;
+mod run;
 
 use std::panic;
 use std::sync::{Mutex, Once};
-
-pub use arrays::Numbers;
 
 static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 static HOOK: Once = Once::new();

@@ -13,7 +13,7 @@ use crate::knobs::{Knobs, Satellite};
 /// A request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub(crate) enum Request {
     /// The version, the variants and the systems.
     About,
     /// A scenario with its changes, not run.
@@ -27,62 +27,62 @@ pub enum Request {
 /// A scenario and changes to it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct World {
+pub(crate) struct World {
     /// Its text.
-    pub text: String,
+    pub(crate) text: String,
     /// Its name in errors.
-    pub name: String,
+    pub(crate) name: String,
     /// Files that the text names, by path.
     #[serde(default)]
-    pub files: BTreeMap<String, String>,
+    pub(crate) files: BTreeMap<String, String>,
     /// The flow to show.
     #[serde(default)]
-    pub flow: usize,
+    pub(crate) flow: usize,
     /// Name of the link that `knobs` change: the satellite's, see [`Satellite::of`].
     #[serde(default)]
-    pub link: Option<String>,
+    pub(crate) link: Option<String>,
     /// Changes.
     #[serde(default)]
-    pub knobs: Knobs,
+    pub(crate) knobs: Knobs,
 }
 
 /// One run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub(crate) struct Run {
     /// The scenario.
-    pub world: World,
+    pub(crate) world: World,
     /// TCP variant of all flows, as `bentpipe run --variant`; the scenario's own without.
     #[serde(default)]
-    pub variant: Option<String>,
+    pub(crate) variant: Option<String>,
     /// System on the path, as in `bentpipe recommend`.
     #[serde(default)]
-    pub system: Option<Name>,
+    pub(crate) system: Option<Name>,
     /// Seconds that are drawn: from, to; the whole run without.
     #[serde(default)]
-    pub window: Option<(f64, f64)>,
+    pub(crate) window: Option<(f64, f64)>,
     /// Width and height of the plots in points.
-    pub size: (u32, u32),
+    pub(crate) size: (u32, u32),
     /// Max number of events: [`Run::EVENTS`] without.
     #[serde(default)]
-    pub max_events: Option<u64>,
+    pub(crate) max_events: Option<u64>,
 }
 
 /// A run without plots.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fingerprint {
+pub(crate) struct Fingerprint {
     /// The scenario.
-    pub world: World,
+    pub(crate) world: World,
     /// Ends the run earlier, seconds.
     #[serde(default)]
-    pub limit_s: Option<u64>,
+    pub(crate) limit_s: Option<u64>,
 }
 
 /// A [`System`] by its name in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Name {
+pub(crate) enum Name {
     /// [`System::Plain`].
     Plain,
     /// [`System::Bbr`].
@@ -109,13 +109,13 @@ impl Name {
 
 /// A scenario that was read.
 #[derive(Debug)]
-pub struct Read {
+pub(crate) struct Read {
     /// It, with its changes.
-    pub scenario: Scenario,
+    pub(crate) scenario: Scenario,
     /// The link that they change.
-    pub satellite: Satellite,
+    pub(crate) satellite: Satellite,
     /// Warnings as the command prints them.
-    pub warnings: String,
+    pub(crate) warnings: String,
 }
 
 impl World {
@@ -123,7 +123,7 @@ impl World {
     ///
     /// # Errors
     /// Returns all mistakes in the scenario, as the command prints them, or the number of a flow that does not exist.
-    pub fn scenario(&self) -> Result<Read, String> {
+    pub(crate) fn scenario(&self) -> Result<Read, String> {
         let (before, warnings) = self.read(&self.text, &self.name)?;
         if self.flow >= before.flows.len() {
             return Err(format!("there is no flow {}", self.flow));
@@ -152,15 +152,15 @@ impl World {
 
 impl Run {
     /// Default of `max_events`: some seconds.
-    pub const EVENTS: u64 = 1 << 25;
+    pub(crate) const EVENTS: u64 = 1 << 25;
     /// Bounds of the sizes of plots.
-    pub const SIZES: std::ops::RangeInclusive<u32> = 16..=4096;
+    pub(crate) const SIZES: std::ops::RangeInclusive<u32> = 16..=4096;
 
     /// The scenario with its variant and system, and the satellite link.
     ///
     /// # Errors
     /// Returns the mistakes of the scenario, an unknown variant, or why the system does not fit the path.
-    pub fn scenario(&self) -> Result<(Scenario, Satellite), String> {
+    pub(crate) fn scenario(&self) -> Result<(Scenario, Satellite), String> {
         let Read { mut scenario, satellite, .. } = self.world.scenario()?;
         if let Some(variant) = &self.variant {
             scenario = scenario.with_variant(variant).map_err(|unknown| unknown.to_string())?;

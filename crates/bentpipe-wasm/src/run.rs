@@ -23,21 +23,21 @@ const MAX_FADES: usize = 2000;
 
 /// A name with its description.
 #[derive(Debug, Serialize)]
-pub struct Named {
+pub(crate) struct Named {
     name: String,
     description: String,
 }
 
 /// What there is.
 #[derive(Debug, Serialize)]
-pub struct About {
+pub(crate) struct About {
     version: &'static str,
     variants: Vec<Named>,
     systems: Vec<System>,
 }
 
 /// The version, the variants and the systems.
-pub fn about() -> About {
+pub(crate) fn about() -> About {
     let named =
         |&(name, description, _): &(&str, &str, _)| Named { name: name.into(), description: description.into() };
     About {
@@ -49,7 +49,7 @@ pub fn about() -> About {
 
 /// A scenario, not run.
 #[derive(Debug, Serialize)]
-pub struct Look {
+pub(crate) struct Look {
     name: String,
     description: String,
     /// The scenario with its changes, as text.
@@ -78,7 +78,7 @@ struct Flow {
 ///
 /// # Errors
 /// Returns all mistakes in the scenario, as the command prints them.
-pub fn look(world: &World) -> Result<Look, String> {
+pub(crate) fn look(world: &World) -> Result<Look, String> {
     let Read { scenario, satellite, warnings } = world.scenario()?;
     let described = |name: &str| {
         let row = VARIANTS.iter().find(|(known, ..)| *known == name && !scenario.variants.contains_key(name));
@@ -112,7 +112,7 @@ pub fn look(world: &World) -> Result<Look, String> {
 
 /// One run.
 #[derive(Debug, Serialize)]
-pub struct Ran {
+pub(crate) struct Ran {
     summary: Summary,
     /// True if the limit on events ended it.
     stopped: bool,
@@ -166,7 +166,7 @@ fn subject(scenario: &Scenario, flow: FlowId, link: LinkId, last_link: LinkId) -
 ///
 /// # Errors
 /// Returns the mistakes of the scenario, as the command prints them, or of the request.
-pub fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
+pub(crate) fn run(request: &Run, arrays: &mut Arrays) -> Result<Ran, String> {
     let (scenario, satellite) = request.scenario()?;
     let flow = FlowId::from(request.world.flow);
     if ![request.size.0, request.size.1].iter().all(|side| Run::SIZES.contains(side)) {
@@ -235,7 +235,7 @@ fn fades(scenario: &Scenario, link: LinkId, end: f64, column: f64) -> Vec<(f64, 
 
 /// The hash of a run.
 #[derive(Debug, Serialize)]
-pub struct Hashed {
+pub(crate) struct Hashed {
     fingerprint: String,
     passages: u64,
     summary: Summary,
@@ -245,7 +245,7 @@ pub struct Hashed {
 ///
 /// # Errors
 /// Returns all mistakes in the scenario, as the command prints them.
-pub fn fingerprint(request: &Fingerprint) -> Result<Hashed, String> {
+pub(crate) fn fingerprint(request: &Fingerprint) -> Result<Hashed, String> {
     let Read { mut scenario, .. } = request.world.scenario()?;
     if let Some(limit) = request.limit_s {
         scenario.time_limit = scenario.time_limit.min(Duration::from_secs(limit));

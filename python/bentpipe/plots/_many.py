@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from .._runs import Result, Runs
 
 #: Bars drawn at most; a note says how many were left out.
-MOST_BARS = 100
+MAX_BARS = 100
 
 #: Up to this many runs each is a dot beside its box.
-MOST_DOTS = 100
+MAX_DOTS = 100
 
 
 def _times(runs: Runs, flow: str | None) -> dict[str, tuple[np.ndarray, int]]:
@@ -32,7 +32,7 @@ def _times(runs: Runs, flow: str | None) -> dict[str, tuple[np.ndarray, int]]:
 
 
 def completion(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Completion times as empirical distribution functions, a line per case, beside the least time that the links allow.
+    """Completion times as empirical distribution functions, a line per case, beside the minimum time that the links allow.
 
     Transfers that did not finish count: their line ends below 1, and the legend says how many finished. Without ``flow`` the only flow.
     """
@@ -84,7 +84,7 @@ def box(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
             capprops={"color": style.BLUE},
             manage_ticks=False,
         )
-        if len(times) <= MOST_DOTS:
+        if len(times) <= MAX_DOTS:
             # Side by side by rank, so that the picture is always the same.
             beside = place + 0.34 + 0.08 * (np.arange(len(times)) % 3 - 1)
             ax.plot(beside, np.sort(times), ".", color=style.GREY, markersize=3)
@@ -165,7 +165,7 @@ def fairness(result: Result, *, ax: Axes | None = None) -> Axes:
     if not len(rates):
         raise ValueError("no flow has a goodput")
     factor, unit = style.scale(float(rates.max()), "bit/s")
-    shown = flows[:MOST_BARS]
+    shown = flows[:MAX_BARS]
     ax.bar(range(len(shown)), rates[: len(shown)] * factor, color=style.SKY, edgecolor=style.BLUE, linewidth=0.6, label="goodput")
     ax.axhline(float(rates.mean()) * factor, color=style.BLACK, linewidth=1.0, linestyle="--", label="equal share")
     if len(shown) <= 12:

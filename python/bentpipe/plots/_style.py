@@ -54,10 +54,10 @@ def new_axes(ax: Axes | None) -> Axes:
     return pyplot.subplots(figsize=(7.0, 4.0), layout="constrained")[1]
 
 
-def scale(greatest: float, unit: str) -> tuple[float, str]:
-    """Factor and name of the unit in which a value up to ``greatest`` has few digits: ``(1e-6, "MB")``."""
+def scale(maximum: float, unit: str) -> tuple[float, str]:
+    """Factor and name of the unit in which a value up to ``maximum`` has few digits: ``(1e-6, "MB")``."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if greatest >= factor:
+        if maximum >= factor:
             return 1 / factor, prefix + unit
     return 1.0, unit
 
@@ -77,7 +77,7 @@ def apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of a curve, per cell along the time axis, the first, least, greatest and last point: no peak is lost."""
+    """Of a curve, per cell along the time axis, the first, least, maximum and last point: no peak is lost."""
     if len(x) <= 4 * CELLS:
         return x, y
     cell = ((x - x[0]) / ((x[-1] - x[0]) or 1.0) * CELLS).astype(np.int64)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .._runs import Result
 
 #: Flows drawn at most; a note says how many were left out.
-MOST_FLOWS = 30
+MAX_FLOWS = 30
 
 #: Intervals over which goodput is averaged, unless their length is given.
 INTERVALS = 100
@@ -202,7 +202,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     names = [flow["name"] for flow in result.summary["flows"] if flow["variant"] is not None] if flows is None else list(flows)
     if not names:
         raise ValueError("there are no connections to draw")
-    shown = names[:MOST_FLOWS]
+    shown = names[:MAX_FLOWS]
     width = end / INTERVALS if interval_s is None else interval_s
     if not width > 0.0:
         raise ValueError(f"an interval is longer than 0 s, not {width} s")

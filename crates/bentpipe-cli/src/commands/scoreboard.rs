@@ -103,7 +103,7 @@ fn text(board: &Board) -> String {
         let _ = writeln!(text, "{}\n", conduct_grid(&board.conduct));
     }
     text.push_str(
-        "Seconds, medians. x limit: over the least time that the links allow TCP end to end, geometric mean.\n",
+        "Seconds, medians. x limit: over the minimum time that the links allow TCP end to end, geometric mean.\n",
     );
     text.push_str("ping: p99 of a ping beside the transfer, there and back, the worst of the columns.\n");
     text

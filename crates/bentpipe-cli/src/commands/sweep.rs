@@ -137,7 +137,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
         return Ok(End::Done);
     }
     note!(
-        "interrupted: {} of at most {} are done; the same command goes on",
+        "interrupted: {} of at most {} are done; the same command continues",
         state.runs,
         counted(state.runs_at_most, "run")
     );
@@ -147,7 +147,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
 /// An error, and what it does not change.
 fn kept(error: &dyn Display, store: &Store, folder: &Path) -> String {
     let runs = counted(store.holdings().runs as u64, "run");
-    format!("{error}\n{runs} kept in {}; the same command goes on", folder.display())
+    format!("{error}\n{runs} kept in {}; the same command continues", folder.display())
 }
 
 /// Brings the folder of a finished sweep into its last form.

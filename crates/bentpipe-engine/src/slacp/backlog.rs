@@ -132,14 +132,14 @@ impl Backlog {
         Pushed::Waits
     }
 
-    /// A packet of a flow is now held elsewhere, or no longer. With a queue per flow it counts as the flow's.
+    /// Changes the number of a flow's bytes that are held elsewhere. With a queue per flow they count towards the flow.
     pub(super) fn hold(&mut self, flow: u64, bytes: i64) {
         if let Some(fair) = &mut self.fair {
             fair.hold(flow, bytes);
         }
     }
 
-    /// Puts an acknowledgement in place of an older one of its flow. Returns the handle of the older one.
+    /// Replaces an older acknowledgement of the same flow. Returns the handle of the older one.
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let &place = self.acks.as_ref()?.get(&packet.flow)?;
         let waiting = &mut self.packets[(place - self.taken) as usize];
@@ -167,8 +167,8 @@ impl Backlog {
         Some(packet)
     }
 
-    /// The next packet. `judge` is called with each packet that CoDel would drop before it; it returns true if the packet is marked
-    /// instead.
+    /// The next packet. Calls `judge` with each packet that CoDel drops before it; if `judge` returns true, the packet was marked and
+    /// is sent after all.
     pub(crate) fn pop(&mut self, now: Time, mut judge: impl FnMut(u32) -> bool) -> Option<Waiting> {
         if let Some(hosts) = &mut self.hosts {
             return hosts.pop(now, judge);
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(short.push(packet(2, at(0)), (0, 0)), Pushed::Waits);
     }
 
-    /// Short of room, the one who takes most gives way.
+    /// If there is no room, the flow or host that occupies most loses a packet.
     #[test]
     fn without_room_the_host_with_most_loses() {
         let mut queue = Backlog::new(&ChannelConfig { queueing: Queueing::Hosts, ..ChannelConfig::unreliable() });

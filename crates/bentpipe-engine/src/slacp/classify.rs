@@ -63,7 +63,7 @@ pub fn read(packet: &[u8]) -> (Headers, u64) {
     (headers, flow.flow)
 }
 
-/// Which of a packet's addresses is its host's: the one on this side of the link.
+/// Which of a packet's addresses is that of the host on this side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAddress {
     /// Packets come from the host.
@@ -72,12 +72,12 @@ pub enum HostAddress {
     Destination,
 }
 
-/// A keyed hash of flows and hosts. The key is secret, so that nobody outside can construct flows that collide.
+/// A keyed hash of flows and hosts. The key is secret, so that an attacker cannot construct flows that collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHash {
     /// The secret, for SipHash (Aumasson and Bernstein 2012).
     pub key: [u64; 2],
-    /// Whose host counts.
+    /// Which address is the host's.
     pub host: HostAddress,
 }
 
@@ -86,7 +86,7 @@ pub struct FlowHash {
 pub struct Flow {
     /// As [`read`] returns it.
     pub flow: u64,
-    /// The host; of IPv6 its network of 64 bits. 0 without a [`FlowHash`].
+    /// The host's address; for IPv6 its /64 prefix. 0 without a [`FlowHash`].
     pub host: u64,
 }
 
@@ -124,13 +124,13 @@ pub fn read_with(packet: &[u8], secret: Option<&FlowHash>) -> (Headers, Flow) {
     };
     let (source, destination) = addresses.split_at(addresses.len() / 2);
     let host = if secret.host == HostAddress::Source { source } else { destination };
-    // Of IPv6 a host may take any address of its network.
+    // An IPv6 host may use any address of its /64.
     let host = &host[..host.len().min(8)];
     (headers, Flow { flow: secret.hash(&pieces), host: secret.hash(&[host]) })
 }
 
 impl FlowHash {
-    // The standard library's hasher with keys: its successor has none, and what is deprecated there stays.
+    // The standard library's keyed SipHash. It is deprecated, but its successor takes no key, and deprecated items are not removed.
     #[expect(deprecated)]
     fn hash(&self, pieces: &[&[u8]]) -> u64 {
         let mut hasher = core::hash::SipHasher::new_with_keys(self.key[0], self.key[1]);

@@ -24,8 +24,8 @@ impl Control {
         Control { config, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet. `take` removes one from the queue and returns it with the bytes left. `judge` is called with each packet that
-    /// is to be dropped; it returns true if the packet is marked instead, which then goes out.
+    /// The next packet. `take` removes one from the queue and returns it with the bytes left. `judge` is called with each packet to be
+    /// dropped; if it returns true, the packet was marked and is sent after all.
     //= RFC 8289 §5.5: the dequeue routine
     pub(super) fn pop(
         &mut self,

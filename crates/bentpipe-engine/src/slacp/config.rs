@@ -9,12 +9,12 @@ use crate::wire::slacp::{MAX_BLOCK, MAX_REPAIRS};
 /// Retransmission on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arq {
-    /// Maximum transmissions of a packet, the first included. Then it is abandoned, and the receiver passes on what
+    /// Maximum transmissions of a packet, the first included. Then it is abandoned, and the receiver delivers the packets that
     /// waited for it. `None`: unlimited.
     pub transmissions: Option<u32>,
 }
 
-/// Copies into an idle line: an unacknowledged packet is sent again before it can be known to be lost. Copies use spare
+/// Copies sent while the line is idle: an unacknowledged packet is repeated before it can be known to be lost. Copies use spare
 /// capacity only, and a fade that ends before the last of them costs no round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
@@ -22,7 +22,7 @@ pub struct Copies {
     pub interval: Duration,
     /// Maximum copies of a packet.
     pub max: u8,
-    /// True if only packets that were lost and sent again are copied: where repair frames protect first transmissions.
+    /// True if only retransmitted packets are copied, for channels whose repair frames protect first transmissions.
     pub only_resent: bool,
 }
 
@@ -31,8 +31,8 @@ pub struct Copies {
 pub struct Fec {
     /// Maximum data frames of a block, 1 to [`Fec::MAX_FRAMES`].
     pub block: u8,
-    /// A repair frame is sent if in this fraction of blocks it is the one that completes them. Where it costs throughput 0.005
-    /// ([`Fec::WORTH`]) is about right.
+    /// A repair frame is sent if it is expected to complete at least this fraction of blocks. Where it costs throughput, about 0.005
+    /// ([`Fec::WORTH`]) is right.
     pub worth: f64,
     /// Maximum age of a block: it ends this long after its first frame.
     pub interval: Duration,
@@ -61,15 +61,15 @@ pub enum Repairs {
 }
 
 impl Repairs {
-    /// Whether a block's repair frames are given up when one of its packets is known to be lost, and not by time.
+    /// True if a block's repair frames are given up when one of its packets is known to be lost, instead of after a time.
     pub(super) const fn end_with_a_loss(self) -> bool {
         matches!(self, Repairs::Idle | Repairs::Short)
     }
 }
 
 impl Fec {
-    /// A repair frame that completes so many of the blocks saves a flow a round trip, in which a full line sends some hundreds of frames.
-    /// With less, fades cause more repairs than they are worth.
+    /// A repair frame that completes this fraction of blocks saves a flow a round trip, in which a full line sends some hundreds of frames.
+    /// With a lower value, fades cause more repairs than they are worth.
     pub const WORTH: f64 = 0.005;
     /// Maximum data frames of a block.
     pub const MAX_FRAMES: u8 = MAX_BLOCK;
@@ -77,7 +77,7 @@ impl Fec {
     pub const MAX_REPAIRS: u8 = MAX_REPAIRS;
 }
 
-/// The order that the receiver keeps.
+/// The order of delivery at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// None: packets pass as they arrive.
@@ -88,15 +88,15 @@ pub enum Order {
     Channel,
 }
 
-/// How packets are passed on that waited for an earlier one.
+/// How packets that waited for an earlier one are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// At once.
     AtOnce,
     /// At this rate (transat §5).
     Paced(Rate),
-    /// At once, except after an outage. Its packets come again one by one at the rate of the line, and are passed on in at
-    /// most eight groups per round trip. HyStart (RFC 9406) leaves slow start when eight samples of a round are all above the
+    /// At once, except after an outage. Its packets are retransmitted one by one at the rate of the line, and are delivered in
+    /// at most eight groups per round trip. HyStart (RFC 9406) leaves slow start when eight samples of a round are all above the
     /// minimum; with fewer samples it stays.
     Grouped,
 }
@@ -111,9 +111,9 @@ pub enum Queueing {
     /// Each flow has its own queue, and they take turns (deficit round robin, Shreedhar and Varghese 1995). If there is
     /// no room, the flow with the longest queue loses its newest packet (longest queue drop, McKenney 1990).
     Fair,
-    /// Hosts take turns, then the flows of a host, each with a CoDel and an ACK filter of its own if the channel has these
-    /// (FQ-CoDel, RFC 8290). If there is no room, the host that takes most loses the newest packet of its longest flow. Packets are
-    /// whole frames, and the limit counts what waits.
+    /// Hosts take turns, and within a host its flows, each with its own CoDel and ACK filter if the channel has these
+    /// (FQ-CoDel, RFC 8290). If there is no room, the host that occupies most loses the newest packet of its longest flow. Packets are
+    /// whole frames, and the limit counts only waiting ones.
     Hosts,
 }
 
@@ -122,9 +122,9 @@ pub enum Queueing {
 pub struct ChannelConfig {
     /// Retransmission; `None` without.
     pub arq: Option<Arq>,
-    /// Copies into an idle line; `None` without. Only with retransmission.
+    /// Copies sent while the line is idle; `None` without. Only with retransmission.
     pub copies: Option<Copies>,
-    /// True if of the packets to be sent again the oldest goes first, not the one that was lost first.
+    /// True to retransmit the oldest packet first instead of the one that was lost first.
     pub resends_oldest_first: bool,
     /// Erasure code; `None` without.
     pub fec: Option<Fec>,
@@ -141,18 +141,18 @@ pub struct ChannelConfig {
     /// Active queue management; `None` without.
     pub codel: Option<Codel>,
     /// True if an acknowledgement replaces a queued one of its flow that acknowledges less (ACK filtering, RFC 3449
-    /// §5.2.1): a narrow line carries only the last of them, and delayed acknowledgements do not release a burst.
+    /// §5.2.1): a narrow line carries only the last of them, and held-up acknowledgements do not release a burst.
     pub filters_acks: bool,
     /// Queueing of flows. [`Queueing::Fair`] excludes CoDel and ACK filtering.
     pub queueing: Queueing,
     /// Frames per packet, 1 to [`ChannelConfig::MAX_SEGMENTS`] (`hybrid`, S of H-M04). The queue's limit counts
-    /// packets: one with an unacknowledged frame takes the room of a whole one. More than 1 only in a weightless layer,
-    /// since frames on the wire carry whole packets, and without FEC and CoDel.
+    /// packets: one with an unacknowledged frame takes the room of a whole one. More than 1 is allowed only in a weightless layer,
+    /// since frames on the wire carry whole packets, and only without FEC and CoDel.
     pub segments: u8,
 }
 
 impl ChannelConfig {
-    /// Maximum frames of a packet: a packet of 500 bytes leaves some to each.
+    /// Maximum frames of a packet: even in a packet of 500 bytes each frame then carries some.
     pub const MAX_SEGMENTS: u8 = 64;
 
     /// A channel that loses nothing: frames are sent again until they arrive, and each flow keeps its order. The queue is
@@ -191,17 +191,17 @@ impl ChannelConfig {
 pub enum RateControl {
     /// The rate of the line, always.
     Fixed,
-    /// The configured rate, on a line that nobody else uses; less while the receiver's reports show that the line carries
+    /// The configured rate, on a line with no other traffic; less while the receiver's reports show that the line carries
     /// less.
     Provisioned,
-    /// BBR, on a line that others use too; the configured rate is the maximum.
+    /// BBR, on a line shared with other traffic; the configured rate is the maximum.
     Shared,
 }
 
 /// What carries the frames, which decides their size on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overhead {
-    /// The headers of this many bytes.
+    /// Headers of this many bytes.
     Bytes(u32),
     /// Whole ATM cells: LLC/SNAP, AAL5's trailer and padding, the headers of cells.
     Cells,
@@ -222,7 +222,7 @@ impl Overhead {
 pub struct SlacpConfig {
     /// Rate of the line below; `None`: transmission takes no time.
     pub rate: Option<Rate>,
-    /// How the sender finds its own rate.
+    /// How the sender finds its rate.
     pub rate_control: RateControl,
     /// Round trip of the link, used until one is measured.
     pub initial_rtt: Duration,
@@ -232,39 +232,39 @@ pub struct SlacpConfig {
     pub report_interval: Duration,
     /// Frames that may overtake one before it counts as lost: 0 on a link that keeps the order.
     pub reordering: u64,
-    /// How packets are passed on that waited for an earlier one.
+    /// How packets that waited for an earlier one are delivered.
     pub release: Release,
-    /// Share of the line, 1 to 99 percent, that channels above the lowest priority may take for longer while packets of the lowest one
-    /// wait. Up to it, and for short bursts, they go first. `None`: they go first always.
+    /// Share of the line, 1 to 99 percent, that channels above the lowest priority may take while packets of the lowest one
+    /// wait. Up to this share, and in short bursts, they go first. `None`: they always go first.
     pub urgent_share: Option<u8>,
-    /// How long after a packet of a channel with an erasure code repair frames for it may come: on a line that delays repairs until it is
-    /// idle, a round trip. The receiver keeps as many packets as came in so long a time, [`SlacpConfig::MIN_KEPT`] at least and
-    /// [`SlacpConfig::MAX_KEPT`] at most.
+    /// How long after a packet a repair frame for it may arrive: a round trip on a line that delays repairs until it is idle. The
+    /// receiver keeps as many packets as arrive in this time, at least [`SlacpConfig::MIN_KEPT`] and at most
+    /// [`SlacpConfig::MAX_KEPT`].
     pub repairable: Duration,
     /// Maximum unacknowledged frames of a channel, at most [`SlacpConfig::MAX_WINDOW`].
     pub window: u32,
-    /// What each frame takes on the line besides its own bytes.
+    /// The overhead of each frame on the line.
     pub overhead: Overhead,
-    /// A late poll makes up for what the line could have sent in at most this time before it. In virtual time no poll is
-    /// late. In real time each is, by about 50 µs: without this a line that sends a frame per millisecond loses a twentieth.
+    /// A late poll sends what the line could have sent since it was due, but for at most this time. In virtual time no poll is
+    /// late. In real time each is, by about 50 µs; without this a line that sends a frame per millisecond loses a twentieth.
     pub catch_up: Duration,
     /// How much longer than a round trip the peer may be silent before frames without a report count as lost: an outage may
-    /// have taken the reports only. Unless it is zero, some reports cover more frames. Both ends have the same value.
+    /// have lost only the reports. Unless it is zero, some reports cover more frames. Both ends have the same value.
     pub patience: Duration,
-    /// What papers' link layers do and none on a wire can.
+    /// Behaviour of the papers' link layers that is impossible on a wire.
     pub shortcuts: Shortcuts,
 }
 
 impl SlacpConfig {
     /// Distances between frames have 16 bits on the wire.
     pub const MAX_WINDOW: u32 = 65_535;
-    /// Eight full blocks: rarely more frames are sent while their sender delays repairs.
+    /// Eight full blocks: a sender that delays repairs rarely sends more frames meanwhile.
     pub const MIN_KEPT: u32 = 8 * Fec::MAX_FRAMES as u32;
     /// Half a window.
     pub const MAX_KEPT: u32 = SlacpConfig::MAX_WINDOW / 2;
 
-    /// An end of a line of this rate and round trip that keeps the order of frames. Arrivals are reported after 20 ms, the
-    /// rate is fixed, and packets that waited are passed on at once.
+    /// The settings for a line of this rate and round trip that keeps the order of frames. Arrivals are reported after 20 ms, the
+    /// rate is fixed, and packets that waited for an earlier one are delivered at once.
     pub fn new(rate: Option<Rate>, initial_rtt: Duration, channels: Vec<ChannelConfig>) -> Self {
         SlacpConfig {
             rate,

@@ -48,7 +48,7 @@ pub struct End {
     incoming: Vec<Incoming>,
     /// Channels by priority, and whose turn it is among equals.
     classes: Vec<(Vec<u8>, usize)>,
-    /// The share of the line that all classes but the last may use.
+    /// The share of the line that all classes except the last may use.
     urgent_share: Option<UrgentShare>,
     flight: Flight<Tagged>,
     history: History,
@@ -56,7 +56,7 @@ pub struct End {
     probe_at: Time,
     releasing: Releasing,
     initial_rtt: Duration,
-    /// Copies of the last span, and when it began.
+    /// Copies sent in the last span, and when it began.
     copied: (u32, Time),
     outputs: VecDeque<Output>,
     frames: u64,
@@ -72,7 +72,7 @@ const MAX_COPIES: u32 = 40;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
 impl End {
-    /// An end that has sent and heard nothing.
+    /// Creates an end that has sent and received nothing.
     pub fn new(config: &SlacpConfig) -> Self {
         let window = config.window.min(SlacpConfig::MAX_WINDOW);
         let releasing = Releasing::new(config.release);
@@ -150,7 +150,7 @@ impl End {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.waits_for(first))
     }
 
-    /// The first sent packet that a repair frame may still protect: the driver keeps its bytes and those of later ones.
+    /// The first sent packet that a repair frame may still protect: the driver keeps the bytes of this packet and later ones.
     pub fn protects_from(&self, channel: u8) -> Option<u64> {
         self.outgoing.get(channel as usize).map(Outgoing::protects_from)
     }
@@ -166,7 +166,7 @@ impl End {
         }
     }
 
-    /// True if an output that sends nothing is ready, such as a packet to deliver.
+    /// True if an output other than a frame to send is ready, such as a packet to deliver.
     pub fn has_output(&self) -> bool {
         !self.outputs.is_empty()
     }
@@ -189,14 +189,14 @@ impl End {
         }
     }
 
-    /// The path has changed. Forgets what was learnt about its rate, and if the peer was silent sends the next frame at once.
+    /// Call when the path has changed. Forgets its estimated rate, and if the peer was silent sends the next frame at once.
     pub fn on_path_change(&mut self) {
         self.rate_control.restart(self.initial_rtt);
         self.probe_at = Time::ZERO;
         self.line = self.rate_control.rate().map(TransmitClock::new);
     }
 
-    /// The current rate of sending.
+    /// The current sending rate.
     pub fn rate(&self) -> Option<Rate> {
         self.line.as_ref().map(TransmitClock::rate)
     }

@@ -9,7 +9,7 @@ pub enum Input {
     Packet {
         /// Its channel ([`super::classify`]).
         channel: u8,
-        /// The driver's number of it.
+        /// The driver's number for it.
         handle: u32,
         /// Its length in bytes.
         len: u32,
@@ -106,7 +106,7 @@ pub enum Output {
     },
     /// Forget the packet of this handle.
     Release {
-        /// The driver's number of it.
+        /// The driver's number for it.
         handle: u32,
         /// Why.
         how: Released,

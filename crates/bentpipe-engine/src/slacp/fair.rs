@@ -79,7 +79,7 @@ impl Fair {
         let used = |flow: &Flow| flow.waiting + flow.held;
         let own = self.flows.get(&flow).map_or(0, used);
         let whole = self.flows.iter().filter(|(_, other)| other.packets.len() >= segments as usize);
-        // Of equals the first: a rule, whatever the order of arrivals was.
+        // Of equals the first, whatever the order of arrivals.
         let (&longest, _) = whole.rev().max_by_key(|(_, other)| used(other)).filter(|(_, other)| used(other) > own)?;
         let flow = self.flows.get_mut(&longest)?;
         let mut evicted = flow.packets.pop_back()?;
@@ -126,7 +126,7 @@ impl Fair {
         }
     }
 
-    /// Advances to a flow that may send its first frame. A flow that may not yet gets a quantum for its next turn.
+    /// Advances to a flow that may send its first frame. A flow that may not send yet gets a quantum for its next turn.
     fn settle(&mut self) {
         while let Some(&turn) = self.turns.front() {
             let Some(flow) = self.flows.get_mut(&turn) else { return };

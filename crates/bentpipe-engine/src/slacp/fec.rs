@@ -1,5 +1,5 @@
-//! Blocks of an erasure code: `blocks` the sender's, `losses` how many repair frames they get, `decoder` the receiver's, `kept` how many
-//! packets it keeps for them.
+//! Blocks of an erasure code: `blocks` at the sender, `losses` for their number of repair frames, `decoder` at the receiver, `kept` for
+//! the number of packets it keeps.
 //!
 //! The code is systematic and maximum distance separable: any `count` frames of a block restore the whole block. So
 //! this module only counts; the driver does the arithmetic.

@@ -68,7 +68,7 @@ impl FqCodel {
         self.len
     }
 
-    /// The packet whose turn it is. CoDel may drop it and send another.
+    /// The packet whose turn it is. CoDel may drop it in favour of another.
     pub(super) fn front(&self) -> Option<&Waiting> {
         let host = self.hosts.get(&self.turns.head()?)?;
         self.flows.get(&host.turns.head()?)?.packets.front()
@@ -79,7 +79,7 @@ impl FqCodel {
         self.bytes
     }
 
-    /// Queues a packet. Without `has_room` another one has to go for it.
+    /// Queues a packet. Without `has_room`, evicts another one.
     pub(super) fn push(&mut self, packet: Waiting, has_room: bool) -> Pushed {
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
@@ -133,7 +133,7 @@ impl FqCodel {
         self.bytes = self.bytes.saturating_add_signed(bytes);
     }
 
-    /// Puts an acknowledgement in place of an older one of its flow. Returns the handle of the older one.
+    /// Replaces an older acknowledgement of the same flow. Returns the handle of the older one.
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let flow = self.flows.get_mut(&packet.flow)?;
         let waiting = flow.packets.get_mut((flow.ack? - flow.taken) as usize)?;
@@ -148,7 +148,7 @@ impl FqCodel {
     /// The newest packet of the longest flow of the host that occupies most, unless that is the flow of `packet`.
     fn evict(&mut self, packet: Waiting) -> Option<u32> {
         let &(most, host) = self.by_size.last()?;
-        // Nobody gives way to one who takes as much.
+        // A host or flow that occupies as much already evicts nothing.
         let own = self.hosts.get(&packet.host).map_or(0, |host| host.bytes);
         let host = if own >= most { packet.host } else { host };
         let &(most, id) = self.hosts.get(&host)?.by_size.last()?;
@@ -167,8 +167,8 @@ impl FqCodel {
         Some(evicted.handle)
     }
 
-    /// The next packet. `judge` is called with each packet that CoDel would drop before it; it returns true if the packet is marked
-    /// instead.
+    /// The next packet. Calls `judge` with each packet that CoDel drops before it; if `judge` returns true, the packet was marked and
+    /// is sent after all.
     pub(super) fn pop(&mut self, now: Time, mut judge: impl FnMut(u32) -> bool) -> Option<Waiting> {
         loop {
             let host = self.turns.head()?;

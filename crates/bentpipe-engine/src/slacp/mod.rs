@@ -1,15 +1,15 @@
 //! S-LACP, the satellite link access control protocol: a layer between IP and the satellite link.
 //!
-//! Astuti and Kojo (`transat`, §2) sketch it: logical channels with a treatment each, link retransmission of bounded
-//! persistence, FEC, and order. They simulate its effect only; this is a protocol. [`End`] is the machine of both ends.
-//! Packets come from above, frames go below. It deals in numbers: the driver keeps the bytes, knows the packet behind each
+//! Astuti and Kojo (`transat`, §2) sketch it: logical channels with different treatments, link retransmission of bounded
+//! persistence, FEC, and ordering. They simulate only its effect; this is a protocol. [`End`] is the machine of both ends.
+//! Packets come from above, frames go below. It handles only numbers: the driver keeps the bytes, knows the packet behind each
 //! handle, and does the arithmetic of the erasure code.
 //!
-//! - Every frame has a number of its own, repetitions too. Reports are bitmaps over these numbers (`arq`).
+//! - Every frame has its own number, retransmissions included. Reports are bitmaps over these numbers (`arq`).
 //! - A data frame names its predecessor of the same flow, so the loss of one flow does not hold up another.
-//! - Repair frames use spare capacity, or go out with their block ([`Repairs`]). Their count follows the observed losses:
-//!   none where nothing is lost, or where only outages are.
-//! - The sender knows the line's rate and keeps the queue itself, with CoDel (RFC 8289). The line below has no queue.
+//! - Repair frames use spare capacity, or are sent with their block ([`Repairs`]). Their count follows the observed losses:
+//!   none if nothing is lost, or only in outages.
+//! - The sender knows the line's rate and holds the queue itself, with CoDel (RFC 8289). The line below has no queue.
 //!
 //! `hybrid`'s link layer is the same machine with one channel, no added bytes and a report for each frame ([`Shortcuts`]).
 //!

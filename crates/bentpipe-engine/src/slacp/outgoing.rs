@@ -68,7 +68,7 @@ pub(super) struct Outgoing {
     blocks: Option<Blocks>,
     /// The floor that the peer has acknowledged.
     acked_floor: u64,
-    /// The floor that it must learn, by a sync if nothing else is sent.
+    /// The floor that the peer must learn, by a sync if nothing else is sent.
     due_floor: u64,
     sync_is_out: bool,
     pub(super) deficit: u32,
@@ -236,7 +236,7 @@ impl Outgoing {
         let behind = self.predecessor(seq, flow);
         let floor = self.first;
         if self.config.arq.is_none() && self.blocks.is_none() {
-            // Nothing will be done for it: it goes, and is forgotten.
+            // Nothing more will be done for it: it is sent and forgotten.
             self.first += 1;
             outputs.push_back(Output::Release { handle, how: Released::Sent });
             let sent = Sent::Data { seq, block: None, floor };
@@ -309,9 +309,9 @@ impl Outgoing {
             Order::None => None,
             Order::Channel => seq.checked_sub(1),
             Order::Flow => {
-                // A receiver that releases at a pace may still hold packets that were acknowledged long ago. So a
-                // flow is forgotten only when its last packet lies a whole window back. The flows are checked once
-                // per that many packets.
+                // A receiver that paces deliveries may still hold packets that were acknowledged long ago. So a
+                // flow is forgotten only when its last packet is a whole window back. The flows are checked once
+                // per window.
                 if seq >= self.next_purge {
                     self.next_purge = seq + MAX_WINDOW;
                     self.flows.retain(|_, &mut last| seq - last <= MAX_WINDOW);
@@ -397,7 +397,7 @@ impl Outgoing {
         let Some(arq) = self.config.arq else { return };
         let Some(slot) = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize)) else { return };
         if slot.state == State::Done || slot.flying > 0 {
-            // A copy is on its way: its verdict decides.
+            // A copy is in flight: its verdict decides.
             return;
         }
         if waits {
@@ -408,7 +408,7 @@ impl Outgoing {
             self.due_floor = self.due_floor.max(seq + 1);
         } else {
             slot.state = State::Resend;
-            // Otherwise a packet that is lost again would wait behind all packets lost since, and its flow with it.
+            // Otherwise a packet that is lost again would wait, with its flow, behind all packets lost since.
             let oldest_first = self.config.resends_oldest_first;
             let at = if oldest_first { self.resend.partition_point(|&other| other < seq) } else { self.resend.len() };
             self.resend.insert(at, seq);

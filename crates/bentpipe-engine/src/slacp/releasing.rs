@@ -48,8 +48,8 @@ impl Releasing {
     /// A frame arrived, and the `missing` frames before it did not, over a line with this round trip.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
         if missing > SAMPLES && self.release == Release::Grouped {
-            // Retransmissions arrive after a round trip, and take as long as the silence did; a quarter more for
-            // reports and for frames that go first. Without an answer nobody sends for longer than about two round
+            // Retransmissions arrive after a round trip, and take as long as the silence did; a quarter more allows for
+            // reports and for frames that go first. Without an answer no sender continues for longer than about two round
             // trips.
             let silence = now.saturating_since(self.heard).min(round_trip.saturating_mul(2));
             let again = silence + round_trip.saturating_mul(5).div_floor(4);
@@ -63,7 +63,7 @@ impl Releasing {
         now < self.catching_up
     }
 
-    /// True while a packet that another one frees waits for its time.
+    /// True while a packet freed by another one waits for its time.
     pub(super) fn holds(&self, now: Time) -> bool {
         self.pace.is_some() || self.groups(now)
     }
@@ -76,7 +76,7 @@ impl Releasing {
         self.waiting.push_back(ready);
     }
 
-    /// Another packet was freed by one that was delivered. It goes to the end, since flows take turns.
+    /// A delivered packet freed another one, which goes to the end, since flows take turns.
     pub(super) fn follow(&mut self, ready: Ready) {
         self.waiting.push_back(ready);
     }
@@ -86,7 +86,7 @@ impl Releasing {
         (!self.waiting.is_empty()).then_some(self.free)
     }
 
-    /// The next one, if it may pass now; `length` tells that of a packet.
+    /// The next one, if it may pass now; `length` returns a packet's length.
     pub(super) fn pop(&mut self, now: Time, length: impl FnOnce(Ready) -> u32) -> Option<Ready> {
         let ready = *self.waiting.front().filter(|_| self.free <= now)?;
         self.waiting.pop_front();

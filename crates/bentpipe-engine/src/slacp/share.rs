@@ -1,6 +1,6 @@
-//! Priority as a share: urgent channels go first as long as they leave the others their part of the line.
+//! Priority up to a share: urgent channels go first as long as they leave the others their part of the line.
 
-/// What urgent channels may send beyond their share at once: ten full packets, a tenth of a second at 1.2 Mbit/s.
+/// The burst that urgent channels may send beyond their share: ten full packets, a tenth of a second at 1.2 Mbit/s.
 const BURST: i64 = 10 * 1514;
 
 /// The account of the urgent channels.

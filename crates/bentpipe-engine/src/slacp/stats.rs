@@ -4,7 +4,7 @@ use core::ops::AddAssign;
 
 use crate::units::Duration;
 
-/// Counters of a channel; the sender's come first.
+/// Counters of a channel; those of the sender come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStats {
     /// Packets from above.
@@ -54,7 +54,7 @@ pub struct ChannelStats {
 }
 
 impl AddAssign for ChannelStats {
-    /// Adds counters; of maxima it keeps the greater.
+    /// Adds counters; keeps the greater of two maxima.
     fn add_assign(&mut self, more: ChannelStats) {
         let ChannelStats {
             packets,

@@ -1,4 +1,4 @@
-//! What a channel hands to the line.
+//! What a channel passes to the line.
 
 /// What a transmission of this channel was.
 #[derive(Clone, Copy, Debug)]

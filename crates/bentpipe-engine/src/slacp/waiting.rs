@@ -13,7 +13,7 @@ pub(crate) struct Waiting {
     pub(crate) acknowledges: Option<u32>,
 }
 
-/// What became of an offered packet.
+/// What happened to an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     Waits,
@@ -26,7 +26,7 @@ pub(crate) enum Pushed {
 }
 
 impl Waiting {
-    /// True if this acknowledgement says more than an older one of its flow, whose place it may take.
+    /// True if this acknowledgement acknowledges more than `older`, so that it may replace it.
     //= RFC 3449 §5.2.1: ACK filtering
     pub(super) fn acknowledges_more(&self, older: &Waiting) -> bool {
         let (Some(newer), Some(older)) = (self.acknowledges, older.acknowledges) else { return false };

@@ -125,7 +125,7 @@ pub enum TcbSharing {
 pub struct Resume {
     /// The window that it used, bytes.
     pub cwnd: u64,
-    /// The least round trip.
+    /// The minimum round trip.
     pub min_rtt: Duration,
 }
 

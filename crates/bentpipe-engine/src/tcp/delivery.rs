@@ -77,7 +77,7 @@ pub(in crate::tcp) struct DeliveryRate {
     app_limited_until: Option<u64>,
     /// The stamp of the newest segment that the current ACK delivers.
     newest: Option<Stamp>,
-    /// Of the segments that the current ACK shows to be lost, the one with the greatest share of losses.
+    /// Of the segments that the current ACK shows to be lost, the one with the largest share of losses.
     worst: Option<LostSample>,
     /// All bytes found lost.
     lost: u64,
@@ -128,7 +128,7 @@ impl DeliveryRate {
         }
     }
 
-    /// Of the segments that the current ACK shows to be lost, the one with the greatest share of losses; once.
+    /// Of the segments that the current ACK shows to be lost, the one with the largest share of losses; once.
     pub(in crate::tcp) fn take_worst(&mut self) -> Option<LostSample> {
         self.worst.take()
     }

@@ -37,7 +37,7 @@ macro_rules! congestion_controls {
             Bbr3(Boxed<bbr3::Bbr3>) = "bbr3": "BBRv3 (draft-ietf-ccwg-bbr-05), needs `recovery = \"rack\"`",
             /// Vegas: keeps one to three segments in the queue (Brakmo and Peterson 1995).
             Vegas(Boxed<vegas::Vegas>) = "vegas": "Brakmo and Peterson 1995",
-            /// Westwood+: after a loss the measured rate times the least round trip (Grieco and Mascolo 2004).
+            /// Westwood+: after a loss the measured rate times the minimum round trip (Grieco and Mascolo 2004).
             Westwood(Boxed<westwood::Westwood>) = "westwood":
                 "Westwood+, Grieco and Mascolo 2004, needs `recovery = \"rack\"`",
             /// Prague: reduces in proportion to the share of marked packets, for L4S (draft-briscoe-iccrg-prague-congestion-control-04).

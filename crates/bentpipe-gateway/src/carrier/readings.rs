@@ -1,4 +1,4 @@
-//! What the way to the other box says of itself.
+//! The readings of the path to the other box.
 
 use bentpipe_engine::units::Time;
 
@@ -19,7 +19,7 @@ impl Readings {
         );
 
         let peer = Text(tunnel.endpoint().map(|at| at.to_string()));
-        // With a name for Prometheus `peer` is the name.
+        // For a peer with a name, the label `peer` is the name.
         let key = if all.has_peer() { "endpoint" } else { "peer" };
         all.add("tunnel", key, "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
         let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
@@ -27,7 +27,7 @@ impl Readings {
         let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
         let help = "Time since the last packet from the peer.";
         all.add("tunnel", "heard_ms_ago", "bentpipe_gateway_peer_silence_seconds", help, silence);
-        let help = "MTU of the path to the peer, as far as it is known.";
+        let help = "Known MTU of the path to the peer.";
         let mtu = Level(carrier.path_mtu().into());
         all.add("tunnel", "path_mtu_bytes", "bentpipe_gateway_path_mtu_bytes", help, mtu);
         let counted = tunnel.stats();
@@ -61,7 +61,7 @@ impl Readings {
             (
                 "replayed",
                 "bentpipe_gateway_handshakes_replayed_total",
-                "First messages of handshakes that came twice.",
+                "First messages of handshakes that arrived twice.",
                 counted.replayed,
             ),
             (
@@ -73,7 +73,7 @@ impl Readings {
             (
                 "cookies",
                 "bentpipe_gateway_cookies_sent_total",
-                "Cookies sent to a peer that had to prove its address or that its handshake is new.",
+                "Cookies sent to a peer to prove its address or the freshness of its handshake.",
                 counted.cookies,
             ),
         ] {
@@ -84,7 +84,7 @@ impl Readings {
         let waiting = (0..layer.channels.len()).map(|channel| Level(carrier.waiting(channel as u8) as u64));
         let help = "Packets waiting for their first transmission.";
         all.add_by_channel("waiting", "bentpipe_gateway_packets_waiting", help, waiting);
-        let help = "Memory of packets that wait, are on their way to the peer, or wait for others from it.";
+        let help = "Memory of packets that wait, are in flight to the peer, or wait for others from it.";
         let held = Level(carrier.held_bytes());
         all.add("satellite", "held_bytes", "bentpipe_gateway_packets_held_bytes", help, held);
         let (told, used) = (carrier.rate_told(), carrier.rate_used());
@@ -138,7 +138,7 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         (
             "no_room",
             "bentpipe_gateway_frames_without_room_total",
-            "Frames of the peer not accepted because `memory` was full. The peer repeats them.",
+            "Frames of the peer not accepted because `memory` was full. The peer retransmits them.",
             no_room,
         ),
         (
@@ -162,7 +162,7 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         (
             "black_holes",
             "bentpipe_gateway_black_holes_total",
-            "Times that datagrams of a length that had passed before were lost.",
+            "Times that datagrams of a length that used to pass were lost.",
             black_holes,
         ),
     ] {

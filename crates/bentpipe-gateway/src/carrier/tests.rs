@@ -19,7 +19,7 @@ fn address(n: u8) -> SocketAddr {
 struct World {
     ends: [Carrier; 2],
     now: Time,
-    /// The path's MTU; longer packets are lost without a word.
+    /// The path's MTU; longer packets are lost silently.
     mtu: usize,
     flight: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     count: u64,
@@ -139,7 +139,7 @@ fn short_paths_carry_a_megabyte() {
     }
 }
 
-/// The path changes in mid-transfer: no stall of 10 s, and soon after the rate is again what it was told.
+/// The path changes in mid-transfer: no stall of 10 s, and soon after the sender is back at the configured rate.
 #[test]
 fn a_dip_in_mid_transfer() {
     for mtu in [1280, 1365, 1400, 1499] {
@@ -151,7 +151,7 @@ fn a_dip_in_mid_transfer() {
         world.mtu = mtu;
         world.longest = Duration::ZERO;
         world.run(world.after(12), u64::MAX, greedy);
-        // Up to 3.1 s until it is noticed, the round trip of a frame into the silence, and one of what is sent again.
+        // Up to 3.1 s until it is noticed, a round trip of the last frame, and one of the retransmissions.
         assert!(world.longest < Duration::from_secs(6), "{mtu}: {:?}", world.longest);
         assert_eq!(world.ends[0].stats().black_holes, 1);
         let before = world.arrived;
@@ -168,8 +168,8 @@ fn a_dip_in_mid_transfer() {
     }
 }
 
-/// Packets that nobody may shorten go in parts: those of IPv6 hosts, of 1280 bytes, over a path of 1280 bytes, and over one
-/// that is shorter than anything is promised.
+/// Packets that must not be shortened are sent in parts: those of IPv6 hosts, of 1280 bytes, over a path of 1280 bytes, and over
+/// a shorter one than IPv6 guarantees.
 #[test]
 fn packets_of_ipv6_pass_short_paths() {
     for mtu in [700, 1280] {

@@ -15,7 +15,7 @@ Examples:
   bentpipe gateway status gateway.toml
   bentpipe gateway status gateway.toml --interval 1s";
 
-/// What can be asked of the command.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 #[command(after_help = GATEWAY_MORE)]
 pub enum Gateway {
@@ -27,9 +27,9 @@ pub enum Gateway {
     Up(Up),
     /// Remove a gateway's kernel rules
     Down(Down),
-    /// Set what the kernel's settings should be for a gateway, before it runs without the right to
+    /// Set the kernel's settings for a gateway that will run without the right to change them
     Prepare(File),
-    /// Print the state of a running gateway as JSON, or what it carries as a table
+    /// Print the state of a running gateway as JSON, or its traffic as a table
     Status(Status),
 }
 
@@ -80,7 +80,7 @@ pub struct Down {
     /// The gateway's settings file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Keep refusing new connections if the gateway failed and `without_peer` is "refuse"
+    /// Keep refusing new connections if the gateway failed and `without_peer` is `"refuse"`
     #[arg(long)]
     pub keep_guard: bool,
 }

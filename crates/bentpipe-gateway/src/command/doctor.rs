@@ -16,7 +16,7 @@ use crate::{Instance, Rules, congestion_controls};
 pub struct Finding {
     /// What was looked for.
     pub what: &'static str,
-    /// Whether gateways cannot run without it; else they run worse.
+    /// True if gateways cannot run without it; otherwise they run worse.
     pub is_needed: bool,
     /// The finding; or what is missing, and a remedy.
     pub result: Result<String, (String, &'static str)>,
@@ -56,7 +56,7 @@ pub fn findings(more: &[Finding]) -> Vec<Finding> {
     findings.chain(more.iter().cloned()).chain(settings).collect()
 }
 
-/// Prints what a gateway needs of this machine, and what was found besides.
+/// Prints the gateway's requirements and how this machine meets them, with `more` findings.
 ///
 /// # Errors
 /// Fails if standard output cannot be written.
@@ -112,10 +112,10 @@ fn tproxy() -> Finding {
     Finding { what: "TPROXY", is_needed: true, result: accepted(&rules, help) }
 }
 
-/// Whether nft accepts rules, which only root can ask.
+/// Whether nft accepts rules; only root can check.
 fn accepted(rules: &Rules, help: &'static str) -> Result<String, (String, &'static str)> {
     if !is_admin() {
-        return Err(("not checked: that needs root".to_owned(), "run it as root"));
+        return Err(("not checked: this needs root".to_owned(), "run it as root"));
     }
     let checked = rules.check(&Instance::new("doctor"));
     checked.map(|()| "nft accepts the rules".to_owned()).map_err(|error| (error.to_string(), help))

@@ -8,7 +8,7 @@ use bentpipe_io::child::SIGPIPE_CODE;
 use bentpipe_io::{has_colour, note};
 use bentpipe_language::error::ScenarioErrors;
 
-/// An end without an error of the gateway.
+/// How a command ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All went well.
@@ -18,7 +18,7 @@ pub enum End {
 }
 
 impl End {
-    /// What the process exits with.
+    /// The exit code of the process.
     pub fn code(self) -> ExitCode {
         match self {
             End::Done => ExitCode::SUCCESS,
@@ -30,13 +30,13 @@ impl End {
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The gateway failed, or something that it needs of the machine.
+    /// The gateway failed, or something on the machine that it needs.
     Broken(String),
-    /// Wrong arguments or set-up of the machine: the mistake, and a remedy.
+    /// Wrong arguments or a wrong set-up of the machine: the mistake, and a remedy.
     Usage(String, Option<String>),
     /// The settings.
     Settings(ScenarioErrors),
-    /// The reader closed our output: the command prints nothing and ends as if by SIGPIPE.
+    /// The reader closed the output: the command prints nothing and ends as if by SIGPIPE.
     Pipe,
 }
 

@@ -15,7 +15,7 @@ use crate::{Instance, Rules};
 const TABLES: u32 = 1 << 6;
 /// RTNLGRP_IPV4_RULE and RTNLGRP_IPV6_RULE, groups 8 and 19 (rtnetlink.h).
 const RULES: u32 = 1 << 7 | 1 << 18;
-/// Between two lines about rules that were removed.
+/// Minimum time between two log lines about removed rules.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The rules of a running gateway; none if the command leaves the kernel's rules alone.
@@ -42,7 +42,7 @@ impl Installed {
     /// rules that it does not know.
     pub(super) fn look(&mut self) {
         let Some(rules) = &self.rules else { return };
-        // Both are asked.
+        // Both are read.
         let news = self.notices.each_mut().map(Notices::has_news);
         if !news.contains(&true) || rules.are_installed(&self.instance) {
             return;
@@ -59,8 +59,8 @@ impl Installed {
         }
     }
 
-    /// Applies the settings of rules that may change while the gateway runs: whether new connections are refused, and
-    /// which destinations lie behind peers.
+    /// Applies the rules' settings that may change while the gateway runs: whether new connections are refused, and
+    /// which destinations are behind peers.
     pub(super) fn reload(&mut self, read: &GatewayFile) {
         let Some(Rules::Split { refuse, to, .. }) = &mut self.rules else { return };
         let Rules::Split { refuse: may_refuse, to: behind, .. } = plan::rules(read) else { return };
@@ -75,7 +75,7 @@ impl Installed {
         }
     }
 
-    /// Removes all rules after an orderly end. After a failure, keeps those that the settings ask for.
+    /// Removes all rules after an orderly end. After a failure, keeps those that the settings require.
     pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
         let Some(rules) = self.rules else { return Ok(()) };
         let done = if is_orderly { rules.remove(&self.instance) } else { rules.fall_back(&self.instance) };

@@ -1,7 +1,7 @@
-//! Whether the interfaces that the settings name are there.
+//! Whether the interfaces that the settings name exist.
 //!
-//! They are listed again only when the kernel has told of a change. A list takes a netlink socket, and closing one waits for a lock
-//! of the whole machine: with 200 gateways on two cores that each listed them every second, little else got done.
+//! They are listed again only after the kernel has announced a change. Listing takes a netlink socket, and closing one waits for a
+//! lock of the whole machine: 200 gateways on two cores that each listed them every second left little CPU for anything else.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::settings::{GatewayFile, ShapeTable};
 /// RTMGRP_LINK (rtnetlink(7)).
 const LINKS: u32 = 1;
 
-/// The interfaces that a gateway needs to be of use.
+/// The interfaces that a gateway needs.
 pub(super) fn needed(file: &GatewayFile) -> Vec<String> {
     match &file.shape {
         ShapeTable::Split(table) => table.taken.interfaces.clone(),
@@ -29,14 +29,14 @@ pub(super) fn needed(file: &GatewayFile) -> Vec<String> {
 
 /// Those of them that do not exist or are down.
 pub(super) fn absent(needed: &[String]) -> Vec<String> {
-    // Where the kernel does not say, nothing is known to be absent.
+    // If the kernel does not answer, no interface is known to be absent.
     let Ok(all) = getifaddrs() else { return Vec::new() };
     let up: BTreeSet<String> =
         all.filter(|one| one.flags.contains(InterfaceFlags::IFF_UP)).map(|one| one.interface_name).collect();
     needed.iter().filter(|&name| !up.contains(name)).cloned().collect()
 }
 
-/// Says once when interfaces go and when they are back.
+/// Logs once when interfaces disappear and when they return.
 #[derive(Debug)]
 pub(super) struct Watched {
     absent: Vec<String>,
@@ -54,7 +54,7 @@ impl Watched {
         }
         let now = absent(needed);
         for name in now.iter().filter(|name| !self.absent.contains(name)) {
-            note!("interface {name} is absent or down: nothing comes in by it");
+            note!("interface {name} is absent or down: no traffic enters by it");
         }
         for name in self.absent.iter().filter(|name| !now.contains(name)) {
             note!("interface {name} is up");

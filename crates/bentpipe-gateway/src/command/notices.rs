@@ -1,15 +1,15 @@
-//! The kernel's notices of changes, by netlink sockets.
+//! The kernel's notifications of changes, by netlink sockets.
 
 use std::io::ErrorKind;
 
 use netlink_sys::{Socket, SocketAddr as Netlink};
 
-/// Notices of some groups in the network namespace of the thread that asks first.
+/// Notifications of some groups, in the network namespace of the thread that calls first.
 #[derive(Debug)]
 pub(super) struct Notices {
     protocol: isize,
     groups: u32,
-    /// From the first question on.
+    /// Opened by the first call.
     socket: Option<Socket>,
 }
 
@@ -19,7 +19,7 @@ impl Notices {
         Notices { protocol, groups, socket: None }
     }
 
-    /// Whether something may have changed since this was asked last. Where the kernel cannot be heard it may.
+    /// Whether something may have changed since the last call; also true if the kernel's notifications cannot be read.
     pub(super) fn has_news(&mut self) -> bool {
         let Some(socket) = &self.socket else {
             self.socket = self.listen().ok();
@@ -31,7 +31,7 @@ impl Notices {
                 Ok(_) => has_news = true,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return has_news,
-                // ENOBUFS: there were more than the socket holds.
+                // ENOBUFS: there were more than fit the socket's buffer.
                 Err(_) => {
                     self.socket = None;
                     return true;

@@ -1,4 +1,4 @@
-//! Tells systemd that the gateway serves (sd_notify(3)), so that what comes after it, a reload among it, waits for its rules.
+//! Tells systemd that the gateway is ready (sd_notify(3)), so that later units, and reloads, wait for its rules.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,10 +6,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Says it to whoever has started the process, if that wants to know.
+/// Notifies the service manager that started the process, if any.
 pub(super) fn ready() {
     if let Some(name) = std::env::var_os("NOTIFY_SOCKET") {
-        // Nobody is there to be told of a failure but systemd, which waits and then says so.
+        // A failure needs no handling: systemd times out and reports it.
         let _ = tell(&name, b"READY=1");
     }
 }

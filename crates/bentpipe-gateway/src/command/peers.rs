@@ -1,4 +1,4 @@
-//! The peers of a gateway, from the file's tables: when it starts, and as they come, change and go by a reload.
+//! The peers of a gateway, from the file's tables: at the start, and added, changed and removed by a reload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -21,9 +21,9 @@ use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig,
 #[derive(Debug)]
 pub(super) struct Peers {
     private: PrivateKey,
-    /// What was read when the gateway was started: what does not change until it is started again.
+    /// The file as read at the start: settings that do not change until the next start.
     started: GatewayFile,
-    /// What each peer is at present.
+    /// The current table of each peer.
     tables: Vec<PeerTable>,
     preshared: Preshared,
 }
@@ -39,18 +39,18 @@ impl Peers {
         Ok(peers)
     }
 
-    /// No peer has the key of this box.
+    /// Fails if a peer has the key of this box.
     fn are_others(&self, path: &Path, file: &GatewayFile) -> Result<(), Failure> {
         let own = self.private.public();
         let is_own = |table: &&PeerTable| table.key.parse() == Ok(own);
         match file.peers.iter().find(is_own).map(|table| &table.name) {
             None => Ok(()),
             Some(None) => {
-                let message = "tunnel.peer_key is the public key of this box itself";
+                let message = "tunnel.peer_key is this box's own public key";
                 Err(Failure::usage(message, Some("each box needs the other's public key")))
             }
             Some(Some(name)) => {
-                let message = "this is the public key of this box itself".to_owned();
+                let message = "this is this box's own public key".to_owned();
                 let expected = "the public key of the peer".to_owned();
                 Err(plan::mistake(path, &format!("peers.{name}.key"), message, expected)?)
             }
@@ -94,7 +94,7 @@ impl Peers {
         }
     }
 
-    /// Adds, changes and removes peers as the file has them now, and says which. The others notice nothing.
+    /// Adds, changes and removes peers as the file now says, and logs which. The others are not affected.
     pub(super) fn reload<S: Shape>(
         &mut self,
         path: &Path,
@@ -178,7 +178,7 @@ impl Peers {
         Ok(if is_same { "" } else { "handshakes use another preshared key from now on; " }.to_owned())
     }
 
-    /// The peers for people, where they have names.
+    /// The peers as text, if they have names.
     pub(super) fn shown(file: &GatewayFile) -> String {
         let mut text = String::new();
         for table in file.peers.iter().filter(|table| table.name.is_some()) {

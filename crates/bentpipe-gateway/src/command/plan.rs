@@ -26,7 +26,7 @@ pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
     file.tunnel.as_ref().expect("shapes with two gateways have a tunnel")
 }
 
-/// The key in a file that only its owner may read. `key` is where the settings at `path` name the file.
+/// The key in a file that only its owner may read. `key` is the key of the settings at `path` that names the file.
 pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &Path) -> Result<K, Failure> {
     let error = match read_key(file) {
         Ok(read) => return Ok(read),
@@ -42,7 +42,7 @@ pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &
     Err(mistake(path, key, error.to_string(), expected.to_owned())?)
 }
 
-/// The link, as this end sends on it to a peer of that rate and round trip.
+/// The link as this end uses it to a peer with this rate and round trip.
 pub(super) fn satellite(file: &GatewayFile, rate: Rate, round_trip: Duration) -> Satellite {
     Satellite {
         rate,
@@ -54,12 +54,12 @@ pub(super) fn satellite(file: &GatewayFile, rate: Rate, round_trip: Duration) ->
     }
 }
 
-/// What the gateway's things in the kernel are called.
+/// The names of the gateway's objects in the kernel.
 pub(super) fn instance(file: &GatewayFile) -> Instance {
     Instance::new(&file.name)
 }
 
-/// Whom the file lets reach whom.
+/// The file's policy.
 fn policy(file: &GatewayFile) -> Policy {
     let taken = match &file.shape {
         ShapeTable::Split(table) | ShapeTable::Both(table, _) => Some(&table.taken),
@@ -126,8 +126,8 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
-/// What to say where `memory` is too small for a stream of `split` to fill the link beside losses. Its own rate is all that an end knows of
-/// the link before it runs; the far end says the same of its own.
+/// A warning if `memory` is too small for a stream of `split` to fill a lossy link. Before it runs, an end knows only its own rate of
+/// the link; the far end warns about its own.
 pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
     let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return None };
     let streams = file.peers.iter().filter(|peer| peer.carries == Carries::Streams);
@@ -136,7 +136,7 @@ pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
     (table.taken.memory.get() < wanted).then(|| {
         let has = mib(table.taken.memory.get());
         format!(
-            "`split.memory` is {has} MiB: where packets are lost, a connection fills this link only from {} MiB on, on both boxes",
+            "`split.memory` is {has} MiB: on a lossy link a connection needs {} MiB on both boxes to fill it",
             mib(wanted)
         )
     })
@@ -228,7 +228,7 @@ pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     let name = &table.congestion;
     match has_congestion(name) {
         Ok(true) => return Ok(()),
-        // Whoever may not use it may still read which there are.
+        // A user without the right to use it can still read the list.
         Err(_) if congestion_controls().contains(name) => return Ok(()),
         _ => {}
     }
@@ -237,7 +237,7 @@ pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     Err(mistake(path, "uplink.congestion", message, expected)?)
 }
 
-/// What the machine says of the value of a key, with its place in the file.
+/// The machine's objection to the value of a key, with its place in the file.
 pub(super) fn mistake(path: &Path, key: &str, message: String, expected: String) -> Result<Failure, Failure> {
     let text = text::read(path).map_err(Failure::broken)?;
     Ok(Failure::Settings(GatewayFile::mistake(&text, &path.display().to_string(), key, message, expected)))

@@ -1,4 +1,4 @@
-//! Kernel settings that make a gateway faster. A service without the right to write them has root set them before it
+//! Kernel settings that make a gateway faster. For a service without the right to write them, root sets them before it
 //! starts.
 
 use std::fs;
@@ -7,10 +7,10 @@ use super::failure::{End, Failure, print};
 use crate::settings::{GatewayFile, ShapeTable};
 use crate::sockets;
 
-/// What UDP's buffers may be: a tenth of a second of 300 Mbit/s.
+/// Maximum size of UDP's buffers: a tenth of a second at 300 Mbit/s.
 const BUFFER: u64 = 4 << 20;
 
-/// Connections that are being opened: what a listener of ours asks for.
+/// Connections being opened: the backlog of the gateway's listeners.
 const BACKLOG: u64 = sockets::BACKLOG as u64;
 const SOMAXCONN: &str = "net/core/somaxconn";
 
@@ -31,7 +31,7 @@ pub(super) fn prepare(file: &GatewayFile) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-/// The settings to change. No value is reduced, and one that is already large enough stays.
+/// The settings to change. Values that are already large enough stay.
 fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change> {
     let mut changes = Vec::new();
     if file.tunnel.is_some() {

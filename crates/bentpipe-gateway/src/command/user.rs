@@ -1,4 +1,4 @@
-//! The user that a gateway which root has started becomes.
+//! The user to which a gateway started by root switches.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::failure::Failure;
 use super::plan;
 use crate::settings::GatewayFile;
 
-/// Users of gateways whose settings name none: the package's own, or the one that owns nothing.
+/// Users of gateways whose settings name none: that of the package, or `nobody`.
 const DEFAULTS: [&str; 2] = ["bentpipe", "nobody"];
 
-/// Whoever is not root.
+/// A user other than root.
 #[derive(Debug)]
 pub(super) struct User {
     name: String,
@@ -26,7 +26,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Whom the settings name, or a default. None if the process is not root's, or is to stay so.
+    /// The user that the settings name, or a default. `None` if the process does not run as root, or is to stay root.
     pub(super) fn wanted(path: &Path, file: &GatewayFile) -> Result<Option<User>, Failure> {
         if !geteuid().is_root() {
             return Ok(None);
@@ -45,7 +45,7 @@ impl User {
                 Some(user) => Ok(Some(user).filter(|user| !user.uid.is_root())),
                 None => {
                     let message = format!("this machine has no user `{name}`");
-                    let expected = "a user of /etc/passwd, or \"root\"".to_owned();
+                    let expected = "a user in /etc/passwd, or \"root\"".to_owned();
                     Err(plan::mistake(path, "user", message, expected)?)
                 }
             },
@@ -57,7 +57,7 @@ impl User {
         Some(User { name: found.name, uid: found.uid, gid: found.gid, is_asked_for })
     }
 
-    /// Makes the folders that a gateway writes to while it runs. Those that were missing become this user's.
+    /// Creates the folders to which a gateway writes while it runs. New ones belong to this user.
     pub(super) fn make_folders(&self, file: &GatewayFile) -> Result<(), Failure> {
         let state = file.tunnel.as_ref().map(|tunnel| &tunnel.state);
         for folder in [Some(&file.control), state].into_iter().flatten().filter_map(|path| path.parent()) {
@@ -70,22 +70,22 @@ impl User {
         Ok(())
     }
 
-    /// Gives this user a file or folder, if it may be given away.
+    /// Makes this user the owner of a file or folder, if permitted.
     pub(super) fn give(&self, path: &Path) {
-        // Without CAP_CHOWN it stays root's. What cannot be written later is said then.
-        // Not what a link there leads to: the folder may be another user's.
+        // Without CAP_CHOWN it stays root's; a failed write is reported later.
+        // Does not follow symbolic links: the folder may belong to another user.
         let _ = std::os::unix::fs::lchown(path, Some(self.uid.as_raw()), Some(self.gid.as_raw()));
     }
 
-    /// Becomes this user permanently. The capabilities stay permitted. Stays root with a warning if the machine does not let it, as in a
-    /// container without CAP_SETUID, and the settings do not name the user.
+    /// Switches to this user permanently; the capabilities stay permitted. Stays root with a warning if the machine does not permit it, as
+    /// in a container without CAP_SETUID, unless the settings name the user.
     pub(super) fn enter(&self) -> Result<(), Failure> {
         match self.change() {
             Err(error) if self.is_asked_for => {
-                Err(Failure::broken(format!("the gateway cannot become user `{}`: {error}", self.name)))
+                Err(Failure::broken(format!("the gateway cannot switch to user `{}`: {error}", self.name)))
             }
             Err(error) => {
-                note!("warning: the gateway stays root, since it cannot become user `{}`: {error}", self.name);
+                note!("warning: the gateway stays root, since it cannot switch to user `{}`: {error}", self.name);
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -99,7 +99,7 @@ impl User {
             }
         }
         caps::securebits::set_keepcaps(true).map_err(|error| error.to_string())?;
-        // A copy of memory in a file would be one of keys.
+        // A core dump would contain keys.
         let changed = setrlimit(Resource::RLIMIT_CORE, 0, 0)
             .and_then(|()| set_no_new_privs())
             .and_then(|()| setgroups(&[]))
@@ -109,7 +109,7 @@ impl User {
     }
 }
 
-/// Warns if the process could not read its settings again, as the user that it is now.
+/// Warns if the process cannot read its settings again as its new user.
 pub(super) fn check_reload(path: &Path) {
     if let Err(error) = std::fs::File::open(path) {
         note!("warning: SIGHUP will change nothing: {}: {error}", path.display());

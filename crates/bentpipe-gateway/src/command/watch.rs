@@ -1,6 +1,6 @@
-//! `bentpipe gateway status --interval`: a table of what the gateway carries, a line for each interval, and sums at the end.
+//! `bentpipe gateway status --interval`: a table of the gateway's traffic, a line for each interval, and sums at the end.
 //!
-//! It asks for the status at each interval, so the gateway does nothing more for it. Values of several peers are added.
+//! It requests the status at each interval, so it costs the gateway nothing else. Values of several peers are added.
 
 use std::io;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use serde_json::Value as Json;
 
 use super::Failure;
 
-/// The shortest interval: lines of shorter ones cannot be read.
+/// The minimum interval: faster lines cannot be read.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// How often it looks whether it is to end.
+/// How often it checks whether to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lines under a header before it is repeated: it stays on a terminal of 24 lines.
+/// Lines before the header is repeated, so that it stays visible on a terminal of 24 lines.
 const REPEAT: usize = 20;
 
 const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dropped  waiting   open\n";
@@ -77,7 +77,7 @@ impl Counts {
         })
     }
 
-    /// What was counted since `before`; nothing if the gateway was started anew.
+    /// The counts since `before`; nothing if the gateway was restarted.
     fn line(self, before: Counts, from: Duration, to: Duration) -> String {
         let seconds = (to - from).as_secs_f64();
         let since = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
@@ -120,7 +120,7 @@ pub(super) fn watch(
         while start.elapsed() < due && !is_over.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK.min(due.saturating_sub(start.elapsed())));
         }
-        // A gateway that has ended has said its last.
+        // The gateway has ended.
         let Ok(now) = counted() else { break };
         if lines % REPEAT == 0 {
             print(HEADER)?;
@@ -148,7 +148,7 @@ mod tests {
     use crate::uplink::UplinkStats;
     use crate::{CarrierStats, Readings, SplitStats};
 
-    /// The counts of readings as status prints them, which have these values.
+    /// The counts of readings with these values, as status prints them.
     fn of(add: impl FnOnce(&mut Readings)) -> Counts {
         let mut readings = Readings::new("hub", "uplink");
         add(&mut readings);

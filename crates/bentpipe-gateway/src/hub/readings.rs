@@ -1,4 +1,4 @@
-//! What the socket says of itself, and the peers behind it together.
+//! The readings of the socket, and of all peers together.
 
 use super::Hub;
 use crate::carrier::Carrier;

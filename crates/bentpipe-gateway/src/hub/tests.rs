@@ -26,7 +26,7 @@ fn satellite(rate: u64) -> Satellite {
     }
 }
 
-/// To whom, from whom, and what.
+/// Destination, source and content.
 type Flying = (Option<usize>, usize, Vec<u8>);
 
 struct World {
@@ -38,7 +38,7 @@ struct World {
     /// To a terminal, or to the hub from one.
     flight: BTreeMap<(Time, u64), Flying>,
     count: u64,
-    /// When the terminals want to be asked.
+    /// When the terminals are to be polled.
     wake: Vec<Option<Time>>,
     ups: Vec<usize>,
     downs: Vec<usize>,
@@ -47,7 +47,7 @@ struct World {
     /// What is for this terminal goes to the test instead.
     tapped: Option<usize>,
     tap: Vec<Vec<u8>>,
-    /// When packets of terminals were handed over at the hub.
+    /// When packets of terminals were delivered at the hub.
     handed: Vec<(Slot, Time)>,
 }
 
@@ -178,7 +178,7 @@ fn a_datagram_from_port_0_is_dropped() {
     let mut world = World::new(1, 1_000_000, 1_000_000);
     let mut out = vec![0; 1 << 16];
     for (port, answers) in [(0, 0), (4500, 1)] {
-        // A new process each time: a first message counts once.
+        // A new process each time, since a repeated first message is ignored.
         let tunnel = TunnelConfig::new(world.keys[0].clone(), world.key.public(), Some(HUB.into()));
         let mut terminal = Carrier::new(tunnel, for_streams(&satellite(1_000_000)), world.now);
         let Step::Do(Carried::Send(sealed)) = terminal.poll(world.now, 1, &mut out) else { panic!("it begins") };
@@ -212,8 +212,8 @@ fn two_hundred_terminals() {
     assert_eq!(world.downs, vec![0; 200]);
 }
 
-/// Terminals that all want more than the line has get it by their weights; one that is idle costs the others nothing, and gets its
-/// share at once when it wakes.
+/// Terminals that together want more than the line has share it by their weights; an idle one costs the others nothing, and gets
+/// its share at once when it resumes.
 #[test]
 fn the_line_is_shared_by_weights() {
     let mut world = World::new(4, 4_000_000, 4_000_000);
@@ -227,12 +227,12 @@ fn the_line_is_shared_by_weights() {
     assert!(sum > 8_500_000, "{:?}", world.arrived);
     for (n, share) in [1.0, 2.0, 4.0].into_iter().enumerate() {
         let got = world.arrived[n] as f64 / sum as f64 * 7.0;
-        // A turn is a packet or two of some thousand; rates were found during the first seconds.
+        // A turn is one or two packets of some thousand; rates were found during the first seconds.
         assert!((got / share - 1.0).abs() < 0.1, "{n}: {got} of {share}, {:?}", world.arrived);
     }
 }
 
-/// A terminal is added and removed while others receive: they notice nothing, and its datagrams are nobody's.
+/// A terminal is added and removed while others receive: they are not affected, and its datagrams are dropped.
 #[test]
 fn terminals_come_and_go() {
     let mut world = World::new(3, 4_000_000, 2_000_000);
@@ -253,7 +253,7 @@ fn terminals_come_and_go() {
     assert_eq!(world.hub.slot_of(&world.keys[1].public()), Some(Slot(1)));
 }
 
-/// On a line of 64 kbit/s that is always full a packet takes 187 ms; what comes from a terminal does not wait for it.
+/// On a full line of 64 kbit/s a packet takes 187 ms; packets from a terminal do not wait for it.
 #[test]
 fn a_full_line_delays_nothing_that_comes() {
     let mut world = World::new(2, 64_000, 64_000);

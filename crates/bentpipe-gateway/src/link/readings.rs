@@ -1,4 +1,4 @@
-//! What the `link` shape says of itself.
+//! The readings of the `link` shape.
 
 use crate::readings::{Readings, Value};
 

@@ -7,15 +7,15 @@ const DELAY: Duration = Duration::from_millis(300);
 struct Path {
     machine: PathMtu,
     now: Time,
-    /// What passes.
+    /// The largest size that passes.
     takes: u16,
-    /// Acknowledgements on their way.
+    /// Acknowledgements in flight.
     acks: std::collections::VecDeque<(Time, u32)>,
     changes: Vec<(u16, bool)>,
     probes: Vec<u16>,
     /// Large datagrams sent every 10 ms.
     is_busy: bool,
-    /// The kernel says what is too long.
+    /// The kernel refuses what is too long.
     says: bool,
 }
 
@@ -71,7 +71,7 @@ fn the_whole_length_takes_two_round_trips() {
     assert_eq!((path.probes.len(), &path.changes[..]), (2, &[][..]), "what is idle is not confirmed");
 }
 
-/// Each size that a path may have, from 576 to 1500 bytes of IP, and none is told that does not pass.
+/// Finds every size that a path may have, from 576 to 1500 bytes of IP, and never reports one that does not pass.
 #[test]
 fn every_size_is_found() {
     for takes in (548..=1472).step_by(7) {
@@ -84,8 +84,8 @@ fn every_size_is_found() {
     }
 }
 
-/// A size that stops passing while it is used is noticed within 5 s of GEO, and found again when it is back; the search
-/// in between finds the size that passes.
+/// If a size stops passing while it is used, this is noticed within 5 s over GEO; the search finds the size that passes, and later
+/// the old one again.
 #[test]
 fn a_dip_is_noticed() {
     for takes in [1232, 1252, 1372, 1471] {
@@ -110,7 +110,7 @@ fn a_dip_is_noticed() {
     }
 }
 
-/// What the kernel refuses is believed at once.
+/// A refusal by the kernel takes effect at once.
 #[test]
 fn the_kernel_knows_its_interface() {
     let mut path = Path::new(1472, 1372);
@@ -120,13 +120,13 @@ fn the_kernel_knows_its_interface() {
     path.takes = 1252;
     path.machine.on_too_long(path.now, 1300);
     assert_eq!(path.machine.size(), BASE);
-    // A refusal of something larger than what is known not to pass says nothing new.
+    // A refusal of a size above the known limit says nothing new.
     path.machine.on_too_long(path.now, 1400);
     path.run(Duration::from_secs(5));
     assert!((1252 - STEP..=1252).contains(&path.machine.told()));
 }
 
-/// An outage is no black hole.
+/// An outage is not a black hole.
 #[test]
 fn an_outage_changes_nothing() {
     let mut path = Path::new(1472, 1472);
@@ -139,7 +139,7 @@ fn an_outage_changes_nothing() {
     assert_eq!((path.machine.size(), &path.changes[..]), (1472, &[][..]));
 }
 
-/// Probes are a small part of what is sent.
+/// Probes are a small part of the traffic.
 #[test]
 fn confirmation_is_cheap() {
     let mut path = Path::new(1472, 1472);

@@ -14,7 +14,7 @@ fn policy(allow: &[&str], deny: &[&str]) -> Policy {
     Policy { allow: list(allow), deny: list(deny) }
 }
 
-/// Without settings: what is nobody else's is refused, in each form in which it can be written.
+/// Without settings: addresses of no other host are refused, in each form in which they can be written.
 #[test]
 fn what_is_refused_by_default() {
     let policy = Policy::default();
@@ -79,7 +79,7 @@ fn what_settings_allow_and_deny() {
     }
 }
 
-/// What is refused by default opens only for those who name it.
+/// A range refused by default is opened only by an entry that names it.
 #[test]
 fn defaults_are_opened_by_name() {
     let wide = policy(&["0.0.0.0/0", "::/0", "*:22"], &[]);
@@ -91,7 +91,7 @@ fn defaults_are_opened_by_name() {
     assert_eq!(named.destination(to("10.2.0.1:22"), Whose::Own), Ok(()));
     assert_eq!(named.destination(to("10.2.0.1:80"), Whose::Own), Err(Refusal::Own));
     assert_eq!(named.destination(to("[::ffff:10.2.0.1]:22"), Whose::Own), Ok(()));
-    // Of loopback the own address must be named, too, and is.
+    // A loopback address is also the box's own, and must be named as such.
     assert_eq!(named.destination(to("127.0.0.1:80"), Whose::Own), Ok(()));
     assert_eq!(policy(&["127.0.0.0/8"], &[]).destination(to("127.0.0.1:80"), Whose::Own), Err(Refusal::Own));
 }
@@ -127,7 +127,7 @@ fn sources_of_the_peer() {
 #[test]
 fn what_cannot_be_read_is_said() {
     for (text, expected) in [
-        ("10.0.0.0/33", "`33` is no number of bits from 0 to 32"),
+        ("10.0.0.0/33", "`33` is not a prefix length from 0 to 32"),
         ("2001:db8::/129", "from 0 to 128"),
         ("10.1.2.3/8", "bits beyond the first 8"),
         ("example.org:80", "no IP address"),
@@ -143,7 +143,7 @@ fn what_cannot_be_read_is_said() {
     }
 }
 
-/// The literal twin: addresses as strings of bits, lists walked one entry after the other, each class spelled out.
+/// The literal twin: addresses as strings of bits, lists searched entry by entry, each class spelled out.
 mod literal {
     use super::*;
 
@@ -299,7 +299,7 @@ fn entry() -> impl Strategy<Value = Destination> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    /// The policy is the literal walk of its lists; and nobody reaches an own or special address whom no entry names.
+    /// The policy equals the literal search of its lists, and no own or special address is reached unless an entry names it.
     #[test]
     fn the_policy_is_the_literal_walk(
         allow in prop::collection::vec(entry(), 0..4),
@@ -310,7 +310,7 @@ proptest! {
         whose in prop::sample::select(vec![Whose::Others, Whose::Own, Whose::Many, Whose::Unknown]),
     ) {
         let policy = Policy { allow, deny };
-        // Half of the time an address of the lists.
+        // In half of the cases an address of the lists.
         let known: Vec<IpAddr> =
             policy.allow.iter().chain(&policy.deny).filter_map(|entry| entry.prefix).map(|prefix| prefix.address).collect();
         let address = if known.is_empty() || port % 2 == 0 { address } else { *of_entry.get(&known) };

@@ -21,11 +21,11 @@ impl FromStr for Prefix {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| format!("`{address}` is no IP address"))?;
+        let address: IpAddr = address.parse().map_err(|_| format!("`{address}` is not an IP address"))?;
         let Some(bits) = bits else { return Ok(Prefix::host(address)) };
         let max = Prefix::host(address).bits;
         let number = bits.parse().ok().filter(|&bits: &u8| bits <= max);
-        let bits = number.ok_or_else(|| format!("`{bits}` is no number of bits from 0 to {max}"))?;
+        let bits = number.ok_or_else(|| format!("`{bits}` is not a prefix length from 0 to {max}"))?;
         Prefix::new(address, bits).ok_or(format!("{address} has bits beyond the first {bits}"))
     }
 }
@@ -33,7 +33,7 @@ impl FromStr for Prefix {
 impl FromStr for Destination {
     type Err = String;
 
-    /// A prefix or `*`, with ports after a colon unless all are meant: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
+    /// A prefix or `*`, optionally with ports after a colon: `10.0.0.0/8`, `192.0.2.7:443`, `*:8000-8999`,
     /// `[2001:db8::/32]:443`. The error is a readable message.
     fn from_str(text: &str) -> Result<Destination, String> {
         let (prefix, ports) = match text.strip_prefix('[') {
@@ -42,11 +42,11 @@ impl FromStr for Destination {
                 let ports = if rest.is_empty() {
                     None
                 } else {
-                    Some(rest.strip_prefix(':').ok_or("behind `]` ports follow a colon")?)
+                    Some(rest.strip_prefix(':').ok_or("after `]`, ports follow a colon")?)
                 };
                 (prefix, ports)
             }
-            // More than one colon: an address of IPv6.
+            // More than one colon: an IPv6 address.
             None => match text.split_once(':') {
                 Some((prefix, ports)) if !ports.contains(':') => (prefix, Some(ports)),
                 _ => (text, None),
@@ -62,6 +62,6 @@ fn ports(text: &str) -> Result<std::ops::RangeInclusive<u16>, String> {
     let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
     match (port(first), port(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err(format!("`{text}` is no port or range of ports")),
+        _ => Err(format!("`{text}` is not a port or a range of ports")),
     }
 }

@@ -42,8 +42,8 @@ fn labels(mut text: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// Reads a text of version 0.0.4 and refuses all that is not: each family once, its HELP and TYPE before its samples,
-/// names and units as Prometheus wants them, no sample twice. Answers samples by their names and labels.
+/// A strict parser of version 0.0.4: each family once, its HELP and TYPE before its samples,
+/// names and units as Prometheus requires, no duplicate samples. Returns samples by their names and labels.
 fn strictly(text: &str) -> BTreeMap<(String, BTreeMap<String, String>), f64> {
     let (mut samples, mut families) = (BTreeMap::new(), BTreeSet::new());
     let (mut helped, mut typed) = (String::new(), (String::new(), String::new()));
@@ -131,13 +131,13 @@ fn the_text_is_strictly_what_prometheus_reads() {
     assert_eq!(value("bentpipe_gateway_rate_told_bytes_per_second", None), Some(1e6));
     assert_eq!(value("bentpipe_gateway_packets_resent_total", Some(("channel", "0"))), Some(0.0));
     assert_eq!(value("bentpipe_gateway_peer_info", Some(("peer", "127.0.0.1:9"))), Some(1.0));
-    // Not known yet, and so not there.
+    // Not known yet, so absent.
     assert_eq!(value("bentpipe_gateway_round_trip_seconds", None), None);
     // Descriptors of the test's own process: those of the gateway and the three standard ones at least.
     assert!(value("process_open_fds", None).is_some_and(|count| count >= 7.0));
     assert!(value("process_resident_memory_bytes", None).is_some_and(|bytes| bytes > 1e6));
     assert_eq!(samples.keys().filter(|(name, _)| name == "bentpipe_gateway_cipher_info").count(), 0);
-    // Each value is there, but for the two that are not known.
+    // Each value is present except the two that are not known.
     assert_eq!(samples.len(), readings.list().len() - 2);
 }
 
@@ -151,7 +151,7 @@ fn units_are_those_of_prometheus() {
     assert_eq!(samples, [0.0015, 1e-7, 2.0]);
 }
 
-/// No two values stand at one place in status without a label that tells them apart.
+/// No two values have the same place in status without a label that distinguishes them.
 #[test]
 fn keys_are_single() {
     let readings = gateway().readings("a");
@@ -161,7 +161,7 @@ fn keys_are_single() {
     }
 }
 
-/// Channels are told apart by a label, and each metric's lines stand together.
+/// Channels are distinguished by a label, and each metric's lines are adjacent.
 #[test]
 fn channels_have_labels() {
     let channel = |resent| bentpipe_engine::slacp::ChannelStats { resent, ..Default::default() };
@@ -177,7 +177,7 @@ fn channels_have_labels() {
     assert_eq!(resent, [("0", 1.0), ("1", 20.0), ("2", 300.0)]);
 }
 
-/// The kernel's sender says what it has in common with the engine's in the same words.
+/// The kernel's sender uses the same names as the engine's for what they have in common.
 #[test]
 fn both_senders_have_the_same_names_for_the_same_things() {
     let rate = Rate::from_bits_per_second(8_000_000).expect("not zero");
@@ -196,7 +196,7 @@ fn both_senders_have_the_same_names_for_the_same_things() {
     }
 }
 
-/// The readings of one box: none stands twice, none says what another shape's does in other words.
+/// The readings of one box: none is listed twice, and none duplicates another shape's under a different name.
 #[test]
 fn an_uplink_has_the_same_names_for_the_same_things() {
     let counted = UplinkStats { open: 3, retransmits: 7, ..UplinkStats::default() };
@@ -218,7 +218,7 @@ fn an_uplink_has_the_same_names_for_the_same_things() {
     assert!(readings.list().iter().all(|reading| keys.insert((reading.table, reading.key))));
 }
 
-/// Each peer's values have its name, and those of a metric stand together.
+/// Each peer's values have its name, and those of a metric are adjacent.
 #[test]
 fn peers_have_labels() {
     let readings = with_peers(&[Some("boat-7"), Some("boat-8")]).readings("hub");

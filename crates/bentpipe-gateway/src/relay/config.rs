@@ -12,21 +12,21 @@ use crate::sockets::ClientAddress;
 /// The settings of a relay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelayConfig {
-    /// Where TPROXY hands connections to.
+    /// The addresses to which TPROXY redirects connections.
     pub listen: Vec<SocketAddr>,
     /// The kernel's congestion control towards clients.
     pub congestion: String,
-    /// No connection sends faster to its client, headers of IP included.
+    /// Maximum rate of a connection towards its client, IP headers included.
     pub rate: Rate,
     /// The mark of its packets: [`Instance::sent`](crate::Instance::sent).
     pub mark: u32,
-    /// In whose name servers are connected to.
+    /// The source address of connections to servers.
     pub client_address: ClientAddress,
-    /// Connections that may be open at a time.
+    /// Maximum number of open connections.
     pub max_streams: u32,
     /// Bytes that may wait for receivers. Above half of it each connection may hold less.
     pub memory: u64,
-    /// Which servers may be reached.
+    /// The servers that may be reached.
     pub policy: Policy,
 }
 
@@ -37,26 +37,26 @@ impl RelayConfig {
     }
 }
 
-/// What was counted.
+/// Counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayStats {
     /// Connections that are open or being opened.
     pub open: u64,
-    /// Connections taken.
+    /// Connections accepted from clients.
     pub total: u64,
     /// Connections that the server accepted.
     pub connected: u64,
-    /// Connections that it did not.
+    /// Connections that the server did not accept.
     pub failed: u64,
-    /// Connections refused for want of descriptors, or because there were too many.
+    /// Connections refused for lack of descriptors, or because there were too many.
     pub refused: u64,
-    /// Connections that one of the two ends reset, or that ended in silence.
+    /// Connections reset by either end, or timed out.
     pub reset: u64,
-    /// Connections that could not have the client's port, and have another.
+    /// Connections that use another port because the client's was taken.
     pub other_port: u64,
-    /// Bytes that the kernel has taken for clients.
+    /// Bytes accepted by the kernel for clients.
     pub to_clients: u64,
-    /// Bytes that the kernel has taken for servers.
+    /// Bytes accepted by the kernel for servers.
     pub to_servers: u64,
     /// Bytes that wait for receivers.
     pub held: u64,

@@ -14,21 +14,21 @@ use crate::sockets;
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-/// A direction takes at least so much at once.
+/// Minimum bytes that a direction reads at once.
 const MIN: usize = 4 << 10;
-/// And as much as this before it is known what its receiver takes.
+/// Bytes read at once before the receiver's rate is known.
 const FIRST: usize = 64 << 10;
-/// Times that a direction takes before others have their turn.
+/// Reads of a direction before others have their turn.
 const ROUNDS: usize = 16;
 
 /// The result of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Bytes that the kernel has taken from the client for the server, and from the server for the client.
+    /// Bytes moved from the client to the server's kernel, and from the server to the client's.
     pub(super) moved: [u64; 2],
     /// The server has accepted.
     pub(super) has_connected: bool,
-    /// There is more to be done at once.
+    /// There is more to do now.
     pub(super) more: bool,
     /// Both directions have ended.
     pub(super) ended: bool,
@@ -51,15 +51,15 @@ struct End {
     writable: bool,
     /// The end of its data has arrived, but not all of it is read.
     closing: bool,
-    /// The kernel may have an error to tell.
+    /// The kernel may have an error to report.
     suspect: bool,
 }
 
 #[derive(Debug)]
 struct Way {
-    /// What its receiver has not taken: nothing else is read before it has.
+    /// Data that its receiver has not accepted; nothing more is read before it has.
     held: Buffer,
-    /// Bytes to take at once: half as many if some are left over, twice as many if none are.
+    /// Bytes to read at once: halved if some are left over, doubled if none are.
     max: usize,
     /// Its sender has finished, and its receiver was notified.
     ended: bool,
@@ -67,7 +67,7 @@ struct Way {
 }
 
 impl Pair {
-    /// A client's connection, and one to its server that has been begun.
+    /// A client's connection, and the connection to its server that is being opened.
     pub(super) fn new(client: TcpStream, server: TcpStream) -> Pair {
         let end =
             |socket, is_open| End { socket, readable: is_open, writable: is_open, closing: false, suspect: false };
@@ -86,7 +86,7 @@ impl Pair {
         self.connecting
     }
 
-    /// Bytes that receivers have not taken.
+    /// Bytes that receivers have not accepted.
     pub(super) fn held(&self) -> u64 {
         self.ways.iter().map(|way| way.held.len() as u64).sum()
     }
@@ -110,7 +110,7 @@ impl Pair {
 
     fn try_serve(&mut self, pipe: &mut Pipe, limit: usize, outcome: &mut Outcome) -> io::Result<()> {
         for end in &mut self.ends {
-            // A direction in which nothing moves would not come upon it.
+            // A direction in which nothing moves would not notice the error.
             if std::mem::take(&mut end.suspect) {
                 end.socket.take_error()?.map_or(Ok(()), Err)?;
             }
@@ -142,7 +142,7 @@ impl Pair {
         Ok(server.writable)
     }
 
-    /// Moves what one end sends to the other; whether there may be more.
+    /// Moves data from one end to the other. Returns whether there may be more.
     fn carry(&mut self, from: usize, pipe: &mut Pipe, limit: usize, moved: &mut u64) -> io::Result<bool> {
         let way = &mut self.ways[from];
         let [client, server] = &mut self.ends;
@@ -173,7 +173,7 @@ impl Pair {
                     }
                 }
                 Some(count) => {
-                    // The end goes with the last bytes, not in a segment of its own.
+                    // Sends the FIN with the last bytes instead of in a separate segment.
                     let left = to.give(pipe, count, from.closing)?;
                     *moved += (count - left) as u64;
                     if left > 0 {
@@ -186,12 +186,12 @@ impl Pair {
         Ok(true)
     }
 
-    /// Ends connections of which both directions have ended.
+    /// Closes both connections, whose directions have all ended.
     pub(super) fn close(self) {
         self.ends.into_iter().for_each(|end| sockets::close(end.socket));
     }
 
-    /// Ends both connections in both directions, aloud.
+    /// Resets both connections.
     pub(super) fn reset(self) {
         self.ends.into_iter().for_each(|end| sockets::reset(end.socket));
     }
@@ -205,7 +205,7 @@ impl End {
             match unless_busy(&mut self.writable, pipe.give(&self.socket, left, more)) {
                 Ok(given) => left -= given.unwrap_or(0),
                 Err(error) => {
-                    // The next user finds it empty.
+                    // The next pair must find the pipe empty.
                     pipe.empty(left)?;
                     return Err(error);
                 }

@@ -1,4 +1,4 @@
-//! The pipe through which bytes pass from one socket to another without being copied into our memory (splice(2)).
+//! The pipe through which data passes from one socket to another without being copied into the process (splice(2)).
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 /// Its capacity: as much as a socket delivers at once. Without privilege a pipe cannot be longer than 1 MiB.
 pub(super) const LENGTH: usize = 1 << 20;
 
-/// The pipe: empty between any two calls of its user.
+/// The pipe; it is empty whenever its user returns.
 #[derive(Debug)]
 pub(super) struct Pipe {
     out: std::fs::File,
@@ -24,19 +24,19 @@ impl Pipe {
         Ok(Pipe { out: out.into(), into })
     }
 
-    /// Takes up to `most` bytes that a socket has received; none at its end.
+    /// Takes up to `max` bytes that a socket has received; 0 at the end of its data.
     pub(super) fn fill(&self, from: &TcpStream, max: usize) -> io::Result<usize> {
         Ok(splice(from.as_fd(), None, self.into.as_fd(), None, max, SpliceFFlags::SPLICE_F_NONBLOCK)?)
     }
 
-    /// Writes some of its `length` bytes to a socket. `more`: a last segment that is not full waits for what follows.
+    /// Writes some of its `length` bytes to a socket. `more`: a last partial segment waits for the data that follows.
     pub(super) fn give(&self, to: &TcpStream, length: usize, more: bool) -> io::Result<usize> {
         let mut flags = SpliceFFlags::SPLICE_F_NONBLOCK;
         flags.set(SpliceFFlags::SPLICE_F_MORE, more);
         Ok(splice(self.out.as_fd(), None, to.as_fd(), None, length, flags)?)
     }
 
-    /// Takes out the `length` bytes that are left.
+    /// Takes out the remaining `length` bytes.
     pub(super) fn empty(&mut self, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         self.out.read_exact(&mut bytes)?;

@@ -30,11 +30,11 @@ pub struct Relaying {
     access: Access,
     listeners: Listeners,
     pairs: BTreeMap<u64, (Host, Pair)>,
-    /// Whose they are.
+    /// The clients' shares.
     shares: Shares,
     next: u64,
     half_open: HalfOpen<u64>,
-    /// Pairs that had more to be moved when others' turn came.
+    /// Pairs that had more to move when their turn ended.
     again: Vec<u64>,
     pipe: Pipe,
     max_pairs: usize,
@@ -45,7 +45,7 @@ pub struct Relaying {
 pub type RelayGateway = Loop<Relaying>;
 
 impl RelayGateway {
-    /// Begins to listen.
+    /// Starts listening.
     ///
     /// # Errors
     /// Fails if a listener cannot be opened (its port is taken); with [`io::ErrorKind::NotFound`] if the kernel does not have
@@ -73,23 +73,23 @@ impl RelayGateway {
         })
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn counted(&self) -> RelayStats {
         self.work().counted()
     }
 
-    /// Which servers may be connected to from now on.
+    /// Sets the servers that may be reached from now on.
     pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.work_mut().access.set_policy(policy);
     }
 
-    /// In whose name servers are connected to from now on.
+    /// Sets the source address of connections to servers from now on.
     pub(crate) fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().config.client_address = client_address;
     }
 }
 
-/// What it accepts has its settings, from the SYN-ACK on.
+/// Accepted connections inherit its settings, from the SYN-ACK on.
 fn listen(at: SocketAddr, config: &RelayConfig) -> io::Result<TcpListener> {
     let listener = sockets::bind(at)?;
     sockets::tune(&listener);
@@ -144,7 +144,7 @@ impl Relaying {
         evicted.into_iter().for_each(|id| self.give_up(id));
     }
 
-    /// A server takes too long, or its connection has to go for another one.
+    /// A server takes too long, or its connection is evicted for another one.
     fn give_up(&mut self, id: u64) {
         if let Some(pair) = self.remove(id) {
             self.stats.failed += 1;
@@ -226,7 +226,7 @@ impl Work for Relaying {
     }
 
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
-        // Those that the kernel has accepted are not new any more.
+        // Connections that the kernel has accepted do not count as new.
         while self.listeners.may_accept() {
             self.accept(now, registry);
         }

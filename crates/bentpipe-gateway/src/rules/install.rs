@@ -1,4 +1,4 @@
-//! How rules get into the kernel and out of it, by `nft` and `ip`.
+//! Installs and removes rules, by `nft` and `ip`.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -18,14 +18,14 @@ impl Rules {
     /// Installs them. Rules left by an earlier gateway of this name are replaced atomically.
     ///
     /// # Errors
-    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name leads to the same marks, or if a foreign routing rule
+    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name gives the same marks, or if a foreign routing rule
     /// has one of them; otherwise with the message of `nft` or `ip`. A failed call leaves nothing behind.
     pub fn install(&self, instance: &Instance) -> io::Result<()> {
         for table in run("nft", &["list", "tables", "inet"])?.lines().filter_map(|line| line.rsplit(' ').next()) {
             no_collision(instance, Instance::of_table(table))?;
         }
         for family in VERSIONS {
-            // A machine without that version of IP has no rules of it.
+            // A machine without this IP version has no rules for it.
             let rules = run("ip", &[family, "rule", "show"]).unwrap_or_default();
             rules.lines().try_for_each(|line| is_no_one_elses(instance, line))?;
         }
@@ -45,7 +45,7 @@ impl Rules {
                 _ => {}
             }
         }
-        // Of a gateway of this name that had another shape.
+        // Left by a gateway of this name with another shape.
         let left = VERSIONS.map(|family| [instance.local(), instance.device()].map(|routed| (family, routed)));
         for (family, routed) in left.into_iter().flatten() {
             if !wanted.contains(&instance.rule(family, "add", routed)) {
@@ -55,8 +55,8 @@ impl Rules {
         Ok(())
     }
 
-    /// True if they are there, as far as `nft` and `ip` say.
-    pub fn are_installed(&self, instance: &Instance) -> bool {
+    /// True if they are installed, according to `nft` and `ip`.
+    pub(crate) fn are_installed(&self, instance: &Instance) -> bool {
         let is_missing = |error: io::Error| error.to_string().contains("No such file");
         if run("nft", &["list", "table", "inet", &instance.table()]).err().is_some_and(is_missing) {
             return false;
@@ -64,7 +64,7 @@ impl Rules {
         let (local, into) = self.marks();
         let wanted = [(local, instance.local()), (into, instance.device())];
         let is_there = |family| {
-            // A machine without that version of IP has no rules of it.
+            // A machine without this IP version has no rules for it.
             let Ok(text) = run("ip", &[family, "rule", "show"]) else { return true };
             let found: Vec<_> = text.lines().map(mark_and_table).collect();
             let mut wanted = wanted.iter().filter(|(is_wanted, _)| *is_wanted);
@@ -78,14 +78,14 @@ impl Rules {
     /// # Errors
     /// Fails if `nft` is not installed, or with its message if the table cannot be deleted.
     pub fn remove(&self, instance: &Instance) -> io::Result<()> {
-        // First what marks packets, then where marked ones go.
+        // First the rules that mark packets, then the routes of marked ones.
         let table = instance.table();
         let removed = nft(&[], &format!("add table inet {table}\ndelete table inet {table}\n"));
         self.forget_routes(instance);
         removed
     }
 
-    /// Removes the rules of a gateway that failed. Keeps the rule that refuses if it is wanted and present.
+    /// Removes the rules of a gateway that failed, except the one that refuses new connections, if there is one.
     ///
     /// # Errors
     /// Fails if `nft` is not installed, or with its message if the rules cannot be replaced or deleted.
@@ -111,7 +111,7 @@ impl Rules {
     }
 }
 
-/// Until none is left: each start of a gateway that was later killed may have added one.
+/// Repeats until none is left: each start of a gateway that was later killed may have added one.
 fn delete(instance: &Instance, family: &str, routed: Routed) {
     let mut max = 16;
     while max > 0 && ip(&instance.rule(family, "del", routed)).is_ok() {
@@ -127,9 +127,7 @@ fn no_collision(instance: &Instance, other: Option<Instance>) -> io::Result<()> 
     let other = other.filter(|other| instance.collides_with(other));
     other.map_or(Ok(()), |other| {
         let (name, other) = (instance.name(), other.name());
-        Err(in_use(format!(
-            "the names `{name}` and `{other}` lead to the same marks of packets: change `name` in one file"
-        )))
+        Err(in_use(format!("the names `{name}` and `{other}` give the same packet marks: change `name` in one file")))
     })
 }
 
@@ -158,7 +156,7 @@ fn is_no_one_elses(instance: &Instance, line: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Packets from the device have clients' addresses, whose routes lead elsewhere. The kernel uses the greater of the
+/// Packets from the device have clients' addresses, which are routed elsewhere. The kernel uses the greater of the
 /// device's setting and the host's: 1 is strict, and 2, loose, accepts any route.
 pub(super) const LOOSE: u8 = 2;
 
@@ -169,7 +167,7 @@ pub(super) fn into(instance: &Instance, device: &str) -> [(&'static str, Vec<Str
 }
 
 impl Instance {
-    /// Gives the uplink's device its routes and settings, and says what cannot be done.
+    /// Sets the routes and settings of the uplink's device. Returns messages about steps that failed.
     pub(crate) fn route_into(&self, device: &str) -> Vec<String> {
         let mut lacks = Vec::new();
         for (family, words) in into(self, device) {
@@ -182,7 +180,7 @@ impl Instance {
         // If /proc/sys is read-only, net.ipv4.conf.default may have given the device what it needs.
         let is_strict = is("all").max(is(device)) == Some(1);
         if let (true, Err(error)) = (is_strict, std::fs::write(path(device), LOOSE.to_string())) {
-            lacks.push(format!("connections older than the gateway may break off: {} is 1: {error}", path(device)));
+            lacks.push(format!("connections older than the gateway may break: {} is 1: {error}", path(device)));
         }
         lacks
     }

@@ -1,4 +1,4 @@
-//! The names of a gateway's tables, marks and routes in the kernel, so that several gateways can share a machine.
+//! The names of a gateway's tables, marks and routes in the kernel, which let several gateways share a machine.
 
 use super::words;
 
@@ -18,25 +18,25 @@ pub(super) struct Routed {
     pub(super) preference: u32,
 }
 
-/// So many gateways can have names of their own.
+/// Number of slots, which names are hashed into.
 const SLOTS: u32 = 1024;
-/// Marks are this and above: four for each slot.
+/// The first mark: four for each slot.
 const MARKS: u32 = 0x00b3_0000;
 /// The first routing table and the first priority of a routing rule: each slot has two.
 const TABLES: u32 = 179_000;
 const PREFERENCES: u32 = 17_900;
-/// Of each name of a table in nftables.
+/// Prefix of the names of nftables tables.
 const PREFIX: &str = "bentpipe_";
 
 impl Instance {
-    /// The names that follow from that of a gateway.
+    /// The names derived from a gateway's name.
     pub fn new(name: &str) -> Self {
         // FNV-1a, 32 bits: the same on all machines and in all versions.
         let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Instance { name: name.to_owned(), slot: hash % SLOTS }
     }
 
-    /// The gateway whose table this is, if it is one's.
+    /// The gateway that owns this table, if one does.
     pub(super) fn of_table(table: &str) -> Option<Self> {
         table.strip_prefix(PREFIX).map(Instance::new)
     }
@@ -51,7 +51,7 @@ impl Instance {
         format!("{PREFIX}{}", self.name)
     }
 
-    /// Whether two gateways would take each other's packets for their own.
+    /// True if two gateways would take each other's packets.
     pub(super) fn collides_with(&self, other: &Instance) -> bool {
         self.name != other.name && self.slot == other.slot
     }
@@ -64,7 +64,7 @@ impl Instance {
         }
     }
 
-    /// Packets to deliver here, whatever their destination.
+    /// Packets to deliver on this machine, whatever their destination.
     pub(super) fn local(&self) -> Routed {
         self.routed(0)
     }
@@ -74,7 +74,7 @@ impl Instance {
         self.routed(1)
     }
 
-    /// The mark of packets that are to be delivered here.
+    /// The mark of packets to deliver on this machine.
     pub fn mark(&self) -> u32 {
         self.local().mark
     }

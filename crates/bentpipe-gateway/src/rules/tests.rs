@@ -108,7 +108,7 @@ sysctl -w net.ipv4.conf.bentpipe0.rp_filter=2
     assert_eq!(link.routes(&near), Vec::<Vec<String>>::new());
 }
 
-/// Marks, tables and places of any two names are disjoint, unless the names collide, which is found out.
+/// Marks, tables and priorities of any two names are disjoint, unless the names collide, which is detected.
 #[test]
 fn names_share_nothing() {
     let names: Vec<_> = (0..200).map(|n| Instance::new(&format!("gateway-{n}"))).collect();
@@ -128,7 +128,7 @@ fn names_share_nothing() {
     assert_eq!(Instance::new("a").mark(), 0x00b3_0000 + 4 * 0x12c);
 }
 
-/// Of a hub only what lies behind its peers, by version; nothing of a version that none of them has.
+/// A hub captures only destinations behind its peers, by IP version, and nothing of a version that no peer has.
 #[test]
 fn a_hub_takes_what_lies_behind_its_peers() {
     let hub = |to: &[&str]| Rules::Split {

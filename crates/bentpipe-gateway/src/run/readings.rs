@@ -1,10 +1,10 @@
-//! What the loop says of itself.
+//! The readings of the loop.
 
 use super::GatewayStats;
 use crate::readings::{Readings, Value};
 
 impl Readings {
-    /// Adds what any gateway's loop counted.
+    /// Adds the counters of the loop.
     pub(crate) fn add_loop(&mut self, stats: &GatewayStats) {
         use Value::{Flag, Micros, Text, Total};
         let version = Text(Some(env!("CARGO_PKG_VERSION").to_owned()));

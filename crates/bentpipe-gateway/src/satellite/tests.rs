@@ -1,4 +1,4 @@
-//! A stream over a fat link that loses, in virtual time: two ends with the layer of `split`.
+//! A stream over a fast, lossy link in virtual time: two ends with the layer of `split`.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ const PACKET: usize = 1400;
 /// Bit/s.
 const FAT: u64 = 248_750_000;
 
-/// The time that so many bytes take in one flow, with this loss in both directions, to an end that is told the rate `back`; and repair
-/// frames and retransmissions sent.
+/// The time of a transfer of `bytes` in one flow, with this loss in both directions, to an end with the configured rate `back`; and the
+/// repair frames and retransmissions sent.
 fn transfer(bytes: usize, back: u64, loss: f64, seed: u64) -> (f64, u64, u64) {
     let satellite = |rate| Satellite {
         rate: Rate::from_bits_per_second(rate).expect("not zero"),
@@ -74,12 +74,12 @@ fn transfer(bytes: usize, back: u64, loss: f64, seed: u64) -> (f64, u64, u64) {
 fn losses_cost_no_round_trip_on_a_fat_link() {
     for (bytes, seeds) in [(10_000_000, 8), (100_000_000, 1)] {
         let (clean, _, _) = transfer(bytes, FAT, 0.0, 0);
-        // What the line takes, headers included, and one way.
+        // The transmission time, headers included, and one way.
         let limit = bytes as f64 * 8.0 / 248.75e6 * 1.08 + ONE_WAY.as_secs_f64();
         assert!(clean < 1.02 * limit, "{bytes}: {clean} s, {limit} s at the least");
         for seed in 0..seeds {
             let (took, repairs, resent) = transfer(bytes, FAT, 0.01, seed);
-            // A hundredth of the packets goes again, repair frames take 50 ms, and a lost one of these a few milliseconds.
+            // A hundredth of the packets is retransmitted, repair frames take 50 ms, and a lost one of these a few milliseconds.
             assert!(
                 took < 1.01 * clean + 0.15,
                 "{bytes}, seed {seed}: {took} s, {clean} s without loss; {repairs} {resent}"
@@ -88,13 +88,13 @@ fn losses_cost_no_round_trip_on_a_fat_link() {
     }
 }
 
-/// A terminal that sends 3 Mbit/s keeps as many packets for repair frames as one that sends 250: those of its peer's rate. (When it kept
-/// those of its own, the same seeds took a round trip longer.)
+/// A terminal that sends 3 Mbit/s keeps as many packets for repair frames as one that sends 250: its peer's rate counts. (When its own
+/// rate counted, the same seeds took a round trip longer.)
 #[test]
 fn a_narrow_return_costs_no_round_trip() {
     for seed in 0..4 {
         let times = [FAT, 2_985_000].map(|back| transfer(10_000_000, back, 0.01, seed).0);
-        // Reports of up to 276 bytes take 0.7 ms each on the narrow line, and those of a loss come later by some of these.
+        // Reports of up to 276 bytes take 0.7 ms each on the narrow line, and delay those of a loss.
         assert!(times[1] < times[0] + 0.1, "seed {seed}: {times:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which keys there are.
+//! The keys of a gateway file.
 
 use bentpipe_language::gateway::{ADVICE, REORDERING, SHARED, max_streams_field, uplink};
 use bentpipe_language::shape::{Counted, Field, Shape, field};
@@ -14,13 +14,13 @@ pub(super) const FILE: &[Field] = &[
     field(
         "peers",
         Shape::List(&Shape::Table(PEER)),
-        "The peers of a hub, each a table `[[peers]]`, instead of `tunnel.peer_key`. A reload adds, changes and removes them without touching the others.",
+        "The peers of a hub, each a table `[[peers]]`, instead of `tunnel.peer_key`. A reload adds, changes and removes peers without affecting the others.",
     ),
     field("satellite", Shape::Table(SATELLITE), "Properties of the satellite link. Required."),
     field(
         "split",
         Shape::Table(SPLIT),
-        "Shape `split`: TCP connections end here and continue from the peer. One shape is required; with `peers`, `split` and `link` may both be there.",
+        "Shape `split`: TCP connections are terminated here and continue from the peer. One shape is required; with `peers`, `split` and `link` may both be present.",
     ),
     field(
         "link",
@@ -30,7 +30,7 @@ pub(super) const FILE: &[Field] = &[
     field(
         "uplink",
         Shape::Table(UPLINK),
-        "Shape `uplink`: one box at the uplink, where TCP connections of clients behind the satellite end.",
+        "Shape `uplink`: one box at the uplink, which terminates TCP connections of clients behind the satellite.",
     ),
     field(
         "control",
@@ -45,7 +45,7 @@ pub(super) const FILE: &[Field] = &[
     field(
         "user",
         Shape::Text,
-        "User that a gateway started as root becomes once its keys are read and its sockets and devices are open. \"root\" stays root. Default: bentpipe, or nobody if there is no such user.",
+        "User to which a gateway started as root switches once its keys are read and its sockets and devices are open. \"root\" stays root. Default: bentpipe, or nobody if there is no such user.",
     ),
 ];
 
@@ -69,7 +69,7 @@ pub(super) const TUNNEL: &[Field] = &[
     field(
         "state",
         Shape::Text,
-        "File in which the gateway notes where the peer was last, so that it can call the peer after a restart, relative to this file. Default: /run/bentpipe/NAME.state.",
+        "File, relative to this file, in which the gateway saves the peer's last address, so that it can contact the peer after a restart. Default: /run/bentpipe/NAME.state.",
     ),
     field(
         "peer",
@@ -90,11 +90,11 @@ pub(super) const TUNNEL: &[Field] = &[
     field(
         "peer_prefixes",
         Shape::List(&Shape::Text),
-        "Addresses that the peer may speak from, such as \"10.1.0.0/24\": sources of packets (`link`) and of clients (`split` with `client_address = \"keep\"`). Others are dropped or refused. Default: all but loopback, multicast, broadcast and unspecified addresses.",
+        "Source addresses that the peer may use, such as \"10.1.0.0/24\": sources of packets (`link`) and of clients (`split` with `client_address = \"keep\"`). Others are dropped or refused. Default: all except loopback, multicast, broadcast and unspecified addresses.",
     ),
 ];
 
-/// Keys of `tunnel` that a hub has in each of `peers`, and their names there.
+/// Keys of `tunnel` that a hub has in each of `[[peers]]`, with their names there.
 pub(super) const OF_ONE_PEER: &[(&str, &str)] =
     &[("peer_key", "key"), ("preshared_key", "preshared_key"), ("peer", "endpoint"), ("peer_prefixes", "prefixes")];
 
@@ -113,7 +113,7 @@ pub(super) const PEER: &[Field] = &[
     field(
         "prefixes",
         Shape::List(&Shape::Text),
-        "Addresses behind the peer, such as \"10.1.7.0/24\": packets (`link`) and connections (`split`) to them go to this peer, and it may speak from them only. Prefixes of all peers are disjoint. Required, but for `split` with `client_address = \"replace\"`.",
+        "Addresses behind the peer, such as \"10.1.7.0/24\": packets (`link`) and connections (`split`) to them go to this peer, and it may send only from them. Prefixes of all peers are disjoint. Required, except for `split` with `client_address = \"replace\"`.",
     ),
     field(
         "rate",
@@ -128,17 +128,17 @@ pub(super) const PEER: &[Field] = &[
     field(
         "weight",
         Shape::Count(WEIGHT),
-        "Share of `satellite.rate` beside those of the other peers, while they want more than there is. Default: 1.",
+        "Weight of the peer in sharing `satellite.rate` with the others when they want more than the rate. Default: 1.",
     ),
     field(
         "throughput_advice",
         ADVICE,
-        "`link`: rate that QUIC hosts behind this box are advised of, as `link.throughput_advice`. \"line\": `rate`. Default: `link.throughput_advice`.",
+        "`link`: rate advised to QUIC hosts behind this box, as `link.throughput_advice`. \"line\": `rate`. Default: `link.throughput_advice`.",
     ),
     field(
         "shape",
         Shape::Choice(CARRIES),
-        "Shape of the link to the peer, where the file has both `split` and `link`; the peer's file has the same. Default: the only one.",
+        "Shape of the link to the peer, if the file has both `split` and `link`; the peer's file has the same. Default: the only one.",
     ),
 ];
 
@@ -165,7 +165,7 @@ const PORTS_FIELD: Field = field("ports", PORTS, "Destination ports to intercept
 const ALLOW: Field = field(
     "allow",
     Shape::List(&Shape::Text),
-    "Destinations that may be reached, with ports where not all: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry that lies within what is refused by default opens it. Default: all but the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
+    "Destinations that may be reached, optionally with ports: \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\", \"[2001:db8::/32]:443\". An entry within a range refused by default opens it. Default: all except the box's own addresses, loopback, link-local (such as 169.254.169.254), multicast, broadcast and unspecified addresses.",
 );
 /// Of `split` and `uplink`.
 const DENY: Field = field(
@@ -204,7 +204,7 @@ pub(super) const SPLIT: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory for connections, their data, and their packets on the link. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+        "Maximum memory for connections, their data, and their packets on the link. With `peers`, each may use what the others leave free; half of it is reserved for them in equal parts. Default: 256 MiB.",
     ),
 ];
 
@@ -214,16 +214,16 @@ pub(super) const LINK: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory for packets that wait for the link, are on their way to the peer, or wait for others from it. What does not fit is dropped. Of `peers` each may have what the others leave; half of it is kept for them in equal parts. Default: 256 MiB.",
+        "Maximum memory for packets that wait for the link, are in flight to the peer, or wait for others from it. What does not fit is dropped. With `peers`, each may use what the others leave free; half of it is reserved for them in equal parts. Default: 256 MiB.",
     ),
     field(
         "throughput_advice",
         ADVICE,
-        "Rate that is written into SCONE packets of QUIC (draft-ietf-scone-protocol) on their way to the peer, if they say nothing or more. \"line\": `satellite.rate`; of `peers` each one's own `rate`. Default: nothing is written.",
+        "Rate written into QUIC's SCONE packets (draft-ietf-scone-protocol) to the peer, if they carry none or a higher one. \"line\": `satellite.rate`; with `peers`, each peer's `rate`. Default: nothing is written.",
     ),
 ];
 
-/// Keys of `uplink` that only the engine's sender has a use for, and only the kernel's.
+/// Keys of `uplink` that only the engine's sender uses, and those that only the kernel's uses.
 pub(super) const ENGINES: &[&str] = &["variant", "window", "device", "mtu", "early_accept", "tcp"];
 pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 

@@ -21,7 +21,7 @@ const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 const ADDRESS: &str = "an address and a port such as \"198.51.100.7:4500\"";
-/// As long as a gateway's own name.
+/// The same maximum as that of a gateway's name.
 const MAX_PEER_NAME: usize = 64;
 
 pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
@@ -61,7 +61,7 @@ pub(super) fn peers(
     problems: &mut Problems,
 ) -> Option<Vec<PeerTable>> {
     let tunnel = match root.get("tunnel") {
-        // What is wrong with its keys has been said.
+        // Mistakes in its keys have been reported.
         Some(item) => item.table(TUNNEL, &mut Problems::of("gateway file")),
         None => None,
     };
@@ -84,7 +84,7 @@ pub(super) fn peers(
     if let Value::Table(_) = list.node.value {
         list.refuse(
             problems,
-            "`[peers]` is one table, and peers are a list",
+            "`[peers]` is a single table, but peers are a list",
             Some("`[[peers]]`, in two brackets, for each peer".to_owned()),
         );
         return None;
@@ -132,7 +132,7 @@ fn only(
     })
 }
 
-/// A public key, as it is written.
+/// A public key in its text form.
 fn public_key<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<&'a str> {
     let text = item.text(problems)?;
     match text.parse::<PublicKey>() {
@@ -144,7 +144,7 @@ fn public_key<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<&'a str> {
     }
 }
 
-/// What `[link]` advises.
+/// The advice of `[link]`.
 fn of_link(shape: &ShapeTable) -> Option<Advice> {
     match shape {
         ShapeTable::Link(link) | ShapeTable::Both(_, link) => link.advice,
@@ -159,17 +159,17 @@ fn file(view: &View<'_>, beside: &Path, problems: &mut Problems) -> Option<Optio
     }
 }
 
-/// What no two peers may have.
+/// Values that no two peers may share.
 #[derive(Default)]
 struct Unique<'a> {
     names: BTreeMap<&'a str, ()>,
-    /// Of which peer a key is.
+    /// The peer of each key.
     keys: BTreeMap<&'a str, String>,
     prefixes: Vec<(Prefix, Item<'a>, String)>,
 }
 
 impl Unique<'_> {
-    /// Reports overlapping prefixes. Two of them are apart, or one lies in the other; after sorting it follows the other.
+    /// Reports overlapping prefixes. Two prefixes are disjoint, or one is within the other; sorting puts it after the other.
     fn overlaps(mut self, problems: &mut Problems) {
         self.prefixes.sort_by_key(|(prefix, item, _)| (prefix.first(), prefix.bits(), item.node.span));
         let mut widest: Option<&(Prefix, Item<'_>, String)> = None;
@@ -179,12 +179,12 @@ impl Unique<'_> {
                 widest = Some(this);
                 continue;
             };
-            // Which stands later in the file is the one to be changed; once is enough.
+            // The later one in the file is to be changed; it is reported once.
             let [(other, _, of), (prefix, item, _)] =
                 if wide.1.node.span < this.1.node.span { [wide, this] } else { [this, wide] };
             if refused.insert(item.node.span) {
                 let message = format!("{prefix} overlaps {other} of peer `{of}`");
-                item.refuse(problems, message, Some("prefixes that lie behind this peer only".to_owned()));
+                item.refuse(problems, message, Some("prefixes behind this peer only".to_owned()));
             }
         }
     }
@@ -252,7 +252,7 @@ fn one_of_several<'a>(
     })
 }
 
-/// What goes to a peer, which must be one of the file's shapes.
+/// The shape of the link to a peer, which must be one of the file's.
 fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems) -> Option<Carries> {
     let only = match shape? {
         ShapeTable::Split(_) => Some(Carries::Streams),
@@ -278,7 +278,7 @@ fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems)
     Some(wanted)
 }
 
-/// A box's own address on its device does not lie behind a peer, as it would if the device's network were taken for the peer's.
+/// Reports prefixes of peers that contain the box's own address on its device, such as the device's whole network.
 fn not_our_own<'a>(
     prefixes: impl Iterator<Item = (&'a Prefix, &'a Item<'a>)>,
     shape: Option<&ShapeTable>,
@@ -294,7 +294,7 @@ fn not_our_own<'a>(
     }
 }
 
-/// What a peer's hosts are advised of: for packets only, since streams carry no QUIC.
+/// The rate advised to a peer's hosts. Only for packets, since streams do not carry QUIC.
 fn advice(
     view: &View<'_>,
     carries: Option<Carries>,
@@ -333,7 +333,7 @@ fn prefixes(
     let item = view.require("prefixes", problems)?;
     let prefixes: Vec<Prefix> = written(&item, PREFIXES, problems)?;
     if prefixes.is_empty() && !replaces {
-        let message = "no prefix: nothing could be sent to this peer, and nothing that it sends be believed";
+        let message = "no prefix: nothing could be sent to this peer, and nothing from it accepted";
         item.refuse(problems, message, Some("such as [\"10.1.7.0/24\"]".to_owned()));
     }
     Some(prefixes)

@@ -18,7 +18,7 @@ use super::values::{MAX_NAME, parsed, plain_name};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
 
 const PORT_DEFAULT: u16 = 4000;
-/// Linux takes no longer name of a user (useradd(8)).
+/// Maximum length of a user name on Linux (useradd(8)).
 const MAX_USER: usize = 32;
 
 pub(super) fn load(path: &Path) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<(GatewayFile, ScenarioErro
     Ok((problems.finish(file)?, warnings))
 }
 
-/// Where the key lies, or else the last table on the way to it.
+/// The place of the key, or of the innermost table on the path to it.
 pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
     let mut problems = Problems::of("gateway file");
     let source = problems.add_source(name, text);
@@ -116,7 +116,7 @@ fn shape(view: &View<'_>, satellite: Option<&SatelliteTable>, problems: &mut Pro
     if let [_, rest @ ..] = &tables.iter().flatten().collect::<Vec<_>>()[..] {
         for item in rest {
             let expected = Some("one of the three tables; `split` and `link` with `[[peers]]`".to_owned());
-            item.refuse(problems, "a gateway is `split`, `link` or `uplink`, not more of them", expected);
+            item.refuse(problems, "a gateway has one of `split`, `link` and `uplink`, not several", expected);
         }
         if !rest.is_empty() {
             return None;
@@ -165,7 +165,7 @@ fn towards_clients(view: &View<'_>, problems: &mut Problems) -> Option<Vec<Strin
     let item = view.require("satellite", problems)?;
     let satellite = interfaces(view, "satellite", problems)?;
     if satellite.is_empty() {
-        item.refuse(problems, "no interface: nobody's connections would be taken", Some(INTERFACES.expected()));
+        item.refuse(problems, "no interface: no connections would be accelerated", Some(INTERFACES.expected()));
     }
     Some(satellite)
 }
@@ -195,7 +195,7 @@ fn engine(
     if let Some(item) = view.get("satellite")
         && taken.interfaces.contains(&device)
     {
-        let message = format!("`{device}` is the gateway's own device: what comes out of it would go into it again");
+        let message = format!("`{device}` is the gateway's own device: packets from it would be routed into it again");
         item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
     }
     let uplink::Engine { variant, tcp, window, early_accept, .. } = sender?;
@@ -210,7 +210,7 @@ fn split(item: &Item<'_>, is_hub: bool, problems: &mut Problems) -> Option<Split
         Some(item) => {
             let word = item.choice(WITHOUT_PEER, problems);
             if is_hub && word == Some(WITHOUT_PEER[0]) {
-                let message = "one of several peers that is down cannot be passed by: its hosts are behind it";
+                let message = "with several peers, one that is down cannot be bypassed: its hosts are behind it";
                 item.refuse(problems, message, Some("\"refuse\", or no such key".to_owned()));
             }
             word

@@ -1,4 +1,4 @@
-//! What all shapes say of the connections that end at them: `TakenTable`.
+//! The settings of the connections to terminate: `TakenTable`.
 
 use bentpipe_language::error::Problems;
 use bentpipe_language::gateway;
@@ -14,7 +14,7 @@ pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) ->
     names.iter().map(|item| plain_name(item, MAX_NAME, problems).map(str::to_owned)).collect()
 }
 
-/// The settings of connections that end here, which arrive at `interfaces`.
+/// The settings of the connections to terminate, which arrive at `interfaces`.
 pub(super) fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: &mut Problems) -> Option<TakenTable> {
     let ports = ports(view, problems);
     let list = |key, problems: &mut Problems| match view.get(key) {

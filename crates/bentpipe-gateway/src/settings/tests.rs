@@ -85,7 +85,7 @@ fn mistakes_of_each_kind() {
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
         ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),
         ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is no port"),
-        ("ports = ", "deny = [\"example.org\"]\nports = ", "`example.org` is no IP address"),
+        ("ports = ", "deny = [\"example.org\"]\nports = ", "`example.org` is not an IP address"),
         ("peer = ", "mtu = \"900 B\"\npeer = ", "`tunnel.mtu` must be from 1280 B to 65535 B"),
         ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),
         ("ports = ", "client_address = \"keeep\"\nports = ", "cannot be \"keeep\""),
@@ -149,8 +149,8 @@ fn mistakes_of_an_uplink() {
         ("[uplink]", tunnel, "`uplink` is one box: there is no tunnel"),
         ("[uplink]", "[link]\n[uplink]", "not more of them"),
         ("round_trip", "shared = true\nround_trip", "`satellite.shared` is for two boxes"),
-        ("[\"sat0\"]", "[]", "nobody's connections would be taken"),
-        ("[\"sat0\"]", "[\"bentpipe0\"]", "what comes out of it would go into it again"),
+        ("[\"sat0\"]", "[]", "no connections would be accelerated"),
+        ("[\"sat0\"]", "[\"bentpipe0\"]", "packets from it would be routed into it again"),
         ("satellite = [", "variant = \"brust\"\nsatellite = [", "there is no variant `brust`"),
         ("satellite = [", "window = \"100 B\"\nsatellite = [", "a window cannot be 100 B"),
         ("satellite = [", "tcp.fixed_window = 9\nwindow = \"1 MB\"\nsatellite = [", "say the same thing twice"),
@@ -166,7 +166,7 @@ fn mistakes_of_an_uplink() {
         assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
         assert!(found.iter().all(|&(line, ..)| line > 0));
     }
-    // The other shapes cannot do without one.
+    // The other shapes require it.
     let found = errors(&UPLINK.replace("[uplink]\nsatellite = [\"sat0\"]", "[link]\naddresses = []"));
     assert_eq!(found[0].2, "the gateway file needs `tunnel`");
 }
@@ -235,7 +235,7 @@ fn who_may_be_reached_and_who_may_speak() {
     assert_eq!(split.taken.deny, ["*:25".parse().expect("a destination")]);
 }
 
-/// What is found out later has the place that it would have had.
+/// An error found later has the same place as one found while reading.
 #[test]
 fn a_mistake_that_the_machine_finds() {
     let text = format!("{UPLINK}sender = \"kernel\"\ncongestion = \"bbq\"\n");

@@ -1,4 +1,4 @@
-//! Values that several tables have: names, lists.
+//! Values common to several tables: names, lists.
 
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::Item;
@@ -8,13 +8,13 @@ use super::grammar::INTERFACES;
 /// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
 pub(super) const MAX_NAME: usize = 15;
 
-/// What entries of `prefixes` and `peer_prefixes` look like.
+/// The expected form of entries of `prefixes` and `peer_prefixes`.
 pub(super) const PREFIXES: &str = "addresses such as \"10.1.7.0/24\", \"10.1.8.9\" or \"fd01:7::/64\"";
-/// What entries of `allow` and `deny` look like.
+/// The expected form of entries of `allow` and `deny`.
 pub(super) const DESTINATIONS: &str =
     "destinations such as \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\" or \"[2001:db8::/32]:443\"";
 
-/// A name that can be a file's and an interface's.
+/// A name that is valid for files and interfaces.
 pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
     let name = item.name(problems)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -35,7 +35,7 @@ pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, prob
     value
 }
 
-/// A list of texts whose parsers report their own mistakes.
+/// A list of texts whose parser explains its errors.
 pub(super) fn written<T: std::str::FromStr<Err = String>>(
     item: &Item<'_>,
     expected: &str,

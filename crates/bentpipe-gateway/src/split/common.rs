@@ -17,7 +17,7 @@ use crate::sockets;
 pub(super) struct Common {
     pub(super) config: SplitConfig,
     pub(super) access: Access,
-    /// What lies behind peers of this shape.
+    /// The destinations behind peers of this shape.
     pub(super) routes: Routes,
     pub(super) tokens: Tokens,
     /// Bytes.
@@ -30,7 +30,7 @@ pub(super) struct Common {
 }
 
 impl Common {
-    /// Connections have the tokens from `first_token` on.
+    /// `first_token`: the first token of connections.
     pub(super) fn new(config: SplitConfig, first_token: usize) -> Self {
         Common {
             access: Access::new(config.policy.clone()),

@@ -7,16 +7,16 @@ use bentpipe_engine::mux::MuxStats;
 use crate::policy::Policy;
 use crate::sockets::ClientAddress;
 
-/// Bytes of connections, at this moment.
+/// Current bytes of connections.
 pub(crate) struct Waiting {
-    /// Of hosts, for the link.
+    /// From hosts, for the link.
     pub(crate) unsent: u64,
-    /// From the peer, for hosts; and what may.
+    /// From the peer, for hosts; and their limit.
     pub(crate) held: u64,
     pub(crate) memory: u64,
 }
 
-/// What becomes of new connections while there is no link.
+/// What happens to new connections while there is no link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// They bypass the gateway: TPROXY lets connections pass while nothing listens.
@@ -25,45 +25,45 @@ pub enum Fallback {
     Refuse,
 }
 
-/// What the shape is made of.
+/// The settings of the shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitConfig {
-    /// The listeners of TPROXY: one for each version of IP, or more. None: only connections of the peer are served.
+    /// The listeners of TPROXY: one or more for each IP version. None: only connections of the peer are served.
     pub listen: Vec<SocketAddr>,
-    /// In whose name the far side connects.
+    /// The source address with which the far side connects.
     pub client_address: ClientAddress,
-    /// What becomes of new connections while there is no link.
+    /// What happens to new connections while there is no link.
     pub fallback: Fallback,
     /// Window of a stream, bytes.
     pub window: u64,
-    /// Streams of a peer that may be open at a time.
+    /// Maximum number of open streams of a peer.
     pub max_streams: u32,
-    /// Bytes that may wait for users in all.
+    /// Maximum bytes that wait for users in total.
     pub budget: u64,
-    /// The destinations that may be reached, by hosts here and from here by peers.
+    /// The destinations that hosts here, and peers from here, may reach.
     pub policy: Policy,
 }
 
-/// What the shape counted.
+/// Counters of the shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SplitStats {
     /// Connections accepted here.
     pub accepted: u64,
-    /// Connections made for the other box.
+    /// Connections opened for the other box.
     pub connected: u64,
-    /// Connections that could not be made.
+    /// Connections that could not be opened.
     pub failed: u64,
-    /// Connections refused for want of descriptors, of streams, or of a link.
+    /// Connections refused for lack of descriptors, streams, or a link.
     pub refused: u64,
     /// Connections reset because the link was lost.
     pub lost_with_link: u64,
-    /// Connections that could not have the client's port, and have another.
+    /// Connections that use another port because the client's was taken.
     pub other_port: u64,
     /// Messages of the peer that could not be read.
     pub malformed: u64,
     /// Connections open at this moment.
     pub open: usize,
-    /// Of the multiplexers of all links so far.
+    /// The multiplexers of all links so far.
     pub mux: MuxStats,
 }
 

@@ -1,4 +1,4 @@
-//! What the `split` shape says of itself.
+//! The readings of the `split` shape.
 
 use super::{SplitStats, Waiting};
 use crate::readings::{Readings, Value};
@@ -44,7 +44,7 @@ impl Readings {
             (
                 "cancelled",
                 total!("cancelled"),
-                "Connections reset by their host before the peer heard of them.",
+                "Connections reset by their host before they were announced to the peer.",
                 mux.cancelled,
             ),
             ("reset_here", total!("reset_here"), "Connections reset by this gateway.", mux.reset_here),
@@ -59,7 +59,8 @@ impl Readings {
 
     /// Adds values that belong to no peer: connections refused before their peer was known, and the memory of all peers.
     pub(crate) fn add_split_common(&mut self, turned_away: u64, memory: u64) {
-        let help = "Connections of hosts reset because their destination is no peer's, or for want of descriptors.";
+        let help =
+            "Connections of hosts reset because their destination is behind no peer, or for lack of descriptors.";
         self.add("split", "turned_away", total!("turned_away"), help, Value::Total(turned_away));
         let help = "Memory that the connections of all peers take.";
         self.add("split", "taken_bytes", "bentpipe_gateway_streams_taken_bytes", help, Value::Level(memory));

@@ -39,20 +39,20 @@ pub(super) struct Streams {
     from: Sources,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, (Token, Host, Conn)>,
-    /// Whose they are.
+    /// The clients' shares.
     shares: Shares,
-    /// Connections for whose hosts something has come in this turn.
+    /// Connections whose hosts have new data in this turn.
     brought: Vec<StreamId>,
-    /// Those that are being made for the peer.
+    /// Connections being opened for the peer.
     half_open: HalfOpen<StreamId>,
     /// Bytes that connections hold for the link.
     unsent: u64,
-    /// Bytes of memory that connections take.
+    /// Memory of connections, bytes.
     memory: u64,
-    /// Bytes of memory that the link takes, and those of them that it needs: the rest goes as soon as connections need it.
+    /// Memory of the link, bytes, and the part that it needs: the rest is freed as soon as connections need it.
     link: u64,
     needed: u64,
-    /// When the last connection was over, while draining.
+    /// When the last connection ended, while draining.
     done_at: Option<Time>,
     stats: SplitStats,
     past: MuxStats,
@@ -93,7 +93,7 @@ impl Streams {
         SplitStats { open: self.conns.len(), mux, ..self.stats }
     }
 
-    /// Connections were refused before they came here.
+    /// Counts connections that were refused before they reached this peer.
     pub(super) fn count_refused(&mut self, count: u64) {
         self.stats.refused += count;
     }
@@ -124,7 +124,7 @@ impl Streams {
         }
     }
 
-    /// Whether there are descriptors and memory for one connection more of this client.
+    /// True if there are descriptors and memory for another connection of this client.
     fn has_room(&self, common: &Common, route: Route) -> bool {
         let descriptors = common.descriptors.limit(self.slot).saturating_sub(self.conns.len() as u64);
         let memory = (common.memory.limit(self.slot) / 8 * 7).saturating_sub(self.taken());
@@ -137,7 +137,7 @@ impl Streams {
         self.memory + self.needed
     }
 
-    /// What it takes of what all peers share.
+    /// Reports its use to the pools that peers share.
     fn tell_use(&self, common: &mut Common) {
         common.memory.set(self.slot, self.memory + self.link);
         common.descriptors.set(self.slot, self.conns.len() as u64);
@@ -154,7 +154,7 @@ impl Streams {
         self.conns.insert(stream, (token, host, conn));
     }
 
-    /// A host's connection, for the peer.
+    /// Takes a host's connection for the peer.
     pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, is_up: bool, socket: TcpStream, route: Route) {
         if cx.common.access.near(route.destination).is_err() {
             self.forbidden += 1;
@@ -189,7 +189,7 @@ impl Streams {
             ClientAddress::Keep => self.from.permit(route.source.ip()),
             ClientAddress::Replace => Ok(()),
         };
-        // Addresses behind a peer are reached only through its tunnel: the machine's own routes lead elsewhere.
+        // Addresses behind a peer are reached only through its tunnel; the machine's routes lead elsewhere.
         let is_behind_peer = cx.common.routes.by_prefix(route.destination.ip()).is_some();
         if is_behind_peer || from.and_then(|()| cx.common.access.far(route.destination)).is_err() {
             self.forbidden += 1;
@@ -222,14 +222,14 @@ impl Streams {
         self.tell_use(cx.common);
     }
 
-    /// A connection takes too long to open, or has to make room for another.
+    /// A connection takes too long to open, or is evicted for another.
     fn give_up(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
         self.stats.failed += 1;
         self.forget(cx.common, stream, true);
         self.give(cx.now, Input::Reset { stream, reason: Reason::TimedOut });
     }
 
-    /// Gives up what takes too long.
+    /// Gives up connections that take too long to open.
     pub(super) fn expire(&mut self, cx: &mut Cx<'_>) {
         while let Some(expired) = self.half_open.expired(cx.now) {
             self.give_up(cx, expired);
@@ -305,7 +305,7 @@ impl Streams {
                     conn.bring(payload);
                     let change = conn.memory_change();
                     self.count_memory(change);
-                    // Once for all that has come in this turn, not once a message.
+                    // Served once per turn, not once per message.
                     if self.brought.last() != Some(&stream) {
                         self.brought.push(stream);
                     }
@@ -329,7 +329,7 @@ impl Streams {
         }
     }
 
-    /// The link came or went.
+    /// The link came up or went down.
     pub(super) fn on_event(&mut self, cx: &mut Cx<'_>, carrier: &Carrier, event: Event) {
         if event != (Event::Up { fresh: false }) {
             self.lose_all(cx.common);
@@ -368,11 +368,11 @@ impl Streams {
         }
     }
 
-    /// A packet has come from the peer.
+    /// A packet has arrived from the peer.
     pub(super) fn on_packet(&mut self, cx: &mut Cx<'_>, packet: &[u8]) {
         match wire::parse(packet) {
             Ok((message, payload)) => {
-                // It has left the link, which counted it. What follows a gap comes at once, up to a window of it.
+                // The packet has left the link, which counted it. Packets behind a gap are delivered together, up to a window of them.
                 self.needed = self.needed.saturating_sub(packet_memory(packet.len() as u64));
                 self.give_budget(cx);
                 self.give(cx.now, Input::Message(message));
@@ -383,14 +383,14 @@ impl Streams {
         }
     }
 
-    /// Notes what the link takes, and limits what it may.
+    /// Records the link's use of memory, and sets its limit.
     pub(super) fn settle(&mut self, common: &mut Common, carrier: &mut Carrier) {
         carrier.set_room(common.memory.limit(self.slot).saturating_sub(self.memory));
         (self.link, self.needed) = (carrier.held_bytes(), carrier.needed_bytes());
         self.tell_use(common);
     }
 
-    /// Lets streams hold what connections and the link do not. Returns what all may.
+    /// Gives streams the memory that connections and the link do not use. Returns the total limit.
     fn give_budget(&mut self, cx: &Cx<'_>) -> u64 {
         let limit = cx.common.memory.limit(self.slot);
         let elsewhere = self.taken().saturating_sub(self.held());
@@ -398,7 +398,7 @@ impl Streams {
         limit
     }
 
-    /// Gives the carrier as much as it has room for.
+    /// Fills the carrier as far as it has room.
     pub(super) fn fill(&mut self, cx: &mut Cx<'_>, carrier: &mut Carrier) {
         let limit = self.give_budget(cx);
         self.serve_brought(cx);

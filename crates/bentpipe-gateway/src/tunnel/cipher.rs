@@ -1,14 +1,14 @@
 //! The cipher of data: ChaCha20-Poly1305, or AES-256-GCM between two machines with instructions for it.
 //!
-//! With instructions, AES-GCM takes a third of the time of ChaCha20-Poly1305; without them it takes several times as much. So
-//! both ends say in the handshake, which is authenticated, whether they have them. Data is sealed and opened in place, by
+//! With these instructions, AES-GCM takes a third of the time of ChaCha20-Poly1305; without them it takes several times as long. So
+//! both ends say in the authenticated handshake whether they have them. Data is sealed and opened in place, by
 //! `ring`. The nonce is the datagram's number in the form of Noise (revision 34, §12.3 and §12.4).
 
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey};
 
 use super::packet::TAG;
 
-/// What data is sealed by.
+/// The cipher of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// RFC 8439.
@@ -18,12 +18,12 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// The cipher of two ends, each of which has said whether it has instructions for AES.
+    /// The cipher of two ends; `have_aes`: whether each has instructions for AES.
     pub(super) fn between(have_aes: [bool; 2]) -> Self {
         if have_aes == [true; 2] { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
     }
 
-    /// Its name, as TLS and IPsec have it.
+    /// Its name in TLS and IPsec.
     pub fn name(self) -> &'static str {
         match self {
             Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
@@ -39,7 +39,7 @@ impl Cipher {
     }
 }
 
-/// Whether this machine has instructions for AES-GCM.
+/// True if this machine has instructions for AES-GCM.
 pub(super) fn machine_has_aes() -> bool {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq");
@@ -52,14 +52,14 @@ pub(super) fn machine_has_aes() -> bool {
 /// The key of one direction. It is wiped when it is dropped.
 pub(super) struct Key {
     cipher: Cipher,
-    /// It stays where it is made: `ring` does not wipe keys, so another key overwrites it.
+    /// Boxed so that it does not move: `ring` does not wipe keys, so another key overwrites it.
     key: Box<LessSafeKey>,
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
         *self.key = Self::expand(self.cipher, &[0; 32]);
-        // The compiler must not drop what it takes for a useless write.
+        // Keeps the compiler from removing the write.
         std::hint::black_box(&self.key);
     }
 }
@@ -87,7 +87,7 @@ impl Key {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Encrypts `bytes` but for the room of the tag at their end.
+    /// Encrypts `bytes`, except the room for the tag at their end.
     pub(super) fn seal(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<()> {
         let (text, room) = bytes.split_at_mut(bytes.len().checked_sub(TAG)?);
         let tag: Tag = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::from(additional), text).ok()?;
@@ -106,7 +106,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// `snow`, whose tests hold it against the vectors of Noise, seals the same.
+    /// Seals as `snow` does, which is tested against the vectors of Noise.
     #[test]
     fn as_noise_has_it() {
         use snow::params::CipherChoice;

@@ -23,8 +23,8 @@ use super::packet::{COOKIE, COOKIE_HEADER, COOKIE_REPLY, COOKIE_TEXT, Kind, MAC,
 
 /// The age at which a secret of cookies is replaced; the one before it is still accepted (WireGuard §5.4.7).
 const SECRET_LIFE: Duration = Duration::from_secs(120);
-/// First messages that are remembered: those of 45 days at one every two minutes. Somebody who has recorded more and sends all of them
-/// in turns is limited by the cookies alone. They take 1 MiB, if there are so many.
+/// First messages that are remembered: those of 45 days at one every two minutes. An attacker who has recorded more and replays all of
+/// them is limited only by the cookies. A full record takes 1 MiB.
 const MAX_SEEN: usize = 32_768;
 
 fn mac(key: &[u8], text: &[u8]) -> [u8; MAC] {
@@ -34,7 +34,7 @@ fn mac(key: &[u8], text: &[u8]) -> [u8; MAC] {
 }
 
 fn equal(a: &[u8; MAC], b: &[u8; MAC]) -> bool {
-    // In time that does not depend on where they differ.
+    // Takes the same time wherever they differ.
     std::hint::black_box(a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b))) == 0
 }
 
@@ -50,7 +50,7 @@ fn derive(label: &[u8], agreed: &[u8; 32], receiver: &PublicKey) -> Zeroizing<[u
 pub(super) struct Guard {
     hears: Zeroizing<[u8; 32]>,
     speaks: Zeroizing<[u8; 32]>,
-    /// For cookies that we give, and that we get.
+    /// For cookies given and received.
     gives: Zeroizing<[u8; 32]>,
     gets: Zeroizing<[u8; 32]>,
     old_mac: [u8; 32],
@@ -89,24 +89,24 @@ impl Guard {
         Self::mark(&self.hears)
     }
 
-    /// Whether a message whose first mac ends at `end` is one of the peer's.
+    /// True if the peer wrote a message whose mac1 ends at `end`.
     pub(super) fn fits(&self, datagram: &[u8], end: usize) -> bool {
         datagram[..end].split_last_chunk::<MAC>().is_some_and(|(text, mac1)| equal(&mac(&*self.hears, text), mac1))
     }
 
-    /// Whether a first message of version 3 is meant for us.
+    /// True if a first message of version 3 is for this end.
     pub(super) fn fits_old(&self, datagram: &[u8]) -> bool {
         datagram.split_last_chunk::<MAC>().is_some_and(|(text, mac1)| equal(&mac(&self.old_mac, text), mac1))
     }
 
-    /// Writes mac1 over the first `at` bytes behind them; where it ends.
+    /// Writes mac1 over the first `at` bytes behind them. Returns where it ends.
     pub(super) fn sign(&self, at: usize, out: &mut [u8]) -> usize {
         let mac1 = mac(&*self.speaks, &out[..at]);
         out[at..at + MAC].copy_from_slice(&mac1);
         at + MAC
     }
 
-    /// The reply with `cookie` and the last timestamp of the peer, to whoever sent a first message with that MAC.
+    /// The reply with `cookie` and the peer's last timestamp, to the sender of a first message with this MAC.
     pub(super) fn write_cookie(&self, receiver: u32, mac1: &[u8], cookie: &[u8; COOKIE], last: u64) -> Vec<u8> {
         let mut reply = vec![0; COOKIE_REPLY];
         let at = start(Kind::Cookie { receiver }, &mut reply);
@@ -121,7 +121,7 @@ impl Guard {
         reply
     }
 
-    /// Cookie and timestamp of a reply to the first message with that mac.
+    /// Cookie and timestamp of a reply to the first message with this MAC.
     pub(super) fn read_cookie(&self, datagram: &[u8], mac1: &[u8]) -> Option<([u8; COOKIE], u64)> {
         let nonce: [u8; NONCE] = *datagram.get(5..)?.first_chunk()?;
         let (sealed, tag) = datagram.get(COOKIE_HEADER..)?.split_last_chunk::<16>()?;
@@ -137,7 +137,7 @@ pub(super) fn mac2(cookie: &[u8; COOKIE], message: &[u8]) -> [u8; MAC] {
     mac(cookie, message)
 }
 
-/// Cookies that this end gives.
+/// The cookies that this end gives.
 pub(super) struct Cookies {
     secrets: [[u8; 32]; 2],
     since: Time,
@@ -171,14 +171,14 @@ impl Cookies {
         Self::of(&self.secrets[0], from)
     }
 
-    /// Cookies that an address may have.
+    /// The valid cookies of an address.
     fn valid(&self, now: Time, from: SocketAddr) -> impl Iterator<Item = [u8; COOKIE]> {
         let age = now.saturating_since(self.since);
         let alive = [age < SECRET_LIFE.saturating_mul(2), age < SECRET_LIFE];
         self.secrets.iter().zip(alive).filter(|(_, alive)| *alive).map(move |(secret, _)| Self::of(secret, from))
     }
 
-    /// Whether an address was given that cookie.
+    /// True if this cookie was given to this address.
     pub(super) fn fits(&self, now: Time, from: SocketAddr, cookie: &[u8; COOKIE]) -> bool {
         self.valid(now, from).any(|valid| equal(&valid, cookie))
     }
@@ -190,7 +190,7 @@ impl Cookies {
     }
 }
 
-/// Authentic first messages, by a keyed hash of their ephemeral key. Once in 2^50 a new one is taken for an old one, and
+/// Authentic first messages, by a keyed hash of their ephemeral key. With probability 2^-50 a new one is mistaken for an old one, and
 /// its sender tries again.
 #[derive(Default)]
 pub(super) struct Seen {
@@ -217,7 +217,7 @@ impl Seen {
     }
 }
 
-/// So many at once, and one more in each `refill`.
+/// A token bucket: a burst at once, and one more in each `refill`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     tokens: u32,
@@ -264,7 +264,7 @@ mod tests {
         assert!(seen.has(&key(3 * MAX_SEEN - 1)) && seen.has(&key(2 * MAX_SEEN)) && !seen.has(&key(2 * MAX_SEEN - 1)));
     }
 
-    /// A cookie is an address's, port and all, for two to four minutes.
+    /// A cookie belongs to an address and port, for two to four minutes.
     #[test]
     fn cookies_are_bound_and_end() {
         let at = |seconds| Time::ZERO + Duration::from_secs(seconds);

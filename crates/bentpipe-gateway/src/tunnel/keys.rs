@@ -1,4 +1,4 @@
-//! Static keys of X25519 and preshared keys, written as WireGuard writes them: base64 of 32 bytes.
+//! Static keys of X25519 and preshared keys, in WireGuard's text form: base64 of 32 bytes.
 //!
 //! A private key is in memory once: clones share it, and it is wiped when the last one is dropped.
 
@@ -24,7 +24,7 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             KeyError::Form => "not a key: base64 of 32 bytes, 44 characters",
-            KeyError::Zero => "all bytes of this key are zero; `bentpipe gateway keygen` draws one",
+            KeyError::Zero => "all bytes of this key are zero; `bentpipe gateway keygen` generates one",
             KeyError::LowOrder => "this public key is a point of low order: no private key belongs to it",
         })
     }
@@ -32,9 +32,9 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// Decodes into `out`, which may be the only place of a secret.
+/// Decodes into `out`, leaving no other copy of a secret.
 fn read(text: &str, out: &mut [u8; 32]) -> Result<(), KeyError> {
-    // The decoder wants room for the padding's byte.
+    // The decoder needs room for a byte of padding.
     let mut room = Zeroizing::new([0; 33]);
     let length = BASE64_STANDARD.decode_slice(text.trim(), &mut room[..]).map_err(|_| KeyError::Form)?;
     if length != 32 {
@@ -52,7 +52,7 @@ pub(super) fn wipe_stack() {
     std::hint::black_box(&mut frame);
 }
 
-/// What an end is known by.
+/// The public key that identifies an end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey(pub(super) [u8; 32]);
 
@@ -82,7 +82,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// What an end proves itself by, and the public key that belongs to it.
+/// The private key of an end, with its public key.
 #[derive(Clone)]
 pub struct PrivateKey {
     secret: Arc<Zeroizing<[u8; 32]>>,
@@ -93,7 +93,7 @@ impl PrivateKey {
     /// A new key from the system's entropy.
     ///
     /// # Panics
-    /// If the system has no entropy to give.
+    /// If the system has no entropy.
     pub fn generate() -> Self {
         Self::fill(|secret| {
             getrandom::fill(secret).expect("the system has entropy");
@@ -102,7 +102,7 @@ impl PrivateKey {
         .expect("just drawn")
     }
 
-    /// A key whose only copy `write` writes.
+    /// A key whose only copy is written by `write`.
     pub(super) fn fill(write: impl FnOnce(&mut [u8; 32]) -> Result<(), KeyError>) -> Result<Self, KeyError> {
         let mut secret = Arc::new(Zeroizing::new([0; 32]));
         write(Arc::get_mut(&mut secret).expect("nobody else has it yet"))?;
@@ -132,7 +132,7 @@ impl PrivateKey {
         (*agreed != [0; 32]).then_some(agreed)
     }
 
-    /// The key as text, to be kept where only its owner reads.
+    /// The key as text, to be kept where only its owner can read it.
     pub fn reveal(&self) -> Zeroizing<String> {
         Zeroizing::new(BASE64_STANDARD.encode(**self.secret))
     }
@@ -152,7 +152,7 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// A secret that both ends know besides their keys.
+/// An additional secret of both ends.
 #[derive(Clone)]
 pub struct PresharedKey(pub(super) Arc<Zeroizing<[u8; 32]>>);
 
@@ -162,7 +162,7 @@ impl PresharedKey {
         self.0 == other.0
     }
 
-    /// The one of ends that have none: WireGuard's, all zero.
+    /// The key of ends that have none: all zero, as WireGuard's.
     pub(super) fn none() -> Self {
         PresharedKey(Arc::new(Zeroizing::new([0; 32])))
     }

@@ -1,4 +1,4 @@
-//! The tunnel: handshakes, sessions, and whether the peer is there.
+//! The tunnel: handshakes, sessions, and whether the peer is up.
 
 mod handshake;
 mod note;
@@ -21,47 +21,47 @@ use note::Notes;
 
 /// What both ends hash into their handshake.
 const PROLOGUE: &[u8] = b"bentpipe tunnel 4";
-/// The time between two first messages of a handshake: a round trip over two satellites, and some more.
+/// The time between two first messages of a handshake: a round trip over two satellites, with a margin.
 const RETRY: Duration = Duration::from_secs(2);
-/// First messages that are read at once without a cookie, and the time after which one more may be; as many again with a
-/// cookie.
+/// Burst of first messages that are read without a cookie, and the time that each further one takes; the same again for those with
+/// a cookie.
 const BURST: u32 = 20;
 const REFILL: Duration = Duration::from_millis(100);
-/// Cookies that are given at once, and the time after which one more may be: 7 kB/s at most.
+/// Burst of cookies, and the time that each further one takes: at most 7 kB/s.
 const COOKIE_BURST: u32 = 100;
 const COOKIE_REFILL: Duration = Duration::from_millis(10);
 
-/// One end.
+/// The settings of one end.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
-    /// Our key.
+    /// This end's key.
     pub private: PrivateKey,
     /// The peer's key.
     pub peer: PublicKey,
-    /// A secret that both know besides.
+    /// An additional secret of both ends.
     pub preshared: Option<PresharedKey>,
-    /// Where the peer is. `None`: it begins, and we learn where it is.
+    /// The peer's address. `None`: the peer begins, and its address is learnt.
     pub endpoint: Option<SocketAddr>,
-    /// Where the peer was last, as an earlier process noted it.
+    /// The peer's last address, as saved by an earlier process.
     pub last_endpoint: Option<SocketAddr>,
-    /// An end that has sent nothing for so long sends an empty datagram.
+    /// An end that has sent nothing for this long sends an empty datagram.
     pub keepalive: Duration,
-    /// A peer that is silent for so long is given up. It must exceed the peer's keepalive and any outage to be endured.
+    /// A peer that is silent for this long is given up. It must exceed the peer's keepalive and any outage to be endured.
     pub dead_after: Duration,
 }
 
 impl TunnelConfig {
-    /// An end with the usual times.
+    /// An end with the default times.
     pub fn new(private: PrivateKey, peer: PublicKey, endpoint: Option<SocketAddr>) -> Self {
         let [keepalive, dead_after] = [5, 15].map(Duration::from_secs);
         TunnelConfig { private, peer, preshared: None, endpoint, last_endpoint: None, keepalive, dead_after }
     }
 }
 
-/// What became of the tunnel.
+/// A change of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The peer is there.
+    /// The peer is up.
     Up {
         /// True if the layers above must restart at both ends; otherwise they continue.
         fresh: bool,
@@ -73,58 +73,58 @@ pub enum Event {
 /// The content of a datagram. The event comes before the payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// What became of the tunnel by it.
+    /// The change of the tunnel that it caused.
     pub event: Option<Event>,
-    /// What its payload is.
+    /// The kind of its payload.
     pub what: What,
-    /// Where its payload lies in it.
+    /// The place of its payload in the datagram.
     pub payload: Option<Range<usize>>,
 }
 
 /// A datagram to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Where to.
+    /// Its destination.
     pub to: SocketAddr,
     /// Its length in the buffer.
     pub len: usize,
 }
 
-/// What [`Tunnel::poll`] asks for.
+/// A request of [`Tunnel::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Todo {
     /// Send the datagram in the buffer.
     Send(Sealed),
-    /// Hear what became of the tunnel.
+    /// The tunnel has changed.
     Tell(Event),
     /// Tell the operator.
     Log(Note),
 }
 
-/// What an end counted.
+/// The counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunnelStats {
     /// Datagrams encrypted and sent.
     pub sent: u64,
     /// Datagrams received and decrypted.
     pub received: u64,
-    /// Datagrams that were not the tunnel's, or whose mac was wrong.
+    /// Datagrams that were not the tunnel's, or whose MAC was wrong.
     pub garbage: u64,
-    /// Datagrams in the form of the tunnel that were not authentic, or came twice.
+    /// Datagrams in the tunnel's form that were not authentic, or arrived twice.
     pub refused: u64,
-    /// Data of sessions that are not there.
+    /// Data of unknown sessions.
     pub unknown: u64,
-    /// First messages that came twice.
+    /// First messages that arrived twice.
     pub replayed: u64,
-    /// First messages not read because there were too many.
+    /// First messages dropped unread because there were too many.
     pub throttled: u64,
     /// Cookies given.
     pub cookies: u64,
-    /// Handshakes done.
+    /// Completed handshakes.
     pub handshakes: u64,
 }
 
-/// A handshake that we began.
+/// A handshake begun by this end.
 struct Begun {
     handshake: Handshake,
     own: u32,
@@ -133,22 +133,22 @@ struct Begun {
     stamp: u64,
 }
 
-/// A handshake that we answered; the peer has not used its keys yet.
+/// A handshake answered by this end; the peer has not used its keys yet.
 struct Answered {
     session: Session,
     theirs: u64,
-    /// The next number of our memory, if it begins anew.
+    /// The next number of this end's memory, if it starts over.
     anew: Option<u64>,
 }
 
-/// A cookie of the peer's, and since when we have it.
+/// A cookie of the peer's, and when it arrived.
 #[derive(Clone, Copy)]
 struct Given {
     cookie: [u8; COOKIE],
     since: Time,
 }
 
-/// One end.
+/// One end of a tunnel.
 pub struct Tunnel {
     config: TunnelConfig,
     /// The lower half of all session numbers of this end, by which a socket finds the tunnel.
@@ -156,7 +156,7 @@ pub struct Tunnel {
     has_aes: bool,
     guard: Guard,
     cookies: Cookies,
-    /// First messages that were read, and those for which there was no time.
+    /// First messages that were read, and those that asked for a cookie.
     seen: Seen,
     asked: Seen,
     endpoint: Option<SocketAddr>,
@@ -165,31 +165,31 @@ pub struct Tunnel {
     previous: Option<Session>,
     begun: Option<Begun>,
     answered: Option<Answered>,
-    /// When the next first message may go, and how many there were.
+    /// When the next first message may be sent, and how many were sent.
     begin_at: Time,
     attempts: u64,
     /// Until when an end without a configured endpoint calls the peer at its last address.
     calls_until: Time,
     given: Option<Given>,
-    /// The timestamp of our last first message.
+    /// The timestamp of this end's last first message.
     stamp: u64,
-    /// The greatest timestamp of the peer's first messages.
+    /// The largest timestamp of the peer's first messages.
     last: Option<u64>,
-    /// Number of our memory of the link, and of the peer's.
+    /// Number of this end's memory of the link, and of the peer's.
     memory: u64,
     bound: Option<u64>,
     is_up: bool,
     /// First messages that may be read: without a cookie, and with one.
     tokens: [Bucket; 2],
     cookie_tokens: Bucket,
-    /// Datagrams that wait to go: responses and cookies.
+    /// Datagrams to be sent: responses and cookies.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     notes: Notes,
     heard_at: Time,
     sent_at: Time,
     /// The peer waits for a datagram under the new keys.
     owes_word: bool,
-    /// When the first payload went to which nothing has come back.
+    /// When the first unanswered payload was sent.
     asked_at: Option<Time>,
     stats: TunnelStats,
 }
@@ -249,12 +249,12 @@ impl Tunnel {
         Tunnel { slot, ..self }
     }
 
-    /// Whether the peer is there.
+    /// True if the peer is up.
     pub fn is_up(&self) -> bool {
         self.is_up
     }
 
-    /// True at one of the two ends: where they have to differ.
+    /// True at exactly one of the two ends, to break ties.
     pub fn leads(&self) -> bool {
         self.config.private.public() > self.config.peer
     }
@@ -264,27 +264,27 @@ impl Tunnel {
         self.config.peer
     }
 
-    /// Where the peer is, as far as it is known.
+    /// The peer's address, if known.
     pub fn endpoint(&self) -> Option<SocketAddr> {
         self.endpoint
     }
 
-    /// When the peer was heard last.
+    /// When the peer was last heard.
     pub fn heard_at(&self) -> Time {
         self.heard_at
     }
 
-    /// What the present keys are of.
+    /// The cipher of the current keys.
     pub fn cipher(&self) -> Option<Cipher> {
         self.current.as_ref().map(Session::cipher)
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub fn stats(&self) -> TunnelStats {
         self.stats
     }
 
-    /// What the peer's first messages bear: by it a socket finds the tunnel.
+    /// The mark of the peer's first messages, by which a socket finds the tunnel.
     pub fn mark(&self) -> [u8; MARK] {
         self.guard.mark_of_peer()
     }
@@ -300,8 +300,8 @@ impl Tunnel {
         std::iter::repeat_with(number).find(|&number| !taken(number)).expect("four are taken at most")
     }
 
-    /// Makes a datagram for the peer of `out`, which has `payload` bytes of payload after [`DATA_HEADER`], and room for
-    /// [`DATA_OVERHEAD`] in all; `None` while there is no peer.
+    /// Seals a datagram for the peer in place. `out` has `payload` bytes of payload after [`DATA_HEADER`], and room for
+    /// [`DATA_OVERHEAD`] in all. Returns `None` while the peer is down.
     ///
     /// [`DATA_HEADER`]: super::DATA_HEADER
     /// [`DATA_OVERHEAD`]: super::DATA_OVERHEAD
@@ -317,7 +317,7 @@ impl Tunnel {
         Some(Sealed { to, len })
     }
 
-    /// Takes a datagram, which is decrypted where it lies.
+    /// Takes a datagram and decrypts it in place.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Heard {
         let done = match classify(datagram) {
             Some(Kind::Data { what, receiver, number }) => {
@@ -356,7 +356,7 @@ impl Tunnel {
                 self.stats.refused += 1;
                 return Heard::default();
             };
-            // The peer has the keys: from here on they are those that count.
+            // The peer has used the new keys: they replace the old ones.
             let Answered { session, theirs, anew } = self.answered.take().expect("just used");
             let event = self.begin(now, session, theirs, anew);
             self.heard(now, Some(from));
@@ -383,7 +383,7 @@ impl Tunnel {
         self.endpoint = from.or(self.endpoint);
     }
 
-    /// New keys count from now on.
+    /// Switches to new keys.
     fn begin(&mut self, now: Time, session: Session, theirs: u64, anew: Option<u64>) -> Option<Event> {
         self.stats.handshakes += 1;
         (self.begun, self.answered, self.asked_at) = (None, None, None);
@@ -391,7 +391,7 @@ impl Tunnel {
             self.previous = Some(old);
         }
         if anew.is_some() {
-            // What was encrypted under old keys belongs to the old link.
+            // Data under old keys belongs to the old link.
             self.previous = None;
         }
         self.memory = anew.unwrap_or(self.memory);

@@ -1,9 +1,8 @@
 //! The handshake of Noise (revision 34) by `snow`, with primitives that leave no copies of keys.
 //!
-//! `snow` keeps keys in memory that it does not wipe. So the primitives that it is given here are our own wrappers around
-//! `curve25519-dalek`, `blake2` and `chacha20poly1305`: the private key stays where it is, and what they hold is
-//! overwritten when they are dropped. Its own state, the chaining key among it, is overwritten in place by that of an empty
-//! handshake.
+//! `snow` does not wipe keys in memory. So it is given wrappers around `curve25519-dalek`, `blake2` and `chacha20poly1305` as
+//! primitives, which do not copy the private key and overwrite their state when they are dropped. The state of `snow`, with the
+//! chaining key, is overwritten in place by that of an empty handshake.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,7 +29,7 @@ pub(super) struct Parties<'a> {
     pub(super) pattern: &'a str,
     pub(super) prologue: &'a [u8],
     pub(super) private: &'a PrivateKey,
-    /// Whom the initiator calls; `None` at the responder.
+    /// The peer's key at the initiator; `None` at the responder.
     pub(super) peer: Option<&'a PublicKey>,
     pub(super) preshared: Option<&'a PresharedKey>,
     /// The ephemeral key of a test vector.
@@ -45,7 +44,7 @@ impl Handshake {
         let Parties { pattern, prologue, private, peer, preshared, ephemeral } = parties;
         let resolver = Resolver { private: Some((*private).clone()), is_given: AtomicBool::new(false) };
         let mut builder = Builder::with_resolver(pattern.parse().expect("a pattern of Noise"), Box::new(resolver))
-            // The resolver has the key; what stands here is not looked at.
+            // The resolver has the key; this value is ignored.
             .local_private_key(&[])
             .and_then(|builder| builder.prologue(prologue))
             .expect("each is set once");
@@ -64,14 +63,14 @@ impl Handshake {
         handshake
     }
 
-    /// Writes the next message with its payload; its length.
+    /// Writes the next message with its payload. Returns its length.
     pub(super) fn write(&mut self, payload: &[u8], out: &mut [u8]) -> Option<usize> {
         let written = self.0.write_message(payload, out).ok();
         wipe_stack();
         written
     }
 
-    /// Reads the next message. Returns the length of its payload. A message that is refused leaves the handshake as it was.
+    /// Reads the next message. Returns the length of its payload. A refused message does not change the handshake.
     pub(super) fn read(&mut self, message: &[u8], payload: &mut [u8]) -> Option<usize> {
         let read = self.0.read_message(message, payload).ok();
         wipe_stack();
@@ -107,14 +106,14 @@ impl Drop for Handshake {
         let resolver = Resolver { private: None, is_given: AtomicBool::new(false) };
         let empty = Builder::with_resolver(EMPTY.parse().expect("a pattern of Noise"), Box::new(resolver));
         *self.0 = empty.build_initiator().expect("it needs nothing");
-        // The compiler must not drop what it takes for a useless write.
+        // Keeps the compiler from removing the write.
         std::hint::black_box(&self.0);
         wipe_stack();
     }
 }
 
-// The keys that handshakes of this thread have ended with, inverted: so that a test that looks for them in memory does not
-// find its own copy.
+// The final keys of this thread's handshakes, inverted so that a test that searches memory for them does not find its own
+// copy.
 #[cfg(test)]
 thread_local! {
     pub(super) static MADE: std::cell::RefCell<Vec<[u8; 32]>> = const { std::cell::RefCell::new(Vec::new()) };
@@ -158,7 +157,7 @@ impl Random for Entropy {
     }
 }
 
-/// The private key, where it is.
+/// The private key, not copied.
 struct Static(PrivateKey);
 
 impl Dh for Static {

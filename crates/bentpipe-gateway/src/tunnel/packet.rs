@@ -8,7 +8,7 @@
 //! cookie    4  receiver(4)  nonce(24)    encrypted cookie and timestamp (40)
 //! ```
 //!
-//! Numbers are little-endian, as Noise's nonces are. Of a datagram's number the lower half is sent.
+//! Numbers are little-endian, as Noise's nonces are. Only the lower half of a datagram's number is sent.
 
 pub use bentpipe_engine::gateway::{DATA_HEADER, DATA_OVERHEAD};
 
@@ -18,8 +18,8 @@ pub(super) const MAC: usize = 16;
 pub(super) const COOKIE: usize = 16;
 pub(super) const MARK: usize = 8;
 pub(super) const NONCE: usize = 24;
-/// Payloads of the handshake: timestamp, number of our memory, number of the peer's that we remember, whether we have AES,
-/// cookie; number of our memory, whether the link goes on, whether we have AES.
+/// Payloads of the handshake. Init: timestamp, number of the sender's memory, number of the receiver's that it remembers, whether it
+/// has AES, cookie. Response: number of the sender's memory, whether the link continues, whether it has AES.
 pub(super) const INIT_PAYLOAD: usize = 25 + COOKIE;
 pub(super) const RESPONSE_PAYLOAD: usize = 10;
 /// Noise IK's messages: an ephemeral key, a sealed static key, a sealed payload; an ephemeral key, a sealed payload.
@@ -89,12 +89,12 @@ pub enum Kind {
         what: What,
         /// The receiver's number for the session.
         receiver: u32,
-        /// Number of the datagram, its lower half.
+        /// The lower half of the datagram's number.
         number: u32,
     },
-    /// A first message is to be repeated with this cookie.
+    /// A request to repeat a first message with this cookie.
     Cookie {
-        /// The receiver's number for the session that it wanted.
+        /// The receiver's number for the requested session.
         receiver: u32,
     },
     /// The first message of version 3.
@@ -115,7 +115,7 @@ pub fn classify(datagram: &[u8]) -> Option<Kind> {
     Some(kind)
 }
 
-/// Writes the header of a datagram; where its body begins.
+/// Writes the header of a datagram. Returns where its body begins.
 pub(super) fn start(kind: Kind, out: &mut [u8]) -> usize {
     let mut end = 0;
     let mut put = |bytes: &[u8]| {

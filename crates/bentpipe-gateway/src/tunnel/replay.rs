@@ -1,14 +1,14 @@
-//! The numbers that have been received: a window that slides with the highest (RFC 6479's idea, in words that are cleared
+//! The numbers that have been received: a window that slides with the highest (as RFC 6479, whose words are cleared
 //! ahead).
 
-/// How late a number may be: more than a network reorders, and a burst of GSO.
+/// How late a number may be: more than networks reorder, plus a burst of GSO.
 const SPAN: u64 = 2048;
 
 /// The record of one session.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
     bits: [u64; (SPAN / 64) as usize],
-    /// All numbers that were noted lie below.
+    /// All recorded numbers are below this.
     end: u64,
 }
 
@@ -17,7 +17,7 @@ impl Replay {
         Replay { bits: [0; (SPAN / 64) as usize], end: 0 }
     }
 
-    /// The number after the highest that was noted.
+    /// The number after the highest recorded one.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
@@ -26,14 +26,14 @@ impl Replay {
         ((number % SPAN / 64) as usize, 1 << (number % 64))
     }
 
-    /// True if a number is new and not too old to tell. Ask before the costly decryption, and note the number only after
+    /// False if a number was received or is too old to tell. Call before the costly decryption, and `note` the number only after
     /// it.
     pub(super) fn may_be_new(&self, number: u64) -> bool {
         let (word, bit) = Self::place(number);
         number >= self.end || self.end - number <= SPAN && self.bits[word] & bit == 0
     }
 
-    /// Notes an authentic number; whether it is the highest so far.
+    /// Records an authentic number. Returns whether it is the highest so far.
     pub(super) fn note(&mut self, number: u64) -> bool {
         let highest = number >= self.end;
         if highest {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Beside a set of all numbers that were.
+        /// Compared with a set of all received numbers.
         #[test]
         fn each_number_once(steps in prop::collection::vec((0u64..5000, any::<bool>()), 1..300)) {
             let (mut replay, mut been, mut end) = (Replay::new(), BTreeSet::new(), 0u64);

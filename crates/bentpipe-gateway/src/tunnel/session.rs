@@ -15,15 +15,15 @@ use super::replay::Replay;
 pub(super) const REKEY_AFTER: Duration = Duration::from_secs(120);
 /// The age at which the responder makes a new one if the initiator has not: long after several attempts.
 pub(super) const LATE_REKEY_AFTER: Duration = Duration::from_secs(150);
-/// The age at which none of its datagrams is accepted any more.
+/// The age from which none of its datagrams is accepted.
 pub(super) const REJECT_AFTER: Duration = Duration::from_secs(240);
-/// Numbers are sent as their lower half; the nearest to the highest so far is meant.
+/// Numbers are sent as their lower half, which stands for the value nearest to the highest so far.
 const COUNT: Numbering = Numbering::from_isn(0);
-/// The most datagrams of one session: far below the limit of Noise, 2^64 - 1.
+/// Maximum datagrams of one session: far below the limit of Noise, 2^64 - 1.
 pub(super) const MAX_NUMBER: u64 = 1 << 60;
 
 pub(super) struct Session {
-    /// Our number for it and the peer's.
+    /// This end's number for it, and the peer's.
     pub(super) own: u32,
     pub(super) theirs: u32,
     seals: Key,
@@ -34,7 +34,7 @@ pub(super) struct Session {
     ours: bool,
 }
 
-/// Frames have no additional data, which saves time. Everything else has its kind, so that no kind is taken for another.
+/// Frames have no additional data, which saves time. All others include their kind, so that no kind can pass for another.
 fn additional(what: &What) -> &'static [u8] {
     match what {
         What::Frame => &[],
@@ -56,7 +56,7 @@ impl Session {
         self.seals.cipher()
     }
 
-    /// Makes a datagram of `out`, which has `payload` bytes of payload after [`DATA_HEADER`]. Returns its length; `None` if there is
+    /// Seals a datagram in place. `out` has `payload` bytes of payload after [`DATA_HEADER`]. Returns its length; `None` if there is
     /// no room, or no number left.
     pub(super) fn seal(&mut self, what: What, payload: usize, out: &mut [u8]) -> Option<usize> {
         let number = self.next;
@@ -68,7 +68,7 @@ impl Session {
         Some(datagram.len())
     }
 
-    /// Opens a datagram in place. Returns where its payload lies, and whether its number is the highest so far.
+    /// Opens a datagram in place. Returns the place of its payload, and whether its number is the highest so far.
     pub(super) fn open(&mut self, what: What, number: u32, datagram: &mut [u8]) -> Option<(Range<usize>, bool)> {
         let number = COUNT.unwrap(SeqNumber(number), self.replay.end());
         if number >= MAX_NUMBER || !self.replay.may_be_new(number) {
@@ -86,7 +86,7 @@ impl Session {
         self.since + if self.ours { REKEY_AFTER } else { LATE_REKEY_AFTER }
     }
 
-    /// When its keys end.
+    /// When its keys expire.
     pub(super) fn void_at(&self) -> Time {
         self.since + REJECT_AFTER
     }

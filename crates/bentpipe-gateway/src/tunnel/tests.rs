@@ -24,7 +24,7 @@ fn both_ends_are_up_after_a_round_trip() {
     assert!(!world.sent.iter().any(|(_, d)| d.windows(4).any(|w| w == b"ping" || w == b"pong")));
 }
 
-/// The clock of a process begins at zero: the datagram that confirms a handshake goes at once then, too.
+/// The clock of a process starts at zero: even then the datagram that confirms a handshake is sent at once.
 #[test]
 fn both_ends_are_up_at_the_beginning_of_time() {
     let mut world = World::new();
@@ -34,7 +34,7 @@ fn both_ends_are_up_at_the_beginning_of_time() {
     assert_eq!(world.events, [[UP], [UP]]);
 }
 
-/// Whichever end has no instructions for AES, both hear each other.
+/// Whichever end lacks instructions for AES, the two understand each other.
 #[test]
 fn the_cipher_is_one_that_both_are_quick_at() {
     let best = if machine_has_aes() { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
@@ -111,7 +111,7 @@ fn an_idle_peer_lives_and_a_silent_one_is_given_up() {
     assert_eq!(world.events, [[UP, Event::Down, UP], [UP, Event::Down, UP]]);
 }
 
-/// One end gives the other up, which has heard all along: both begin anew.
+/// One end gives the other up, which still heard it: the link restarts at both.
 #[test]
 fn who_was_given_up_hears_of_it() {
     let mut world = World::new();

@@ -27,42 +27,42 @@ use turns::InTurns;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
-/// What was done with a packet.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It is ours.
+    /// It belongs to one of these connections.
     Taken,
     /// It belongs to a foreign connection: pass it on.
     Pass,
     /// It is damaged.
     Malformed,
-    /// It is not TCP, and the rules do not send it here: hosts send such packets to every new device.
+    /// It is not TCP. The rules do not route it here, but hosts send such packets to every new device.
     Foreign,
 }
 
-/// What the driver has to do.
+/// A request to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uplinked {
     /// Send the IP packet of this length in the buffer to the client.
     Send(usize),
-    /// Connect to the route's destination, and say how it went.
+    /// Connect to the route's destination, and report the result.
     Connect(ConnectionId, Route),
     /// There may be more to read or room to write, or the client sends no more.
     Ready(ConnectionId),
-    /// Both directions are done, and all that the client sent has been read.
+    /// Both directions have ended, and all of the client's data has been read.
     Closed(ConnectionId),
     /// It is over in both directions. Unread data is discarded.
     Reset(ConnectionId),
 }
 
-/// What is left of buffers while a connection only waits for stray segments.
+/// The size of buffers while a connection only waits for stray segments.
 const NO_BUFFER: usize = 1;
 
 type Key = (SocketAddr, SocketAddr);
 
 #[derive(Debug)]
 enum Stage {
-    /// The server is being asked; the client's latest SYN waits.
+    /// The server is being contacted; the client's latest SYN waits.
     Asking(Vec<u8>),
     Open(Box<Endpoint>),
 }
@@ -74,11 +74,11 @@ struct Entry {
     /// Its place in a queue; entries with another ticket are stale.
     ticket: Option<u64>,
     timer: Option<Time>,
-    /// The driver has a [`Uplinked::Ready`] to come.
+    /// A [`Uplinked::Ready`] for the driver is pending.
     is_told: bool,
     /// The values reported to the driver last: acknowledged, received, ended.
     seen: (u64, u64, bool),
-    /// The driver has nothing to do with it any more.
+    /// The driver is done with it.
     is_over: bool,
     /// The server sends no more.
     is_closed: bool,
@@ -86,15 +86,15 @@ struct Entry {
     is_connected: bool,
     is_half_open: bool,
     memory: u64,
-    /// When the client was heard last, and when it last brought something new.
+    /// When the client was last heard, and when it last made progress.
     heard: Time,
     moved: Time,
-    /// Both SYNs had timestamps; the client's latest, once both FINs have come.
+    /// Both SYNs had timestamps; the client's latest one, once both FINs have arrived.
     has_timestamps: bool,
     last_timestamp: Option<u32>,
-    /// The greatest number that we used on the connection whose place it takes.
+    /// The largest number that this end used on the connection that it replaces.
     above: Option<SeqNumber>,
-    /// Until when it may wait in TIME-WAIT.
+    /// The end of its TIME-WAIT.
     lingers_until: Option<Time>,
 }
 
@@ -111,22 +111,22 @@ pub struct Uplink {
     pacer: Pacer,
     ids: BTreeMap<Key, ConnectionId>,
     entries: BTreeMap<ConnectionId, Entry>,
-    /// Connections to be polled: at once, and as the pacer has room.
+    /// Connections to be polled: at once, and when the pacer has room.
     at_once: VecDeque<(ConnectionId, u64)>,
     in_turns: InTurns,
     timers: BTreeSet<(Time, ConnectionId)>,
     half_open: HalfOpen<ConnectionId>,
-    /// Connections in TIME-WAIT that the driver has nothing to do with, with the end of their wait.
+    /// Connections in TIME-WAIT with which the driver is done, by the end of their wait.
     lingering: BTreeSet<(Time, ConnectionId)>,
     told: VecDeque<Uplinked>,
-    /// Resets of connections that never were.
+    /// Resets for SYNs without a connection.
     resets: VecDeque<Vec<u8>>,
     next_id: u64,
     next_ticket: u64,
-    /// Entries that the driver has to do with.
+    /// Entries with which the driver is not done.
     live: u64,
     memory: u64,
-    /// What clients have of places and memory.
+    /// The clients' shares of places and memory.
     shares: Shares,
     sweep_at: Time,
     draining: bool,
@@ -159,12 +159,12 @@ impl Uplink {
         }
     }
 
-    /// Settings as they are.
+    /// The current settings.
     pub fn config(&self) -> &UplinkConfig {
         &self.config
     }
 
-    /// What has been counted so far.
+    /// The counters.
     pub fn stats(&self) -> UplinkStats {
         let mut stats = UplinkStats { open: self.live, memory: self.memory, ..self.stats };
         for entry in self.entries.values() {
@@ -175,18 +175,18 @@ impl Uplink {
         stats
     }
 
-    /// Connections that it knows of, those among them that only wait for stray segments.
+    /// All connections, including those that only wait for stray segments.
     pub fn held(&self) -> usize {
         self.entries.len()
     }
 
-    /// New connections pass directly from now on. Whether none is left.
+    /// Lets new connections pass directly from now on. Returns true if no connection is left.
     pub fn drain(&mut self) -> bool {
         self.draining = true;
         self.live == 0
     }
 
-    /// Takes an IP packet that was meant for a server.
+    /// Takes an IP packet from a client to a server.
     pub fn receive(&mut self, now: Time, packet: &[u8]) -> Heard {
         let heard = self.hear(now, packet);
         match heard {
@@ -207,7 +207,7 @@ impl Uplink {
         }
     }
 
-    /// The server has not accepted. If it was silent, the client hears nothing; otherwise the client is reset.
+    /// The server has not accepted. If it was silent, the client gets no answer; otherwise the client is reset.
     pub fn failed(&mut self, now: Time, id: ConnectionId, reason: Reason) {
         let Some(entry) = self.entries.get(&id) else { return };
         if reason == Reason::NoResources {
@@ -227,7 +227,7 @@ impl Uplink {
         }
     }
 
-    /// How many bytes the connection takes now, none after [`Uplink::close`]; its buffer grows for it where there is memory.
+    /// The number of bytes that the connection accepts now, 0 after [`Uplink::close`]. Grows its buffer if there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
         let (max, budget) = (self.config.sender.send_buffer(), self.spare(id));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
@@ -245,10 +245,10 @@ impl Uplink {
         room
     }
 
-    /// Takes bytes for the client; how many.
+    /// Writes data for the client. Returns the number of bytes accepted.
     pub fn write(&mut self, now: Time, id: ConnectionId, data: &[u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
-        // A connection that has ended takes no more: the driver is told of its end.
+        // A connection that has ended accepts nothing; its end is reported to the driver.
         let count = endpoint.write(&mut Context::silent(now), data).unwrap_or(0);
         if count > 0 {
             self.enqueue(id);
@@ -256,7 +256,7 @@ impl Uplink {
         count
     }
 
-    /// Gives bytes of the client; how many.
+    /// Reads data of the client. Returns the number of bytes.
     pub fn read(&mut self, now: Time, id: ConnectionId, data: &mut [u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
         let count = endpoint.read(&mut Context::silent(now), data);
@@ -266,7 +266,7 @@ impl Uplink {
         count
     }
 
-    /// Whether the client sends no more and all of it has been read.
+    /// True if the client has finished sending and all its data has been read.
     pub fn has_ended(&self, id: ConnectionId) -> bool {
         match self.entries.get(&id) {
             Some(Entry { stage: Stage::Open(endpoint), .. }) => endpoint.peer_has_closed() && endpoint.readable() == 0,
@@ -301,7 +301,7 @@ impl Uplink {
         }
     }
 
-    /// Everybody is reset.
+    /// Resets all connections.
     pub fn abort_all(&mut self, now: Time) {
         let ids: Vec<_> = self.entries.iter().filter(|(_, entry)| !entry.is_over).map(|(&id, _)| id).collect();
         ids.into_iter().for_each(|id| self.abort(now, id));
@@ -314,7 +314,7 @@ impl Uplink {
         }
     }
 
-    /// Counts its memory anew.
+    /// Updates the accounting of its memory.
     fn account(&mut self, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id)
             && let Stage::Open(endpoint) = &entry.stage
@@ -326,7 +326,7 @@ impl Uplink {
         }
     }
 
-    /// By how many bytes the client of a connection may grow.
+    /// The bytes that the client of a connection may add.
     fn spare(&self, id: ConnectionId) -> u64 {
         let free = self.config.memory.saturating_sub(self.memory);
         self.entries.get(&id).map_or(0, |entry| self.shares.spare(entry.host(), free))

@@ -1,8 +1,8 @@
-//! Sends our segments to the clients: raw sockets, IP header included.
+//! Sends segments to the clients by raw sockets, IP header included.
 //!
-//! Not by the TUN device. The kernel would assign a packet from there, with a server's address as its source and a client's as its
-//! destination, to our own connection to the server in the client's name: early demultiplexing finds that socket, and the packet is
-//! no longer forwarded. Packets of a raw socket are not looked up.
+//! The TUN device cannot be used. The kernel would assign a packet from there, with a server's address as its source and a client's as
+//! its destination, to the gateway's connection to the server in the client's name: early demultiplexing finds that socket, and the
+//! packet is not forwarded. Packets of a raw socket are not looked up.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,16 +10,16 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// IPPROTO_RAW: the header is ours.
+/// IPPROTO_RAW: packets include their IP header.
 const RAW: i32 = 255;
-/// The kernel's queue: the longest that pacing leaves, and room for packets that are not paced.
+/// The kernel's queue: the longest that pacing permits, with room for packets that are not paced.
 const KERNEL_BUFFER: usize = 1 << 20;
 
 /// A socket of each IP version.
 #[derive(Debug)]
 pub(super) struct Raw {
     v4: Socket,
-    /// Missing where the host has no IPv6.
+    /// `None` if the host has no IPv6.
     v6: Option<Socket>,
     /// Packets that the kernel refused: no room, no route, or no permission. They count as lost on the line.
     pub(super) refused: u64,
@@ -38,7 +38,7 @@ impl Raw {
         Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), refused: 0 })
     }
 
-    /// Sends an IP packet that we have written.
+    /// Sends an IP packet.
     pub(super) fn send(&mut self, packet: &[u8]) {
         let sent = match packet.first().map(|first| first >> 4) {
             Some(4) => packet[16..].first_chunk::<4>().map(|to| (Some(&self.v4), (Ipv4Addr::from(*to), 0).into())),

@@ -1,4 +1,4 @@
-//! What the `uplink` shape says of itself.
+//! The readings of the `uplink` shape.
 
 use bentpipe_engine::units::Rate;
 
@@ -6,7 +6,7 @@ use super::UplinkStats;
 use crate::readings::{Readings, Value, total};
 
 impl Readings {
-    /// `refused_by_kernel`: packets. `other_port`: connections that could not have the client's port.
+    /// `refused_by_kernel`: packets. `other_port`: connections that use another port because the client's was taken.
     pub(crate) fn add_uplink(&mut self, rate: Rate, counted: &UplinkStats, refused_by_kernel: u64, other_port: u64) {
         use Value::{Level, Total};
         self.add_one_box(rate);

@@ -2,18 +2,18 @@
 
 use bentpipe_engine::wire::seq::SeqNumber;
 
-/// What TIME-WAIT remembers of the client's direction.
+/// The state of the client's direction in TIME-WAIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incarnation {
     /// The number after the FIN's.
     pub(super) next: SeqNumber,
     /// Both SYNs had timestamps.
     pub(super) has_timestamps: bool,
-    /// The last timestamp seen; `None` where nothing has echoed it yet.
+    /// The last timestamp seen; `None` if none has been echoed yet.
     pub(super) last_timestamp: Option<u32>,
 }
 
-/// A SYN, with its timestamp where both ends would use them.
+/// A SYN, with its timestamp if both ends would use timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
     pub(super) seq: SeqNumber,
@@ -21,7 +21,7 @@ pub(super) struct Opening {
 }
 
 impl Incarnation {
-    /// True if the SYN is no old duplicate: its timestamp or its number is beyond all of this connection's.
+    /// True if the SYN is not an old duplicate: its timestamp or its number is beyond all of this connection's.
     pub(super) fn gives_way_to(self, syn: Opening) -> bool {
         //= RFC 6191 §2: "it refers to the sequence number corresponding to the FIN flag of the previous incarnation of the
         //= connection, for that direction of the data transfer."

@@ -1,4 +1,4 @@
-//! The machine by hand: packets of a client in, what it wants out, in virtual time.
+//! The machine by hand in virtual time: packets of a client in, requests out.
 
 use std::net::SocketAddr;
 
@@ -43,7 +43,7 @@ fn config() -> UplinkConfig {
     }
 }
 
-/// A machine, what it has said, and a clock.
+/// A machine, its requests, and a clock.
 struct World {
     now: Time,
     machine: Uplink,
@@ -57,7 +57,7 @@ impl World {
         World { now: Time::ZERO, machine: Uplink::new(config), sent: Vec::new(), said: Vec::new() }
     }
 
-    /// Lets the machine do what it wants at this instant; until when it waits then.
+    /// Performs the machine's requests at this instant. Returns until when it then waits.
     fn poll(&mut self) -> Option<Time> {
         let mut out = vec![0; 1 << 16];
         loop {
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Lets time pass, with all that the machine does meanwhile.
+    /// Runs the machine until `until`.
     fn run(&mut self, until: Time) {
         while let Some(next) = self.poll().filter(|next| *next <= until) {
             self.now = self.now.max(next);
@@ -116,7 +116,7 @@ impl Client {
     }
 }
 
-/// Hands packets over, without any delay, until neither has more at this instant.
+/// Exchanges packets without delay until neither end has more at this instant.
 fn exchange(world: &mut World, client: &mut Client) {
     let mut from = world.sent.len();
     loop {
@@ -211,7 +211,7 @@ fn too_many_are_refused_and_the_old_ones_live() {
     let (mut world, mut client, id) = open(UplinkConfig { max_streams: 1, ..config() });
     let mut other = Client::new();
     let mut syn = other.packet(Time::ZERO).expect("a SYN");
-    // From the port below, which its checksum makes up for.
+    // From the port below, with the checksum adjusted.
     (syn[21], syn[37]) = (syn[21] - 1, syn[37].wrapping_add(1));
     assert_eq!(world.hear(&syn), Heard::Taken);
     assert_eq!(flags(&world.sent.last().expect("an answer").1), Flags::RST | Flags::ACK);
@@ -241,7 +241,7 @@ fn bytes_go_both_ways_and_each_way_ends_by_itself() {
     assert_eq!(world.machine.stats().open, 0);
 }
 
-/// Who ends first waits for stray segments, without buffers, and a new connection of the same name does not.
+/// The end that closes first waits for stray segments, without buffers; a new connection with the same addresses and ports does not wait.
 #[test]
 fn time_wait_costs_little_and_gives_way() {
     let (mut world, mut client, id) = open(config());
@@ -278,7 +278,7 @@ fn aborts_are_carried_across() {
     assert_eq!(client.0.outcome(), Some(Err(Abort::Reset)));
     assert_eq!(world.machine.stats().memory, 0);
 
-    // While the server is still being asked.
+    // While the server is still being contacted.
     let (mut world, mut client) = (World::new(config()), Client::new());
     let syn = client.packet(Time::ZERO).expect("a SYN");
     world.hear(&syn);
@@ -303,7 +303,7 @@ fn what_is_not_ours_passes() {
     ip::emit(&addresses, ip::UDP, 8, &mut udp).expect("it fits");
     assert_eq!(world.hear(&udp), Heard::Foreign);
     assert_eq!(world.machine.stats().passed, 1);
-    // Damage is none of ours either, but goes nowhere.
+    // A damaged packet is not passed on.
     syn[25] ^= 1;
     assert_eq!(world.hear(&syn), Heard::Malformed);
     syn[25] ^= 1;
@@ -312,7 +312,7 @@ fn what_is_not_ours_passes() {
     assert_eq!((world.sent.len(), world.said.len()), (0, 0));
 }
 
-/// Packets of two connections take turns, each its time on the line after the one before.
+/// Packets of two connections take turns, each after the transmission time of the one before.
 #[test]
 fn packets_keep_to_the_rate_in_turns() {
     let (mut world, mut first, one) = open(config());
@@ -323,7 +323,7 @@ fn packets_keep_to_the_rate_in_turns() {
         let sum = if by > 0 { sum.checked_sub(1).unwrap_or(0xfffe) } else { sum.checked_add(1).unwrap_or(1) };
         packet[36..38].copy_from_slice(&sum.to_be_bytes());
     };
-    // The second client is the first one's twin, from the port after.
+    // The second client is the first one's twin, with the next port.
     while let Some(mut packet) = second.packet(world.now) {
         port(&mut packet, 21, 1);
         assert_eq!(world.hear(&packet), Heard::Taken);
@@ -353,13 +353,13 @@ fn packets_keep_to_the_rate_in_turns() {
         world.now = world.now.max(until);
     }
     let spent = |packets: usize| world.sent[packets - 1].0.saturating_since(from).as_nanos();
-    // 1500 B at 10 Mbit/s are 1.2 ms. Five go at once, since 5 ms that were not used are made up for.
+    // 1500 B at 10 Mbit/s are 1.2 ms. Five are sent at once, since 5 ms of unused time are made up for.
     assert_eq!((spent(5), spent(6), spent(20)), (0, 1_000_000, 1_000_000 + 14 * 1_200_000));
     let ports: Vec<u8> = world.sent.iter().map(|(_, packet)| packet[23]).collect();
     assert!(ports.windows(2).all(|pair| pair[0] != pair[1]), "they take turns: {ports:?}");
 }
 
-/// Hosts take turns, whatever number of connections each has.
+/// Hosts take turns, however many connections each has.
 #[test]
 fn nine_connections_of_one_host_leave_half_of_the_line() {
     let mut world = World::new(config());
@@ -371,7 +371,7 @@ fn nine_connections_of_one_host_leave_half_of_the_line() {
     }
     world.now += Duration::from_secs(1);
     world.sent.clear();
-    // The one connection is the last to have something.
+    // The single connection is the last to have data.
     for &id in ids.iter().rev() {
         assert!(world.machine.room(id) >= MIN_BUFFER);
         assert_eq!(world.machine.write(world.now, id, &[7; MIN_BUFFER]), MIN_BUFFER);
@@ -386,7 +386,7 @@ fn nine_connections_of_one_host_leave_half_of_the_line() {
     assert_eq!(ports.len(), 10, "and so do the connections of one");
 }
 
-/// A server that is faster than the link fills two windows and no more; all of it comes out again.
+/// A server that is faster than the link fills at most two windows; all its data arrives.
 #[test]
 fn buffers_grow_with_use_and_not_beyond_the_budget() {
     for (memory, max) in [(8 << 20, 150_000), (4 * MIN_BUFFER as u64, 3 * MIN_BUFFER)] {
@@ -414,7 +414,7 @@ fn a_client_that_is_gone_is_given_up() {
 }
 
 proptest! {
-    /// Bytes that begin as packets do, or not at all: none of them brings the machine down.
+    /// Random bytes, some with the start of a packet, do not crash the machine.
     #[test]
     fn garbage_is_survived(packets in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..80)), 1..30)) {
         let mut world = World::new(UplinkConfig { early_accept: true, ..config() });

@@ -1,4 +1,4 @@
-//! The machine between the TUN device, raw sockets, and the kernel's connections to servers.
+//! The driver of the machine: TUN device, raw sockets, and the kernel's connections to servers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,9 +26,9 @@ use crate::rules::Instance;
 use crate::run::{FIRST_TOKEN, Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
-/// Packets taken from the device before others have their turn.
+/// Packets read from the device before other work gets its turn.
 const BATCH: usize = 64;
-/// Bytes of a client that may wait for a server's kernel: beyond them its window closes.
+/// Maximum bytes of a client that wait for a server's kernel; then the client's window closes.
 const MAX_WAITING: usize = 64 << 10;
 
 /// The shape's work for the loop.
@@ -41,7 +41,7 @@ pub struct Uplinking {
     conns: BTreeMap<ConnectionId, Server>,
     access: Access,
     client_address: ClientAddress,
-    /// Of packets in others' names.
+    /// The mark of packets in others' names.
     mark: u32,
     other_port: u64,
     scratch: Box<[u8]>,
@@ -52,7 +52,7 @@ pub struct Uplinking {
 #[derive(Debug)]
 struct Server {
     conn: Conn,
-    /// Both directions are done but for what its kernel has not taken yet.
+    /// Both directions have ended, except for data that its kernel has not accepted yet.
     is_closing: bool,
 }
 
@@ -62,11 +62,11 @@ pub type UplinkGateway = Loop<Uplinking>;
 /// The longest packet that a device can carry: connections that only pass through it keep their own segments.
 const DEVICE_MTU: u16 = 65_535;
 
-/// RFC 7600 §3: the address of who has none. Without any, the loose test of source addresses lets nothing in.
+/// RFC 7600 §3: the dummy address of a host without one. Without any address the loose test of sources drops every packet.
 const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
 
 impl UplinkGateway {
-    /// Makes the device `name` and begins to serve connections routed into it. Also returns readable messages for optional steps
+    /// Creates the device `name` and starts serving connections routed into it. Also returns readable messages for optional steps
     /// that failed.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl UplinkGateway {
         let raw = Raw::open(instance.sent())?;
         let lacks = instance.route_into(name);
         let mark = instance.sent();
-        // A connection takes a descriptor, also one that is being opened.
+        // Each connection takes a descriptor, including those being opened.
         let descriptors = u32::try_from(listeners::max_conns(1)?).unwrap_or(u32::MAX);
         let config = UplinkConfig { max_streams: config.max_streams.min(descriptors), ..config };
         let gateway = Loop::begin(|_, registry| {
@@ -104,12 +104,12 @@ impl UplinkGateway {
         Ok((gateway, lacks))
     }
 
-    /// The machine, to look at.
+    /// The machine.
     pub fn machine(&self) -> &Uplink {
         &self.work().machine
     }
 
-    /// What the machine counted.
+    /// The machine's counters.
     pub fn counted(&self) -> UplinkStats {
         self.work().machine.stats()
     }
@@ -119,7 +119,7 @@ impl UplinkGateway {
         self.work_mut().access.set_policy(policy);
     }
 
-    /// In whose name servers are connected to from now on.
+    /// Sets the source address of connections to servers from now on.
     pub(crate) fn set_client_address(&mut self, client_address: ClientAddress) {
         self.work_mut().client_address = client_address;
     }
@@ -130,7 +130,7 @@ fn token(id: ConnectionId) -> Token {
 }
 
 impl Uplinking {
-    /// Takes what clients have sent; whether there may be more.
+    /// Takes packets from clients. Returns whether there may be more.
     fn take(&mut self, now: Time) -> io::Result<bool> {
         for _ in 0..BATCH {
             if !self.tun_is_readable {
@@ -140,8 +140,8 @@ impl Uplinking {
                 None => self.tun_is_readable = false,
                 Some(length) => {
                     let packet = &self.out[..length];
-                    // What is no packet of a connection of ours comes out of the device again: not by the satellite's
-                    // interface, so the rules leave it alone.
+                    // A foreign packet is sent out of the device again. It does not enter by the satellite's interface, so the rules
+                    // leave it alone.
                     if self.machine.receive(now, packet) == Heard::Pass {
                         self.pass(length)?;
                     }
@@ -151,7 +151,7 @@ impl Uplinking {
         Ok(true)
     }
 
-    /// Sends a packet out of the device again. A packet that the kernel refuses is lost as on a line; only the loss of the device ends
+    /// Sends a packet out of the device again. A packet that the kernel refuses is lost, as on a line; only the loss of the device ends
     /// the gateway.
     fn pass(&mut self, length: usize) -> io::Result<()> {
         match self.tun.write(&self.out[..length]) {
@@ -241,7 +241,7 @@ impl Uplinking {
 impl Work for Uplinking {
     fn ready(&mut self, now: Time, _: &Registry, token: Token, ready: &Ready) -> io::Result<()> {
         match token.0.checked_sub(FIRST_TOKEN + 1) {
-            // A device that was deleted is an error, which reading tells.
+            // If the device was deleted, reading fails.
             None => self.tun_is_readable |= ready.is_readable() || ready.is_error(),
             Some(number) => {
                 let id = ConnectionId(number as u64);
@@ -278,7 +278,7 @@ impl Work for Uplinking {
         Ok(self.machine.drain() && self.conns.is_empty())
     }
 
-    /// Notifies clients that only listen, which would otherwise wait for ever.
+    /// Notifies clients that only receive, which would otherwise wait for ever.
     fn end(&mut self, now: Time) -> io::Result<()> {
         self.machine.abort_all(now);
         while let Step::Do(what) = self.machine.poll(now, &mut self.out) {

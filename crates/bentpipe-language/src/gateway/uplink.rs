@@ -15,7 +15,7 @@ use crate::tcp::{self, Cell, TcpOverrides, TcpTable, UnknownName, Variants, reso
 pub const SENDER: &[&str] = &["engine", "kernel"];
 /// The sender of Minei and Cohen, of constant window.
 pub(crate) const VARIANT_DEFAULT: &str = "burst";
-/// Made for links with losses that are not congestion.
+/// BBR is made for links whose losses are not congestion.
 pub const CONGESTION_DEFAULT: &str = "bbr";
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOWS: RangeInclusive<u64> = 1460..=1 << 30;
@@ -42,14 +42,14 @@ pub const TCP: Field = field(
     "`sender = \"engine\"`: TCP settings, as in a scenario's `[tcp]`.",
 );
 
-/// The engine's sender, as a file has it.
+/// The settings of the engine's sender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Engine {
-    /// Name of its row.
+    /// Name of its variant.
     pub variant: String,
     /// All settings of a connection.
     pub tcp: TcpConfig,
-    /// Those that the file gives.
+    /// The settings in the file.
     pub explicit: TcpOverrides,
     /// Maximum window.
     pub window: Option<Bytes>,
@@ -57,7 +57,7 @@ pub struct Engine {
     pub early_accept: bool,
 }
 
-/// Segments as long as the way takes, all options, and SACK for what clients send: what is given goes over it.
+/// The base settings: segments as long as the path allows, all options, and SACK for data from clients. The file's settings override them.
 fn base(mtu: u16) -> TcpOverrides {
     let mss = u64::from(mtu.saturating_sub(40));
     let both = [("mss", Cell::Size(mss)), ("timestamps", Cell::Flag(true)), ("sack", Cell::Flag(true))];
@@ -105,7 +105,7 @@ pub fn engine(
     Some(Engine { variant, tcp, explicit, window, early_accept: early_accept? })
 }
 
-/// The name of the sender's row, its settings, and whether they say its window.
+/// The name of the sender's variant, its settings, and whether they set its window.
 fn named(
     view: &View<'_>,
     item: &Item<'_>,
@@ -128,8 +128,8 @@ fn named(
     Some((name, tcp, table.gives("fixed_window")))
 }
 
-/// Refuses the keys that are for the other sender: `kernels` are those of `sender = "kernel"`, `engines` those of `"engine"`. Returns
-/// the sender.
+/// Reads the sender, and refuses the keys of the other one: `kernels` are those of `sender = "kernel"`, `engines` those of
+/// `"engine"`.
 pub fn which(view: &View<'_>, engines: &[&str], kernels: &[&str], problems: &mut Problems) -> Option<&'static str> {
     let sender = match view.get("sender") {
         Some(item) => item.choice(SENDER, problems)?,

@@ -3,7 +3,7 @@
 use bentpipe_study::stats::mean;
 
 use super::sweeps::trials;
-use super::worlds::{Load, Place, TRIALS, greatest, measured, rates};
+use super::worlds::{Load, Place, TRIALS, maximum, measured, rates};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
@@ -57,7 +57,7 @@ pub(super) fn at_full_rate(lab: &Lab<'_>) -> Words {
         for place in Place::ALL {
             let world = measured(place, Load::Full, &[(key, value)]);
             let what = format!("acts, full rate, {name}, {}", place.name());
-            best.push(format!("{:.1}", greatest(&rates(&lab.runs(&what, &world, TRIALS)?))));
+            best.push(format!("{:.1}", maximum(&rates(&lab.runs(&what, &world, TRIALS)?))));
         }
         words.push(format!("{name} {}", best.join(", ")));
     }

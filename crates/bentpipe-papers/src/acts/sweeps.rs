@@ -3,7 +3,7 @@
 use bentpipe_study::report::{Axis, Figure, Mark, Panel, Series, write_figure};
 use bentpipe_study::stats::mean;
 
-use super::worlds::{Load, Place, TRIALS, congested, greatest, measured, rates, world};
+use super::worlds::{Load, Place, TRIALS, congested, maximum, measured, rates, world};
 use crate::lab::Lab;
 use crate::published::ACTS;
 use crate::request::ReproduceError;
@@ -125,7 +125,7 @@ pub(super) fn error_rates(lab: &Lab<'_>) -> Result<String, ReproduceError> {
             let ours = at_error_rate(lab, sender, rate)?;
             let exponent = if rate == "0" { -13.0 } else { rate.parse::<f64>().map_or(0.0, f64::log10) };
             points.push((exponent, mean(&ours)));
-            if greatest(&ours) >= printed && min_for_131.is_none() {
+            if maximum(&ours) >= printed && min_for_131.is_none() {
                 min_for_131 = Some(rate);
             }
         }
@@ -146,7 +146,7 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let of = |number: usize, sets: &[(&str, &str)], count: u32| -> Result<String, ReproduceError> {
         let scenario = world(number, sets);
         let all = rates(&lab.runs(&format!("acts, scenario {number}, varied"), &scenario, count)?);
-        Ok(format!("{:.1} ({:.1})", mean(&all), greatest(&all)))
+        Ok(format!("{:.1} ({:.1})", mean(&all), maximum(&all)))
     };
     let ten = TRIALS;
     // The constant, with a `cwnd` that also grows beyond the peer's window and alone is halved.
@@ -178,7 +178,7 @@ pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let ten = |sets: &[(&str, &str)]| -> Result<String, ReproduceError> {
         let scenario = congested(Place::Satellite, Load::Full, sets);
         let all = rates(&lab.runs("acts, scenario 3, parts of Reno", &scenario, TRIALS)?);
-        Ok(format!("{:.1} ({:.1})", mean(&all), greatest(&all)))
+        Ok(format!("{:.1} ({:.1})", mean(&all), maximum(&all)))
     };
     let mut words = Vec::new();
     for (name, key, value) in PARTS {

@@ -10,7 +10,7 @@ use bentpipe_study::stats::{mean, standard_deviation};
 use bentpipe_study::topology;
 
 use super::worlds::{
-    Load, MIB, Place, TRIALS, alone, alone_with_processing, congested, greatest, measured, rates, world,
+    Load, MIB, Place, TRIALS, alone, alone_with_processing, congested, maximum, measured, rates, world,
 };
 use crate::lab::Lab;
 use crate::published::{ACTS, Cell};
@@ -308,7 +308,7 @@ fn parameters() -> Vec<Row> {
 /// Our max of ten trials for a cell of table 6, Mbit/s. For scenario 3 the switch is the experiment's or the
 /// paper's simulation's.
 pub(super) fn best(lab: &Lab<'_>, row: &str, column: &str) -> Result<f64, ReproduceError> {
-    Ok(greatest(&match (row, column) {
+    Ok(maximum(&match (row, column) {
         ("scenario 1 OC-3", _) => trials_of(lab, Place::Satellite)?,
         ("scenario 2 OC-12", _) => rates(&lab.runs("acts, scenario 2", &world(2, &[]), TRIALS)?),
         (_, "experiment") => {

@@ -141,7 +141,7 @@ pub(super) fn rates(runs: &[RunResult]) -> Vec<f64> {
 }
 
 /// The maximum.
-pub(super) fn greatest(values: &[f64]) -> f64 {
+pub(super) fn maximum(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 

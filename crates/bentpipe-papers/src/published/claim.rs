@@ -44,7 +44,7 @@ impl Claim {
     }
 
     /// True if a number supports the claim.
-    pub fn holds_for(&self, number: f64) -> bool {
+    pub(crate) fn holds_for(&self, number: f64) -> bool {
         self.bounds().hold(number)
     }
 
@@ -75,7 +75,7 @@ impl Bounds {
     }
 
     /// True if the number has the approximate size or the ordering of the paper's.
-    pub fn same_shape(&self, number: f64) -> bool {
+    pub(crate) fn same_shape(&self, number: f64) -> bool {
         self.shape.is_some_and(|Range { low, high }| inside(low, high, number))
     }
 }

@@ -14,7 +14,8 @@ use serde::Deserialize;
 
 pub use claim::{Bounds, Claim, Range};
 pub use figure::{Point, PublishedFigure};
-pub use transat::{OtherCell, OtherSimulator, PublishedTable, TRANSAT_NS2, TRANSAT_TABLES, Tables};
+pub(crate) use transat::{OtherCell, TRANSAT_NS2};
+pub use transat::{PublishedTable, TRANSAT_TABLES, Tables};
 
 /// The published content of a paper.
 #[derive(Clone, Debug, Deserialize)]
@@ -244,12 +245,12 @@ impl Paper {
     }
 
     /// Number of numbered tables.
-    pub fn last_table(&self) -> u8 {
+    pub(crate) fn last_table(&self) -> u8 {
         self.counts.table as u8
     }
 
     /// Number of figures.
-    pub fn last_figure(&self) -> u8 {
+    pub(crate) fn last_figure(&self) -> u8 {
         self.counts.figure as u8
     }
 

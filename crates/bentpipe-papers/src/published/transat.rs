@@ -51,23 +51,23 @@ struct OtherTable {
 
 /// Another simulator's results for the same tables.
 #[derive(Clone, Debug, Deserialize)]
-pub struct OtherSimulator {
+pub(crate) struct OtherSimulator {
     variants: Vec<String>,
     table: IndexMap<String, OtherTable>,
 }
 
 /// A number of the other simulator.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OtherCell {
+pub(crate) struct OtherCell {
     /// The number.
-    pub value: f64,
+    pub(crate) value: f64,
     /// Range of the statistic in samples of the paper's size, if there are replications.
-    pub range: Option<(f64, f64)>,
+    pub(crate) range: Option<(f64, f64)>,
 }
 
 impl OtherSimulator {
     /// A cell; `None` if there is none.
-    pub fn cell(&self, table: u8, row: &str, variant: &str) -> Option<OtherCell> {
+    pub(crate) fn cell(&self, table: u8, row: &str, variant: &str) -> Option<OtherCell> {
         let column = self.variants.iter().position(|v| v == variant)?;
         let table = self.table.get(&format!("T{table:02}"))?;
         let at = |rows: &Rows| rows.get(row)?.get(column).copied();
@@ -82,7 +82,7 @@ pub static TRANSAT_TABLES: LazyLock<Tables> = LazyLock::new(|| {
 });
 
 /// ns-2's results for it.
-pub static TRANSAT_NS2: LazyLock<OtherSimulator> =
+pub(crate) static TRANSAT_NS2: LazyLock<OtherSimulator> =
     LazyLock::new(|| toml::from_str(include_str!("../../studies/transat/ns2.toml")).expect("checked by the tests"));
 
 #[cfg(test)]

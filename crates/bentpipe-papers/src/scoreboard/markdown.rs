@@ -16,10 +16,10 @@ Downloads over satellite links: every transport that people run, from end to end
   seeds, and in brackets its 95 % interval (order statistics). One number alone: nothing on that path is drawn, so there is one run.
   `–`: half of the transfers or more took longer than an hour.
 - The sender opens the connection. A client that asks first waits for half a round trip more.
-- `x limit` is the time over the least time that the links allow TCP from end to end, handshake included; the geometric mean over the
+- `x limit` is the time over the minimum time that the links allow TCP from end to end, handshake included; the geometric mean over the
   table's transfers. Rows are sorted by it. Below 1 is possible: 0-RTT and `split` open without a round trip.
 - `ping` is the 99th percentile of a ping beside the transfer, its way there plus its way back, the worst of the table's transfers.
-- Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. QUIC cannot be ended at a box.
+- Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. QUIC cannot be terminated at a box.
 - Transports whose results are all equal share a row, as where a box takes over.
 - Hosts with Linux's TCP receive as Linux does: into a window of 64 kB that grows with what arrives. A sender that could begin faster, as `resume`
   or `uplink`, waits for it.

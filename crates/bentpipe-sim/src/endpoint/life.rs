@@ -1,4 +1,4 @@
-//! How the end of a connection is made from a model, and what is kept of it.
+//! Makes the end of a connection from a model, and keeps what remains of it.
 
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Connection, State};
@@ -14,7 +14,7 @@ impl TcpEnd {
         TcpEnd { model: Some(model), ..self.clone() }
     }
 
-    /// It is the end `end`, and its application starts at `start`.
+    /// Makes it the end `end`, whose application starts at `start`.
     pub(crate) fn begin(&mut self, end: EndId, start: Time) {
         (self.end, self.start) = (end, start);
         if !self.opened {
@@ -28,7 +28,7 @@ impl TcpEnd {
         matches!(&self.connection, Transport::Tcp(tcp) if matches!(tcp.state(), State::Closed | State::TimeWait))
     }
 
-    /// The end of a connection that has rested, of which this one is the model. It does not rest again.
+    /// Restores the end of a resting connection from this model. It does not rest again.
     pub(crate) fn woken(&self, end: EndId, start: Time, outcome: &Outcome, connection: Connection) -> TcpEnd {
         let &Outcome { connected_at, acked_at, received_at, aborted, received, .. } = outcome;
         TcpEnd {
@@ -47,7 +47,7 @@ impl TcpEnd {
         }
     }
 
-    /// What it has come to so far.
+    /// Its results so far.
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome {
             connected_at: self.connected_at,
@@ -59,7 +59,7 @@ impl TcpEnd {
         }
     }
 
-    /// What remains of it, if its connection is closed or rests, and it has nothing more to do.
+    /// What remains of it, if its connection is closed or rests and it has nothing more to do.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let Transport::Tcp(connection) = &self.connection else { return None };
         if !self.is_done() || self.next_action != Time::NEVER {

@@ -38,7 +38,7 @@ pub(super) struct App {
     unordered: bool,
     /// The code over the data.
     coded: Option<Coded>,
-    /// Bytes that the application has given to streams.
+    /// Bytes that the application has passed to streams.
     given: u64,
     /// Bytes read.
     pub(super) read: u64,
@@ -88,7 +88,7 @@ impl App {
         !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
     }
 
-    /// The connection takes data: with 0-RTT before it is open.
+    /// The connection accepts data: with 0-RTT before it is open.
     pub(super) fn begin(&mut self, now: Time, connection: &mut Connection) {
         if !self.client {
             return;
@@ -101,7 +101,7 @@ impl App {
             Workload::Bulk(_) | Workload::Greedy { .. } => {
                 let streams = u64::from(self.streams);
                 for n in 0..streams {
-                    // The first streams get what is left over.
+                    // The first streams get the remainder.
                     let left = self.to_send / streams + u64::from(n < self.to_send % streams);
                     self.open(Dir::Uni, left, true, connection);
                 }
@@ -199,7 +199,7 @@ impl App {
         }
     }
 
-    /// Takes an event of the connection that concerns streams.
+    /// Handles an event of the connection that concerns streams.
     pub(super) fn hear(&mut self, now: Time, event: &Event, connection: &mut Connection) {
         match event {
             Event::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => self.write(connection),

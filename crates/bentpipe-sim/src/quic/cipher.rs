@@ -1,4 +1,4 @@
-//! Keys around TLS's: they tell what packets say before it is encrypted, or leave packets in the clear.
+//! Wrappers around TLS's keys: they record packets before encryption, or leave packets in the clear.
 //!
 //! The handshake is TLS's in every case. Packets in the clear have the lengths of encrypted ones: they keep the 16 bytes of the
 //! tag, and their keys have the limits of TLS's.
@@ -16,16 +16,16 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 
 use super::notes::Notes;
 
-/// What is done with TLS's keys.
+/// How TLS's keys are wrapped.
 #[derive(Clone, Debug)]
 pub(super) struct Cover {
     pub(super) encrypts: bool,
-    /// Where packets are written down, if an observer wants them.
+    /// The record of packets, if there is an observer.
     pub(super) notes: Option<Notes>,
 }
 
 impl Cover {
-    /// True if TLS's keys are used as they are.
+    /// True if TLS's keys are used unwrapped.
     pub(super) fn is_plain(&self) -> bool {
         self.encrypts && self.notes.is_none()
     }
@@ -52,7 +52,7 @@ impl Cover {
     }
 }
 
-/// The client's settings under a cover.
+/// The client's settings with wrapped keys.
 pub(super) struct CoveredClient {
     pub(super) inner: Arc<dyn crypto::ClientConfig>,
     pub(super) cover: Cover,
@@ -70,7 +70,7 @@ impl crypto::ClientConfig for CoveredClient {
     }
 }
 
-/// The server's.
+/// The server's settings with wrapped keys.
 pub(super) struct CoveredServer {
     pub(super) inner: Arc<dyn crypto::ServerConfig>,
     pub(super) cover: Cover,
@@ -91,11 +91,11 @@ impl crypto::ServerConfig for CoveredServer {
     }
 }
 
-/// A session whose keys are under a cover.
+/// A session with wrapped keys.
 struct Covered {
     session: Box<dyn Session>,
     cover: Cover,
-    /// The packets of the next keys: the handshake brings those of its own first (RFC 9001 section 4.1.4).
+    /// The kind of packet of the next keys: the handshake's come first (RFC 9001 section 4.1.4).
     next: QuicKind,
 }
 
@@ -157,7 +157,7 @@ impl Session for Covered {
     }
 }
 
-/// A key that writes packets down.
+/// A key that records packets.
 struct Noting {
     key: Box<dyn PacketKey>,
     kind: QuicKind,

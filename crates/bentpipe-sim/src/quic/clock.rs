@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::units::Time;
 
-/// The instant of time 0: any one, since quinn only takes differences.
+/// The instant of time 0; any instant, since quinn only computes differences.
 fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(Instant::now)

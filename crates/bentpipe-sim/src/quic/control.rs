@@ -1,7 +1,7 @@
-//! The engine's congestion controls, as quinn drives them.
+//! The engine's congestion controls as controllers of quinn.
 //!
-//! quinn tells a control of each acknowledged packet, of the end of a batch of ACKs, and of losses; it asks for a window and paces
-//! by 1.25 windows per round trip. It takes no rate, so BBR of the engine does not fit.
+//! quinn reports each acknowledged packet, the end of a batch of ACKs, and losses; it asks for a window and paces
+//! at 1.25 windows per round trip. It does not accept a rate, so the engine's BBR cannot be used.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) fn factory(quic: &QuicFlow) -> Arc<dyn ControllerFactory + Send + Syn
     }
 }
 
-/// Makes controls of a row of the engine's table.
+/// Creates controls for a variant of the engine.
 struct Ours {
     row: Variant,
     initial: Option<u64>,
@@ -86,7 +86,7 @@ struct OurControl {
     window: WindowControl,
     initial_window: u64,
     mtu: u16,
-    /// When the last loss was found: packets sent before it say nothing of the window after it (RFC 9002 §7.3.2).
+    /// When the last loss was found: packets sent before it say nothing about the window after it (RFC 9002 §7.3.2).
     recovery_start: Option<Instant>,
     batch: Option<Batch>,
     /// Bytes in flight after the last batch, with those sent since.

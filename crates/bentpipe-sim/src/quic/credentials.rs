@@ -72,7 +72,7 @@ impl Credentials {
             .with_no_client_auth()
             .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], key)
             .expect(SOUND);
-        // All early data or none: QUIC knows nothing between (RFC 9001 section 4.6.1).
+        // All early data or none: QUIC has no other values (RFC 9001 section 4.6.1).
         server.max_early_data_size = u32::MAX;
         Credentials {
             client: Arc::new(QuicClientConfig::try_from(client).expect(SOUND)),

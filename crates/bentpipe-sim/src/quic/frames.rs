@@ -1,6 +1,6 @@
-//! What the frames of a packet say, for observers: the largest packet acknowledged, and data of streams (RFC 9000 §19).
+//! Reads the frames of a packet for observers: the largest packet acknowledged, and data of streams (RFC 9000 §19).
 
-/// What a packet says.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// The largest packet number acknowledged.
@@ -85,7 +85,7 @@ impl Rest<'_> {
         Some(())
     }
 
-    /// A number of variable length: the two highest bits of its first byte tell how long it is (RFC 9000 §16).
+    /// A variable-length integer: the two highest bits of its first byte give its length (RFC 9000 §16).
     fn number(&mut self) -> Option<u64> {
         let first = *self.0.first()?;
         let len = 1 << (first >> 6);

@@ -1,4 +1,4 @@
-//! A congestion control under observation: what quinn's statistics leave out.
+//! A congestion control with a gauge, for values that quinn's statistics lack.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Gauge {
     timeout: AtomicU64,
 }
 
-/// What a gauge shows.
+/// A reading of a gauge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) changes: u64,
@@ -83,7 +83,7 @@ struct WithGauge {
     /// Of the batch: bytes acknowledged, and when the newest of its packets was sent.
     acked: u64,
     newest: Instant,
-    /// The smoothed round trip, and its variation by our count, nanoseconds: quinn does not show its own.
+    /// The smoothed round trip and its variation, nanoseconds; computed here, since quinn does not expose its own.
     smoothed: u64,
     variation: Option<u64>,
 }

@@ -1,7 +1,7 @@
 //! Connection IDs and seeds, drawn for a flow and an end.
 //!
-//! quinn draws them from the system's entropy unless told otherwise. Of all that a connection draws, only quinn's own generator
-//! changes what is sent and when: it skips packet numbers, updates keys, and adds a transport parameter of random length.
+//! By default quinn draws them from the system's entropy. Of a connection's random draws only those of quinn's generator
+//! change what is sent and when: it skips packet numbers, updates keys, and adds a transport parameter of random length.
 
 use bentpipe_engine::stream::Stream;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator};

@@ -2,10 +2,10 @@
 //!
 //! quinn-proto is a machine too: datagrams and instants go in, datagrams and a timeout come out. [`QuicEnd`] drives one end of a
 //! connection as `endpoint` drives TCP's, and its datagrams travel over the same links. The handshake is TLS's, with real keys;
-//! pacing, loss detection, the search for the path's MTU and flow control are quinn's. Reading order: this file; `app` what is
-//! sent; `peer` quinn's side; `settings` a flow's settings as quinn has them; `credentials`, `cipher` TLS; `control`, `gauge`
-//! congestion control, and `steady` one; `repair` a code over the data; `rare` rare ACKs; `scone` a network's advice; `notes`, `frames`
-//! what observers are told.
+//! pacing, loss detection, path MTU discovery and flow control are quinn's. Reading order: this file; `app`, the
+//! application; `peer`, quinn's side; `settings`, a flow's settings for quinn; `credentials` and `cipher`, TLS; `control`, `gauge` and
+//! `steady`, congestion control; `repair`, a code over the data; `rare`, rare ACKs; `scone`, a network's advice; `notes` and `frames`,
+//! for observers.
 //!
 //! The kernel's part is left out: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of datagrams
 //! reaches the line at once, as with segmentation offload.
@@ -52,8 +52,8 @@ use crate::ends;
 use crate::pacer::Pacer;
 use crate::packet::{Parcel, Store};
 
-/// Shortest wait: a pacer of quinn's may ask to be called again at the same instant.
-const LEAST_WAIT: Duration = Duration::from_micros(1);
+/// Minimum wait: quinn's pacer may ask to be called again at the same instant.
+const MIN_WAIT: Duration = Duration::from_micros(1);
 
 /// One end of a QUIC connection, and its application.
 pub(crate) struct QuicEnd {
@@ -62,19 +62,19 @@ pub(crate) struct QuicEnd {
     client: bool,
     connection: ConnectionId,
     start: Time,
-    /// What the client connects by, until it does.
+    /// The client's configuration, until it connects.
     config: Option<ClientConfig>,
     /// True once the application has begun.
     begun: bool,
-    /// Datagrams that wait for the next poll, and the packets in the last of them if an observer wants to know.
+    /// Datagrams that wait for the next poll, with the packets in them if there is an observer.
     outbox: VecDeque<(BytesMut, QuicPacket)>,
     fresh: VecDeque<BytesMut>,
     notes: Option<Notes>,
     scone: Option<Scone>,
-    /// Of a receiver whose ACKs are rare from the first on.
+    /// At a receiver whose ACKs are rare from the start.
     rare: Option<Rare>,
     gauge: Arc<Gauge>,
-    /// The gauge when an observer was last told.
+    /// The reading last reported to the observer.
     told: Reading,
     connected_at: Option<Time>,
     aborted: Option<Abort>,
@@ -89,8 +89,8 @@ impl fmt::Debug for QuicEnd {
     }
 }
 
-/// The two ends of a connection: the client at its `from`, the server at its `to`. `watched`: an observer wants to know what packets
-/// say.
+/// The two ends of a connection: the client at its `from`, the server at its `to`. `watched`: there is an observer of packets'
+/// contents.
 pub(crate) fn both(
     scenario: &Scenario,
     (connection, flow, quic): (ConnectionId, &FlowSpec, &QuicFlow),
@@ -146,17 +146,17 @@ impl QuicEnd {
         if self.client { self.start } else { Time::NEVER }
     }
 
-    /// True if this end has sent and received everything, or gave up.
+    /// True if this end has sent and received everything, or has given up.
     pub(crate) fn is_done(&self) -> bool {
         self.aborted.is_some() || self.app.is_done()
     }
 
-    /// True if it ends by itself, and has not yet: the run waits for it.
+    /// True if it is finite and not done: the run waits for it.
     pub(crate) fn counts(&self) -> bool {
         self.app.is_finite() && !self.is_done()
     }
 
-    /// What it has come to so far.
+    /// Its results so far.
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome {
             connected_at: self.connected_at,
@@ -168,7 +168,7 @@ impl QuicEnd {
         }
     }
 
-    /// quinn's counters by the names of TCP's. It does not count timeouts.
+    /// quinn's counters under the names of TCP's. It does not count timeouts.
     fn stats(&self) -> TcpStats {
         let Some(stats) = self.peer.stats() else { return TcpStats::default() };
         let reading = self.gauge.read();
@@ -227,7 +227,7 @@ impl QuicEnd {
         }
     }
 
-    /// True if a receiver lets its ACK wait. Nothing waits once it has everything.
+    /// True if a receiver delays its ACK. Nothing is delayed once it has everything.
     fn waits(&mut self, now: Time, expired: bool) -> bool {
         let Some(rare) = self.rare.as_mut().filter(|_| !self.app.is_done()) else { return false };
         if expired {
@@ -246,7 +246,7 @@ impl QuicEnd {
         let due = self.rare.as_ref().map_or(Time::NEVER, Rare::due);
         let expires = self.scone.as_ref().map_or(Time::NEVER, Scone::expires);
         let until = timer.min(self.app.next_action).min(expires).min(due);
-        (until != Time::NEVER).then(|| until.max(now + LEAST_WAIT))
+        (until != Time::NEVER).then(|| until.max(now + MIN_WAIT))
     }
 
     /// Sets the window that follows from the network's advice.
@@ -259,7 +259,7 @@ impl QuicEnd {
         }
     }
 
-    /// Takes what the connection tells, and lets the application act. Returns whether there was anything.
+    /// Handles the connection's events, and lets the application act. Returns whether there were any.
     fn hear(&mut self, now: Time) -> bool {
         let mut heard = false;
         if !self.begun
@@ -297,14 +297,14 @@ impl QuicEnd {
         heard
     }
 
-    /// Moves new datagrams to the outbox, with what the packets in them say.
+    /// Moves new datagrams to the outbox, with the contents of their packets.
     fn hand_over<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         let mut noted = self.notes.as_ref().map_or(Vec::new(), Notes::take_sent).into_iter().peekable();
         for datagram in self.fresh.drain(..) {
             let (mut told, mut main) = (0, QuicPacket::default());
             while let Some(packet) = noted.next_if(|packet| told + packet.len as usize <= datagram.len()) {
                 told += packet.len as usize;
-                // Of several packets in a datagram that with the most data, or the first, stands for it.
+                // A datagram of several packets is represented by the one with most data, or the first.
                 if told == packet.len as usize || packet.data > main.data {
                     main = packet;
                 }
@@ -318,7 +318,7 @@ impl QuicEnd {
         }
     }
 
-    /// Tells an observer of the window and the round trip, if they have been set again.
+    /// Reports the window and the round trip to the observer, if they have changed.
     fn tell<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if !P::WATCHES {
             return;
@@ -337,7 +337,7 @@ impl QuicEnd {
     }
 }
 
-/// Why a connection ended, by the names of TCP's reasons; `None` if this end closed it.
+/// Why a connection ended, under the names of TCP's reasons; `None` if this end closed it.
 fn why(reason: &ConnectionError) -> Option<Abort> {
     match reason {
         ConnectionError::TimedOut => Some(Abort::RetriesExhausted),

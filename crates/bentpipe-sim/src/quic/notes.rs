@@ -1,4 +1,4 @@
-//! What the packets of an end say, written down for an observer while they are encrypted and decrypted.
+//! The contents of an end's packets, recorded for an observer while they are encrypted and decrypted.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub(super) struct Notes(Arc<Mutex<Pages>>);
 struct Pages {
     sent: Vec<QuicPacket>,
     received: Vec<QuicPacket>,
-    /// By stream: where the data sent so far ends.
+    /// By stream: the end of the data sent so far.
     ends: BTreeMap<u64, u64>,
 }
 

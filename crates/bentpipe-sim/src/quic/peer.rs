@@ -11,11 +11,11 @@ use quinn_proto::{
 
 use super::credentials::SERVER_NAME;
 
-/// Datagrams that are made at once, of equal lengths: as many as quinn hands to the kernel (`MAX_TRANSMIT_SEGMENTS`). On the line
-/// each is alone.
+/// Datagrams of equal length that are made at once: as many as quinn passes to the kernel (`MAX_TRANSMIT_SEGMENTS`). On the line
+/// each is separate.
 const BATCH: usize = 10;
 
-/// The address of the client, or of the server. Nothing depends on it.
+/// The address of the client, or of the server; its value does not matter.
 fn address(client: bool) -> SocketAddr {
     let (last, port) = if client { (1, 49152) } else { (2, 443) };
     (Ipv4Addr::new(10, 0, 0, last), port).into()
@@ -50,7 +50,7 @@ impl Peer {
         self.connection.as_ref().map(|(_, connection)| connection.stats())
     }
 
-    /// Takes a datagram. What it makes the endpoint answer by itself goes into `outbox`.
+    /// Takes a datagram. Direct answers of the endpoint go into `outbox`.
     pub(super) fn receive(&mut self, now: Instant, datagram: BytesMut, outbox: &mut VecDeque<BytesMut>) {
         let from = address(!self.is_client);
         self.buffer.clear();
@@ -108,7 +108,7 @@ impl Peer {
         self.connection()?.poll()
     }
 
-    /// Passes what endpoint and connection tell each other.
+    /// Exchanges events between endpoint and connection.
     fn settle(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {
@@ -125,7 +125,7 @@ fn cut<'a>(buffer: &'a [u8], transmit: &Transmit) -> impl Iterator<Item = BytesM
     buffer[..transmit.size].chunks(size).map(BytesMut::from)
 }
 
-/// Joins two hosts without a delay until both are silent: an earlier connection, which leaves its tickets with the client.
+/// Runs two hosts without delay until both are silent: an earlier connection, which leaves its tickets with the client.
 pub(super) fn meet(client: &mut Peer, server: &mut Peer, now: Instant) {
     let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
     loop {

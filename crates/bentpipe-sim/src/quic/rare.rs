@@ -1,20 +1,20 @@
-//! Rare ACKs from the first one on.
+//! Rare ACKs from the start.
 //!
-//! draft-ietf-quic-ack-frequency lets a sender ask for fewer ACKs, but its frame can only be sent when the handshake is over: a round
-//! trip after the first data of 0-RTT. A receiver that knows from an earlier connection what will be asked of it need not wait (RFC 9000
-//! §13.2 leaves it the choice). quinn has no setting for this; a host can ask its connection for packets less often, and does here.
+//! draft-ietf-quic-ack-frequency lets a sender ask for fewer ACKs, but its frame can only be sent after the handshake: a round
+//! trip after the first data of 0-RTT. A receiver that knows the request from an earlier connection need not wait (RFC 9000
+//! §13.2 leaves it the choice). quinn has no setting for this, so here the host polls its connection for packets less often.
 
 use bentpipe_engine::units::{Duration, Time};
 
-/// What waits for an ACK at a receiver.
+/// The datagrams that wait for an ACK at a receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rare {
     every: u32,
     delay: Duration,
-    /// Datagrams that have come since the connection was last asked, and when the first of them has waited long enough.
+    /// Datagrams that have arrived since the connection was last polled, and when the first of them has waited long enough.
     waiting: u32,
     due: Time,
-    /// True if something other than data has come.
+    /// True if something other than data has arrived.
     is_urgent: bool,
 }
 
@@ -23,7 +23,7 @@ impl Rare {
         Rare { every, delay, waiting: 0, due: Time::NEVER, is_urgent: false }
     }
 
-    /// A datagram has come. Packets of a handshake are answered at once.
+    /// A datagram has arrived. Packets of a handshake are answered at once.
     pub(super) fn received(&mut self, now: Time, datagram: &[u8]) {
         if self.waiting == 0 {
             self.due = now + self.delay;
@@ -37,17 +37,17 @@ impl Rare {
         self.is_urgent = true;
     }
 
-    /// True if the connection is not yet to be asked for packets.
+    /// True if the connection is not yet to be polled for packets.
     pub(super) fn waits(&self, now: Time) -> bool {
         self.waiting > 0 && self.waiting < self.every && now < self.due && !self.is_urgent
     }
 
-    /// The connection has been asked.
+    /// The connection has been polled.
     pub(super) fn asked(&mut self) {
         *self = Rare::new(self.every, self.delay);
     }
 
-    /// When it is to be asked at the latest.
+    /// When it is to be polled at the latest.
     pub(super) fn due(&self) -> Time {
         self.due
     }

@@ -1,18 +1,18 @@
-//! Forward error correction by the application: where the symbols of a code lie in a stream, and which of them have arrived.
+//! Forward error correction by the application: the places of a code's symbols in a stream, and which of them have arrived.
 //!
-//! The data is divided into blocks, each block into symbols. Behind the data of a block follow its repair symbols. The code is taken to
-//! be one of Reed and Solomon's: as many symbols of a block as it has data symbols, whichever, give its data. Nothing is computed with
-//! their content, as data here has none. The application reads the stream in any order, and asks the sender to stop once it has all.
+//! The data is divided into blocks, and each block into symbols. The repair symbols of a block follow its data. The code is assumed to
+//! be a Reed–Solomon code: any set of symbols of a block as large as its number of data symbols restores it. Nothing is computed,
+//! since data here has no content. The application reads the stream in any order, and tells the sender to stop once it has all.
 
 /// Bytes of a symbol. A packet of 1400 B overlaps 3.7 of them on average, so its loss costs 1.35 times as much as its data.
 const SYMBOL: u64 = 512;
-/// Data symbols of a block: with as many repair symbols as these, 2^16, what codes over 16 bits can have.
+/// Data symbols of a block; with as many repair symbols 2^16, the maximum of codes over 16 bits.
 const BLOCK_SYMBOLS: u64 = 1 << 15;
 
 /// A block of the stream.
 #[derive(Debug)]
 struct Block {
-    /// Its place in the stream, and its bytes there without repair symbols.
+    /// Its place in the stream, and its length there without repair symbols.
     start: u64,
     data: u64,
     /// Bytes of each symbol that have arrived; of those for data, then of those for repair.
@@ -36,7 +36,7 @@ impl Block {
         (self.whole * SYMBOL).min(self.data)
     }
 
-    /// Where a symbol lies.
+    /// The place of a symbol.
     fn symbol(&self, n: u64) -> (u64, u64) {
         match n.checked_sub(self.needed()) {
             None => (self.start + n * SYMBOL, self.start + ((n + 1) * SYMBOL).min(self.data)),
@@ -81,7 +81,7 @@ impl Coded {
         self.blocks.last().map_or(0, Block::end)
     }
 
-    /// Takes a part of the stream that has arrived. No byte may come twice.
+    /// Takes a part of the stream that has arrived. No byte may arrive twice.
     pub(super) fn take(&mut self, offset: u64, len: u64) {
         let end = offset + len;
         let first = self.blocks.partition_point(|block| block.end() <= offset);
@@ -113,7 +113,7 @@ mod tests {
             (small.len(), small.blocks[0].symbol(1), small.blocks[0].symbol(2)),
             (1512, (512, 1000), (1000, 1512))
         );
-        // A full block, and one byte in a block of its own with a repair symbol.
+        // A full block, and one byte in a separate block with a repair symbol.
         let block = BLOCK_SYMBOLS * SYMBOL;
         let large = Coded::new(block + 1, 0.25);
         assert_eq!(large.len(), block + block / 4 + 1 + SYMBOL);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(coded.known, 9 * SYMBOL);
         coded.take(11 * SYMBOL + 100, SYMBOL - 100);
         assert_eq!(coded.known, 10 * SYMBOL);
-        // What comes later is of no use.
+        // Later symbols are of no use.
         coded.take(12 * SYMBOL, SYMBOL);
         assert_eq!(coded.known, 10 * SYMBOL);
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the pieces and their order, all of the data is there once everything has arrived, and never more.
+        /// Whatever the pieces and their order, all data is known once everything has arrived, and never more.
         #[test]
         fn pieces_in_any_order(data in 1_u64..40_000, repair in 0.0_f64..1.0, mut cuts in proptest::collection::vec(0_u64..60_000, 0..40), shift in 0_usize..40) {
             let mut coded = Coded::new(data, repair);

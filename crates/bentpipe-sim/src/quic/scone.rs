@@ -1,6 +1,6 @@
 //! SCONE at one end (draft-ietf-scone-protocol): packets at the head of its datagrams, and the advice in those of its peer.
 //!
-//! Advice concerns the other end's data, so this end follows it by flow control, which the draft names as a way: its window is what
+//! Advice concerns the other end's data, so this end follows it by flow control, as the draft suggests: its window is the one that
 //! fills the advised rate.
 
 use bentpipe_engine::network::LinkId;
@@ -15,12 +15,12 @@ const PERIOD: Duration = Duration::from_secs(67);
 const FIRST: u8 = 10;
 /// Time between packets after those: the shorter end of what the draft calls likely sufficient.
 const INTERVAL: Duration = Duration::from_secs(20);
-/// UDP payload of an IPv4 packet of 1500 bytes: a datagram that leaves no room below it gets no packet.
+/// UDP payload of an IPv4 packet of 1500 bytes: a datagram without room for a packet gets none.
 const MAX_PAYLOAD: usize = 1500 - QuicFlow::UDP_HEADERS as usize;
 /// The first byte of a packet with a long header. SCONE packets go before short ones: those that follow the handshake.
 const LONG_HEADER: u8 = 0x80;
 
-/// The least advice of the network elements before these links, and of the gateways that send on them.
+/// The minimum advice of the network elements before these links, and of the gateways that send on them.
 pub(super) fn advice(scenario: &Scenario, path: &[LinkId]) -> Signal {
     let rates = path.iter().filter_map(|&link| scenario[link].throughput_advice);
     let sent_on = |pair: &PairSpec| [0, 1].map(|side| pair.advice[side].filter(|_| path.contains(&pair.over[side])));
@@ -28,7 +28,7 @@ pub(super) fn advice(scenario: &Scenario, path: &[LinkId]) -> Signal {
     rates.map(Signal::at_most).min().unwrap_or(Signal::UNKNOWN)
 }
 
-/// One end's part.
+/// The state of one end.
 #[derive(Debug)]
 pub(super) struct Scone {
     /// The signal after the network elements on this end's path. It is constant, so it is written at the start.
@@ -37,7 +37,7 @@ pub(super) struct Scone {
     due: Time,
     /// The window without advice, bytes.
     own_window: u64,
-    /// The least rate advised in the current period, and when that ends.
+    /// The minimum rate advised in the current period, and when that ends.
     followed: Option<(Rate, Time)>,
     /// The window has to be set.
     is_new: bool,
@@ -45,8 +45,8 @@ pub(super) struct Scone {
 }
 
 impl Scone {
-    /// The window until a datagram has told whether there is advice, bytes: credit that is given cannot be taken back.
-    pub(super) const FIRST_WINDOW: u64 = QuicFlow::LEAST_WINDOW;
+    /// The window until a datagram has shown whether there is advice, bytes: granted credit cannot be taken back.
+    pub(super) const FIRST_WINDOW: u64 = QuicFlow::MIN_WINDOW;
 
     pub(super) fn new(on_path: Signal, own_window: u64) -> Scone {
         Scone {
@@ -60,7 +60,7 @@ impl Scone {
         }
     }
 
-    /// A datagram as it arrives at the peer: with a packet before it if it is time for one.
+    /// The datagram as it arrives at the peer: with a packet before it if one is due.
     pub(super) fn sent(&mut self, now: Time, datagram: BytesMut) -> BytesMut {
         const ID: usize = QuicFlow::CONNECTION_ID as usize;
         let fits = datagram.len() > ID && datagram.len() + scone::length(ID) <= MAX_PAYLOAD;
@@ -76,7 +76,7 @@ impl Scone {
         both
     }
 
-    /// Takes the packet off a datagram that has arrived, and its advice.
+    /// Removes the packet from a datagram that has arrived, and takes its advice.
     pub(super) fn received(&mut self, now: Time, datagram: &mut BytesMut) {
         let Some((signal, length)) = scone::parse(datagram) else { return };
         bytes::Buf::advance(datagram, length);
@@ -98,7 +98,7 @@ impl Scone {
             return None;
         }
         self.min_rtt = self.min_rtt.min(rtt);
-        // quinn tells its peer of new credit once it is an eighth of the window: up to that much is missing.
+        // quinn announces new credit once it is an eighth of the window: up to that much is missing.
         let fills = |(rate, _): (Rate, Time)| rate.bytes_in_floor(self.min_rtt) / 7 * 8;
         Some(self.followed.map_or(self.own_window, |advice| fills(advice).min(self.own_window)))
     }
@@ -123,7 +123,7 @@ mod tests {
         Signal::at_most(Rate::from_bits_per_second(bits).expect("above zero"))
     }
 
-    /// A datagram with a short header, over a path that advises so.
+    /// A datagram with a short header, over a path with this advice.
     fn datagram(now: Time, on_path: Signal) -> BytesMut {
         let mut sender = Scone::new(on_path, 0);
         sender.sent(now, BytesMut::from(&[0x40; 100][..]))

@@ -1,4 +1,4 @@
-//! A flow's settings, as quinn has them.
+//! A flow's settings for quinn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use super::ids::{self, Ids};
 use super::peer::{Peer, meet};
 use super::scone::{self, Scone};
 
-/// What a path without any rate holds.
+/// The assumed capacity of a path without a rate.
 const NO_RATE: Bytes = Bytes::new(8 << 20);
 
-/// What the path of a flow's data holds, in flight and in the queue of its bottleneck; the larger of both directions.
+/// The capacity of the path of a flow's data, in flight and in the queue of its bottleneck; the larger of both directions.
 fn path_holds(scenario: &Scenario, flow: &FlowSpec) -> Bytes {
     let Ok((there, back)) = topology::flow_paths(scenario, flow) else { return NO_RATE };
     let [there, back] = [there, back].map(|path| topology::facts(scenario, &path, 1500));
@@ -37,9 +37,9 @@ fn path_holds(scenario: &Scenario, flow: &FlowSpec) -> Bytes {
     [one(&there, &back), one(&back, &there)].into_iter().flatten().max().unwrap_or(NO_RATE)
 }
 
-/// Two hosts that have not met, or not for this connection.
+/// Two hosts before their connection.
 pub(super) struct Hosts {
-    /// The client, with what it connects by.
+    /// The client, with its configuration.
     pub(super) client: (Peer, ClientConfig),
     pub(super) server: Peer,
 }
@@ -53,7 +53,7 @@ pub(super) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The hosts of the flow's connection; each has a gauge and a cover of its own.
+    /// The hosts of the flow's connection, each with its gauge and its key wrapper.
     pub(super) fn hosts(&self, gauges: [Arc<Gauge>; 2], covers: [Cover; 2]) -> Hosts {
         let credentials = Credentials::new(self.quic.zero_rtt);
         if self.quic.zero_rtt {
@@ -99,7 +99,7 @@ impl Settings<'_> {
         let mut config = EndpointConfig::default();
         config.cid_generator(move || Box::new(Ids::new(prefix)));
         config.rng_seed(Some(ids::bytes(self.seed, &self.name(which, side))));
-        config.max_udp_payload_size(self.quic.greatest_datagram()).expect("at least 1200 bytes");
+        config.max_udp_payload_size(self.quic.max_datagram()).expect("at least 1200 bytes");
         Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
     }
 
@@ -108,7 +108,7 @@ impl Settings<'_> {
         set.unwrap_or_else(|| QuicFlow::window(path_holds(self.scenario, self.flow))).get()
     }
 
-    /// The parts of client and server in SCONE, if they take part.
+    /// The SCONE state of client and server, if they use it.
     pub(super) fn scone(&self) -> [Option<Scone>; 2] {
         let paths = topology::flow_paths(self.scenario, self.flow).ok().filter(|_| self.quic.scone);
         let Some((there, back)) = paths else { return [None, None] };
@@ -144,13 +144,13 @@ impl Settings<'_> {
             }
             None => {
                 let mut search = MtuDiscoveryConfig::default();
-                search.upper_bound(QuicFlow::GREATEST_SOUGHT);
+                search.upper_bound(QuicFlow::MAX_PROBED);
                 config.mtu_discovery_config(Some(search));
             }
         }
         if let Some(asked) = quic.ack_frequency {
             let mut config_of_acks = AckFrequencyConfig::default();
-            // quinn counts the packets that get none.
+            // quinn counts the packets without an ACK.
             config_of_acks.ack_eliciting_threshold((asked.every - 1).into());
             config_of_acks.max_ack_delay(asked.delay.map(|delay| Duration::from_nanos(delay.as_nanos())));
             config.ack_frequency_config(Some(config_of_acks));

@@ -1,17 +1,17 @@
-//! A window that losses at random do not change.
+//! A window that random losses do not change.
 //!
-//! For paths whose losses say little about congestion. A round ends when a packet sent in the one after it is acknowledged; each is
+//! For paths whose losses say little about congestion. A round ends when a packet sent in the next one is acknowledged; each is
 //! judged as a whole:
 //!
-//! - More than 2 % of its bytes were lost, and more than three packets: the window shrinks to 0.7 of itself. Both are the bounds of
-//!   BBRv3 (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
-//! - No queue was seen: the window grows by an eighth, if it was what held the sender back.
+//! - More than 2 % of its bytes were lost, and more than three packets: the window shrinks to 0.7 of itself. Both values are
+//!   BBRv3's (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
+//! - No queue was seen: the window grows by an eighth, if it limited the sender.
 //! - A queue was seen: it stays.
 //!
-//! A queue is seen if even the least round trip of the round is a quarter above the least of the connection, and 20 ms above it.
+//! A queue is seen if even the minimum round trip of the round is a quarter above that of the connection, and 20 ms above it.
 //!
-//! Without an initial window it begins with ten packets and doubles them each round trip, until a queue is seen within a round; half of
-//! the window has then been sent since. A given initial window is used as it is: it is known from an earlier connection.
+//! Without an initial window it begins with ten packets and doubles each round trip until a queue is seen within a round; then it is
+//! halved, since half of it has been sent since. A configured initial window is used unchanged: it is known from an earlier connection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
 /// Initial window without a given one, in packets (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
-/// Least window, in packets: BBR's.
-const LEAST_PACKETS: u64 = 4;
+/// Minimum window, in packets: BBR's.
+const MIN_PACKETS: u64 = 4;
 /// Packets that may be lost in a round, however few it has.
 const SPARE_PACKETS: u64 = 3;
-/// Batches of ACKs after which the round trips of a round say something: HyStart's eight samples (RFC 9406).
+/// Batches of ACKs after which the round trips of a round count: HyStart's eight samples (RFC 9406).
 const ENOUGH: u32 = 8;
-/// Least delay that is a queue: links that move have as much without one.
-const LEAST_QUEUE: Duration = Duration::from_millis(20);
+/// Minimum delay that counts as a queue: moving links vary as much without one.
+const MIN_QUEUE: Duration = Duration::from_millis(20);
 
-/// Makes controls.
+/// Creates controls.
 pub(super) struct SteadyConfig {
     pub(super) initial: Option<u64>,
 }
@@ -42,23 +42,23 @@ impl ControllerFactory for SteadyConfig {
     }
 }
 
-/// What is known of a round.
+/// The state of a round.
 #[derive(Clone, Copy)]
 struct Round {
     /// It ends when a packet with a greater number is acknowledged.
     end: u64,
     acked: u64,
     lost: u64,
-    /// Its least round trip, and the number of its batches of ACKs.
-    least: Duration,
+    /// Its minimum round trip, and the number of its batches of ACKs.
+    min_rtt: Duration,
     batches: u32,
-    /// True if the window was no limit at some time.
+    /// True if the window did not limit the sender at some time.
     had_room: bool,
 }
 
 impl Round {
     fn until(end: u64) -> Round {
-        Round { end, acked: 0, lost: 0, least: Duration::MAX, batches: 0, had_room: false }
+        Round { end, acked: 0, lost: 0, min_rtt: Duration::MAX, batches: 0, had_room: false }
     }
 }
 
@@ -70,8 +70,8 @@ struct Steady {
     mtu: u64,
     /// True until the first queue or loss, if nothing was known.
     doubles: bool,
-    /// The least round trip.
-    least: Duration,
+    /// The minimum round trip.
+    min_rtt: Duration,
     round: Round,
     /// Bytes of the batch of ACKs, and when the newest of its packets was sent.
     batch: (u64, Instant),
@@ -87,7 +87,7 @@ impl Steady {
             initial_window,
             mtu,
             doubles: initial.is_none(),
-            least: Duration::MAX,
+            min_rtt: Duration::MAX,
             round: Round::until(0),
             batch: (0, now),
             sent: 0,
@@ -101,11 +101,11 @@ impl Steady {
     }
 
     fn set(&mut self, window: u64) {
-        self.window = window.max(LEAST_PACKETS * self.mtu);
+        self.window = window.max(MIN_PACKETS * self.mtu);
     }
 
     fn sees_queue(&self) -> bool {
-        self.round.least > self.least + LEAST_QUEUE.max(self.least / 4)
+        self.round.min_rtt > self.min_rtt + MIN_QUEUE.max(self.min_rtt / 4)
     }
 
     fn end_round(&mut self) {
@@ -135,12 +135,12 @@ impl Controller for Steady {
             return;
         }
         let round_trip = now.saturating_duration_since(newest);
-        if self.least == Duration::MAX {
+        if self.min_rtt == Duration::MAX {
             // All that was sent before the first ACK is one round.
             self.round = Round::until(self.sent);
         }
-        self.least = self.least.min(round_trip);
-        self.round.least = self.round.least.min(round_trip);
+        self.min_rtt = self.min_rtt.min(round_trip);
+        self.round.min_rtt = self.round.min_rtt.min(round_trip);
         self.round.acked += bytes;
         self.round.batches += 1;
         self.round.had_room |= app_limited;
@@ -202,9 +202,9 @@ mod tests {
     /// The window in packets after a round of a control with this window, whose round trips were 600 ms and a queue.
     fn after(packets: u64, queue: u64, lost: u64) -> u64 {
         let mut control = Steady::new(Some(packets * MTU), MTU, Instant::now());
-        control.least = Duration::from_millis(600);
-        let (least, acked) = (control.least + Duration::from_millis(queue), (packets - lost) * MTU);
-        control.round = Round { acked, lost: lost * MTU, least, ..control.round };
+        control.min_rtt = Duration::from_millis(600);
+        let (min_rtt, acked) = (control.min_rtt + Duration::from_millis(queue), (packets - lost) * MTU);
+        control.round = Round { acked, lost: lost * MTU, min_rtt, ..control.round };
         control.end_round();
         control.window / MTU
     }
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!([after(1000, 151, 10), after(1000, 151, 20), after(1000, 151, 21)], [1000, 1000, 700]);
         // Without a queue an eighth more.
         assert_eq!(after(1000, 149, 10), 1125);
-        // Few packets may lose three.
+        // Of few packets three may be lost.
         assert_eq!([after(20, 151, 3), after(20, 151, 4)], [20, 14]);
     }
 
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn four_packets_are_the_least() {
+    fn four_packets_are_the_minimum() {
         let now = Instant::now();
         let mut control = Steady::new(Some(5 * MTU), MTU, now);
         control.on_congestion_event(now, now, true, 5 * MTU);

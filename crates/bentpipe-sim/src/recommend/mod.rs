@@ -100,8 +100,7 @@ impl Candidate {
 
     /// A quantile of its times, seconds; `None` if it falls on a transfer that did not finish: these are the slowest.
     pub fn quantile_s(&self, p: f64) -> Option<f64> {
-        let times = self.times_s.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
-        Some(Sample::with_infinite(times).ok()?.quantile(p)).filter(|time| time.is_finite())
+        Sample::with_unfinished(self.times_s.iter().copied()).ok()?.finite_quantile(p)
     }
 
     /// Their median.
@@ -169,7 +168,7 @@ pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> 
     Ground::of(scenario)?.with(scenario, system)
 }
 
-/// The least time that the links allow a transfer, seconds.
+/// The minimum time that the links allow a transfer, seconds.
 fn limit(world: &Scenario, ground: &Ground) -> Option<f64> {
     flow_limit(world, &world[ground.flow]).ok().flatten()?.time.map(Duration::as_secs_f64)
 }

@@ -63,19 +63,19 @@ pub enum Unfit {
     #[error("the ends of the flow `{0}` are not joined")]
     Unreachable(String),
     /// Something is already on the path.
-    #[error("{0}: describe the bare path, what to put on it is the answer")]
+    #[error("{0}: describe the bare path; the answer is what to put on it")]
     NotBare(String),
     /// The satellite link has no line rate, so nothing can be paced.
     #[error("the link `{0}` has no rate")]
     NoRate(String),
     /// No return link over the satellite.
-    #[error("the acknowledgements do not come back over the satellite link, and S-LACP needs both directions")]
+    #[error("the acknowledgements do not return over the satellite link, but S-LACP needs both directions")]
     OneWay,
     /// Cells.
-    #[error("the satellite link carries cells, and S-LACP carries packets")]
+    #[error("the satellite link carries cells, but S-LACP carries packets")]
     Cells,
     /// No node for a gateway.
-    #[error("a host is at the satellite link itself: there is no node for a box before it")]
+    #[error("a host is at the end of the satellite link: there is no node for a box")]
     NoGateway,
     /// The scenario does not allow it.
     #[error("{0}")]

@@ -4,8 +4,8 @@
 //! The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap (pairs
 //! are drawn, not runs).
 //!
-//! A run whose transfers did not all finish is slower than all that did. Quantiles rank it last, and have no value where
-//! they fall on it; a mean or a ratio has none if one run did not finish. Left out instead, a variant that stalls in its
+//! A run whose transfers did not all finish counts as slower than all that did. Quantiles rank it last, and have no value where
+//! they fall on it; a mean or a ratio has none if one run did not finish. If such runs were left out, a variant that stalls in its
 //! worst fades would look better than one that survives them.
 
 use bentpipe_engine::stream::Stream;
@@ -125,33 +125,31 @@ impl Comparison {
     }
 }
 
-/// What [`Measure::take`] gives.
+/// The result of [`Measure::take`].
 type Taken = Option<(f64, Option<f64>)>;
 
 type Column = Vec<Taken>;
 
 fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> VariantRow {
-    let or_last = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
-    let sample = |values: Vec<f64>| Sample::with_infinite(values).ok();
-    let finite = |value: f64| value.is_finite().then_some(value);
-    let values: Vec<f64> = column.iter().map(|taken| or_last(taken.map(|(value, _)| value))).collect();
+    let values = || column.iter().map(|taken| taken.map(|(value, _)| value));
     let finished = column.iter().flatten().count();
-    let interval = mean_interval(&values, CONFIDENCE).ok();
-    let x_limits = sample(column.iter().map(|taken| or_last(taken.and_then(|(_, x_limit)| x_limit))).collect());
-    let five = sample(values).map(|sample| sample.five_numbers());
+    let interval = values().collect::<Option<Vec<f64>>>().and_then(|values| mean_interval(&values, CONFIDENCE).ok());
+    let sample = Sample::with_unfinished(values()).ok();
+    let quantile = |p| sample.as_ref().and_then(|sample| sample.finite_quantile(p));
+    let x_limits = Sample::with_unfinished(column.iter().map(|taken| taken.and_then(|(_, x_limit)| x_limit))).ok();
     VariantRow {
         variant: name.to_owned(),
         finished,
         unfinished: column.len() - finished,
-        p25: five.and_then(|five| finite(five.p25)),
-        median: five.and_then(|five| finite(five.median)),
-        p75: five.and_then(|five| finite(five.p75)),
-        mean: five.and_then(|five| finite(five.mean)),
+        p25: quantile(0.25),
+        median: quantile(0.5),
+        p75: quantile(0.75),
+        mean: sample.as_ref().and_then(Sample::finite_mean),
         // Student's t reaches below zero if few runs differ widely; no time and no rate is there.
         mean_low: interval.map(|interval| interval.low.max(0.0)),
         mean_high: interval.map(|interval| interval.high),
         ratio_to_first: first.and_then(|first| ratio(name, first, column, seed)),
-        x_limit: x_limits.and_then(|sample| finite(sample.median())),
+        x_limit: x_limits.and_then(|sample| sample.finite_quantile(0.5)),
     }
 }
 

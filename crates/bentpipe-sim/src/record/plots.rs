@@ -174,7 +174,7 @@ pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title:
     Panel { title: title.into(), x: Axis::time().between(0.0, end), y: plot.axis(), series, spans }
 }
 
-/// What was measured of another sender, to be drawn beside a simulated one; points in order of time.
+/// Measurements of another sender, to be drawn beside a simulated one; points in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// Congestion window: seconds, and segments.
@@ -225,7 +225,7 @@ fn corners(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
-/// Thresholds from here on are none, bytes: more than any window that TCP can announce (RFC 7323 §2.3).
+/// Thresholds of at least this many bytes mean that there is none: no window of TCP is larger (RFC 7323 §2.3).
 const NONE: f64 = (1_u64 << 30) as f64;
 
 /// The smoothed round trip after each sample.
@@ -240,7 +240,7 @@ fn smoothed(samples: &[Point]) -> Vec<Point> {
     samples.iter().map(smooth).collect()
 }
 
-/// What a curve alone does not tell of a run.
+/// The losses of a run, which a curve does not show.
 fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
     match plot {
         Plot::Sequence => {
@@ -254,7 +254,7 @@ fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
     }
 }
 
-/// Per column of the plot the first, the lowest, the highest and the last point, in order of time.
+/// The first, lowest, highest and last point of each column of the plot, in order of time.
 fn envelope(points: Vec<Point>, end: f64) -> Vec<Point> {
     let column = |point: &Point| (point.0 / end * COLUMNS) as i64;
     let mut kept: Vec<Point> = Vec::new();
@@ -274,7 +274,7 @@ fn envelope(points: Vec<Point>, end: f64) -> Vec<Point> {
 mod tests {
     use super::*;
 
-    /// RFC 6298 §2.2 and §2.3 by hand: the first sample, then seven eighths of what was and one of the next.
+    /// RFC 6298 §2.2 and §2.3 by hand: the first sample, then seven eighths of the average and one of the next sample.
     #[test]
     fn round_trips_are_smoothed() {
         assert_eq!(smoothed(&[(1.0, 80.0), (2.0, 160.0), (3.0, 10.0)]), [(1.0, 80.0), (2.0, 90.0), (3.0, 80.0)]);

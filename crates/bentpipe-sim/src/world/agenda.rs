@@ -1,4 +1,4 @@
-//! The timers of ends, and when ends that do not exist yet first act.
+//! The timers of ends, and the first actions of ends that do not exist yet.
 //!
 //! A timer has a slot only while it is set. Of the ends of 50 000 flows some thousand are active at a time, so the slots stay
 //! in the cache. Slots do not affect the order of events.
@@ -28,7 +28,7 @@ pub(super) struct Agenda {
     starts: Vec<Due>,
     /// The slot of the next one.
     start: Slot,
-    /// The ends of waits that all take equally long, the next one first.
+    /// The ends of waits of equal length, the next one first.
     rests: VecDeque<Due>,
     /// The slot of the next one.
     rest: Slot,
@@ -101,7 +101,7 @@ impl Agenda {
         self.start = slot;
     }
 
-    /// What was due happens now: if it is the next first action, the one after it is planned.
+    /// Removes a due event: if it is the next first action, the one after it is planned.
     #[inline(always)]
     pub(super) fn take_start(&mut self, due: Due) {
         if self.starts.last() == Some(&due) {
@@ -110,7 +110,7 @@ impl Agenda {
         }
     }
 
-    /// Adds the end of a wait behind the others, which together need one slot. Returns false, and adds nothing, if it is not later than all
+    /// Adds the end of a wait after the others, which share one slot. Returns false, and adds nothing, if it is not later than all
     /// of them.
     pub(super) fn add_rest(&mut self, due: Due) -> bool {
         if self.rests.back().is_some_and(|last| *last >= due) {
@@ -131,7 +131,7 @@ impl Agenda {
         }
     }
 
-    /// What was due happens now. Returns true if it is the end of a wait, and plans the next one.
+    /// Removes a due event. Returns true if it is the end of a wait, and plans the next one.
     #[inline(always)]
     pub(super) fn take_rest(&mut self, due: Due) -> bool {
         let is_rest = self.rests.front() == Some(&due);
@@ -190,7 +190,7 @@ mod tests {
             prop_assert!(agenda.used as usize <= max_set + 1, "{} slots for {} timers", agenda.used, max_set);
         }
 
-        /// Waits that all take equally long come in the order of a sorted list, and need one slot together.
+        /// Waits of equal length come in the order of a sorted list, and share one slot.
         #[test]
         fn waits_share_a_slot(steps in prop::collection::vec((0u8..4, 0u64..100), 1..200)) {
             let mut agenda = Agenda::new();

@@ -1,6 +1,6 @@
-//! Boxes of gateways: connections that end at one and go on from the other, and packets with compressed headers.
+//! Boxes of gateways: connections that end at one and continue from the other, and packets with compressed headers.
 //!
-//! A box does what the gateway's loop does. What a packet or a segment brings is moved as far as it goes, then the layer gets
+//! A box works like the gateway's loop. Data of a packet or a segment is moved as far as possible, then the layer gets
 //! as many messages as it has room for.
 
 use bentpipe_engine::compression::Announcement;
@@ -23,7 +23,7 @@ use crate::observe::Observer;
 use crate::packet::{self, Parcel};
 use crate::socket::{Outcome, Socket};
 
-/// The stream whose bytes a message carries.
+/// The stream whose data a message carries.
 fn stream_of(message: &Message) -> Option<StreamId> {
     match *message {
         Message::Open { stream, .. } | Message::Data { stream, .. } => Some(stream),
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// Ends a flow at a box, and lets it go on from the other as another connection.
+    /// Ends a flow at a box, and continues it from the other as another connection.
     pub(super) fn cross(
         &mut self,
         scenario: &Scenario,
@@ -101,14 +101,14 @@ impl World {
         self.boxes.side(side).mux.handle(&mut cx, input);
     }
 
-    /// Polls a socket until it waits, and moves what it has.
+    /// Polls a socket until it waits, and moves its data.
     pub(super) fn run_socket<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         let side = self.socket(end).side;
         self.boxes.side(side).dirty.push(end);
         self.settle(side, observer);
     }
 
-    /// Does at a box what can be done at this instant.
+    /// Does all work of a box that is possible at this instant.
     pub(super) fn settle<O: Observer>(&mut self, side: usize, observer: &mut O) {
         loop {
             self.note_link(side);
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Tells the multiplexer what a socket brought; true if the socket was given something.
+    /// Reports a socket's turn to the multiplexer. Returns true if the socket was given something.
     fn follow_socket<O: Observer>(&mut self, end: EndId, outcome: Outcome, observer: &mut O) -> bool {
         let Outcome { connected, read, taken, ended, failed, touched } = outcome;
         let (side, route) = (self.socket(end).side, self.socket(end).route);
@@ -177,7 +177,7 @@ impl World {
         touched
     }
 
-    /// Opens a stream for a host's connection; false if there is no room for it.
+    /// Opens a stream for a host's connection. Returns false if there is no room for it.
     fn open(&mut self, end: EndId, side: usize, route: Route) -> bool {
         let state = self.boxes.side(side);
         if !state.has_room() {
@@ -191,7 +191,7 @@ impl World {
         true
     }
 
-    /// A socket's stream is over.
+    /// A socket's stream has ended.
     fn forget(&mut self, end: EndId) {
         let socket = self.socket(end);
         let (side, stream, memory) = (socket.side, socket.stream.take(), socket.forget_memory());
@@ -202,7 +202,7 @@ impl World {
         }
     }
 
-    /// Notes what packets of the tunnel take, and limits what they may. Returns what those for the far end take.
+    /// Records the memory of the tunnel's packets, and sets its limit. Returns the memory of those for the far end.
     fn note_link(&mut self, side: usize) -> u64 {
         let state = self.boxes.side(side);
         let room = state.budget.saturating_sub(state.memory);
@@ -214,13 +214,13 @@ impl World {
         given
     }
 
-    /// Gives the layer what it has room for; true if there was something to do.
+    /// Fills the layer as far as it has room. Returns true if there was something to do.
     fn fill<O: Observer>(&mut self, side: usize, observer: &mut O) -> bool {
         let given = self.note_link(side);
         let end = self.tunnel_end(side);
         let waiting = self.layer(end).end.waiting(0);
         let state = self.boxes.side(side);
-        // What streams may hold is what connections and the link do not take otherwise.
+        // Streams may hold the memory that connections and the link do not use otherwise.
         let elsewhere = state.taken().saturating_sub(state.mux.held());
         let room = if given < state.budget / 2 { ROOM.saturating_sub(waiting) } else { 0 };
         let budget = state.budget.saturating_sub(elsewhere);
@@ -324,7 +324,7 @@ impl World {
         state.dirty.push(end);
     }
 
-    /// A packet of the boxes has come through the tunnel to this end.
+    /// A packet of the boxes has arrived through the tunnel at this end.
     pub(super) fn take_own<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         if let (Own::Message(message), &Above::Streams(side)) = (self.boxes.take(parcel.slot()), &self.layer(end).above)
         {
@@ -338,7 +338,7 @@ impl World {
         let Boxes { bytes, identifications, headers, .. } = &mut self.boxes;
         let (Some(bytes), Some(headers)) = (bytes, &mut headers[side]) else { return (packet.wire_len, None) };
         let to = parcel.to();
-        // As a host counts its packets of a connection.
+        // Counted like a host's identification field for a connection.
         let identification = &mut identifications[to.index()];
         *identification = identification.wrapping_add(1);
         bytes.learn(&packet);
@@ -350,7 +350,7 @@ impl World {
         }
     }
 
-    /// Sends a base of header compression, in a flow by itself, so that nothing waits for it.
+    /// Sends a base of header compression in a separate flow, so that nothing waits for it.
     pub(super) fn announce<O: Observer>(
         &mut self,
         end: EndId,

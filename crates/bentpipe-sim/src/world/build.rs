@@ -10,8 +10,8 @@ use bentpipe_engine::splice::{EndConfig, Leg};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, Met, NodeId, Scenario, TcpFlow};
-use bentpipe_study::topology;
+use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, FlowSpec, Met, NodeId, Scenario, TcpFlow};
+use bentpipe_study::topology::{self, Connection};
 
 use super::agenda::Agenda;
 use super::uplinks::UplinkBox;
@@ -26,7 +26,7 @@ use crate::packet::Store;
 use crate::run::RunError;
 use crate::udp::UdpSource;
 
-/// The settings of connections, kept once where they are alike: a run may have a hundred thousand.
+/// The settings of connections, shared if equal: a run may have a hundred thousand connections.
 #[derive(Default)]
 struct Settings {
     /// The latest ones: mostly those of a flow's two ends.
@@ -49,13 +49,101 @@ impl Settings {
 /// State shared by the connections from one host to another.
 type Hosts = BTreeMap<(NodeId, NodeId), Rc<RefCell<TcbCache>>>;
 
+/// What the ends of flows share while a world is built.
+struct Parts<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    watched: bool,
+    settings: Settings,
+    hosts: Hosts,
+    sinks: spoofing::Sinks,
+}
+
+impl Parts<'_> {
+    /// Adds a flow with the two ends of its connection.
+    fn add_flow(&mut self, world: &mut World, connection: ConnectionId, flow: &FlowSpec) -> Result<(), RunError> {
+        let (seed, start) = (self.seed, Time::ZERO + flow.start_under(self.seed));
+        let ends @ [source, goal] = [ends::opener(connection), ends::listener(connection)];
+        world.flows.push(FlowState { start, goal });
+        let is_like_the_last = |n: usize| flow.is_alike(&self.scenario.flows[n]);
+        if matches!(world.ends.last(), Some(EndState { kind: Endpoint::Late { .. }, .. }))
+            && connection.index().checked_sub(1).is_some_and(is_like_the_last)
+        {
+            world.add_late_ends();
+            return Ok(());
+        }
+        match &flow.kind {
+            FlowKind::Tcp(tcp) if !self.watched && lifetimes::can_be_late(tcp) => {
+                let model = |config, role, end| {
+                    TcpEnd::new(&Arc::new(config), role, tcp.workload, end, Time::ZERO, &Rc::default())
+                };
+                world.add_models([model(tcp.sender, Role::Active, source), model(tcp.receiver, Role::Passive, goal)]);
+                world.add_late_ends();
+            }
+            FlowKind::Tcp(tcp) => {
+                let ends = self.tcp_ends(flow, tcp, connection, ends, start);
+                world.ends.extend(ends.map(EndState::new));
+            }
+            FlowKind::Stp(stp) => {
+                let end = |(role, number)| {
+                    let end = TcpEnd::stp(stp.config, role, stp.workload, number, start);
+                    Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
+                };
+                let ends = [(Role::Active, source), (Role::Passive, goal)].map(end);
+                world.ends.extend(ends.map(EndState::new));
+            }
+            #[cfg(feature = "quic")]
+            FlowKind::Quic(quic) => {
+                let ends = crate::quic::both(self.scenario, (connection, flow, quic), start, seed, self.watched);
+                world.ends.extend(ends.map(|end| EndState::new(Endpoint::Quic(Box::new(end)))));
+            }
+            #[cfg(not(feature = "quic"))]
+            FlowKind::Quic(_) => return Err(RunError::NoQuic),
+            FlowKind::Udp(udp) => {
+                let source = UdpSource::new(udp, connection, start, seed, &flow.name);
+                world.ends.push(EndState::new(Endpoint::UdpSource(Box::new(source))));
+                world.ends.push(EndState::new(Endpoint::UdpSink(Box::default())));
+            }
+        }
+        Ok(())
+    }
+
+    /// The ends of a TCP flow: its first sender and its last receiver, or the gateway that acknowledges for that.
+    fn tcp_ends(
+        &mut self,
+        flow: &FlowSpec,
+        tcp: &TcpFlow,
+        connection: ConnectionId,
+        [source, goal]: [EndId; 2],
+        start: Time,
+    ) -> [Endpoint; 2] {
+        let Parts { seed, settings, hosts, sinks, .. } = self;
+        let mut shared = |from: NodeId, to: NodeId| hosts.entry((from, to)).or_default().clone();
+        let (there, back) = (shared(flow.from, flow.to), shared(flow.to, flow.from));
+        let mut end = |config, stp: Option<StpConfig>, role, number, shared| {
+            let end = match stp {
+                Some(stp) => TcpEnd::stp(stp, role, tcp.workload, number, start),
+                None => TcpEnd::new(settings.shared(config), role, tcp.workload, number, start, shared),
+            };
+            Endpoint::Tcp(Box::new(end.paced(*seed, &flow.name)))
+        };
+        let sender = end(tcp.sender, tcp.stp, Role::Active, source, &there);
+        let (receiver, stp) = tcp.splits.last().map_or((tcp.receiver, tcp.stp), |last| (last.receiver, last.stp));
+        let receiver = match tcp.spoof {
+            Some(spoof) => sinks.spoofer(connection, tcp, spoof),
+            None => end(receiver, stp, Role::Passive, goal, &back),
+        };
+        [sender, receiver]
+    }
+}
+
 impl World {
     /// The world of a scenario. `watched`: there is an observer.
     pub(crate) fn new(scenario: &Scenario, seed: u64, timers: Timers, watched: bool) -> Result<World, RunError> {
-        let mut settings = Settings::default();
         let connections = topology::connections(scenario);
         let counts = Counts::of(scenario, &connections);
         let first_sink = EndId::from(counts.connections);
+        let sinks = spoofing::Sinks::new(first_sink);
         let Ways { network, first_hop, spoofers } = Ways::new(scenario, &connections, seed, !watched)?;
         let mut world = World {
             network,
@@ -82,89 +170,14 @@ impl World {
             last: Due::new(Time::ZERO, Time::ZERO, 0),
             events: 0,
         };
-        let mut hosts = Hosts::new();
-        let mut sinks = spoofing::Sinks::new(first_sink);
+        let mut parts = Parts { scenario, seed, watched, settings: Settings::default(), hosts: Hosts::new(), sinks };
         for (n, flow) in scenario.flows.iter().enumerate() {
-            let start = Time::ZERO + flow.start_under(seed);
-            let connection = ConnectionId::from(n);
-            let [source, goal] = [ends::opener(connection), ends::listener(connection)];
-            world.flows.push(FlowState { start, goal });
-            if n > 0
-                && matches!(world.ends.last(), Some(EndState { kind: Endpoint::Late { .. }, .. }))
-                && flow.is_alike(&scenario.flows[n - 1])
-            {
-                world.add_late_ends();
-                continue;
-            }
-            let shared = |from: NodeId, to: NodeId, hosts: &mut Hosts| hosts.entry((from, to)).or_default().clone();
-            match &flow.kind {
-                FlowKind::Tcp(tcp) if !watched && lifetimes::can_be_late(tcp) => {
-                    let model = |config, role, end| {
-                        TcpEnd::new(&Arc::new(config), role, tcp.workload, end, Time::ZERO, &Rc::default())
-                    };
-                    world.add_models([
-                        model(tcp.sender, Role::Active, source),
-                        model(tcp.receiver, Role::Passive, goal),
-                    ]);
-                    world.add_late_ends();
-                }
-                FlowKind::Tcp(tcp) => {
-                    let there = shared(flow.from, flow.to, &mut hosts);
-                    let back = shared(flow.to, flow.from, &mut hosts);
-                    let receiver = tcp.splits.last().map_or(tcp.receiver, |last| last.receiver);
-                    let mut end = |config, stp: Option<StpConfig>, role, number, shared| {
-                        let end = match stp {
-                            Some(stp) => TcpEnd::stp(stp, role, tcp.workload, number, start),
-                            None => TcpEnd::new(settings.shared(config), role, tcp.workload, number, start, shared),
-                        };
-                        Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
-                    };
-                    let last = tcp.splits.last().map_or(tcp.stp, |last| last.stp);
-                    world.ends.push(EndState::new(end(tcp.sender, tcp.stp, Role::Active, source, &there)));
-                    let receiver = match tcp.spoof {
-                        Some(spoof) => sinks.spoofer(connection, tcp, spoof),
-                        None => end(receiver, last, Role::Passive, goal, &back),
-                    };
-                    world.ends.push(EndState::new(receiver));
-                }
-                FlowKind::Stp(stp) => {
-                    let end = |(role, number)| {
-                        let end = TcpEnd::stp(stp.config, role, stp.workload, number, start);
-                        Endpoint::Tcp(Box::new(end.paced(seed, &flow.name)))
-                    };
-                    let ends = [(Role::Active, source), (Role::Passive, goal)].map(end);
-                    world.ends.extend(ends.map(EndState::new));
-                }
-                #[cfg(feature = "quic")]
-                FlowKind::Quic(quic) => {
-                    let ends = crate::quic::both(scenario, (connection, flow, quic), start, seed, watched);
-                    world.ends.extend(ends.map(|end| EndState::new(Endpoint::Quic(Box::new(end)))));
-                }
-                #[cfg(not(feature = "quic"))]
-                FlowKind::Quic(_) => return Err(RunError::NoQuic),
-                FlowKind::Udp(udp) => {
-                    let source = UdpSource::new(udp, connection, start, seed, &flow.name);
-                    world.ends.push(EndState::new(Endpoint::UdpSource(Box::new(source))));
-                    world.ends.push(EndState::new(Endpoint::UdpSink(Box::default())));
-                }
-            }
+            parts.add_flow(&mut world, ConnectionId::from(n), flow)?;
         }
         for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
-            if let (FlowKind::Tcp(tcp), 1..) = (&scenario[connection.flow].kind, connection.number) {
-                match tcp.splits[connection.number - 1].gateway {
-                    Some(Met::Pair(through)) => world.cross(scenario, connection.flow, id, tcp, through),
-                    Some(Met::Uplink { number, client_opens }) => {
-                        let client = if client_opens { Leg::Near } else { Leg::Far };
-                        let spec = &scenario.gateways.uplinks[number];
-                        world.split(connection.flow, id, connection.number, tcp, |splice| {
-                            splice.at_uplink(spec, number, client)
-                        });
-                    }
-                    None => world.split(connection.flow, id, connection.number, tcp, |splice| splice),
-                }
-            }
+            world.add_leg(scenario, id, connection);
         }
-        world.ends.extend(sinks.into_ends(spoofers).map(EndState::new));
+        world.ends.extend(parts.sinks.into_ends(spoofers).map(EndState::new));
         world.add_layers(scenario);
         world.add_boxes(scenario);
         for (end, hop) in world.ends.iter_mut().zip(first_hop) {
@@ -173,6 +186,22 @@ impl World {
         world.ended.reserve_exact(world.late_ends());
         world.plan_first_actions();
         Ok(world)
+    }
+
+    /// Adds a further leg of a split flow, with the gateway before it.
+    fn add_leg(&mut self, scenario: &Scenario, id: ConnectionId, connection: &Connection) {
+        let (FlowKind::Tcp(tcp), 1..) = (&scenario[connection.flow].kind, connection.number) else { return };
+        match tcp.splits[connection.number - 1].gateway {
+            Some(Met::Pair(through)) => self.cross(scenario, connection.flow, id, tcp, through),
+            Some(Met::Uplink { number, client_opens }) => {
+                let client = if client_opens { Leg::Near } else { Leg::Far };
+                let spec = &scenario.gateways.uplinks[number];
+                self.split(connection.flow, id, connection.number, tcp, |splice| {
+                    splice.at_uplink(spec, number, client)
+                });
+            }
+            None => self.split(connection.flow, id, connection.number, tcp, |splice| splice),
+        }
     }
 
     /// Puts a gateway between the last leg of a flow so far and its next leg, a connection. The end that was the flow's
@@ -214,7 +243,7 @@ impl World {
                 Endpoint::Tcp(tcp) => (tcp.counts(), tcp.first_action()),
                 &Endpoint::Late { model } => {
                     let start = self.flows[ends::connection(n).index()].start;
-                    // The model of the passive end already listens, which is an event where the ends exist from the start.
+                    // The model of the passive end already listens, which would be an event if the ends existed from the start.
                     self.events += !ends::opens(n) as u64;
                     let first = if ends::opens(n) { start } else { Time::NEVER };
                     (self.models[model as usize].end.counts(), first)

@@ -141,7 +141,7 @@ impl World {
     /// A frame arrives from below.
     pub(super) fn leave_line<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let frame = self.frames.take(parcel.slot());
-        // Without memory it is not accepted, and comes again.
+        // Without memory it is refused, and the peer retransmits it.
         if !self.layer(end).has_room(&frame) {
             return;
         }
@@ -242,7 +242,7 @@ impl World {
 
     fn drop_packet<O: Observer>(&mut self, link: LinkId, reason: DropReason, parcel: Parcel, observer: &mut O) {
         if self.is_frame(parcel) {
-            // A packet of the boxes, which no observer knows.
+            // A packet of the boxes, which observers do not see.
             self.boxes.take(parcel.slot());
             return;
         }

@@ -1,9 +1,8 @@
-//! The ends of connections exist while they act. Of 50 000 flows, some thousand are active at a time: an end is made
-//! from its model when it first acts, and when its connection is closed, only its results remain. In TIME-WAIT, where most ends are, what
-//! answers stray segments remains too.
+//! The ends of connections exist only while they act. Of 50 000 flows, some thousand are active at a time: an end is made
+//! from its model when it first acts, and when its connection is closed, only its results remain. In TIME-WAIT, where most ends are,
+//! the state that answers stray segments remains too.
 //!
-//! An observer is told what every end does from the start, so with one all ends exist for the whole run. That is also
-//! the twin in tests.
+//! An observer sees what every end does from the start, so with one all ends exist for the whole run. Tests compare the two.
 
 use bentpipe_engine::Context;
 use bentpipe_engine::network::{Due, EndId};
@@ -18,8 +17,8 @@ use crate::ends;
 use crate::observe::Observer;
 use crate::packet::Parcel;
 
-/// True if the ends of a flow can be made late: before they act, nothing distinguishes them from each other, and what
-/// they do at the start depends on nothing.
+/// True if the ends of a flow can be made late: before they act they are all alike, and their first actions depend on
+/// nothing else.
 pub(super) fn can_be_late(tcp: &TcpFlow) -> bool {
     let alone = tcp.stp.is_none() && tcp.splits.is_empty() && tcp.spoof.is_none();
     // The times of paced writes are drawn for each flow.
@@ -29,22 +28,22 @@ pub(super) fn can_be_late(tcp: &TcpFlow) -> bool {
     alone && !draws && end(&tcp.sender) && end(&tcp.receiver)
 }
 
-/// Ends are made, and retired, this many at a time: the code for it is some hundred lines of the cache, which the packets between two
-/// ends would push out again.
+/// Ends are made, and retired, this many at a time: the code for it is some hundred cache lines, which the packets between two
+/// ends would evict again.
 const BATCH: usize = 16;
 
-/// What ends that are alike are made from.
+/// A model of equal ends.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) end: TcpEnd,
-    /// Ends that are made, and not in use yet.
+    /// Ends that are made but not in use yet.
     #[allow(clippy::vec_box, reason = "the boxes themselves are used")]
     ready: Vec<Box<TcpEnd>>,
     /// How many are still to be made.
     left: usize,
 }
 
-/// Ends that are not needed any more.
+/// Ends that are no longer needed.
 #[derive(Debug, Default)]
 pub(super) struct Former {
     /// Ends whose connection is closed, or waits in TIME-WAIT.
@@ -55,13 +54,13 @@ pub(super) struct Former {
 }
 
 impl World {
-    /// Two models, of the ends of flows that are alike. The passive one listens from the start.
+    /// Adds two models, of the ends of flows with equal settings. The passive one listens from the start.
     pub(super) fn add_models(&mut self, mut ends: [TcpEnd; 2]) {
         ends[1].act(&mut Context::silent(Time::ZERO));
         self.models.extend(ends.map(|end| Model { end, ready: Vec::new(), left: 0 }));
     }
 
-    /// The flow whose ends are the last two models is like this one.
+    /// Adds the ends of a flow that equals the one of the last two models.
     pub(super) fn add_late_ends(&mut self) {
         let first = self.models.len() - 2;
         for model in first..first + 2 {
@@ -98,7 +97,7 @@ impl World {
         }
     }
 
-    /// An end whose connection is closed or in TIME-WAIT waits for nothing else: soon only what remains of it is kept.
+    /// An end whose connection is closed or in TIME-WAIT has nothing else to do: it will be retired with the next batch.
     #[inline(never)]
     pub(super) fn retire(&mut self, n: EndId) {
         self.former.retiring.push(n);
@@ -126,8 +125,8 @@ impl World {
         self.former.retiring = retiring;
     }
 
-    /// An end that has been retired needs no slot in the agenda: its TIME-WAIT joins the others there, and a timer that it has stopped is
-    /// forgotten. It keeps its slot if its TIME-WAIT ends before another's that began earlier.
+    /// A retired end needs no slot in the agenda: its TIME-WAIT joins the others there, and a stopped timer is forgotten. It keeps its
+    /// slot if its TIME-WAIT ends before another's that began earlier.
     fn free_timer(&mut self, n: EndId, time_wait: Option<Time>) {
         let due = self.due_of_end(n);
         let rests = time_wait.is_some_and(|until| until == due.at());
@@ -136,7 +135,7 @@ impl World {
         }
     }
 
-    /// A TIME-WAIT that has joined the others is over. What it kept is freed at once, or 50 000 flows would keep 15 MB of it.
+    /// A TIME-WAIT that has joined the others is over. Its state is freed at once: that of 50 000 flows would take 15 MB.
     pub(super) fn end_rest(&mut self, n: EndId) {
         let state = &mut self.ends[n.index()];
         state.until = Time::NEVER;
@@ -166,7 +165,7 @@ impl World {
         let Rest::Waits(resting) = rest else { return false };
         let closed = Rest::Closed(resting.closed());
         let Rest::Waits(resting) = core::mem::replace(rest, closed) else { return false };
-        // From here on it has a timer of its own again.
+        // From here on it has its own timer again.
         self.agenda.remove_rest(due);
         let start = self.flows[ends::connection(n).index()].start;
         let end = self.models[*model as usize].end.woken(n, start, outcome, resting.wake());
@@ -175,7 +174,7 @@ impl World {
     }
 }
 
-/// Puts an end into the memory of a former one, if there is some.
+/// Puts an end into the memory of a former one, if there is one.
 #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
 fn in_memory_of(former: &mut Vec<Box<TcpEnd>>, end: TcpEnd) -> Box<TcpEnd> {
     match former.pop() {
@@ -198,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_a_flow_weighs() {
-        // An end and its timer are one line of the cache. The others are what 50 000 flows multiply.
+        // An end and its timer are one cache line. The other sizes count 50 000 times.
         assert_eq!(size_of::<EndState>(), 64);
         assert!(size_of::<TcpEnd>() <= 1648, "{}", size_of::<TcpEnd>());
         assert!(size_of::<Ended>() <= 232, "{}", size_of::<Ended>());
@@ -206,7 +205,7 @@ mod tests {
 
     const COUNT: usize = 40;
 
-    /// Transfers one after the other. The largest number of ends that exist at once, and how many have ended.
+    /// Sequential transfers. Returns the maximum number of ends at once, and how many have ended.
     fn lives(watched: bool) -> (usize, usize) {
         let text = format!(
             "name = \"many\"\ntime_limit = \"500 s\"\n[[links]]\nname = \"line\"\nbetween = [\"a\", \"b\"]\n\
@@ -229,7 +228,7 @@ mod tests {
 
     #[test]
     fn ends_exist_while_they_act() {
-        // Two that act, and those that are retired next. In TIME-WAIT, six times as long as a transfer, they do not exist.
+        // Two that act, and a batch to be retired. In TIME-WAIT, which is six times as long as a transfer, they do not exist.
         let (max, ended) = lives(false);
         assert!(max <= 2 + BATCH && ended > 2 * COUNT - BATCH, "{max}, {ended}");
         // All exist from the start.

@@ -14,7 +14,7 @@ fn fingerprint(scenario: &Scenario, seed: u64, timers: Timers) -> (u64, u64, Run
     (fingerprint.value(), fingerprint.events(), result)
 }
 
-/// What passed each link, counted by a watcher; and the least window of each end.
+/// What passed each link, counted by a watcher; and the minimum window of each end.
 #[derive(Default)]
 struct Books {
     offered: Vec<u64>,

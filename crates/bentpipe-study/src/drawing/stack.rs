@@ -47,8 +47,8 @@ fn transport(kind: &FlowKind) -> (String, usize, usize) {
         FlowKind::Tcp(tcp) => (format!("TCP {TCP_HEADER} B"), TCP_HEADER, tcp.sender.mss as usize),
         FlowKind::Stp(flow) => (format!("STP {} B", stp::HEADER), stp::HEADER, flow.config.mss as usize),
         FlowKind::Quic(flow) => {
-            let header = QuicFlow::least_overhead() as usize + 8;
-            (format!("QUIC, UDP {header} B"), header, usize::from(flow.greatest_datagram()) + 8 - header)
+            let header = QuicFlow::min_overhead() as usize + 8;
+            (format!("QUIC, UDP {header} B"), header, usize::from(flow.max_datagram()) + 8 - header)
         }
         FlowKind::Udp(flow) => ("UDP 8 B".to_owned(), 8, (flow.packet as usize).saturating_sub(ipv4::HEADER + 8)),
     }

@@ -13,11 +13,11 @@ use super::workloads::workload;
 use crate::topology;
 
 /// UDP payload: what every path of QUIC carries (RFC 9000 §14), and what fits an IPv4 packet.
-const DATAGRAM: (u64, u64) = (QuicFlow::LEAST_DATAGRAM as u64, 65_507);
+const DATAGRAM: (u64, u64) = (QuicFlow::MIN_DATAGRAM as u64, 65_507);
 /// A window of less than a datagram stops the connection; a greater one than 2^40 has no use and might not be countable.
-const WINDOW: (u64, u64) = (QuicFlow::LEAST_DATAGRAM as u64, 1 << 40);
+const WINDOW: (u64, u64) = (QuicFlow::MIN_DATAGRAM as u64, 1 << 40);
 /// Quinn wants room for two datagrams.
-const INITIAL_WINDOW: (u64, u64) = (2 * QuicFlow::LEAST_DATAGRAM as u64, 1 << 40);
+const INITIAL_WINDOW: (u64, u64) = (2 * QuicFlow::MIN_DATAGRAM as u64, 1 << 40);
 
 /// Controls of the engine that quinn cannot drive.
 const PACED: &[&str] = &["linux-bbr", "bbr-linux", "bbr1", "bbr3"];
@@ -28,8 +28,8 @@ pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<QuicFlow>
         None => Some(QuicFlow::new(Workload::Greedy { duration: None })),
     };
     // The workload is checked even if the settings are wrong.
-    let greatest = table.map_or(QuicFlow::GREATEST_SOUGHT, |table| table.greatest_datagram());
-    let payload = greatest - QuicFlow::least_overhead() as u16;
+    let greatest = table.map_or(QuicFlow::MAX_PROBED, |table| table.max_datagram());
+    let payload = greatest - QuicFlow::min_overhead() as u16;
     let workload = workload(view, payload, problems)?;
     let quic = QuicFlow { workload, ..table? };
     let is_one_file = matches!(workload, Workload::Bulk(_)) && quic.streams == 1;

@@ -3,19 +3,19 @@
 //! Only [`mean_interval`] and its users assume a shape of the distribution: the mean must be nearly normal. Functions
 //! that draw at random take a [`Stream`](bentpipe_engine::stream::Stream), so the same seed gives the same interval.
 //!
-//! Reading order: [`Sample`] the quantiles; [`order`] their distribution-free intervals; [`mod@mean`] Student's t;
-//! [`paired`] two systems under the same seeds; [`resample`] the bootstrap, and tests whether a small sample of ours
-//! could give a published figure.
+//! Reading order: [`Sample`] has the quantiles, [`median_interval`] their distribution-free interval, [`mean_interval`]
+//! Student's t; [`paired_ratio`] compares two systems under the same seeds; [`bootstrap_interval`] resamples, and [`Subsets`] tests
+//! whether a small sample could give a published figure.
 
-pub mod mean;
-pub mod order;
-pub mod paired;
-pub mod resample;
+mod mean;
+mod order;
+mod paired;
+mod resample;
 mod sample;
 
 pub use mean::{mean, mean_interval, standard_deviation};
-pub use order::{median_interval, quantile_interval};
-pub use paired::{Comparison, paired_difference, paired_ratio};
+pub use order::median_interval;
+pub use paired::{Comparison, paired_ratio};
 pub use resample::{Subsets, bootstrap_interval, median_ratio_interval};
 pub use sample::{FiveNumbers, Sample};
 

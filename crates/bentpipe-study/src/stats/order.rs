@@ -13,7 +13,7 @@ use super::{Interval, Sample, StatsError, check_level};
 ///
 /// # Errors
 /// Returns [`StatsError::BadLevel`] if `p` or `confidence` is not inside 0..1.
-pub fn quantile_interval(sample: &Sample, p: f64, confidence: f64) -> Result<Interval, StatsError> {
+fn quantile_interval(sample: &Sample, p: f64, confidence: f64) -> Result<Interval, StatsError> {
     check_level(p)?;
     check_level(confidence)?;
     let sorted = sample.sorted();
@@ -35,7 +35,7 @@ pub fn quantile_interval(sample: &Sample, p: f64, confidence: f64) -> Result<Int
 /// The confidence interval of the median.
 ///
 /// # Errors
-/// As [`quantile_interval`].
+/// Returns [`StatsError::BadLevel`] if `confidence` is not inside 0..1.
 pub fn median_interval(sample: &Sample, confidence: f64) -> Result<Interval, StatsError> {
     quantile_interval(sample, 0.5, confidence)
 }

@@ -56,6 +56,14 @@ impl Sample {
         }
     }
 
+    /// Sorts results of which `None` is a transfer that did not finish: it ranks after all others, as an infinite value.
+    ///
+    /// # Errors
+    /// Returns [`StatsError::TooFew`] without results, [`StatsError::BadValue`] for NaN.
+    pub fn with_unfinished(results: impl IntoIterator<Item = Option<f64>>) -> Result<Self, StatsError> {
+        Sample::with_infinite(results.into_iter().map(|result| result.unwrap_or(f64::INFINITY)).collect())
+    }
+
     /// The values, in order.
     pub fn sorted(&self) -> &[f64] {
         &self.0
@@ -66,9 +74,19 @@ impl Sample {
         quantile_of_sorted(&self.0, p)
     }
 
+    /// The quantile `p`, type 7; `None` if it falls on an infinite value.
+    pub fn finite_quantile(&self, p: f64) -> Option<f64> {
+        Some(self.quantile(p)).filter(|value| value.is_finite())
+    }
+
     /// The median.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
+    }
+
+    /// The arithmetic mean; `None` if a value is infinite.
+    pub fn finite_mean(&self) -> Option<f64> {
+        Some(super::mean(&self.0)).filter(|value| value.is_finite())
     }
 
     /// The summary.
@@ -122,6 +140,11 @@ mod tests {
         // Between a number and no number there is none.
         assert_eq!(of(&[1.0, f64::INFINITY]).median(), f64::INFINITY);
         assert_eq!(of(&[f64::NEG_INFINITY, 1.0]).median(), f64::NEG_INFINITY);
+        // The same by results: ranks from 0 are 0.5 and 1.5 of 1, 2 and one that did not finish.
+        let results = Sample::with_unfinished([Some(2.0), None, Some(1.0)]).expect("no NaN");
+        assert_eq!([0.25, 0.75].map(|p| results.finite_quantile(p)), [Some(1.5), None]);
+        assert_eq!((results.median(), results.finite_mean()), (2.0, None));
+        assert_eq!(sample(&[1.0, 2.0]).finite_mean(), Some(1.5));
         assert!(matches!(Sample::with_infinite(vec![f64::NAN]), Err(StatsError::BadValue { index: 0, .. })));
     }
 

@@ -1,4 +1,4 @@
-//! A cell of the board: a transfer over a link, by a transport, with a gateway or without. From its name to its runs.
+//! A cell of the board: a transfer over a link, by a transport, with a gateway or without.
 
 use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_sim::recommend::{System, equipped};
@@ -13,7 +13,7 @@ use super::transport::Transport;
 use crate::candidate::system;
 use crate::run::run_whole;
 
-/// What is put on the path: nothing, or a gateway of `recommend`.
+/// What is placed on the path: nothing, or a gateway of `recommend`.
 pub const SHAPES: &[&str] = &["plain", "uplink", "link", "split"];
 
 /// A transfer over a link: a column of the board.
@@ -27,7 +27,7 @@ pub struct Field {
     pub size: &'static str,
 }
 
-/// What carries it: a row of the board.
+/// The transport and the gateway: a row of the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Name of the transport.
@@ -37,29 +37,29 @@ pub struct Entry {
 }
 
 /// Why a gateway is not combined with a transport, for the reader of the board.
-pub(super) const NOT_ENDED: &str = "QUIC cannot be ended at a box";
+pub(super) const NOT_ENDED: &str = "QUIC cannot be terminated at a box";
 
 /// One probe of the ping: 64 bytes of ICMP in IPv4, as `ping` sends them.
 const PROBE: u32 = 84;
 /// Its interval.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
-/// Gateways treat a ping's ICMP as urgent; a datagram with this code point is treated alike (RFC 3246).
+/// Gateways treat the ICMP of pings as urgent; datagrams with this code point are treated equally (RFC 3246).
 const PROBE_DSCP: u8 = 46;
 
 /// A scenario of a cell, ready to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
     pub(crate) scenario: Scenario,
-    /// True if the same seed and any other give the same run.
+    /// True if every seed gives the same run.
     pub(crate) is_constant: bool,
 }
 
-/// What a run of a cell gives.
+/// The results of a run of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     /// Time of the transfer, seconds; `None` if it did not finish.
     pub(crate) time_s: Option<f64>,
-    /// The 99th percentile of the ping's way there plus that of its way back, seconds.
+    /// The 99th percentile of the ping's forward delay plus that of its return delay, seconds.
     pub(crate) ping_s: Option<f64>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn ready(
     let with = match (system(shape), transport.is_quic()) {
         (System::Plain, _) => Ok(scenario),
         (gateway, false) => equipped(&scenario, gateway).map_err(|unfit| unfit.to_string()),
-        // The boxes that a path of TCP would get.
+        // The same boxes as for TCP.
         (System::Link, true) => {
             let path = place.scenario(field.loss, field.size, &[], shipped)?;
             match equipped(&path, System::Link) {
@@ -134,7 +134,7 @@ pub(super) fn add_ping(scenario: &mut Scenario) {
     scenario.flows.extend(both);
 }
 
-/// The least time that the links allow the transfer by TCP from end to end, seconds.
+/// The minimum time that the links allow the transfer by TCP from end to end, seconds.
 pub(crate) fn limit(place: &Place, field: Field, shipped: Shipped<'_>) -> Result<Option<f64>, ScenarioErrors> {
     let path = place.scenario(field.loss, field.size, &[], shipped)?;
     let limit = path.flows.first().and_then(|flow| flow_limit(&path, flow).ok().flatten());
@@ -152,7 +152,7 @@ pub(crate) fn sample(
     Ok(Some(Sample { time_s, ping_s: ping_p99_s(scenario, &result) }))
 }
 
-/// The 99th percentile of the ping's way there plus that of its way back, seconds.
+/// The 99th percentile of the ping's forward delay plus that of its return delay, seconds.
 pub(super) fn ping_p99_s(scenario: &Scenario, result: &RunResult) -> Option<f64> {
     let flows = Summary::new(scenario, result).flows;
     let delay = |name: &str| flows.iter().find(|flow| flow.name == name)?.delay.map(|delay| delay.p99_s);

@@ -1,4 +1,4 @@
-//! How transports behave towards others and among themselves: RFC 9743's list, as far as one bottleneck shows it.
+//! How transports behave towards others and among themselves: the criteria of RFC 9743 that one bottleneck can show.
 //!
 //! Each check is a run on a link of the board, or two. All transports meet the same starts and losses, by the same seeds.
 
@@ -25,7 +25,7 @@ const BESIDE: &str = "linux-cubic";
 const LASTS: Duration = Duration::from_secs(120);
 /// Connections begin within this time, at random.
 const STARTS: Duration = Duration::from_secs(1);
-/// How much later the second of two begins, and the time at the end of which its share is taken.
+/// The delay of the second of two connections, and the time at the end over which its share is measured.
 const LATER: Duration = Duration::from_secs(40);
 /// Connections of an overload: each has an eighth of a window, 68 segments.
 const MANY: usize = 8;
@@ -49,8 +49,8 @@ impl Check {
         [Check::Beside, Check::Alike, Check::Late, Check::Alone, Check::Lossy, Check::Many, Check::Short];
 }
 
-/// How a transport behaves on a link of 10/2 Mbit/s and 650 ms whose queue holds 650 ms. Connections last 120 s and begin within a
-/// second, where nothing else is said.
+/// How a transport behaves on a link of 10/2 Mbit/s and 650 ms whose queue holds 650 ms. Unless stated otherwise, connections last
+/// 120 s and begin within a second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conduct {
     /// The transport.
@@ -113,7 +113,7 @@ fn set_workload(flow: &mut FlowSpec, workload: Workload) {
         FlowKind::Tcp(tcp) => Arc::make_mut(tcp).workload = workload,
         FlowKind::Quic(quic) => {
             quic.workload = workload;
-            // A code needs data with an end.
+            // A code needs finite data.
             quic.repair = None;
         }
         FlowKind::Stp(_) | FlowKind::Udp(_) => {}
@@ -143,7 +143,7 @@ fn scenario(check: Check, own: &Scenario, lossy: &Scenario, cubic: &Scenario) ->
     scenario
 }
 
-/// What all of it costs, as `super::weight` counts.
+/// The cost of all checks, in the unit of `super::weight`.
 pub(super) fn weight(all: &[Planned]) -> u64 {
     all.iter().map(|planned| u64::from(planned.runs) * Check::ALL.len() as u64 * WEIGHT).sum()
 }
@@ -151,7 +151,7 @@ pub(super) fn weight(all: &[Planned]) -> u64 {
 /// 10 Mbit/s for 120 s.
 const WEIGHT: u64 = 150_000_000;
 
-/// What a run gives.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measured {
     /// The number of its check.
@@ -177,7 +177,7 @@ fn measured(check: Check, scenario: &Scenario, result: &RunResult, earlier: Opti
         Check::Lossy | Check::Many => None,
         Check::Short => {
             let short = &result.flows[1];
-            // One that did not finish has had the rest of the run.
+            // A transfer that did not finish counts as the rest of the run.
             let took = short.received_at.map(|at| at.saturating_since(short.start).as_secs_f64());
             Some(took.unwrap_or((LASTS - LATER).as_secs_f64()))
         }
@@ -224,7 +224,7 @@ pub(super) fn run(
         add(WEIGHT);
         Ok((n, check, measured))
     })?;
-    // Without all of its runs a transport is left out.
+    // A transport is left out unless all its runs are done.
     let of = |n: usize, check: Check| -> Option<Vec<Measured>> {
         results.iter().filter(|result| (result.0, result.1) == (n, check)).map(|result| result.2).collect()
     };

@@ -1,10 +1,10 @@
 //! The scoreboard: every transport over every link, with and without gateways.
 //!
-//! A [`Field`] is a transfer over a link, an [`Entry`] is what carries it. All entries of a field meet the same fades, by the same
-//! seeds. Where nothing is drawn there is one run.
+//! A [`Field`] is a transfer over a link, an [`Entry`] is a transport with or without a gateway. All entries of a field meet the same
+//! fades, by the same seeds. If nothing is drawn at random there is one run.
 //!
-//! Reading order: `place` the links, `transport` the hosts, `cell` one transfer, `select` which of them, `conduct` several
-//! connections on one link, `standing` the tables; and here the whole.
+//! Reading order: `place`, the links; `transport`, the hosts; `cell`, one transfer; `select`, the choice of cells; `conduct`, several
+//! connections on one link; `standing`, the tables; and this file, the whole board.
 
 mod cell;
 mod conduct;
@@ -36,9 +36,9 @@ pub use transport::{TRANSPORTS, Transport};
 pub struct Options {
     /// The cells.
     pub selection: Selection,
-    /// True: also how the chosen transports behave.
+    /// True to measure how the chosen transports behave, too.
     pub conduct: bool,
-    /// Runs of each cell, with successive seeds; at least 1. Six are the fewest with a 95 % interval.
+    /// Runs of each cell, with successive seeds; at least 1. A 95 % interval needs six.
     pub runs: u32,
     /// Runs in parallel (0: one per core); the results do not depend on it.
     pub threads: usize,
@@ -65,9 +65,9 @@ pub struct Cell {
     pub unfinished: usize,
     /// Time of the transfer, seconds; `None` if half of the runs or more did not finish.
     pub time_s: Option<Median>,
-    /// Its median over the least time that the links allow TCP from end to end.
+    /// Its median over the minimum time that the links allow TCP from end to end.
     pub x_limit: Option<f64>,
-    /// Median of the 99th percentile of a ping beside the transfer, seconds: of its way there plus of its way back.
+    /// Median of the 99th percentile of a ping beside the transfer, seconds: of its forward delay plus of its return delay.
     pub ping_p99_s: Option<f64>,
 }
 
@@ -77,20 +77,20 @@ pub struct Limit {
     /// The transfer.
     #[serde(flatten)]
     pub field: Field,
-    /// The least time that the links allow TCP from end to end, seconds.
+    /// The minimum time that the links allow TCP from end to end, seconds.
     pub limit_s: Option<f64>,
 }
 
-/// The board, or the part of it that was wanted.
+/// The board, or the selected part of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Board {
-    /// The first seed, the same for all links: that of run n is greater by n.
+    /// The seed of run 0, the same for all links; run n has this plus n.
     pub seed: u64,
     /// The transfers.
     pub limits: Vec<Limit>,
     /// The cells, by transfer, transport and shape.
     pub cells: Vec<Cell>,
-    /// How transports behave on a link that they share, if that was wanted.
+    /// How transports behave on a shared link, if requested.
     pub conduct: Vec<Conduct>,
     /// True if it was stopped: cells without all of their runs are missing.
     pub interrupted: bool,
@@ -99,7 +99,7 @@ pub struct Board {
 /// Why there is no board.
 #[derive(Debug, thiserror::Error)]
 pub enum BoardError {
-    /// A shipped scenario does not take the values of the board.
+    /// A shipped scenario does not accept the values of the board.
     #[error(transparent)]
     Scenario(#[from] ScenarioErrors),
     /// A run failed.
@@ -107,7 +107,7 @@ pub enum BoardError {
     Run(#[from] RunError),
 }
 
-/// Hears how much of the work is done, and how much there is: bytes to be simulated, weighted by what they cost.
+/// Receives the work done and the total work: bytes to be simulated, weighted by their cost.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// A cell before it runs.
@@ -119,10 +119,10 @@ struct Planned {
     weight: u64,
 }
 
-/// Runs the chosen part of the board. `shipped` has the texts of the shipped scenarios; `stop` is asked every few milliseconds.
+/// Runs the chosen part of the board. `shipped` returns the texts of the shipped scenarios; `stop` is called every few milliseconds.
 ///
 /// # Errors
-/// Fails if a shipped scenario does not take the board's values, or if threads cannot be started.
+/// Fails if a shipped scenario does not accept the board's values, or if threads cannot be started.
 pub fn board(
     options: &Options,
     shipped: Shipped<'_>,
@@ -152,7 +152,7 @@ pub fn board(
     Ok(Board { seed: SEED, limits, cells: whole.collect(), conduct, interrupted: stop() })
 }
 
-/// The cells that are wanted; those until then if it is stopped.
+/// The selected cells; those so far if it is stopped.
 fn plan(
     options: &Options,
     shipped: Shipped<'_>,
@@ -183,8 +183,8 @@ fn plan(
     Ok((limits, planned))
 }
 
-/// What a run costs, in bytes of TCP from end to end. QUIC costs some four times as much, a gateway twice (measured, roughly: it
-/// serves only the estimate of the time left).
+/// The cost of a run, in bytes of TCP from end to end. QUIC costs about four times as much, a gateway twice (roughly measured; only
+/// the estimate of the remaining time uses it).
 fn weight(size: &str, transport: &Transport, shape: &str) -> u64 {
     let bytes = SIZE.parse(size).unwrap_or(0);
     bytes * if transport.is_quic() { 4 } else { 1 } * if shape == "plain" { 1 } else { 2 }

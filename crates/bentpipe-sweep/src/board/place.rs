@@ -2,7 +2,7 @@
 
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 
-/// A link, and the fields that it has on the board: each of its losses with each of its sizes.
+/// A link with its fields on the board: each of its losses with each of its sizes.
 #[derive(Debug)]
 pub struct Place {
     /// Its name.
@@ -18,7 +18,7 @@ pub struct Place {
     pub sizes: &'static [&'static str],
 }
 
-/// The word for losses that the scenario describes itself.
+/// The word for the losses of the scenario itself.
 pub const OWN_LOSS: &str = "own";
 
 /// The transfer in all of the scenarios.
@@ -74,7 +74,7 @@ pub const PLACES: &[Place] = &[
         sets: &[
             ("links.sat.forward.rate", "20 Mbit/s"),
             ("links.sat.backward.rate", "2 Mbit/s"),
-            // With the others a round trip of 600 ms.
+            // With the other links this makes a round trip of 600 ms.
             ("links.sat.delay", "279 ms"),
         ],
         losses: LOSSES,
@@ -110,10 +110,10 @@ pub const PLACES: &[Place] = &[
 pub type Shipped<'a> = &'a (dyn Fn(&str) -> Option<&'static str> + Sync);
 
 impl Place {
-    /// The scenario of one of its fields, with more values.
+    /// The scenario of one of its fields, with additional values.
     ///
     /// # Errors
-    /// Fails if `shipped` does not have it, or if the values do not fit it.
+    /// Fails if `shipped` does not have it, or if it does not accept the values.
     pub(crate) fn scenario(
         &self,
         loss: &str,

@@ -1,4 +1,4 @@
-//! Which cells of the board are wanted.
+//! The selection of cells of the board.
 
 use bentpipe_language::suggest::did_you_mean;
 
@@ -6,8 +6,8 @@ use super::cell::SHAPES;
 use super::place::PLACES;
 use super::transport::TRANSPORTS;
 
-/// A choice of cells by words. Words for the same thing (two links, say) are alternatives; words for different things all
-/// have to hold.
+/// A selection of cells by words. Words of one dimension (such as two links) are alternatives; words of different dimensions must
+/// all match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     wanted: [Vec<&'static str>; 5],
@@ -19,7 +19,7 @@ pub struct Selection {
 pub struct UnknownWord {
     /// The word.
     pub word: String,
-    /// What was meant, or what there is.
+    /// A suggestion, or the known words.
     pub help: String,
 }
 
@@ -90,7 +90,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// True if nothing is left out.
+    /// True if it selects everything.
     pub fn is_whole(&self) -> bool {
         self.wanted.iter().all(Vec::is_empty)
     }

@@ -4,23 +4,23 @@ use super::cell::{Entry, Field};
 use super::place::{PLACES, Place};
 use super::{Board, Cell};
 
-/// A link's transfers and what carried them, best first.
+/// A link's transfers, with their transports, best first.
 #[derive(Clone, Debug)]
 pub struct Table<'a> {
     /// The link.
     pub place: &'static Place,
-    /// Its transfers, with the least time that the links allow TCP from end to end, seconds.
+    /// Its transfers, with the minimum time that the links allow TCP from end to end, seconds.
     pub fields: Vec<(Field, Option<f64>)>,
     /// Its rows, best first.
     pub rows: Vec<Row<'a>>,
-    /// Shapes that there are not, each with the reason; QUIC with boxes that end connections is left out.
+    /// Missing shapes, each with the reason; QUIC with boxes that terminate connections is not listed.
     pub unfit: Vec<(&'static str, &'a str)>,
 }
 
-/// What carried the transfers of a link.
+/// A row: the transports of a link's transfers.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
-    /// The transports: several if all their results are equal, as where a box takes over.
+    /// The transports: several if all their results are equal, as with a box that terminates connections.
     pub transports: Vec<&'static str>,
     /// `plain`, or the gateway's shape.
     pub shape: &'static str,

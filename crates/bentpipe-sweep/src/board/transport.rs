@@ -31,9 +31,9 @@ enum Hosts {
 enum Knows {
     /// Nothing.
     Nothing,
-    /// Its window and its least round trip, for careful resume (RFC 9959).
+    /// Its window and its minimum round trip, for careful resume (RFC 9959).
     Resume,
-    /// Its window and its round trip, with which the connection starts; the server, with 0-RTT; and how rarely ACKs are wanted.
+    /// Its window and its round trip, with which the connection starts; the server, with 0-RTT; and the rate of ACKs.
     Path,
 }
 
@@ -74,7 +74,7 @@ pub const TRANSPORTS: &[Transport] = &[
         ..quic(
             "quic-known",
             "steady",
-            "quic-steady that has been there before: 0-RTT, the path's window and round trip to begin with, an ACK for 64 packets",
+            "quic-steady that knows the path: 0-RTT, the path's window and round trip at the start, an ACK for 64 packets",
         )
     },
     Transport {
@@ -85,12 +85,12 @@ pub const TRANSPORTS: &[Transport] = &[
     },
 ];
 
-/// ACKs of a peer that knows the path: an ACK of all ranges that quinn reports is 250 bytes long, so that one for 64 packets takes 0.3 %
-/// of what they do; and as late as ACKs may be unless told otherwise (RFC 9000 §18.2).
+/// ACKs of a peer that knows the path: an ACK of all ranges that quinn reports is 250 bytes long, so one for 64 packets takes 0.3 %
+/// of their bytes; with the default maximum delay (RFC 9000 §18.2).
 const RARE_ACKS: [(&str, &str); 3] = [("every", "64"), ("delay", "25 ms"), ("at_once", "true")];
 
 impl Transport {
-    /// True if boxes cannot end its connections.
+    /// True if boxes cannot terminate its connections.
     pub fn is_quic(&self) -> bool {
         matches!(self.hosts, Hosts::Quic { .. })
     }
@@ -109,7 +109,7 @@ impl Transport {
             if let Some(repair) = repair {
                 set("flows.download.quic.repair", repair);
             }
-            // The run is the same and takes less time.
+            // The run is the same and is computed faster.
             set("flows.download.quic.encryption", "false");
         }
         if self.knows != Knows::Nothing
@@ -134,7 +134,7 @@ impl Transport {
         sets
     }
 
-    /// The profile and the row of its TCP.
+    /// The profile and the variant of its TCP.
     pub(crate) fn tcp(&self) -> Option<(&'static str, &'static str)> {
         match self.hosts {
             Hosts::Tcp { profile, variant } => Some((profile, variant)),
@@ -143,7 +143,7 @@ impl Transport {
     }
 }
 
-/// What an earlier connection that had the path to itself has measured: the window that keeps the path busy, and the least
+/// The measurements of an earlier connection alone on the path: the window that keeps the path busy, and the minimum
 /// round trip.
 fn measured(path: &Scenario) -> Option<(Bytes, Duration)> {
     let flow = path.flows.first()?;

@@ -1,5 +1,5 @@
-//! Tries the values of a sweep file on its scenario, so that a mistake is found before the first run and reported where the
-//! sweep file has it.
+//! Tries the values of a sweep file on its scenario, so that a mistake is found before the first run and reported at its place
+//! in the sweep file.
 
 use bentpipe_language::document::{Node, Value};
 use bentpipe_language::error::{Mistake, Problems, ScenarioError, ScenarioErrors, Span};
@@ -13,8 +13,7 @@ use super::{Spec, Values};
 use crate::candidate::Misfit;
 use crate::stop::Tolerance;
 
-/// Values of an axis that are tried one by one; of a longer list the first ones. A point that turns out wrong later is
-/// reported when it is planned.
+/// Maximum values of an axis that are tried one by one. A wrong point beyond them is reported when it is planned.
 const TRIED: usize = 100;
 
 /// Tries each value of each axis with the first values of the others, and each candidate at the first point. Returns the
@@ -74,11 +73,11 @@ pub(super) fn values(spec: &Spec, view: &View<'_>, problems: &mut Problems) -> R
     Ok(scenario)
 }
 
-/// A mistake of an override at its place in the sweep file.
+/// Reports the mistake of an override at its place in the sweep file.
 fn report(error: &ScenarioError, span: Span, problems: &mut Problems) {
     let message = match error.source == overrides::SOURCE {
         true => error.message.clone(),
-        // What the value leads to elsewhere in the scenario.
+        // A consequence of the value elsewhere in the scenario.
         false => format!("{} ({}, line {})", error.message, error.source, error.line),
     };
     let mistake =
@@ -121,12 +120,13 @@ fn tolerance(spec: &Spec, scenario: &Scenario, view: &View<'_>, problems: &mut P
         _ => return,
     };
     if let Some(item) = view.get("stop") {
-        let mistake = Mistake::new("stop.tolerance", "the tolerance is not of what is compared").expected(expected);
+        let mistake = Mistake::new("stop.tolerance", "the tolerance is not in the unit of the compared quantity")
+            .expected(expected);
         problems.add(entry(item.node, "tolerance"), mistake);
     }
 }
 
-/// Where a table has a key's value, or else the table.
+/// The place of a key's value, or of the table without it.
 fn entry(node: &Node, key: &str) -> Span {
     match &node.value {
         Value::Table(table) => table.get(key).map_or(node.span, |entry| entry.node.span),

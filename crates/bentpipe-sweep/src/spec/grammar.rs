@@ -10,7 +10,7 @@ use crate::candidate::GATEWAYS;
 pub(super) const MAX_POINTS: u64 = 100_000;
 /// Max number of runs. A run takes about 300 bytes of memory while the sweep goes on.
 pub(super) const MAX_RUNS: u64 = 1_000_000;
-/// Fewer values bound no 95 % interval of a median: with 5 the chance that all lie on one side of it is 2/32 = 6.25 %.
+/// Fewer values give no 95 % interval of a median: with 5 the probability that all are on one side of it is 2/32 = 6.25 %.
 pub(super) const MIN_FOR_INTERVAL: u64 = 6;
 
 /// A value of any key of a scenario.
@@ -46,33 +46,37 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "gateways",
         Shape::List(&Shape::Choice(GATEWAYS)),
-        "What is put on the path at each point, as in `bentpipe recommend`: nothing, or a gateway of that shape. Each variant is run with each gateway. Default: the scenario's path.",
+        "What to place on the path at each point, as in `bentpipe recommend`: nothing, or a gateway of that shape. Each variant is run with each gateway. Default: the scenario's path.",
     ),
     field(
         "baseline",
         Shape::Text,
-        "What the others are compared with: a variant, a gateway, or with both lists \"VARIANT, GATEWAY\" (\"VARIANT\" if the gateway \
+        "The candidate with which the others are compared: a variant, a gateway, or with both lists \"VARIANT, GATEWAY\" (\"VARIANT\" if the gateway \
          is `none`). Default: the first.",
     ),
     field(
         "design",
         Shape::Choice(DESIGNS),
-        "How axes make points: `grid`, each value of an axis with each of the others; `list`, the n-th values of all axes together; \
-         `latin-hypercube`, `points` points of which each n-th part of each axis holds one. Default: grid.",
+        "How axes make points: `grid`, all combinations of values; `list`, the n-th values of all axes together; \
+         `latin-hypercube`, `points` points, one in each of as many equal parts of every axis. Default: grid.",
     ),
     field("points", Shape::Count(POINTS), "latin-hypercube: number of points. Required there."),
     field("axes", Shape::List(&Shape::Table(AXIS)), "The keys that change. Default: none, one point."),
     field(
         "repetitions",
         Shape::Count(REPETITIONS),
-        "Runs of each candidate at each point; with `stop` the most. Repetition n has the seed `seed` + n - 1 at all points. Default: 20.",
+        "Runs of each candidate at each point; with `stop`, the maximum. Repetition n has the seed `seed` + n - 1 at all points. Default: 20.",
     ),
     field(
         "seed",
         Shape::Count(SEED),
         "Seed of the first repetition, and of the latin hypercube. Default: the scenario's.",
     ),
-    field("stop", Shape::Table(STOP), "When a point has enough repetitions. Default: it gets all of them."),
+    field(
+        "stop",
+        Shape::Table(STOP),
+        "The rule by which a point has enough repetitions. Default: it gets all of them.",
+    ),
     field(
         "output",
         Shape::Text,
@@ -103,14 +107,14 @@ pub(super) const STOP: &[Field] = &[
     field(
         "tolerance",
         Shape::Text,
-        "Half the length of the 95 % interval at which a point is done, of the median of paired differences to the baseline, for each \
-         candidate; if there is one candidate, of its median. A time (\"50 ms\"), a rate (\"100 kbit/s\"), or a share of the baseline's \
+        "A point is done once half the length of the 95 % interval is at most this, for each candidate's median of paired differences to \
+         the baseline; with a single candidate, for its median. A time (\"50 ms\"), a rate (\"100 kbit/s\"), or a share of the baseline's \
          median (\"2 %\"). Required.",
     ),
     field(
         "min",
         Shape::Count(MIN),
-        "Repetitions before the first look; then a look each time that they have grown by half. Default: 10.",
+        "Repetitions before the first check; further checks each time their number has grown by half. Default: 10.",
     ),
 ];
 

@@ -1,7 +1,7 @@
-//! A sweep file: which scenario, which keys and values, how often, until when.
+//! A sweep file: the scenario, the keys and their values, the number of repetitions and the stopping rule.
 //!
 //! `grammar` has the keys, `read` turns a file into a [`Spec`], `range` gives the values between two ends, `check` tries them on
-//! the scenario, `design` makes the points of them.
+//! the scenario, `design` makes the points.
 
 mod check;
 pub(crate) mod design;
@@ -25,7 +25,7 @@ pub use range::{Range, Scale};
 /// Returns the text of a scenario by its name in a sweep file, if it is a shipped one.
 pub type Shipped<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
-/// Returns the scenario of a name in a sweep file, or why there is none.
+/// Returns the scenario with this name in a sweep file, or why there is none.
 pub type Find<'a> = &'a dyn Fn(&str) -> Result<Base, String>;
 
 /// The scenario of a sweep.
@@ -35,7 +35,7 @@ pub struct Base {
     pub text: String,
     /// Its name in errors; the files that it names are relative to it.
     pub name: String,
-    /// Values that come before those of the sweep.
+    /// Values that are set before those of the sweep.
     pub settings: Vec<Setting>,
 }
 
@@ -69,7 +69,7 @@ pub enum Values {
 /// How axes make points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Each value of an axis with each of the others.
+    /// All combinations of the axes' values.
     Grid,
     /// The n-th values of all axes together.
     List,
@@ -80,7 +80,7 @@ pub enum Design {
 /// A sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// The file's name without its ending, or what the caller says.
+    /// The file's name without its extension, or the caller's choice.
     pub name: String,
     /// The scenario's text.
     pub scenario: String,
@@ -88,7 +88,7 @@ pub struct Spec {
     pub scenario_name: String,
     /// Values in all runs.
     pub settings: Vec<Setting>,
-    /// What is compared at each point; at least one.
+    /// The candidates compared at each point; at least one.
     pub candidates: Vec<Candidate>,
     /// Index of the candidate with which the others are compared.
     pub baseline: usize,
@@ -100,9 +100,9 @@ pub struct Spec {
     pub repetitions: u32,
     /// Seed of the first repetition.
     pub seed: u64,
-    /// When a point has enough repetitions before that.
+    /// The rule by which a point needs fewer repetitions.
     pub stop: Option<Stop>,
-    /// Folder of the results as the file has it.
+    /// Folder of the results, as in the file.
     pub output: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl Spec {
     /// The scenario at a point whose axes have these values, for each candidate.
     ///
     /// # Errors
-    /// Returns the contradictions between the values, with their keys. If a candidate does not fit, the error has its name and no position.
+    /// Returns conflicts between the values, with their keys. If a candidate does not fit, the error has its name and no position.
     pub(crate) fn scenarios(&self, values: &[String]) -> Result<Vec<Scenario>, ScenarioErrors> {
         let scenario = Scenario::parse(&self.scenario, &self.scenario_name, &self.sets(values))?;
         let put = |candidate: &Candidate| {

@@ -37,7 +37,7 @@ impl Range {
     /// The range between two values of one kind, as a scenario has them.
     ///
     /// # Errors
-    /// Fails if the two values are not of one kind, if they are not in order, or if a logarithmic range has an end that is not above zero.
+    /// Fails if the two values are of different kinds or not in order, or if a logarithmic range has an end that is not above zero.
     pub fn new(from: &str, to: &str, scale: Scale) -> Result<Range, String> {
         let kind = Kind::of(from, to)?;
         let (low, high) = kind.ends();
@@ -58,7 +58,7 @@ impl Range {
             (_, Scale::Log) => libm::exp(libm::log(low) + (libm::log(high) - libm::log(low)) * part),
         };
         match self.kind {
-            // Below 2^53 a whole number is exact as a double; the largest, 10^17 ns, is rounded to 16 ns.
+            // Whole numbers below 2^53 are exact as doubles; the largest value, 10^17 ns, is rounded to 16 ns.
             Kind::Quantity(dimension, from, _) if part == 0.0 => dimension.format(from),
             Kind::Quantity(dimension, _, to) if part == 1.0 => dimension.format(to),
             Kind::Quantity(dimension, ..) => dimension.format(value.round() as u64),
@@ -101,7 +101,7 @@ impl Kind {
     }
 }
 
-/// The number with what addition and multiplication leave in the last digits taken away: 0.1 + 0.2 is 0.3.
+/// The number rounded to twelve digits, which removes rounding errors: 0.1 + 0.2 is 0.3.
 fn twelve_digits(value: f64) -> f64 {
     format!("{value:.11e}").parse().expect("a number")
 }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(steps("0.01 %", "100 %", Log), ["1e-4", "0.001", "0.01", "0.1", "1"]);
         assert_eq!(steps("1", "5", Linear), ["1", "2", "3", "4", "5"]);
         assert_eq!(steps("0.1", "0.3", Linear), ["0.1", "0.15", "0.2", "0.25", "0.3"]);
-        // Downwards, too.
+        // Also downwards.
         assert_eq!(steps("40 packets", "0 packets", Linear)[1], "30 packets");
     }
 

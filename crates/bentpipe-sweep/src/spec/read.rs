@@ -73,7 +73,7 @@ fn read(view: &View<'_>, file: &str, text: &str, base: Base, problems: &mut Prob
     let axes = view.get("axes").map_or(Some(Vec::new()), |item| axes(&item, is_drawn, text, problems));
     let repetitions =
         view.get("repetitions").map_or(Some(DEFAULT_REPETITIONS), |item| item.count(REPETITIONS, problems));
-    // Without the key it is the scenario's, which has not been read yet.
+    // By default it is the scenario's, which has not been read yet.
     let seed = view.get("seed").map_or(Some(0), |item| item.count(SEED, problems));
     let stop = view.get("stop").map(|item| stop(&item, problems));
     let output = view.get("output").map(|item| item.text(problems).map(str::to_owned));
@@ -125,7 +125,7 @@ fn listed<'a>(item: &Item<'a>, shape: &Shape, problems: &mut Problems) -> Option
     Some(entries)
 }
 
-/// Candidates of one name would be one.
+/// Refuses two candidates with one name.
 fn unlike(candidates: &[Candidate], view: &View<'_>, problems: &mut Problems) -> Option<()> {
     let mut names: Vec<_> = candidates.iter().map(|one| one.name.as_str()).collect();
     names.sort_unstable();
@@ -136,7 +136,7 @@ fn unlike(candidates: &[Candidate], view: &View<'_>, problems: &mut Problems) ->
     None
 }
 
-/// The number of points and runs is bounded.
+/// Limits the number of points and runs.
 fn amount(spec: &Spec, view: &View<'_>, problems: &mut Problems) -> Option<()> {
     let refuse = |message: String, expected: &str, problems: &mut Problems| {
         if let Some(item) = view.get("axes") {
@@ -179,7 +179,7 @@ fn axes(item: &Item<'_>, is_drawn: bool, text: &str, problems: &mut Problems) ->
     for (n, axis) in read.iter().enumerate() {
         if read[..n].iter().any(|other| other.key == axis.key) {
             let expected = Some("one axis for each key".to_owned());
-            entries[n].refuse(problems, format!("there is another axis of `{}`", axis.key), expected);
+            entries[n].refuse(problems, format!("there is another axis for `{}`", axis.key), expected);
         }
     }
     Some(read)
@@ -195,7 +195,7 @@ fn axis(item: &Item<'_>, is_drawn: bool, text: &str, problems: &mut Problems) ->
     if let Some(values) = view.get("values") {
         for other in ["from", "to", "count", "scale"] {
             if let Some(item) = view.get(other) {
-                item.refuse(problems, format!("`{other}` is for ranges, and `values` is there"), None);
+                item.refuse(problems, format!("`{other}` is for ranges, but the axis has `values`"), None);
             }
         }
         let entries = listed(&values, &Shape::List(&Shape::Text), problems)?;
@@ -247,7 +247,7 @@ fn value(item: &Item<'_>, text: &str, problems: &mut Problems) -> Option<String>
     }
 }
 
-/// A value as the file has it.
+/// A value as written in the file.
 fn written<'a>(node: &Node, text: &'a str) -> Option<&'a str> {
     text.get(node.span.start..node.span.end)
 }

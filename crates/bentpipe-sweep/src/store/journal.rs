@@ -1,9 +1,9 @@
 //! The journal: rows in the order in which runs ended, each written at once.
 //!
 //! A file is a line that names the format, then records: length (4 bytes, little-endian), CRC-32 of length and content, content.
-//! The first record is the engine's name, each other one a row. A row is one `write`, so after `kill -9` it is there, or its
-//! beginning is the end of the file. [`Journal::open`] cuts off such an end. After a crash of the machine the file may lack what
-//! was not yet on the disk; what is there before the first damaged record counts, and the rest is run again.
+//! The first record is the engine's name, each other one a row. A row is one `write`, so after `kill -9` it is complete, or its
+//! beginning is the end of the file, which [`Journal::open`] cuts off. After a crash of the machine the file may lack rows that were
+//! not yet on the disk; rows before the first damaged record count, and the rest is run again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,13 +17,13 @@ use crate::row::Row;
 const FORMAT: &[u8] = b"bentpipe sweep journal 1\n";
 /// Length and checksum.
 const HEAD: usize = 8;
-/// A longer record is damage: a row has about 200 bytes for each flow.
+/// Longer records are damaged: a row has about 200 bytes per flow.
 const MAX_RECORD: usize = 1 << 30;
 
-/// What a journal holds.
+/// The contents of a journal.
 #[derive(Debug)]
 pub(super) struct Contents {
-    /// The engine of its rows; `None` if not even that is whole.
+    /// The engine of its rows; `None` if even that record is incomplete.
     pub(super) engine: Option<String>,
     /// The whole rows, in order.
     pub(super) rows: Vec<Row>,
@@ -42,13 +42,13 @@ pub(super) struct Journal {
     whole: u64,
     /// Rows.
     pub(super) rows: usize,
-    /// True if something was written since it was last on the disk.
+    /// True if something was written since the last sync.
     dirty: bool,
-    /// True if half a record may be at the end and could not be cut off: what came after it would not be found.
+    /// True if a partial record may be at the end and could not be cut off: rows after it would not be found.
     spoilt: bool,
 }
 
-/// Reads a journal and changes nothing.
+/// Reads a journal without changing it.
 pub(super) fn read(path: &Path) -> io::Result<Contents> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
@@ -74,7 +74,7 @@ pub(super) fn read(path: &Path) -> io::Result<Contents> {
     Ok(contents)
 }
 
-/// The content of the first record, and what follows it; `None` if it is not whole.
+/// The content of the first record, and the rest; `None` if it is incomplete.
 fn record(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
     let (length, sum) = head.split_at(4);
@@ -111,7 +111,7 @@ impl Journal {
         Ok(Journal { path, file: Arc::new(file), whole: start.len() as u64, rows: 0, dirty: false, spoilt: false })
     }
 
-    /// Goes on with a journal whose contents have been read; a torn end is cut off.
+    /// Continues a journal whose contents have been read. Cuts off a torn end.
     pub(super) fn open(path: PathBuf, contents: &Contents) -> Result<Journal, StoreError> {
         let open = || {
             let mut file = OpenOptions::new().write(true).open(&path)?;
@@ -133,7 +133,7 @@ impl Journal {
         })
     }
 
-    /// Adds a row. If it fails, for example because the disk is full, the journal is as before.
+    /// Adds a row. If this fails, for example because the disk is full, the journal is unchanged.
     pub(super) fn append(&mut self, row: &Row) -> Result<(), StoreError> {
         if self.spoilt {
             return Err(StoreError::at(&self.path, io::Error::other("an earlier error could not be undone")));
@@ -151,7 +151,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The file, if something in it is not yet on the disk; the caller puts it there, without holding anybody up.
+    /// The file, if it has unsynced data; the caller syncs it without holding up others.
     pub(super) fn unsynced(&mut self) -> Option<(Arc<File>, PathBuf)> {
         std::mem::take(&mut self.dirty).then(|| (self.file.clone(), self.path.clone()))
     }

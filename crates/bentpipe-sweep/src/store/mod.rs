@@ -1,12 +1,12 @@
 //! The results of a sweep on disk: a folder that loses no run to Ctrl-C, `kill -9` or a full disk.
 //!
-//! The folder has a journal, to which each run is written as it ends, and parts, each the rows of a full journal as Parquet. Part n
-//! is written from journal n under a temporary name, put on the disk and renamed; then journal n + 1 begins and journal n goes.
-//! A journal whose part exists counts for nothing: whenever the work is cut off, each run is in exactly one of them. The journal
-//! is put on the disk each second, so a crash of the machine may cost the runs of the last second; the end of the process costs
+//! The folder has a journal, to which each run is written as it ends, and parts, each with the rows of a full journal as Parquet. Part n
+//! is written from journal n under a temporary name, synced and renamed; then journal n + 1 begins and journal n is deleted.
+//! A journal whose part exists is ignored, so wherever the work is interrupted, each run is in exactly one of them. The journal
+//! is synced each second, so a crash of the machine may lose the runs of the last second; the end of the process loses
 //! none.
 //!
-//! One process at a time writes: it holds a lock on the file `lock`, which the system takes away when the process ends.
+//! One process at a time writes: it holds a lock on the file `lock`, which the system releases when the process ends.
 
 mod journal;
 mod part;
@@ -27,14 +27,14 @@ pub(crate) use part::{cells, headings};
 
 /// Rows of a journal before it becomes a part: some ten MB.
 const FULL: usize = 1 << 16;
-/// Time after which the journal is put on the disk.
+/// Time after which the journal is synced.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 const LOCK: &str = "lock";
 
-/// Why results cannot be kept or read.
+/// Why results cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses.
+    /// A system error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -46,14 +46,14 @@ pub enum StoreError {
     #[error("{0}")]
     Output(io::Error),
     /// Another process writes to the folder.
-    #[error("{}: another sweep is at work here{}", folder.display(), process.map_or(String::new(), |id| format!(" (process {id})")))]
+    #[error("{}: another sweep is running here{}", folder.display(), process.map_or(String::new(), |id| format!(" (process {id})")))]
     Busy {
         /// The folder.
         folder: PathBuf,
         /// Its id, if it is known.
         process: Option<u32>,
     },
-    /// A part is not as it was written.
+    /// A part is damaged.
     #[error("{}: the file is damaged; without it, its runs are run again", path.display())]
     Damaged {
         /// The file.
@@ -67,12 +67,12 @@ impl StoreError {
     }
 }
 
-/// What a folder holds.
+/// The contents of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
     /// Runs of this engine.
     pub runs: usize,
-    /// Runs of other engines, which count as not done.
+    /// Runs of other engines, which do not count.
     pub of_other_engines: usize,
     /// Parts.
     pub parts: usize,
@@ -110,7 +110,7 @@ fn numbers(folder: &Path, prefix: &str, ending: &str) -> Result<Vec<u32>, StoreE
 }
 
 impl Store {
-    /// Opens the folder for writing, and makes it if it is not there. A torn end of the journal is cut off.
+    /// Opens the folder for writing, and creates it if it is missing. Cuts off a torn end of the journal.
     ///
     /// # Errors
     /// Fails if the folder cannot be created, read or locked, if another process has it open, or if a part is damaged.
@@ -120,7 +120,7 @@ impl Store {
             _ => StoreError::at(folder, error),
         })?;
         let lock = lock(folder)?;
-        // What a killed process left half-written.
+        // Removes partial files of a killed process.
         for entry in std::fs::read_dir(folder).map_err(|error| StoreError::at(folder, error))?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(".bentpipe-") {
                 std::fs::remove_file(entry.path()).map_err(|error| StoreError::at(&entry.path(), error))?;
@@ -145,13 +145,13 @@ impl Store {
                     Some(engine) if engine == ENGINE => {
                         store.journal = Some((number, Journal::open(path, &contents)?));
                     }
-                    // Another engine's, which becomes a part.
+                    // The journal of another engine becomes a part.
                     Some(engine) => {
                         part::write(&store.part_path(number), engine, &contents.rows)?;
                         store.begin(number + 1)?;
                         std::fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
                     }
-                    // The process ended while it began the journal.
+                    // The process ended while it created the journal.
                     None => {
                         std::fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
                         store.begin(number)?;
@@ -162,7 +162,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Reads the folder as it is, while another process may write to it. A folder that is not there has no runs.
+    /// Reads the folder, to which another process may be writing. A missing folder has no runs.
     ///
     /// # Errors
     /// Fails if the folder or a file in it cannot be read, or if a part is damaged.
@@ -183,7 +183,7 @@ impl Store {
 
     fn load(folder: &Path) -> Result<Store, StoreError> {
         let mut store = Store::empty(folder);
-        // Journals first: one that becomes a part meanwhile is then in neither or in both, and rows by their keys are in once.
+        // Journals first: one that becomes a part meanwhile is then read once or twice, and rows are stored by key.
         let journals = numbers(folder, "journal-", ".log")?;
         for number in journals {
             let path = store.journal_path(number);
@@ -220,7 +220,7 @@ impl Store {
         self.rows.get(key)
     }
 
-    /// What the folder holds.
+    /// The contents of the folder.
     pub fn holdings(&self) -> Holdings {
         self.holdings
     }
@@ -230,10 +230,10 @@ impl Store {
         &self.folder
     }
 
-    /// Keeps a row. When this returns, the end of the process cannot lose it. A row that is there already is not written again.
+    /// Stores a row. When this returns, the end of the process cannot lose it. An existing row is not written again.
     ///
     /// # Errors
-    /// Fails if it cannot be written, for example if the disk is full. The rows before are kept, and another try may succeed.
+    /// Fails if it cannot be written, for example if the disk is full. Earlier rows are kept, and another try may succeed.
     pub fn append(&mut self, row: Row) -> Result<(), StoreError> {
         if self.rows.contains_key(&row.key) {
             return Ok(());
@@ -249,7 +249,7 @@ impl Store {
         if self.holdings.in_journal >= FULL { self.compact() } else { Ok(()) }
     }
 
-    /// If a second has passed, the file to be put on the disk by `sync_data`: the caller does it without holding up others.
+    /// If a second has passed, the file to be synced: the caller calls `sync_data` without holding up others.
     pub fn sync_due(&mut self) -> Option<(Arc<File>, PathBuf)> {
         if self.synced.elapsed() < SYNC_INTERVAL {
             return None;
@@ -258,7 +258,7 @@ impl Store {
         self.journal.as_mut()?.1.unsynced()
     }
 
-    /// Puts all rows on the disk.
+    /// Syncs all rows to the disk.
     ///
     /// # Errors
     /// Fails if the system cannot write the rows to the disk (`fsync`).
@@ -269,7 +269,7 @@ impl Store {
         file.sync_data().map_err(|error| StoreError::at(&path, error))
     }
 
-    /// Lets others write to the folder. The rows can still be read here; no more are kept.
+    /// Releases the lock, so that others can write to the folder. The rows can still be read; no more are stored.
     pub fn release(&mut self) {
         self.journal = None;
         self._lock = None;
@@ -278,7 +278,7 @@ impl Store {
     /// Turns the journal into a part.
     ///
     /// # Errors
-    /// Fails if the part cannot be written; the journal is then as before.
+    /// Fails if the part cannot be written; the journal is then unchanged.
     pub fn compact(&mut self) -> Result<(), StoreError> {
         let Some((number, journal)) = &self.journal else { return Ok(()) };
         if journal.rows == 0 {
@@ -289,7 +289,7 @@ impl Store {
         let part = self.part_path(number);
         part::write(&part, ENGINE, &contents.rows)?;
         if let Err(error) = self.begin(number + 1) {
-            // Rows may go to the old journal only while it has no part.
+            // Rows may be added to the old journal only while it has no part.
             if std::fs::remove_file(&part).is_err() {
                 self.journal = None;
             }
@@ -303,7 +303,7 @@ impl Store {
 
     fn begin(&mut self, number: u32) -> Result<(), StoreError> {
         self.journal = Some((number, Journal::create(self.journal_path(number), ENGINE)?));
-        // Its name must be on the disk, too.
+        // The rename must be synced, too.
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
         synced.map_err(|error| StoreError::at(&self.folder, error))
     }
@@ -317,7 +317,7 @@ impl Store {
     }
 }
 
-/// Takes the folder's lock, and writes down who has it.
+/// Takes the folder's lock, and records its holder.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
     let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -331,7 +331,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
         }
         Err(error) => return Err(StoreError::at(&path, error.into())),
     }
-    // Only for the message above; on a full disk it stays empty.
+    // Used only for the message above; on a full disk the file stays empty.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(file)
 }

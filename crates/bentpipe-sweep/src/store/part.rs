@@ -12,7 +12,7 @@ use super::StoreError;
 use crate::key::Key;
 use crate::row::{FlowRow, Row};
 
-/// A column, where its values come from, and where they go.
+/// A column, with functions to read and write its values.
 struct Column {
     name: &'static str,
     kind: Kind,
@@ -27,7 +27,7 @@ const fn column(name: &'static str, kind: Kind, required: bool, meaning: &'stati
 /// The columns in order; [`cells`] and [`read_line`] have the same order.
 const COLUMNS: &[Column] = &[
     column("fingerprint", Kind::Text, true, "Fingerprint of the resolved scenario, 128 bits in hexadecimal."),
-    column("seed", Kind::Integer, true, "Seed of the run; one above 2^63 - 1 is shown less 2^64."),
+    column("seed", Kind::Integer, true, "Seed of the run; above 2^63 - 1 it is shown minus 2^64."),
     column("end_s", Kind::Real, true, "When the run ended, seconds."),
     column(
         "timed_out",
@@ -40,7 +40,7 @@ const COLUMNS: &[Column] = &[
         "value",
         Kind::Real,
         false,
-        "What is compared: time of the run's slowest transfer, seconds, or if no flow ends the goodput of all, bit/s; empty if a transfer did not finish.",
+        "The compared quantity: time of the run's slowest transfer, seconds, or, if all flows are endless, the goodput of all, bit/s; empty if a transfer did not finish.",
     ),
     column("run_x_limit", Kind::Real, false, "Ratio of `value` to the physical limit."),
     column("flow", Kind::Text, true, "Name of the flow."),
@@ -121,7 +121,7 @@ pub(crate) fn cells<'a>(row: &'a Row, flow: &'a FlowRow) -> [Cell<'a>; 22] {
     ]
 }
 
-/// Writes a part; it is on the disk, whole and under its name, when this returns.
+/// Writes a part. It is synced under its final name when this returns.
 pub(super) fn write(path: &Path, engine: &str, rows: &[Row]) -> Result<(), StoreError> {
     let mut sum = crc32fast::Hasher::new();
     rows.iter().for_each(|row| sum.update(&row.to_bytes()));
@@ -165,7 +165,7 @@ pub(super) fn read(path: &Path) -> Result<(String, Vec<Row>), StoreError> {
     if is_whole { Ok((engine, rows)) } else { Err(damaged()) }
 }
 
-/// A line of the table: a run without its flows, and one of them.
+/// A line of the table: a run without its flows, and one flow.
 fn read_line(line: &Line) -> Option<(Row, FlowRow)> {
     let fields: Vec<&Field> = line.get_column_iter().map(|(_, field)| field).collect();
     let mut fields = fields.into_iter();
@@ -238,7 +238,7 @@ mod tests {
         write(&path, "0.0.0+test", &(0..100).map(row).collect::<Vec<_>>()).expect("writable");
         let bytes = std::fs::read(&path).expect("readable");
         let mut missed = Vec::new();
-        // One bit of each 64th byte; a page's statistics and padding may change without changing a row.
+        // Flips a bit of each 64th byte; changes of a page's statistics and padding may not change a row.
         for at in (0..bytes.len()).step_by(64) {
             let mut changed = bytes.clone();
             changed[at] ^= 0x10;

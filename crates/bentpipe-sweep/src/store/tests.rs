@@ -33,7 +33,7 @@ fn rows_are_there_again() {
     assert_eq!(store.rows, expected(0..10));
     store.compact().expect("a part");
     (10..15).for_each(|n| store.append(row(n)).expect("it is kept"));
-    // Twice the same run is once.
+    // The same run twice is stored once.
     store.append(row(3)).expect("nothing to do");
     let holdings = Holdings { runs: 15, parts: 1, in_journal: 5, ..Holdings::default() };
     assert_eq!(store.holdings(), holdings);
@@ -63,7 +63,7 @@ fn a_torn_end_costs_only_what_was_torn() {
         let left = (0..=5).rev().find(|&n| start + each[..n].iter().sum::<usize>() <= length).unwrap_or(0);
         assert_eq!(store.rows, expected(0..left as u64), "cut at {length} of {}", whole.len());
         drop(store);
-        // It goes on behind what was whole.
+        // It continues after the last complete row.
         let mut store = Store::open(folder.path()).expect("it opens");
         assert_eq!(store.holdings().torn_bytes, 0);
         store.append(row(99)).expect("it is kept");
@@ -81,7 +81,7 @@ fn damage_in_the_journal_costs_what_follows_it() {
     for at in (0..whole.len()).step_by(53) {
         let mut changed = whole.clone();
         changed[at] ^= 0x04;
-        // Each in a folder of its own, where nothing is left of the one before.
+        // Each in a separate folder.
         let other = self::folder();
         std::fs::write(other.path().join("journal-000001.log"), &changed).expect("writable");
         let store = Store::open(other.path()).expect("it opens");
@@ -90,7 +90,7 @@ fn damage_in_the_journal_costs_what_follows_it() {
     }
 }
 
-/// The files at each moment of a compaction at which the machine could stop.
+/// The files at each moment of a compaction at which the machine could crash.
 #[test]
 fn a_compaction_that_is_cut_off_loses_and_repeats_nothing() {
     let before = folder();
@@ -122,9 +122,9 @@ fn a_compaction_that_is_cut_off_loses_and_repeats_nothing() {
     let new = ["journal-000002.log", "lock", "part-000001.parquet"];
     // A part that was being written, under a temporary name.
     assert_eq!(files(&[(&journal, "journal-000001.log"), (&journal, ".bentpipe-x1y2")]), old);
-    // Renamed, and no new journal yet.
+    // Renamed, without a new journal yet.
     assert_eq!(files(&[(&journal, "journal-000001.log"), (&part, "part-000001.parquet")]), new);
-    // A new journal, and the old one is still there.
+    // A new journal, with the old one still present.
     let all: [(&Path, &str); 3] =
         [(&journal, "journal-000001.log"), (&part, "part-000001.parquet"), (&next, "journal-000002.log")];
     assert_eq!(files(&all), new);

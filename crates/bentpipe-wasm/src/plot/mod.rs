@@ -25,22 +25,22 @@ const MAX_LIST: usize = 4096;
 
 /// What a plot shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// The connection.
-    pub connection: ConnectionId,
+    pub(crate) connection: ConnectionId,
     /// The end that receives the flow's data.
-    pub receiver: Who,
+    pub(crate) receiver: Who,
     /// The number of the flow's packets, if it is one of datagrams.
-    pub datagrams: Option<ConnectionId>,
+    pub(crate) datagrams: Option<ConnectionId>,
     /// The link whose queue and losses are shown.
-    pub link: LinkId,
+    pub(crate) link: LinkId,
     /// The last link of the flow's data.
-    pub last_link: LinkId,
+    pub(crate) last_link: LinkId,
 }
 
 /// The observer.
 #[derive(Debug)]
-pub struct Plot {
+pub(crate) struct Plot {
     subject: Subject,
     sequence: Sequence,
     events: u32,
@@ -61,7 +61,7 @@ pub struct Plot {
 
 impl Plot {
     /// Of this size in columns and rows, and of these seconds of the run.
-    pub fn new(scenario: &Scenario, subject: Subject, size: (u32, u32), window: Option<(f64, f64)>) -> Plot {
+    pub(crate) fn new(scenario: &Scenario, subject: Subject, size: (u32, u32), window: Option<(f64, f64)>) -> Plot {
         let (width, rows) = (size.0 as usize, size.1 as usize);
         let grid = window.map_or(Grid::open(width), |(from, to)| Grid::window(width, from, to));
         let (band, counts) = (Band::new(grid.count), Counts::new(grid.count));
@@ -158,7 +158,7 @@ impl Plot {
     }
 
     /// What has been seen of a run that ended at `end` seconds. Its numbers go to `arrays`.
-    pub fn finish(mut self, end: f64, arrays: &mut Arrays) -> Drawn {
+    pub(crate) fn finish(mut self, end: f64, arrays: &mut Arrays) -> Drawn {
         self.take();
         // Columns behind the end are empty.
         let used = match self.grid.place(end) {
@@ -224,55 +224,55 @@ impl Observer for Plot {
 
 /// A quantity by column; NaN where there is no value.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Drawing {
+pub(crate) struct Drawing {
     /// Minimum.
-    pub lo: Numbers,
+    pub(crate) lo: Numbers,
     /// Maximum.
-    pub hi: Numbers,
+    pub(crate) hi: Numbers,
     /// The last value.
-    pub last: Numbers,
+    pub(crate) last: Numbers,
 }
 
 /// Points.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Scatter {
+pub(crate) struct Scatter {
     /// How many there were; several may be one point of the plot.
-    pub count: u64,
+    pub(crate) count: u64,
     /// Seconds and values in turn.
-    pub points: Numbers,
+    pub(crate) points: Numbers,
 }
 
 /// The numbers of plots. Sequence numbers count segments from 1, as in `bentpipe_sim::record::Sequence`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Start of the first column, seconds.
-    pub from_s: f64,
+    pub(crate) from_s: f64,
     /// Length of a column, seconds.
-    pub column_s: f64,
+    pub(crate) column_s: f64,
     /// Number of columns.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// Segments sent for the first time.
-    pub sent: Drawing,
+    pub(crate) sent: Drawing,
     /// Segments acknowledged.
-    pub acks: Drawing,
+    pub(crate) acks: Drawing,
     /// Congestion window, segments.
-    pub cwnd: Drawing,
+    pub(crate) cwnd: Drawing,
     /// Outstanding data, segments.
-    pub flight: Drawing,
+    pub(crate) flight: Drawing,
     /// Packets that wait at the link.
-    pub queue: Drawing,
+    pub(crate) queue: Drawing,
     /// Packets and frames of all flows that its queue dropped, by column.
-    pub dropped_queue: Numbers,
+    pub(crate) dropped_queue: Numbers,
     /// Those that its channel lost.
-    pub dropped_channel: Numbers,
+    pub(crate) dropped_channel: Numbers,
     /// Payload that arrived at the end of the path, bytes, repetitions included; for datagrams with headers.
-    pub arrived_bytes: Numbers,
+    pub(crate) arrived_bytes: Numbers,
     /// Segments sent again.
-    pub resent: Scatter,
+    pub(crate) resent: Scatter,
     /// Segments dropped by queues.
-    pub lost_queue: Scatter,
+    pub(crate) lost_queue: Scatter,
     /// Segments lost on channels.
-    pub lost_channel: Scatter,
+    pub(crate) lost_channel: Scatter,
     /// Timeouts, seconds.
-    pub timeouts_s: Vec<f64>,
+    pub(crate) timeouts_s: Vec<f64>,
 }

@@ -138,7 +138,7 @@ fn a_signal_ends_it_within_a_second_and_keeps_the_work() {
         assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{error}");
-        assert!(error.contains("interrupted") && error.contains("the same command goes on"), "{error}");
+        assert!(error.contains("interrupted") && error.contains("the same command continues"), "{error}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("newreno"), "the table so far");
         assert!(kept(folder.path()) >= 20 && !table(folder.path()).exists());
     }
@@ -164,7 +164,7 @@ fn a_full_disk_loses_and_repeats_no_run() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{blocks}: {error}");
         assert!(error.contains("s.sweep/journal-000001.log: File too large"), "{error}");
-        assert!(error.contains("the same command goes on"), "{error}");
+        assert!(error.contains("the same command continues"), "{error}");
         let now = kept(folder.path());
         assert!(now > before, "{blocks} blocks: {now} runs, {before} before");
         before = now;
@@ -194,7 +194,7 @@ fn a_small_disk_loses_and_repeats_no_run() {
         return;
     }
     assert!(out.ends_with("1 0\n"), "{out}\n{error}");
-    assert!(error.contains("No space left on device") && error.contains("the same command goes on"), "{error}");
+    assert!(error.contains("No space left on device") && error.contains("the same command continues"), "{error}");
     let journal = std::fs::metadata(folder.path().join("kept.log")).expect("kept").len();
     assert!(journal > 4096, "{journal} B of runs fitted on the disk");
     assert!(std::fs::read(folder.path().join("table.parquet")).expect("readable") == undisturbed(SWEEP));
@@ -222,7 +222,7 @@ fn two_sweeps_do_not_share_a_folder() {
     let folder = with_sweep(&SWEEP.replace("repetitions = 30", "repetitions = 30000"));
     let mut child = start_and_wait(folder.path(), &["sweep", "s.toml"], 1);
     let error = refused(folder.path(), 1, &["sweep", "s.toml"]);
-    assert!(error.contains("another sweep is at work here") && error.contains(&child.id().to_string()), "{error}");
+    assert!(error.contains("another sweep is running here") && error.contains(&child.id().to_string()), "{error}");
     assert!(kept(folder.path()) > 0, "to look is allowed");
     child.kill().expect("SIGKILL");
     child.wait().expect("it ends");

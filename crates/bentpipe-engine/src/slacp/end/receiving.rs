@@ -19,7 +19,7 @@ impl End {
         if self.history.has(number) {
             return Verdict::Refused;
         }
-        // Decided before the frame is judged: whether packets after a silence are grouped counts for this frame too.
+        // Before the frame is judged: if packets are grouped after this silence, this frame's are too.
         let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
         self.releasing.heard(now, missing, self.round_trip());
         // A frame that arrives too early, while packets before it wait for their release, or too late for its block,
@@ -36,7 +36,7 @@ impl End {
         const REFUSED: (Verdict, bool) = (Verdict::Refused, false);
         match *frame {
             Frame::Data { channel, seq, behind, floor, len, .. } => {
-                // First the packets that waited for abandoned ones: they go before this one.
+                // First delivers the packets that waited for abandoned ones: they precede this one.
                 self.skip_to(now, channel, floor.min(seq));
                 let reaches = self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.reaches(seq));
                 if reaches { (self.on_data(now, channel, seq, behind, len), true) } else { REFUSED }

@@ -131,7 +131,7 @@ impl End {
     fn next_of_class(&mut self, now: Time, class: usize, may_ask: bool) -> Option<(Frame, Option<u32>)> {
         let (ref channels, turn) = self.classes[class];
         let count = channels.len();
-        // What the peer waits for goes first: word of a floor, then what was lost.
+        // What the peer waits for goes first: a new floor, then lost packets.
         for n in 0..count {
             let channel = self.classes[class].0[n];
             let outgoing = &mut self.outgoing[channel as usize];
@@ -176,7 +176,7 @@ impl End {
             self.classes[class].1 = if more { at } else { (at + 1) % count };
             return Some(self.data(now, channel, packet));
         }
-        // What is left of the line.
+        // The remaining capacity of the line.
         let spare = self.next_repair(now, class, |_, repairs| repairs == Repairs::Spare);
         if spare.is_some() { spare } else { self.next_repair(now, class, |_, _| true) }
     }

@@ -1,4 +1,4 @@
-//! Blocks at the sender: what is sent, what was lost of it, and when repair frames go out.
+//! Blocks at the sender: the packets sent, their losses, and when repair frames are sent.
 
 use std::collections::VecDeque;
 
@@ -101,7 +101,7 @@ impl Blocks {
         (id, if full { self.close(id) } else { None })
     }
 
-    /// Maximum age of a block. If no packets wait, repairs for an idle line need not wait for more.
+    /// Maximum age of a block. If no packets wait, repairs for an idle line need not wait for further packets.
     fn interval(&self, is_idle: bool) -> Duration {
         let hurries = is_idle && self.config.repairs.end_with_a_loss();
         if hurries { self.config.interval.div_floor(8) } else { self.config.interval }

@@ -23,11 +23,11 @@ pub(in crate::slacp) struct Decoder {
     end: u64,
 }
 
-/// At most one block in this many kept packets may be incomplete: the sender seals a block long before as many follow.
+/// At most one block per this many kept packets may be incomplete: the sender seals a block long before that many follow.
 const FRAMES_PER_PENDING: u64 = 16;
 
 impl Decoder {
-    /// Repair frames may come so long after what they protect.
+    /// `repairable`: how long after a packet a repair frame for it may arrive.
     pub(in crate::slacp) fn new(repairable: Duration) -> Self {
         Decoder { kept: Kept::new(repairable), blocks: BTreeMap::new(), end: 0 }
     }
@@ -43,8 +43,8 @@ impl Decoder {
         self.end = end;
     }
 
-    /// True if a repair frame can be of use. One that cannot must count as lost at the sender, which infers from
-    /// arrived repair frames what was recovered. All packets below `next` are done.
+    /// True if a repair frame can be of use. A useless one must count as lost at the sender, which infers from
+    /// received repair frames which packets were recovered. All packets below `next` are done.
     pub(in crate::slacp) fn takes(&mut self, first: u64, count: u8, next: u64) -> bool {
         if let Some(pending) = self.blocks.get(&first) {
             return pending.count == count;

@@ -1,23 +1,23 @@
-//! How many packets a receiver keeps for repair frames: as many as its peer sends in the time that repair frames may be late.
+//! How many packets a receiver keeps for repair frames: as many as its peer sends in the time by which repair frames may be late.
 //!
-//! The rates of the two directions may differ, and a receiver is not told its peer's. So it counts what arrives.
+//! The rates of the two directions may differ, and a receiver does not know its peer's. So it counts arrivals.
 
 use std::collections::VecDeque;
 
 use crate::slacp::config::SlacpConfig;
 use crate::units::{Duration, Time};
 
-/// Notes per span. A count goes back by this part of it too far.
+/// Notes per span. A count covers up to a span divided by this too much.
 const NOTES: u64 = 16;
 
-/// The greatest number of packets that came within a span so far.
+/// The largest number of packets that arrived within a span so far.
 ///
-/// It never falls, so that an outage or a pause shortens nothing, and the first packet that is kept never goes back: it
-/// grows only by packets that came within the last span, which are kept still.
+/// It never falls, so an outage or a pause does not shorten it. The first kept packet never moves back: the count grows only by
+/// packets that arrived within the last span, which are still kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     span: Duration,
-    /// How many packets there were at an instant, oldest first; the second one is younger than the span.
+    /// The number of packets at an instant, oldest first; the second entry is younger than the span.
     notes: VecDeque<(Time, u64)>,
     count: u64,
 }
@@ -32,7 +32,7 @@ impl Kept {
         self.count
     }
 
-    /// A packet has come: there were `before` so far, and are `after` now.
+    /// A packet has arrived: there were `before` so far, and are `after` now.
     pub(super) fn on_packet(&mut self, now: Time, before: u64, after: u64) {
         if self.span == Duration::ZERO {
             return;
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(send(65_000, 68_000, 100, &mut end), u64::from(SlacpConfig::MAX_KEPT));
     }
 
-    /// What is kept was never given up before: the first packet that is kept never goes back.
+    /// The first kept packet never moves back, so no packet that was given up is needed again.
     #[test]
     fn the_first_that_is_kept_only_advances() {
         let (mut kept, mut first) = (Kept::new(MS(800)), 0);

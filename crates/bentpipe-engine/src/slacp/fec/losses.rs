@@ -23,7 +23,7 @@ const MEMORY: f64 = 128.0;
 const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
 
 impl Losses {
-    /// Begins with one assumed loss per block: a flow's first losses hurt most, since they end its slow start, and the
+    /// Begins with an assumed loss per block: a flow's first losses hurt most, since they end its slow start, and the
     /// line is not full yet. About 250 clean blocks outweigh it.
     pub(super) fn new(block: u8, worth: f64) -> Self {
         let full = f64::from(block);
@@ -61,7 +61,7 @@ impl Losses {
     /// Repair frames for a block of `count`.
     ///
     /// The losses of a block are modelled as negative binomial, with the observed mean and variance, but at least the
-    /// variance of independent losses. Repair frames meet the same losses. So single losses are nearly all recovered,
+    /// variance of independent losses. Repair frames are lost at the same rate. So nearly all single losses are recovered,
     /// and bursts as far as it pays.
     pub(super) fn repairs(&self, count: u8, max_overhead: f64) -> u8 {
         let share = self.lost / self.frames;
@@ -71,14 +71,14 @@ impl Losses {
         let deviation = self.lost_squared - 2.0 * share * self.product + share * share * self.frames_squared;
         let dispersion = (deviation / self.lost).max(1.0);
         let mean = f64::from(count) * share / (1.0 - share);
-        // Terms up to a common factor, which their sum gives. Only the four operations are used: the result is the
+        // Terms up to a common factor, which follows from their sum. Only the four basic operations are used, so the result is the
         // same on all machines.
         let mut terms = [0.0; TERMS];
         let (mut term, mut sum) = (1.0, 0.0);
         for (k, place) in terms.iter_mut().enumerate() {
             *place = term;
             sum += term;
-            // Of the distribution with that mean and dispersion (variance over mean); for 1 it is Poisson's.
+            // The distribution with this mean and dispersion (variance over mean); at 1 it is Poisson's.
             term *= (mean + k as f64 * (dispersion - 1.0)) / (dispersion * (k + 1) as f64);
         }
         let max = ((max_overhead * f64::from(count)) as usize).min(TERMS - 1);
@@ -109,12 +109,12 @@ mod tests {
         assert_eq!(losses(&[(0, 300), (20, 50)]).repairs(20, 0.5), 0);
         // The cap.
         assert_eq!(losses(&[(2, 200)]).repairs(20, 0.1), 2);
-        // What is long past is forgotten.
+        // The distant past is forgotten.
         assert_eq!(losses(&[(4, 100), (0, 900)]).repairs(20, 0.5), 0);
     }
 
-    /// Blocks of any size, half of them short, that lose each frame with the same chance: the share of those that come
-    /// through is what [`Fec::WORTH`] says, and no more is sent than that takes.
+    /// Blocks of any size, half of them short, that lose each frame with the same probability: the share of blocks restored is
+    /// that of [`Fec::WORTH`], with no more repair frames than needed.
     #[test]
     fn single_losses_are_made_good() {
         let mut x = 0x9e37_79b9_7f4a_7c15_u64;
@@ -124,7 +124,7 @@ mod tests {
             x ^= x << 17;
             (x >> 11) as f64 / (1u64 << 53) as f64
         };
-        // By Poisson's distribution: of 100 frames at 1 and 5 % and their repairs, 4 and 11 losses are the most that are not
+        // By Poisson's distribution: of 100 frames at 1 and 5 % and their repairs, 4 and 11 are the highest counts of losses that are not
         // rarer than five in a thousand blocks.
         for (chance, expected) in [(0.01, 4), (0.05, 11)] {
             let mut losses = Losses::new(100, Fec::WORTH);
@@ -136,11 +136,11 @@ mod tests {
             let repairs = losses.repairs(100, 0.5);
             assert!((expected - 1..=expected + 1).contains(&repairs), "{chance}: {repairs}");
         }
-        // Losses that come in clumps of ten: more than the four that Poisson's distribution has for their mean, one.
+        // Losses in clumps of ten: more than the four that Poisson's distribution gives for their mean of one.
         let mut clumps = Losses::new(100, Fec::WORTH);
         (0..2000).for_each(|n| clumps.on_block(if n % 10 == 0 { 10 } else { 0 }, 100, 0.5));
         assert!((7..=20).contains(&clumps.repairs(100, 0.5)), "{}", clumps.repairs(100, 0.5));
-        // One block in fifty loses thirty frames of a hundred: to make that good costs more than it is worth.
+        // One block in fifty loses thirty frames of a hundred: repairing that costs more than it is worth.
         let mut bursts = Losses::new(100, Fec::WORTH);
         (0..2000).for_each(|n| bursts.on_block(if n % 50 == 0 { 30 } else { 0 }, 100, 0.5));
         assert!(bursts.repairs(100, 0.5) < 5, "{}", bursts.repairs(100, 0.5));

@@ -1,10 +1,10 @@
-//! The rate of a sender on a link that others use too: BBR's congestion control.
+//! The rate of a sender on a shared link: BBR's congestion control.
 //!
-//! BBR (Cardwell et al. 2016; draft-ietf-ccwg-bbr) sends at the highest rate at which the peer received recently. For one
-//! round trip now and then it sends more, to see whether there is more, then less until the queue is empty again. At most one
-//! and a half bandwidth-delay products are in flight. Losses are ignored, as is right on a satellite link.
+//! BBR (Cardwell et al. 2016; draft-ietf-ccwg-bbr) sends at the highest recent rate of delivery. Now and then it sends faster for
+//! one round trip to probe for more bandwidth, then slower until the queue is empty again. At most one and a half
+//! bandwidth-delay products are in flight. Losses are ignored, as is right on a satellite link.
 //!
-//! Departures. Each uses something that is known of the link:
+//! Departures. Each uses knowledge of the link:
 //! - The round trip is configured, so there is no `ProbeRTT` (it costs a twelfth of a GEO link).
 //! - Rates are means over a round trip, since reports come in clumps.
 //! - The configured rate is the maximum.
@@ -28,7 +28,7 @@ const STARTUP: u64 = 2 * UNIT;
 const DRAIN: u64 = UNIT / 2;
 const PROBE_UP: u64 = UNIT + 1;
 const PROBE_DOWN: u64 = UNIT - 1;
-/// Round trips between two probes. The length is random: senders that probe together learn nothing of each other.
+/// Round trips between two probes. The length is random: senders that probe at the same time learn nothing about each other.
 const CRUISE: std::ops::RangeInclusive<u32> = 2..=5;
 /// The pipe is full once the bandwidth has grown by less than a quarter in each of this many round trips.
 const FULL_AFTER: u32 = 3;
@@ -67,7 +67,7 @@ pub(in crate::slacp) struct Bbr {
     arrived: u64,
     /// Up to this transmission the sender had less to send than the rate allowed.
     app_limited_until: u64,
-    /// Delivery rates of the last rounds that the line limited and not the sender, bit/s.
+    /// Delivery rates of the last rounds that were limited by the line and not by the sender, bit/s.
     rates: VecDeque<u64>,
     noise: TimeNoise,
 }
@@ -89,7 +89,7 @@ impl Bbr {
             arrived: 0,
             app_limited_until: 0,
             rates: VecDeque::with_capacity(ROUNDS + 1),
-            // The stream keeps its first name: another would draw other numbers.
+            // The stream keeps its original name: another would draw other numbers.
             noise: TimeNoise::named(0, "share"),
         };
         bbr.set_rate();

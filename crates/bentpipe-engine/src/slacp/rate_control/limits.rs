@@ -1,8 +1,8 @@
-//! The bounds that every controlled rate keeps to.
+//! The bounds of every controlled rate.
 
 use crate::units::Rate;
 
-/// A sender never goes below this fraction of its maximum rate: with nothing sent, nothing is learnt.
+/// The minimum rate is the maximum rate divided by this: a sender that sends nothing learns nothing.
 const MIN_FRACTION: u64 = 100;
 
 /// `bits` per second, but at most `max_rate` and at least a hundredth of it.

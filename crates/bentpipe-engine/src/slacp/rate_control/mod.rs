@@ -1,7 +1,7 @@
-//! The rate at which a sender sends: fixed, lowered by its receiver's reports, or found beside other traffic.
+//! A sender's rate: fixed, lowered by its receiver's reports, or found beside other traffic.
 //!
-//! A [`RateSample`] goes in with each report, a rate and a limit on the bytes in flight come out. [`provisioned`] is for a
-//! line of the sender's own, [`bbr`] for one that others use too.
+//! Each report gives a [`RateSample`], from which follow a rate and a limit on the bytes in flight. [`provisioned`] is for a
+//! dedicated line, [`bbr`] for a shared one.
 
 mod bbr;
 mod limits;
@@ -23,7 +23,7 @@ pub(super) enum RateController {
 }
 
 impl RateController {
-    /// Forgets what reports have said.
+    /// Forgets everything learnt from reports.
     pub(super) fn restart(&mut self, initial_rtt: Duration) {
         match self {
             RateController::Fixed(_) => {}

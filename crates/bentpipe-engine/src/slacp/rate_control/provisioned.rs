@@ -1,11 +1,11 @@
-//! The rate of a sender on a line of its own: the configured rate, or less if the line carries less.
+//! The rate of a sender on a dedicated line: the configured rate, or less if the line carries less.
 //!
 //! The configured rate may be wrong, or the line may carry less for a while. The receiver's reports give the rate of delivery, the
-//! losses, and the round trip. Losses alone prove nothing on a satellite link. A standing queue does, and so do losses that fall as
-//! the rate falls. The sender then goes down to the rate of delivery, and below it until the queue is empty.
+//! losses, and the round trip. Losses alone prove nothing on a satellite link. A standing queue proves congestion, and so do losses
+//! that fall with the rate. The sender then slows down to the rate of delivery, and below it until the queue is empty.
 //!
-//! It then probes as BBR does: a quarter more for a round trip. If that builds no queue and loses no more the rate goes up by a factor of
-//! three, about BBR's in startup, until it is the configured one or a queue is seen.
+//! It then probes as BBR does: 25 % faster for a round trip. If that builds no queue and loses no more, the rate is tripled, about as
+//! in BBR's startup, until it is the configured one or a queue is seen.
 //!
 //! It judges once per round trip by BBR's two quantities (Cardwell et al. 2016): the rate of delivery, and the minimum round
 //! trip of the last half minute. What was sent before a change of the rate does not count.
@@ -24,7 +24,7 @@ const QUEUES: u32 = 2;
 const LOSSES: u32 = 4;
 /// Judgements between two trials, if the first showed that the link causes the losses.
 const PAUSE: u32 = 50;
-/// A sender of less than this fraction of its configured rate is not the cause of a queue.
+/// A sender that uses less than its configured rate divided by this is not the cause of a queue.
 const MIN_WEIGHT: u64 = 8;
 
 /// A lower rate that shows whether losses come from congestion.
@@ -56,9 +56,9 @@ pub(in crate::slacp) struct Provisioned {
     queues: u32,
     losses: u32,
     pause: u32,
-    /// The rate was raised and no queue has been seen since: it goes on.
+    /// The rate was raised and no queue has been seen since: it keeps rising.
     climbs: bool,
-    /// So far by a quarter only.
+    /// So far only by a quarter.
     is_first_step: bool,
     /// The loss ratio before.
     loss_before: f64,
@@ -98,7 +98,7 @@ impl Provisioned {
         }
     }
 
-    /// Forgets what reports have said, but for the round trip. What was sent before the next report does not count.
+    /// Forgets everything learnt from reports except the round trip. Frames sent before the next report do not count.
     pub(super) fn restart(&mut self) {
         let Provisioned { max_rate, patience, min_rtt, .. } = *self;
         *self = Provisioned { min_rtt, is_restarted: true, ..Provisioned::new(max_rate, patience) };
@@ -114,8 +114,8 @@ impl Provisioned {
         self.rate == self.max_rate
     }
 
-    /// Maximum bytes in flight: what the configured rate sends in one and a quarter round trips, in an outage that is endured, and
-    /// in a tenth of a second for late reports. A line that suddenly carries less is not flooded with more.
+    /// Maximum bytes in flight: what the configured rate sends in 1.25 round trips, plus the length of an outage to endure
+    /// (`patience`), plus 0.1 s for late reports. So a line that suddenly carries less is not flooded.
     pub(super) fn max_in_flight(&self) -> u64 {
         let Some(base) = self.min_rtt.get() else { return u64::MAX };
         let span = base.saturating_mul(5).div_floor(4) + self.patience + MIN_QUEUE.saturating_mul(2);
@@ -145,7 +145,7 @@ impl Provisioned {
             self.sum.min_rtt = Some(self.sum.min_rtt.map_or(rtt, |known| known.min(rtt)));
         }
         let span = now.saturating_since(since);
-        // Beyond the first quarter a rate that is too high is much too high: half a round trip shows it.
+        // After the first step a rate that is too high is much too high: half a round trip shows it.
         let needed = if self.climbs && !self.is_first_step { base.div_floor(2) } else { base };
         let needed = needed.max(MIN_QUEUE.saturating_mul(2));
         if let Some(rtt) = sample.rtt
@@ -172,8 +172,8 @@ impl Provisioned {
         self.pause = self.pause.saturating_sub(1);
         let delivered = (sum.arrived as f64 * 8.0 / span.as_secs_f64()) as u64;
         let all = sum.arrived + sum.lost;
-        // A sender with little to send learns nothing about the capacity of the line. What it sent counts: of a line that carries
-        // less the reports are few.
+        // A sender with little to send learns nothing about the capacity of the line. The bytes sent count, since a line that carries
+        // less also returns fewer reports.
         let is_busy = sent.max(all) as f64 * 8.0 >= 0.7 * self.rate.bits_per_second() as f64 * span.as_secs_f64();
         let share = if all == 0 { 0.0 } else { sum.lost as f64 / all as f64 };
         if self.trial.is_some() {
@@ -186,7 +186,7 @@ impl Provisioned {
         let threshold = MIN_QUEUE.max(base.div_floor(8));
         let min_rtt = if self.climbs { sum.late_rtt.or(sum.min_rtt) } else { sum.min_rtt };
         let queue = min_rtt.map_or(Duration::ZERO, |min| min - base);
-        // A line without a queue loses what is too much.
+        // A line without a queue drops the excess.
         let overflows = self.climbs && share > self.loss_before + MUCH_LOSS;
         self.queues = if weighs && queue > threshold { self.queues + 1 } else { 0 };
         self.losses = if is_busy && share > MUCH_LOSS { self.losses + 1 } else { 0 };
@@ -221,12 +221,12 @@ impl Provisioned {
         }
     }
 
-    /// There is no queue: probes for more, beyond what the line carried when there was one.
+    /// There is no queue: probes for more than the line carried when there was one.
     fn look_for_more(&mut self, is_busy: bool, loss: f64) {
         let bits = self.rate.bits_per_second();
         match self.carried.take().map(|carried| carried / 100 * 95) {
             Some(carried) if bits < carried => self.probe(carried, is_busy, loss),
-            // It drained at the rate that it keeps: one judgement more, since little shows that the queue is gone.
+            // The queue drained at the current rate: waits for one more judgement, since there is little evidence that it is gone.
             Some(_) => {}
             None if self.rate == self.max_rate => self.climbs = false,
             None if self.climbs && is_busy => {
@@ -237,7 +237,7 @@ impl Provisioned {
         }
     }
 
-    /// A quarter more than `bits` per second.
+    /// Probes at 1.25 times `bits` per second.
     fn probe(&mut self, bits: u64, is_busy: bool, loss: f64) {
         (self.is_first_step, self.climbs, self.loss_before) = (true, is_busy, loss);
         self.set(bits / 4 * 5);

@@ -1,7 +1,7 @@
 //! BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control", ACM Queue
 //! 14(5), 2016), with what Linux adds to it.
 //!
-//! The sender paces at the greatest rate at which data was delivered recently, and keeps twice the product of that rate and the least
+//! The sender paces at the maximum rate at which data was delivered recently, and keeps twice the product of that rate and the minimum
 //! round trip in flight. It probes for more rate in one of eight round trips, and for a lower round trip every ten seconds. Losses
 //! limit the window for a round trip and change nothing else.
 //!
@@ -32,7 +32,7 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const CWND_GAIN: f64 = 2.0;
 /// Round trips that the filter of the rate covers (§4.1.1.3).
 const BW_ROUNDS: u64 = 10;
-/// How long the least round trip counts, and how long the sender then keeps few segments in flight (§4.1.2.1, §4.3.5).
+/// How long the minimum round trip counts, and how long the sender then keeps few segments in flight (§4.1.2.1, §4.3.5).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Segments in flight then, and at least.
@@ -137,7 +137,7 @@ impl Bbr {
         whole + if probes_up { 2.0 } else { 0.0 }
     }
 
-    /// §4.1.1: the round trip, and the greatest rate.
+    /// §4.1.1: the round trip, and the maximum rate.
     fn update_rate(&mut self, seen: &Delivered) {
         self.round_starts = false;
         let Some(sample) = seen.sample else { return };

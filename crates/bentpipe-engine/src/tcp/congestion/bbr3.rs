@@ -5,7 +5,7 @@
 //! when the rate no longer grows, and the round trip is probed every five seconds with half a product in flight.
 //!
 //! The draft says nothing about ECN. Here an echoed mark counts as a loss: outside probes it bounds rate and volume by what was
-//! delivered, a probe it ends. Of the segments that an ACK shows to be lost, the one with the greatest share of losses decides (§5.5.10.2).
+//! delivered, a probe it ends. Of the segments that an ACK shows to be lost, the one with the largest share of losses decides (§5.5.10.2).
 
 mod bounds;
 mod filled;
@@ -39,7 +39,7 @@ const HEADROOM: f64 = 0.15;
 const FULL_LOSSES: u32 = 6;
 /// Round trips of draining at most (§5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
-/// How long the least round trip counts; how often it is probed, and how long (§2.13, §5.3.4).
+/// How long the minimum round trip counts; how often it is probed, and how long (§2.13, §5.3.4).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
@@ -101,7 +101,7 @@ pub(super) struct Bbr3 {
     filled: Filled,
     min_rtt: Option<Duration>,
     min_rtt_at: Time,
-    /// The least round trip since the last probe for it.
+    /// The minimum round trip since the last probe for it.
     recent_rtt: Option<Duration>,
     recent_rtt_at: Time,
     round_end: u64,
@@ -185,7 +185,7 @@ impl Bbr3 {
         self.max_bw.max().min(self.bounds.bw)
     }
 
-    /// The product of a rate and the least round trip; the initial window before one is known.
+    /// The product of a rate and the minimum round trip; the initial window before one is known.
     fn product(&self, bw: f64, mss: f64) -> f64 {
         self.min_rtt.map_or(self.initial_window * mss, |rtt| bw * rtt.as_secs_f64())
     }
@@ -215,7 +215,7 @@ impl Bbr3 {
         self.round_end = delivered;
     }
 
-    /// §5.5.1, §5.5.5: the round trip, and the greatest rate.
+    /// §5.5.1, §5.5.5: the round trip, and the maximum rate.
     fn update_max_bw(&mut self, seen: &Delivered) {
         self.round_starts = false;
         let Some(sample) = seen.sample else { return };
@@ -231,7 +231,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBRUpdateCongestionSignals, without the greatest rate.
+    /// BBRUpdateCongestionSignals, without the maximum rate.
     fn update_signals(&mut self, window: &Window) {
         if !self.bounds.round_starts {
             return;

@@ -5,7 +5,7 @@
 //! one. Differences from RFC 9438 that are visible:
 //!
 //! - Before the first loss, and after a timeout, the window grows by at least a twentieth per round trip.
-//! - The time goes on while the window is not in use, and the target is that of the least round trip from now.
+//! - The time goes on while the window is not in use, and the target is that of the minimum round trip from now.
 //! - The window of Reno grows by 8/15 segments per round trip, also above the window of the last loss.
 //! - The window before a loss is what is reduced, not the data in flight.
 //! - Of a needless reduction the window is undone, and what the function knew is not.

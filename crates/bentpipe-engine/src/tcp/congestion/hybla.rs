@@ -7,7 +7,7 @@
 //! (Hoe's estimate of the rate, times the round trip), and segments are spaced: the sender paces a window per round trip. The paper's
 //! SACK and timestamps are cells of the row.
 //!
-//! rho follows the least round trip: a queue does not make the sender faster. The initial window is not multiplied by rho, against the
+//! rho follows the minimum round trip: a queue does not make the sender faster. The initial window is not multiplied by rho, against the
 //! paper: the first ACK does it.
 
 use super::reduction::{Factors, Reduces, react};

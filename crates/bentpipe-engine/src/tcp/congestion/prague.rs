@@ -22,8 +22,8 @@ const GAIN: f64 = 1.0 / 16.0;
 const REFERENCE_RTT: Duration = Duration::from_millis(25);
 /// The rate of pacing in slow start, in windows per round trip; afterwards it is one.
 const SLOW_START_GAIN: f64 = 2.0;
-/// The least window, segments. RFC 9331 §4.3 (item 5) prefers less than one.
-const LEAST: f64 = 2.0;
+/// The minimum window, segments. RFC 9331 §4.3 (item 5) prefers less than one.
+const MIN_WINDOW: f64 = 2.0;
 
 /// Delivered since the average was last updated.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ impl Reduces for Prague {
     //= RFC 5681 §3.1, equation 4: "ssthresh = max (FlightSize / 2, 2*SMSS)"
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         let part = window.whole_units(loss.flight as f64 * self.factors.of(loss)) as f64;
-        window.set_ssthresh(part.max(LEAST * window.exact_mss()));
+        window.set_ssthresh(part.max(MIN_WINDOW * window.exact_mss()));
     }
 }
 
@@ -110,7 +110,7 @@ impl CongestionRules for Prague {
         }
         // The first mark is the end of slow start: half, as by a loss.
         let alpha = *self.alpha.get_or_insert(1.0);
-        window.set_ssthresh((window.exact() * (1.0 - alpha / 2.0)).max(LEAST * window.exact_mss()));
+        window.set_ssthresh((window.exact() * (1.0 - alpha / 2.0)).max(MIN_WINDOW * window.exact_mss()));
         window.set(window.exact_ssthresh());
     }
 

@@ -1,10 +1,10 @@
 //! TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995).
 //!
-//! Once per round trip the sender compares what it sends with what it could send without a queue: the difference, times the least
+//! Once per round trip the sender compares what it sends with what it could send without a queue: the difference, times the minimum
 //! round trip, is its share of the queue in segments. The window grows by one segment below [`ALPHA`] of them and shrinks by one
 //! above [`BETA`]. Slow start doubles the window every other round trip and ends at [`GAMMA`].
 //!
-//! The round trip of a round is the least of its samples, so that a delayed ACK does not count as a queue; the paper takes that of one
+//! The round trip of a round is the minimum of its samples, so that a delayed ACK does not count as a queue; the paper takes that of one
 //! segment. Losses reduce the window as Reno's do. The paper's own retransmission mechanism is not here: RACK (RFC 8985), which the row
 //! has, retransmits as early.
 
@@ -24,30 +24,30 @@ const GAMMA: f64 = 1.0;
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     reno: Reno,
-    /// BaseRTT: the least round trip so far.
+    /// BaseRTT: the minimum round trip so far.
     base_rtt: Option<Duration>,
-    /// The round ends at the ACK of this number. Its least round trip so far.
+    /// The round ends at the ACK of this number. Its minimum round trip so far.
     round_end: u64,
-    least: Option<Duration>,
+    min_rtt: Option<Duration>,
     /// Slow start opens the window in this round.
     opens: bool,
 }
 
 impl Vegas {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        Vegas { reno: Reno::new(config), base_rtt: None, round_end: 0, least: None, opens: true }
+        Vegas { reno: Reno::new(config), base_rtt: None, round_end: 0, min_rtt: None, opens: true }
     }
 
     fn measure(&mut self, ack: &AckSample) {
         if let Some(rtt) = ack.rtt {
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
-            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
     }
 
     /// The segments in the queue during the round that ends, by a window of `cwnd`: (Expected - Actual) * BaseRTT.
     fn queued(&self, cwnd: f64) -> Option<f64> {
-        let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.least?.as_secs_f64());
+        let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.min_rtt?.as_secs_f64());
         Some(cwnd * (rtt - base) / rtt)
     }
 
@@ -80,7 +80,7 @@ impl CongestionRules for Vegas {
         self.measure(ack);
         if ack.snd_una > self.round_end {
             self.judge(window);
-            (self.round_end, self.least) = (ack.snd_max, None);
+            (self.round_end, self.min_rtt) = (ack.snd_max, None);
         }
         if window.in_slow_start() && self.opens {
             start.on_ack(window, ack);
@@ -129,7 +129,7 @@ mod tests {
         window.set_ssthresh(20_000.0);
         vegas.base_rtt = Some(Duration::from_millis(100));
         for (rtt, segments) in [(105, 21), (110, 21), (120, 20), (104, 21)] {
-            vegas.least = Some(Duration::from_millis(rtt));
+            vegas.min_rtt = Some(Duration::from_millis(rtt));
             vegas.judge(&mut window);
             assert_eq!((window.segments(), window.in_slow_start()), (segments, false), "{rtt} ms");
         }
@@ -149,7 +149,7 @@ mod tests {
         assert!(windows.ends_with(&[8, 16]) || windows.ends_with(&[4, 8]), "{windows:?}");
         assert!(windows.len() <= 3, "half as often as slow start: {windows:?}");
         window.set(16_000.0);
-        vegas.least = Some(Duration::from_millis(108));
+        vegas.min_rtt = Some(Duration::from_millis(108));
         vegas.judge(&mut window);
         assert!(!window.in_slow_start());
     }

@@ -1,7 +1,7 @@
 //! TCP Westwood+ (Mascolo et al., "TCP Westwood: Bandwidth estimation for enhanced transport over wireless links", MobiCom 2001; Grieco
 //! and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control", ACM CCR 34(2), 2004).
 //!
-//! After a loss the window is what the path carries without a queue: the measured rate times the least round trip, instead of half of
+//! After a loss the window is what the path carries without a queue: the measured rate times the minimum round trip, instead of half of
 //! what it was. A loss that is not congestion then costs nothing. Growth is Reno's.
 //!
 //! The rate is sampled once per round trip: what was delivered, in order or not, over its time. An exponential filter smooths the

@@ -13,7 +13,7 @@ pub(in crate::tcp) struct Window {
     ssthresh: f64,
     /// Bytes by which duplicate ACKs inflate the window in fast recovery.
     inflation: u64,
-    /// The greatest window in bytes.
+    /// The largest window in bytes.
     clamp: u64,
     /// `cwnd` in whole units, cached because it is read more often than it changes.
     whole: u64,
@@ -82,7 +82,7 @@ impl Window {
         self.ssthresh = bytes as f64;
     }
 
-    /// The greatest window in bytes.
+    /// The largest window in bytes.
     #[inline(always)]
     pub(in crate::tcp) fn clamp(&self) -> u64 {
         self.clamp

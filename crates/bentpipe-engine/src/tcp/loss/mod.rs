@@ -51,7 +51,7 @@ pub struct Outstanding {
     pub lost: u64,
     /// Sent again, and neither reported nor lost again.
     pub retransmitted: u64,
-    /// The greatest distance by which a segment has come behind later ones, so far; in bytes.
+    /// The largest distance by which a segment has come behind later ones, so far; in bytes.
     pub reordered: u64,
 }
 

@@ -72,7 +72,7 @@ pub(in crate::tcp) struct Rack {
     /// The lowest end of a segment that was delivered without being retransmitted, since [`Self::take_original`].
     original: Option<u64>,
     reordering_seen: bool,
-    /// The greatest distance, in bytes, by which a segment came late.
+    /// The largest distance, in bytes, by which a segment came late.
     reordered: u64,
     /// The reordering window in quarters of `min_rtt`, and the recoveries for which it stays so.
     reo_wnd_mult: u64,
@@ -151,7 +151,7 @@ impl Rack {
         self.rate.as_deref_mut()
     }
 
-    /// The least round trip.
+    /// The minimum round trip.
     pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt
     }
@@ -275,7 +275,7 @@ impl Rack {
     }
 
     /// Acknowledged segments that were sent once, from `first` on. Of these only the first one can show reordering, and the last one was
-    /// sent last and has the least round trip.
+    /// sent last and has the minimum round trip.
     #[inline(always)]
     fn pop_ordinary(&mut self, first: Sent, una: u64, now: Time) {
         self.reordering_seen |= first.end < self.fack;

@@ -23,15 +23,15 @@ pub(super) struct Tuning {
     /// When the round began, and what was read since.
     begun: Time,
     read: u64,
-    /// What was read in the greatest round so far.
-    greatest: u64,
+    /// What was read in the largest round so far.
+    max_read: u64,
 }
 
 impl Tuning {
     /// The room never exceeds `max` bytes.
     pub(super) fn new(first: u32, max: u32, mss: u16) -> Self {
-        let greatest = u64::from(first).min(FIRST_ROUND * u64::from(mss)).max(1);
-        Tuning { max: max.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, greatest }
+        let max_read = u64::from(first).min(FIRST_ROUND * u64::from(mss)).max(1);
+        Tuning { max: max.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
     }
 
     /// The handshake has taken this long.
@@ -58,12 +58,12 @@ impl Tuning {
         if now < self.begun + rtt {
             return None;
         }
-        let (read, before) = (std::mem::take(&mut self.read), self.greatest);
+        let (read, before) = (std::mem::take(&mut self.read), self.max_read);
         self.begun = now;
         if read <= before {
             return None;
         }
-        self.greatest = read;
+        self.max_read = read;
         // As much again as it has grown, twice.
         let ahead = (u128::from(2 * read) * u128::from(read - before) / u128::from(before)) as u64;
         self.grown(room, (2 * read).saturating_add(ahead.saturating_mul(2)))
@@ -71,7 +71,7 @@ impl Tuning {
 
     /// Data has come up to `span` bytes beyond a gap; it takes room until the gap is filled.
     pub(super) fn on_disorder(&self, span: u64, room: u64) -> Option<u64> {
-        self.grown(room, 2 * self.greatest + span)
+        self.grown(room, 2 * self.max_read + span)
     }
 
     fn grown(&self, room: u64, wanted: u64) -> Option<u64> {

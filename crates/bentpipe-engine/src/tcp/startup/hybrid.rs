@@ -10,10 +10,10 @@ use crate::units::{Duration, Time};
 
 /// Max space between the ACKs of a train.
 const SPACING: Duration = Duration::from_millis(2);
-/// Bounds of the growth of the round trip that ends slow start; an eighth of the least round trip in between.
+/// Bounds of the growth of the round trip that ends slow start; an eighth of the minimum round trip in between.
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
-/// Samples of a round before its least one counts.
+/// Samples of a round before their minimum counts.
 const SAMPLES: u32 = 8;
 /// Smaller windows are left alone, segments.
 const LOW_WINDOW: u32 = 16;
@@ -23,12 +23,12 @@ const LOW_WINDOW: u32 = 16;
 pub(super) struct Hybrid {
     found: bool,
     paced: bool,
-    /// The least round trip so far.
+    /// The minimum round trip so far.
     delay_min: Option<Duration>,
-    /// The round: when it began, the sequence number whose ACK ends it, its least round trip, and the number of its samples.
+    /// The round: when it began, the sequence number whose ACK ends it, its minimum round trip, and the number of its samples.
     began: Time,
     end: u64,
-    least: Option<Duration>,
+    min_rtt: Option<Duration>,
     samples: u32,
     /// The last ACK of the train.
     last: Time,
@@ -38,14 +38,14 @@ impl Hybrid {
     /// Takes an ACK of new data in slow start. Returns true if slow start is over.
     pub(super) fn on_ack(&mut self, ack: &AckSample, window: &Window) -> bool {
         let Some(rtt) = ack.latest_rtt else { return false };
-        let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
+        let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));
         self.delay_min = Some(delay_min);
         if self.found {
             return false;
         }
         if ack.snd_una > self.end {
             (self.began, self.last, self.end) = (ack.now, ack.now, ack.snd_max);
-            (self.least, self.samples) = (None, 0);
+            (self.min_rtt, self.samples) = (None, 0);
         }
         if window.segments() < LOW_WINDOW {
             return false;
@@ -55,12 +55,12 @@ impl Hybrid {
             let long = if self.paced { delay_min } else { delay_min.div_floor(2) };
             self.found |= ack.now.saturating_since(self.began) > long;
         }
-        let least = self.least.map_or(rtt, |least| least.min(rtt));
-        self.least = Some(least);
+        let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
+        self.min_rtt = Some(min_rtt);
         if self.samples < SAMPLES {
             self.samples += 1;
         } else {
-            self.found |= least > delay_min + delay_min.div_floor(8).clamp(MIN_GROWTH, MAX_GROWTH);
+            self.found |= min_rtt > delay_min + delay_min.div_floor(8).clamp(MIN_GROWTH, MAX_GROWTH);
         }
         self.found
     }

@@ -137,7 +137,7 @@ impl Message {
         }
     }
 
-    /// A number that messages have in common which must keep their order. Credit needs none: the greatest limit counts,
+    /// A number that messages have in common which must keep their order. Credit needs none: the largest limit counts,
     /// and it may go before data that waits for a lost packet.
     pub fn flow(&self) -> u64 {
         match *self {

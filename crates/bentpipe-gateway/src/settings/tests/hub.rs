@@ -54,18 +54,18 @@ fn a_hub_has_peers() {
     assert_eq!((b.carries, b.weight, b.round_trip), (Carries::Packets, 3, Duration::from_millis(800)));
     assert_eq!(b.preshared_key.as_deref(), Some(Path::new("dir/b.psk")));
     assert_eq!(b.endpoint, Some(([198, 51, 100, 7], 4500).into()));
-    // With one shape it need not be said which.
+    // With a single shape, peers need not name it.
     let link = hub().replace("[split]\ncapture = [\"lan0\"]\n", "").replace("shape = \"split\"\n", "");
     let file = GatewayFile::parse(&link, "hub.toml").unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(file.peers[0].carries, Carries::Packets);
-    // Whose clients are not seen behind the hub needs no addresses of them.
+    // If destinations do not see clients' addresses, they need no prefixes.
     let replaced = hub().replace("capture", "client_address = \"replace\"\ncapture");
     let replaced = replaced.replace("prefixes = [\"10.1.1.0/24\", \"fd01:1::/64\"]\n", "");
     let file = GatewayFile::parse(&replaced, "hub.toml").unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(file.peers[0].prefixes, Some(Vec::new()));
 }
 
-/// A rate, or that of the line: of `[link]` for all, of a peer for itself.
+/// A rate, or the line's: in `[link]` for all peers, in a peer's table for itself.
 #[test]
 fn advice_is_the_peers_own_or_that_of_link() {
     let advice = |link: &str, peer: &str| {
@@ -117,7 +117,7 @@ fn all_overlaps_are_named() {
     assert_eq!(found(&["10.1.0.0/16"; 3]).len(), 2);
 }
 
-/// The file with a single peer is what it was: everything goes to it.
+/// With a single peer, everything goes to it.
 #[test]
 fn the_only_peer_has_no_name() {
     let file = GatewayFile::parse(SPLIT, "gateway.toml").expect("it is right");
@@ -159,7 +159,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
             "\"10.1.2.0/24:443\"",
             27,
             "peers.b.prefixes.0",
-            "`24:443` is no number of bits from 0 to 32",
+            "`24:443` is not a prefix length from 0 to 32",
         ),
         (
             "\"10.1.2.0/24\"",
@@ -201,7 +201,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         assert!(found.iter().any(is_it), "{message}: {found:?}");
         assert_eq!(found.len(), 1, "{found:?}");
     }
-    // What is for one peer does not go with several.
+    // Keys for a single peer are errors with several.
     for (key, value) in [
         ("peer_key", a),
         ("peer", "\"192.0.2.1:4500\""),

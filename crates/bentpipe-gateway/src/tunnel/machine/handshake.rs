@@ -1,10 +1,10 @@
 //! The handshake: the first message, its answer, and the cookie between them.
 //!
-//! Both ends may begin. If both do at once, the first message of the end that [`Tunnel::leads`] counts: the other end drops
+//! Both ends may begin. If both do at once, the first message of the end that [`Tunnel::leads`] wins: the other end drops
 //! its own when it answers. The leading end answers too, and keeps its own, since one of the two messages may be lost.
 //!
-//! A first message is fresh if its timestamp is above the last one, or if it bears a cookie that its address was given
-//! within the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So no clock has to be
+//! A first message is fresh if its timestamp is above the last one, or if it has a cookie that was given to its address
+//! within the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So clocks need not be
 //! right.
 
 use std::net::SocketAddr;
@@ -25,9 +25,9 @@ use crate::tunnel::session::Session;
 
 /// How long a cookie of the peer's is used (WireGuard's COOKIE-REFRESH-TIME).
 const COOKIE_LIFE: Duration = Duration::from_secs(120);
-/// A second cookie within this time does not make us repeat the first message at once.
+/// A second cookie within this time does not trigger an immediate repetition of the first message.
 const COOKIE_PAUSE: Duration = Duration::from_secs(1);
-/// First messages that a peer which was never there may leave without an answer before the operator is told: half a minute's.
+/// First messages without any answer since the start after which the operator is told: those of half a minute.
 const UNANSWERED: u64 = 15;
 /// Where mac1 of a first message begins.
 const MAC1: usize = INIT_HEADER + INIT_NOISE;
@@ -54,14 +54,14 @@ impl Tunnel {
             self.stats.garbage += 1;
             return Some(());
         }
-        // From here on it is a message that the peer has written, once.
+        // From here on the message is known to be the peer's, but it may be a copy.
         let ephemeral = datagram[INIT_HEADER..].first_chunk().expect("it begins with a key");
         if self.seen.has(ephemeral) {
             self.stats.replayed += 1;
             return Some(());
         }
         let is_proven = self.cookies.proves(now, from, datagram);
-        // Its sender makes a new one for each try: what comes again is a copy, unless it proves its address.
+        // Its sender makes a new one for each try, so a repeated one is a copy, unless it proves its address.
         if !is_proven && self.asked.has(ephemeral) {
             self.stats.replayed += 1;
             return Some(());
@@ -147,13 +147,13 @@ impl Tunnel {
         receiver: u32,
         datagram: &[u8],
     ) -> Option<Heard> {
-        // A forged response must not end the handshake: only a valid one takes it out.
+        // Only a valid response ends the handshake; a forged one must not.
         let begun = self.begun.as_mut().filter(|begun| begun.own == receiver)?;
         if !self.guard.fits(datagram, RESPONSE) {
             return None;
         }
         let mut payload = [0; RESPONSE_NOISE];
-        // A message that is refused leaves the handshake as it was.
+        // A refused message does not change the handshake.
         let length = begun.handshake.read(&datagram[RESPONSE_HEADER..RESPONSE - MAC], &mut payload);
         let Some(payload) = length.and_then(|length| <[u8; RESPONSE_PAYLOAD]>::try_from(&payload[..length]).ok())
         else {
@@ -169,7 +169,7 @@ impl Tunnel {
         }
         let cipher = Cipher::between([self.has_aes, payload[9] == 1]);
         let session = Session::new(own, sender, true, handshake, cipher, now);
-        // The peer has just been told the number of this end's memory, so it need not change.
+        // The peer has just received the number of this end's memory, so it need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.endpoint = Some(from);
         // The peer waits for a first datagram under the new keys.
@@ -216,7 +216,7 @@ impl Tunnel {
     }
 }
 
-/// Not all at the same instant after an outage: up to an eighth more.
+/// Up to an eighth longer, so that not all ends retry at the same instant after an outage.
 fn retry() -> Duration {
     RETRY + Duration::from_nanos(draw() % (RETRY.as_nanos() / 8))
 }

@@ -1,4 +1,4 @@
-//! Messages for the operator: one line, and the same one at most once a minute.
+//! Log messages for the operator: one line, at most one of each kind per minute.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -6,26 +6,26 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::units::{Duration, Time};
 
-/// Between two notes of one kind.
+/// Minimum time between two notes of one kind.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Something that is not as it should be.
+/// A problem to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The peer's timestamp was not above its last one, so it had to repeat its first message with a cookie.
     PeersClock,
-    /// The same, heard at the other end.
+    /// The same, reported by the peer.
     OwnClock,
     /// A first message of an older version.
     OldVersion {
         /// Where it came from.
         from: SocketAddr,
     },
-    /// The response could not be decrypted although its mac was right.
+    /// The response could not be decrypted although its MAC was right.
     Preshared,
     /// No first message to this address has been answered since the start.
     NoAnswer {
-        /// Where the last one went.
+        /// The destination of the last one.
         to: SocketAddr,
     },
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::PeersClock => f.write_str(
-                "the peer's clock is behind its last handshake: it has to prove with a cookie that it is there now",
+                "the peer's clock is behind its last handshake: it has to prove by a cookie that it is live",
             ),
             Note::OwnClock => f.write_str(
                 "this box's clock is behind its last handshake, so the peer asked for a proof; is the time right?",
@@ -47,7 +47,7 @@ impl fmt::Display for Note {
             ),
             Note::NoAnswer { to } => write!(
                 f,
-                "no answer from {to} yet: is that the peer's address, does UDP reach it, and has each box the other's public key?"
+                "no answer from {to} yet: is that the peer's address, does UDP reach it, and does each box have the other's public key?"
             ),
         }
     }
@@ -75,7 +75,7 @@ impl Notes {
         }
     }
 
-    /// True if there was nothing to tell so far.
+    /// True if there were no notes so far.
     pub(super) fn were_none(&self) -> bool {
         self.told.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What an end does by itself: sends keepalives, makes new keys, and gives up a silent peer.
+//! The timers of an end: keepalives, new keys, and giving up a silent peer.
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
@@ -8,14 +8,14 @@ use super::{Event, Sealed, Todo, Tunnel, What};
 /// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME). After
 /// that, another host may have its address.
 pub(super) const CALL_FOR: Duration = Duration::from_secs(90);
-/// If nothing answers a payload for so long, the peer may have lost the keys, and a handshake follows. The layers above
-/// answer within a round trip; a handshake that was not needed does no harm.
+/// If a payload is not answered for this long, the peer may have lost the keys, and a handshake follows. The layers above
+/// answer within a round trip; an unnecessary handshake does no harm.
 const DOUBT_AFTER: Duration = Duration::from_millis(1500);
-/// An idle peer is doubted if its keepalive is late by so much.
+/// If an idle peer's keepalive is this late, a handshake follows.
 const LATE_KEEPALIVE: Duration = Duration::from_secs(3);
 
 impl Tunnel {
-    /// The next request of this end. `wall` is the time of day in nanoseconds, right or not: if it is above that of the
+    /// The next request of this end. `wall` is the time of day in nanoseconds, right or not: if it is later than at the
     /// last start, a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Todo> {
         if let Some((to, reply)) = self.replies.pop_front() {
@@ -51,7 +51,7 @@ impl Tunnel {
         Step::Wait([begin_at, alive, keepalive, void_at].into_iter().fold(None, Time::earliest))
     }
 
-    /// When this end wants new keys; at once if that is in the past.
+    /// When this end is to make new keys; at once if in the past.
     fn wants_keys_at(&self, now: Time) -> Option<Time> {
         self.endpoint?;
         if !self.is_up {
@@ -63,7 +63,7 @@ impl Tunnel {
         Time::earliest(Time::earliest(Some(session.old_at()), unanswered), Some(idle))
     }
 
-    /// Keys that nothing is received by any more are wiped.
+    /// Wipes keys that are no longer accepted.
     fn forget_keys(&mut self, now: Time) {
         for session in [&mut self.current, &mut self.previous] {
             session.take_if(|session| session.void_at() <= now);

@@ -25,7 +25,7 @@ fn a_clock_that_jumps_is_no_outage() {
     }
 }
 
-/// Either box restarts with another time of day, and all that it knew is gone.
+/// Either box restarts with another time of day and no memory.
 #[test]
 fn a_clock_that_jumped_over_a_restart_costs_a_round_trip() {
     for end in [0, 1] {
@@ -52,8 +52,8 @@ fn a_clock_that_jumped_over_a_restart_costs_a_round_trip() {
     }
 }
 
-/// A box whose clock once was ten years ahead, is right again, and was restarted: one line, and no second one at the next
-/// handshakes, since it has been told what to exceed.
+/// A box whose clock was once ten years ahead, is right again, and was restarted: one log line, and no second one at the next
+/// handshakes, since it knows the timestamp to exceed.
 #[test]
 fn a_clock_that_was_ahead_is_forgiven() {
     let mut world = World::new();
@@ -66,7 +66,7 @@ fn a_clock_that_was_ahead_is_forgiven() {
     assert_eq!(world.notes, [[Note::OwnClock], [Note::PeersClock]]);
 }
 
-/// A peer that says the greatest timestamp there is has to prove each handshake, and that is all.
+/// A peer that sends the largest possible timestamp has to prove each handshake by a cookie, with no other effect.
 #[test]
 fn the_greatest_timestamp_is_survived() {
     let mut world = World::new();
@@ -77,7 +77,8 @@ fn the_greatest_timestamp_is_survived() {
     assert!(world.ends[1].stats().cookies >= 4, "{:?}", world.ends[1].stats());
 }
 
-/// With data on its way, the restart of either box is noticed within 3 s, and the link is up again, whoever names whom.
+/// With data in flight, the restart of either box is noticed within 3 s, and the link is up again, whichever box has the other's
+/// address.
 #[test]
 fn a_restart_is_noticed_within_three_seconds() {
     for names in [[Some(address(2)), None], [Some(address(2)), Some(address(1))], [None, Some(address(1))]] {
@@ -108,7 +109,7 @@ fn a_restart_is_noticed_within_three_seconds() {
     }
 }
 
-/// An idle link: the box that restarted calls at once, if it noted where the peer was; otherwise the missing keepalive tells.
+/// An idle link: a box that restarts calls at once if it saved the peer's address; otherwise a missing keepalive reveals the restart.
 #[test]
 fn an_idle_restart_is_noticed() {
     for (noted, bound) in [(true, 1), (false, 10)] {
@@ -123,7 +124,7 @@ fn an_idle_restart_is_noticed() {
     }
 }
 
-/// Both name each other, and begin at the same instant or at others, on links of any length.
+/// Both have each other's address, and begin at the same or different instants, on links of any length.
 #[test]
 fn both_may_begin() {
     for delay in [0, 1, 50, 300, 600, 950] {
@@ -152,7 +153,7 @@ fn both_may_begin() {
     }
 }
 
-/// Only one of two that name each other is right.
+/// Of two configured addresses only one is right.
 #[test]
 fn either_name_may_be_wrong() {
     for wrong in [0, 1] {
@@ -165,7 +166,7 @@ fn either_name_may_be_wrong() {
     }
 }
 
-/// The peer has moved, was lost, and is where it was configured.
+/// The peer moved, was lost, and is back at its configured address.
 #[test]
 fn the_configured_address_is_tried_again() {
     let mut world = World::new();
@@ -192,7 +193,7 @@ fn nobody_is_called_for_ever() {
     assert_eq!(world.sent.iter().filter(|(end, datagram)| *end == 1 && datagram[0] == 1).count(), calls);
 }
 
-/// After the copy of a virtual machine begins to run, nothing more is sent under the old keys, and the link goes on.
+/// Once the copy of a virtual machine runs, nothing more is sent under the old keys, and the link continues.
 #[test]
 fn renewed_keys_come_before_the_next_datagram() {
     for end in [0, 1] {

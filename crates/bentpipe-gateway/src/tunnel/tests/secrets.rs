@@ -1,4 +1,4 @@
-//! What of keys is in memory: `/proc/self/mem` is searched for them.
+//! Searches `/proc/self/mem` for copies of keys.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -12,7 +12,7 @@ fn copies(inverted: &[[u8; 32]]) -> Vec<usize> {
     let mut memory = std::fs::File::open("/proc/self/mem").expect("it is our own");
     let mut buffer = vec![0; 1 << 20];
     let own = buffer.as_ptr() as u64..buffer.as_ptr() as u64 + buffer.len() as u64;
-    // By the first two bytes nearly everything is passed over.
+    // The first two bytes skip nearly everything.
     let pair = |bytes: &[u8]| usize::from(bytes[0]) << 8 | usize::from(bytes[1]);
     let mut begins = vec![false; 1 << 16];
     inverted.iter().for_each(|key| begins[pair(&key.map(|byte| !byte))] = true);
@@ -40,8 +40,8 @@ fn copies(inverted: &[[u8; 32]]) -> Vec<usize> {
     found
 }
 
-/// The private key is there once. Keys of sessions are gone when the session is: so are those of a handshake that was never
-/// finished, and all that `snow` and `ring` made of them. (AES keeps the key as the first words of its schedule.)
+/// The private key is in memory once. Keys of sessions are gone when the session is, and so are those of a handshake that was never
+/// finished, and everything that `snow` and `ring` derived from them. (AES keeps the key as the first words of its schedule.)
 #[test]
 fn keys_that_are_over_are_gone() {
     for aes in [true, false] {
@@ -58,7 +58,7 @@ fn keys_that_are_over_are_gone() {
         assert!(copies(&first).iter().all(|&count| count > 0), "the search finds what is there");
         assert_eq!(copies(&HASHES.take()), [0, 0], "nor is the state that they come from");
         assert_eq!(copies(&private), [1, 1]);
-        // At 121 s there are new keys, and at 241 s the first ones are given up.
+        // At 121 s there are new keys, and at 241 s the first ones are wiped.
         for _ in 0..250 {
             world.run(seconds(1));
             world.say(0, b"text");

@@ -1,4 +1,4 @@
-//! Whoever is not the peer costs little, gets no answer, and keeps nobody out.
+//! Strangers cost little, get no answer, and cannot keep the peer out.
 
 use bentpipe_engine::units::Duration;
 
@@ -6,7 +6,7 @@ use super::world::{UP, World, address, first, seconds};
 use crate::tunnel::packet::{INIT, INIT_3};
 use crate::tunnel::{DATA_OVERHEAD, Event, Note, PresharedKey, PrivateKey, Tunnel, TunnelConfig};
 
-/// First messages as they should be, of keys that the end does not know; data of sessions that it does not know; all else.
+/// Well-formed first messages with unknown keys; data of unknown sessions; anything else.
 #[test]
 fn strangers_get_no_answer() {
     let mut world = World::new();
@@ -40,7 +40,7 @@ fn strangers_get_no_answer() {
     assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (1, 1));
 }
 
-/// The mark of a recorded message opens nothing: without the keys there is no mac1 for another message.
+/// The mark of a recorded message is useless: without the keys there is no mac1 for another message.
 #[test]
 fn a_recorded_mark_is_of_no_use() {
     let mut world = World::new();
@@ -57,7 +57,7 @@ fn a_recorded_mark_is_of_no_use() {
     assert_eq!(world.answers(1), Vec::<Vec<u8>>::new());
 }
 
-/// A first message that was recorded comes again, with the peer's address as its source: the peer restarts all the same.
+/// A recorded first message is replayed from the peer's address: the peer can still restart.
 #[test]
 fn a_recorded_first_message_keeps_nobody_out() {
     for restarts in [0, 1] {
@@ -110,8 +110,8 @@ fn restarted_beside_recordings() -> (World, Vec<Vec<u8>>) {
     (world, recorded)
 }
 
-/// Many recorded first messages, each of which is new to an end that has restarted: more than it reads. A peer that
-/// answers at its address gets through by its cookie.
+/// Many recorded first messages, each of which is new to an end that has restarted: more than it reads. The peer
+/// gets through by its cookie.
 #[test]
 fn whoever_is_at_its_address_comes_before_recordings() {
     let (mut world, recorded) = restarted_beside_recordings();
@@ -125,8 +125,8 @@ fn whoever_is_at_its_address_comes_before_recordings() {
     assert!(world.ends[1].stats().throttled > 100, "{:?}", world.ends[1].stats());
 }
 
-/// The same recordings again and again, 10 000 per second, after both boxes have restarted. Each is looked at once, so the peer is up as
-/// soon as all have come.
+/// The same recordings over and over, 10 000 per second, after both boxes have restarted. Each is read once, so the peer is up as
+/// soon as all have arrived.
 #[test]
 fn recordings_that_come_in_turns_keep_nobody_out() {
     let (mut world, recorded) = restarted_beside_recordings();
@@ -141,8 +141,8 @@ fn recordings_that_come_in_turns_keep_nobody_out() {
     assert!(stats.throttled < 3010 && stats.replayed > 1000, "{stats:?}");
 }
 
-/// So many first messages are read, so many cookies given; a cookie is of use only at its address, and a copy of the message
-/// that bears it of none.
+/// First messages and cookies are rate-limited. A cookie works only from its address, and a copy of the message that has it is
+/// useless.
 #[test]
 fn a_flood_of_first_messages_is_bounded() {
     let mut world = World::naming([None, None]);
@@ -196,7 +196,7 @@ fn an_old_version_is_named() {
     assert_eq!(world.notes[1], [Note::OldVersion { from: address(3) }], "once");
 }
 
-/// A peer that has another key for this end does not answer, and cannot say why. The operator is told once.
+/// A peer with a wrong key for this end does not answer, and cannot say why. The operator is told once.
 #[test]
 fn a_wrong_key_is_suspected_once() {
     let mut world = World::new();

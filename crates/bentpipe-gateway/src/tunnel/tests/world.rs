@@ -1,4 +1,4 @@
-//! Two ends in virtual time, and somebody between them.
+//! Two ends in virtual time, with an attacker between them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub(super) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// The first end names the other, unless a test says otherwise. They are at addresses 1 and 2.
+/// The first end has the other's address, unless a test says otherwise. They are at addresses 1 and 2.
 pub(super) struct World {
     pub(super) keys: [PrivateKey; 2],
     pub(super) ends: [Tunnel; 2],
@@ -32,12 +32,12 @@ pub(super) struct World {
     /// One way.
     pub(super) delay: Duration,
     flight: BTreeMap<(Time, u64), (usize, SocketAddr, Vec<u8>)>,
-    /// Datagrams, with whom they come from.
+    /// Datagrams and their senders.
     pub(super) sent: Vec<(usize, Vec<u8>)>,
     pub(super) events: [Vec<Event>; 2],
     pub(super) notes: [Vec<Note>; 2],
     pub(super) payloads: [Vec<Vec<u8>>; 2],
-    /// Nothing that these ends send arrives.
+    /// Datagrams of these ends are lost.
     pub(super) cut: [bool; 2],
 }
 
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// The end begins anew, and remembers nothing.
+    /// Restarts an end without memory.
     pub(super) fn restart(&mut self, end: usize) {
         self.ends[end] = Tunnel::new(config(&self.keys, end, self.names[end]), self.now);
     }
@@ -106,7 +106,7 @@ impl World {
         true
     }
 
-    /// Lets both talk until they wait; when the first of them wants to be woken.
+    /// Runs both until they wait. Returns when the first of them is to be polled.
     pub(super) fn settle(&mut self) -> Option<Time> {
         loop {
             let mut busy = self.arrive();
@@ -152,12 +152,12 @@ impl World {
         true
     }
 
-    /// A first message of the end, made by another process with the same key.
+    /// A first message of an end, made by another process with the same key.
     pub(super) fn first(&self, end: usize, wall: u64) -> Vec<u8> {
         first(TunnelConfig { endpoint: Some(self.at[1 - end]), ..self.config(end) }, self.now, wall)
     }
 
-    /// What an end sends at this instant.
+    /// The datagrams that an end sends at this instant.
     pub(super) fn answers(&mut self, end: usize) -> Vec<Vec<u8>> {
         let (mut out, mut all) = ([0; 1500], Vec::new());
         while let Step::Do(todo) = self.ends[end].poll(self.now, self.wall(end), &mut out) {
@@ -173,7 +173,7 @@ pub(super) fn config(keys: &[PrivateKey; 2], end: usize, endpoint: Option<Socket
     TunnelConfig::new(keys[end].clone(), keys[1 - end].public(), endpoint)
 }
 
-/// The first message that an end with these settings begins with.
+/// The first message of an end with these settings.
 pub(super) fn first(config: TunnelConfig, now: Time, wall: u64) -> Vec<u8> {
     let mut out = [0; 1500];
     match Tunnel::new(config, now).poll(now, wall, &mut out) {

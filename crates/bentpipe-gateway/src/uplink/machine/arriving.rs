@@ -1,4 +1,4 @@
-//! What clients send: to which connection it belongs, and what a SYN may begin.
+//! Segments from clients: the connection to which they belong, and the connections that a SYN opens.
 
 use bentpipe_engine::tcp::{Flags, Segment, State};
 use bentpipe_engine::wire::ip::{self, Ports};
@@ -36,12 +36,12 @@ impl<'a> Arrival<'a> {
         Ok(Arrival { packet, key: (source, destination), flags, seq: number(4), ack: number(8) })
     }
 
-    /// True for a SYN that a listener accepts. Other flags beside it open nothing.
+    /// True for a SYN that a listener accepts, without other flags.
     fn is_syn(&self) -> bool {
         self.flags == Flags::SYN
     }
 
-    /// The segment; `None` where it is damaged.
+    /// The segment; `None` if it is damaged.
     fn segment(&self) -> Option<Segment> {
         segment_of(self.packet)
     }
@@ -87,7 +87,7 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// A SYN to a connection that is there. In TIME-WAIT it may take its place; else the connection answers.
+    /// A SYN to an existing connection. It may replace one in TIME-WAIT; otherwise the connection answers.
     fn on_syn_open(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
         let Some(syn) = arrival.segment() else { return Heard::Malformed };
         let entry = &self.entries[&id];
@@ -111,7 +111,7 @@ impl Uplink {
         self.on_syn(now, arrival, &syn, Some(ours))
     }
 
-    /// The connection judges.
+    /// Passes the segment to the connection.
     fn hand_over(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
         let budget = self.spare(id);
         let entry = self.entries.get_mut(&id).expect("ids name entries");
@@ -132,12 +132,12 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// A SYN that opens a connection, in place of one in which our last sequence number was `above`.
+    /// A SYN that opens a connection. `above`: this end's last sequence number in the connection that it replaces.
     fn on_syn(&mut self, now: Time, arrival: &Arrival<'_>, syn: &Segment, above: Option<SeqNumber>) -> Heard {
         let host = Host::of(arrival.key.0.ip());
         let free = u64::from(self.config.max_streams).saturating_sub(self.live);
         let spare = self.shares.spare(host, self.config.memory.saturating_sub(self.memory));
-        // What it will need when it is open, and what it holds now.
+        // The memory that it needs once open, or that it holds now.
         let memory = (2 * MIN_BUFFER).max(arrival.packet.len()) as u64;
         if !self.shares.has_place(host, free) || memory > spare || !self.has_place() {
             self.stats.refused += 1;

@@ -10,8 +10,8 @@ use bentpipe_engine::units::Duration;
 use super::*;
 use crate::uplink::opening::segment_of;
 
-/// An open connection whose client has said nothing for so long is given up, and one that the server has ended and that
-/// makes no progress.
+/// An open connection is given up if its client is silent for this long, or if the server has ended it and it makes no
+/// progress for this long.
 //= RFC 5382 §5: "the value of the 'established connection idle-timeout' MUST NOT be less than 2 hours 4 minutes."
 const SILENCE: Duration = Duration::from_secs((2 * 60 + 4) * 60);
 /// How often the limit above is checked.
@@ -20,7 +20,7 @@ pub(super) const SWEEP: Duration = Duration::from_secs(60);
 const MAX_TIME_WAITS: u64 = 4;
 
 impl Uplink {
-    /// The driver has nothing to do with it from now on.
+    /// The driver is done with it from now on.
     pub(super) fn end(&mut self, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !std::mem::replace(&mut entry.is_over, true)
@@ -66,7 +66,7 @@ impl Uplink {
             }
             return;
         }
-        // A passive connection whose opening was reset listens again (RFC 9293 §3.10.7.4): here it has nobody to listen to.
+        // A passive connection whose opening was reset listens again (RFC 9293 §3.10.7.4), which is useless here.
         if matches!(outcome, Some(Err(_))) || state == State::Listen {
             if !entry.is_over {
                 self.stats.reset += 1;
@@ -96,7 +96,7 @@ impl Uplink {
         }
     }
 
-    /// It is in TIME-WAIT, until then at most.
+    /// Records that it is in TIME-WAIT, at most until `until`.
     fn linger(&mut self, id: ConnectionId, until: Time) {
         if let Some(entry) = self.entries.get_mut(&id)
             && entry.lingers_until.is_none()
@@ -106,15 +106,15 @@ impl Uplink {
         }
     }
 
-    /// Ends connections that have waited too long.
+    /// Ends connections whose TIME-WAIT is over.
     pub(super) fn end_lingering(&mut self, now: Time) {
         while let Some(&(_, id)) = self.lingering.first().filter(|(until, _)| *until <= now) {
             self.forget(id);
         }
     }
 
-    /// True if there is a place for one more connection. Those in TIME-WAIT take little memory, but some: there are at most
-    /// as many as may be open, and the oldest gives way.
+    /// True if there is a place for one more connection. Those in TIME-WAIT take some memory, so there are at most
+    /// as many as may be open, and the oldest is evicted.
     pub(super) fn has_place(&mut self) -> bool {
         let max = 2 * u64::from(self.config.max_streams);
         while self.entries.len() as u64 >= max {

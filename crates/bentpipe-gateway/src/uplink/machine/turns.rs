@@ -1,5 +1,5 @@
-//! The order of sending: segments with data are sent as the pacer has room, one of each client in turn, and of its connections in
-//! turn; all others at once.
+//! The order of sending: segments with data are sent when the pacer has room, in turns by client and then by connection; all
+//! others at once.
 
 use bentpipe_engine::tcp::State;
 
@@ -11,7 +11,7 @@ type Place = (ConnectionId, u64);
 /// Connections that wait for the pacer, by client.
 #[derive(Debug, Default)]
 pub(super) struct InTurns {
-    /// Clients whose connections wait, in turn.
+    /// Clients whose connections wait, in the order of their turns.
     hosts: VecDeque<Host>,
     of: BTreeMap<Host, VecDeque<Place>>,
 }
@@ -42,14 +42,14 @@ impl InTurns {
     }
 }
 
-/// Whether polling it may bring a segment that has to wait for its turn.
+/// True if polling it may return a segment that has to wait for its turn.
 fn takes_turns(endpoint: &Endpoint) -> bool {
     let state = endpoint.connection().state();
     endpoint.unacknowledged() > 0 && !matches!(state, State::Closed | State::Listen | State::SynReceived)
 }
 
 impl Uplink {
-    /// Puts a connection where it is polled.
+    /// Queues a connection for polling.
     pub(super) fn enqueue(&mut self, id: ConnectionId) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Stage::Open(endpoint) = &entry.stage else { return };
@@ -75,13 +75,13 @@ impl Uplink {
         }
     }
 
-    /// Whether a place in a queue is still good; it is used up then.
+    /// Uses up a place in a queue. Returns false if it is stale.
     fn redeem(&mut self, (id, ticket): Place) -> bool {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.ticket == Some(ticket));
         entry.map(|entry| entry.ticket = None).is_some()
     }
 
-    /// Lets one connection do one thing.
+    /// Polls a connection once.
     fn poll_one(&mut self, now: Time, id: ConnectionId, out: &mut [u8]) -> Option<usize> {
         let endpoint = self.endpoint(id)?;
         match endpoint.poll(&mut Context::silent(now), out) {
@@ -96,7 +96,7 @@ impl Uplink {
                 self.look(now, id);
                 None
             }
-            // A packet that finds no room is lost; the timer goes on.
+            // A packet without room is lost; the timer continues.
             Err(_) => {
                 self.enqueue(id);
                 None
@@ -142,7 +142,7 @@ impl Uplink {
                 if !self.redeem(place) {
                     continue;
                 }
-                // What was written since may have made it one that waits.
+                // Data written since may mean that it has to wait for its turn.
                 if self.endpoint(place.0).is_some_and(|endpoint| takes_turns(endpoint)) {
                     self.enqueue(place.0);
                 } else if let Some(length) = self.poll_one(now, place.0, out) {

@@ -1,8 +1,8 @@
-//! A client made of bytes: it says what a test tells it to, whether that is TCP or not.
+//! A client that sends any segments that a test chooses, valid or not.
 
 use super::*;
 
-/// What a segment to a client says.
+/// The fields of a segment to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) port: u16,
@@ -39,7 +39,7 @@ impl Said {
     }
 }
 
-/// A segment of the client's, with the right checksum.
+/// A segment of the client, with a valid checksum.
 pub(super) fn segment(
     port: u16,
     numbers: (u32, u32),
@@ -51,7 +51,7 @@ pub(super) fn segment(
     segment_from((CLIENT.0, port), numbers, flags, timestamps, window, payload)
 }
 
-/// A segment of any host's, with the right checksum.
+/// A segment of any host, with a valid checksum.
 pub(super) fn segment_from(
     (source, port): ([u8; 4], u16),
     (seq, ack): (u32, u32),
@@ -88,15 +88,15 @@ pub(super) fn segment_from(
     packet
 }
 
-/// One end of a connection, without any logic of its own.
+/// One end of a connection, without any logic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
     pub(super) host: [u8; 4],
     pub(super) port: u16,
-    /// Its next number, and ours that it expects next.
+    /// Its next number, and the next number that it expects.
     pub(super) next: u32,
     pub(super) peer: u32,
-    /// The TSval of its next segment, and what it echoes.
+    /// The TSval of its next segment, and its TSecr.
     pub(super) clock: Option<u32>,
     pub(super) echo: u32,
     pub(super) window: u16,
@@ -113,7 +113,7 @@ impl Raw {
         segment_from((self.host, self.port), (self.next, ack), flags, timestamps, self.window, payload)
     }
 
-    /// Sends, and counts what takes a number.
+    /// Sends a segment, and advances its number.
     pub(super) fn send(&mut self, world: &mut World, flags: Flags, payload: &[u8]) -> Heard {
         let heard = world.hear(&self.packet(flags, payload));
         let controls = u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
@@ -121,7 +121,7 @@ impl Raw {
         heard
     }
 
-    /// What was said to it from the `from`th packet on.
+    /// The segments sent to it from the `from`th packet on.
     pub(super) fn heard(&self, world: &World, from: usize) -> Vec<Said> {
         let all = world.sent[from..].iter().map(|(_, packet)| Said::of(packet));
         all.filter(|said| said.port == self.port).collect()
@@ -141,7 +141,7 @@ impl Raw {
         id
     }
 
-    /// The server ends, then this client: our end waits in TIME-WAIT.
+    /// The server ends, then this client: the gateway's end is in TIME-WAIT.
     pub(super) fn close_last(&mut self, world: &mut World, id: ConnectionId) {
         let from = world.sent.len();
         world.machine.close(world.now, id);

@@ -1,4 +1,4 @@
-//! A SYN to a connection that is there: what it may do in TIME-WAIT (RFC 9293 §3.6.1, RFC 6191 §2), and nothing elsewhere.
+//! A SYN to an existing connection: it may replace one in TIME-WAIT (RFC 9293 §3.6.1, RFC 6191 §2), and has no effect otherwise.
 
 use super::raw::{Raw, Said};
 use super::*;
@@ -22,8 +22,8 @@ fn connects(world: &World) -> usize {
     world.said.iter().filter(|said| matches!(said, Uplinked::Connect(..))).count()
 }
 
-/// Whether a new SYN, so far after the old connection's last number and timestamp, opens a new one. If not, the old one
-/// has answered, and is there as before.
+/// Whether a new SYN, this far after the old connection's last number and timestamp, opens a new one. If not, checks that the old
+/// one has answered and is unchanged.
 fn reopens(clock: Option<u32>, seq: i32, later: Option<i32>) -> bool {
     let (mut world, mut old) = waiting(clock);
     world.now += Duration::from_millis(10);
@@ -111,7 +111,7 @@ fn a_damaged_syn_ends_no_time_wait() {
     assert_eq!((world.machine.stats().memory, connects(&world)), (2, 0), "it is still there");
 }
 
-/// While the gateway drains, new connections pass directly: also those that take the place of old ones.
+/// While the gateway drains, new connections pass directly, even those that would replace old ones.
 #[test]
 fn nothing_is_reopened_while_draining() {
     let (mut world, old) = waiting(Some(CLOCK));

@@ -1,5 +1,5 @@
-//! An adversary who sends whatever segments he likes, in anybody's name, and sees none of ours. What he makes us hold is
-//! bounded and goes away by itself; the connections of others live.
+//! A blind attacker who sends arbitrary segments in any host's name. The state that this creates is bounded and expires; the
+//! connections of others survive.
 
 use bentpipe_engine::stream::Stream;
 
@@ -7,15 +7,15 @@ use super::raw::{Raw, Said, segment, segment_from};
 use super::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// TIME-WAIT of [`config`]: the least.
+/// TIME-WAIT of [`config`]: the minimum.
 const TIME_WAIT: Duration = Duration::from_secs(5);
 
-/// A number below `most`, drawn.
+/// A random number below `max`.
 fn below(guess: &mut Stream, max: u64) -> u64 {
     (guess.uniform() * max as f64) as u64
 }
 
-/// A number of 32 bits, drawn.
+/// A random 32-bit number.
 fn number(guess: &mut Stream) -> u32 {
     below(guess, 1 << 32) as u32
 }
@@ -25,7 +25,7 @@ fn at_rest(world: &World) -> bool {
     (stats.open, stats.memory, world.machine.held()) == (0, 0, 0)
 }
 
-/// Lets time pass until the machine holds nothing, in steps; how long that took.
+/// Runs in steps until the machine holds nothing. Returns how long that took.
 fn until_at_rest(world: &mut World, step: Duration, max: Duration) -> Duration {
     let from = world.now;
     while !at_rest(world) {
@@ -35,7 +35,7 @@ fn until_at_rest(world: &mut World, step: Duration, max: Duration) -> Duration {
     world.now.saturating_since(from)
 }
 
-/// While the server is being asked nothing has been said to the client: only who knows its number speaks for it.
+/// While the server is being contacted, nothing has been sent to the client: only a sender with its number is accepted as the client.
 #[test]
 fn a_guess_ends_no_connection_that_is_being_opened() {
     let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
@@ -43,7 +43,7 @@ fn a_guess_ends_no_connection_that_is_being_opened() {
     let id = world.wish();
     for next in [0, 4999, 5000, 5002, 5001 + 60_000, 5001u32.wrapping_sub(1 << 31)] {
         assert_eq!(Raw { next, ..client }.send(&mut world, Flags::RST, b""), Heard::Taken);
-        // Nor does another SYN take the place of the first one.
+        // Nor does another SYN replace the first one.
         Raw { next: next.wrapping_add(9), ..client }.send(&mut world, Flags::SYN, b"");
     }
     assert_eq!((world.wish(), world.machine.stats().open), (id, 1));
@@ -67,8 +67,8 @@ fn a_guess_ends_no_connection_that_is_being_opened() {
     assert!(at_rest(&world));
 }
 
-/// A flood of SYNs of one source takes its quota of places; they are free again after 30 s, whether the servers accept or say
-/// nothing at all. The driver hears of each that gives way or expires.
+/// A flood of SYNs from one source takes its quota of places; they are free again after 30 s, whether the servers accept or are
+/// silent. The driver is told of each that is evicted or expires.
 #[test]
 fn half_open_connections_expire() {
     for accepted in [false, true] {
@@ -94,7 +94,7 @@ fn half_open_connections_expire() {
     }
 }
 
-/// SYNs of 8192 sources at once to servers that say nothing: one more client's connection is accepted nevertheless.
+/// SYNs of 8192 sources at once to silent servers: another client's connection is still accepted.
 #[test]
 fn spoofed_syns_keep_nobody_out() {
     let mut world = World::new(UplinkConfig { max_streams: 16_384, memory: 256 << 20, ..config() });
@@ -111,7 +111,7 @@ fn spoofed_syns_keep_nobody_out() {
     assert_eq!(world.machine.stats().refused, 0);
 }
 
-/// A genuine client behind a flood: its place is not taken from it.
+/// A genuine client during a flood keeps its place.
 #[test]
 fn a_flood_harms_no_open_connection() {
     let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
@@ -125,7 +125,7 @@ fn a_flood_harms_no_open_connection() {
     assert_eq!((world.machine.read(world.now, id, &mut got), &got), (5, b"hello"));
 }
 
-/// The client's FIN over and over again, as a client that hears nothing sends it, or in its name with any number.
+/// The client's FIN over and over, as from a client that hears nothing, or spoofed with any number.
 #[test]
 fn fins_do_not_extend_time_wait_for_ever() {
     for stray in [false, true] {
@@ -146,7 +146,7 @@ fn fins_do_not_extend_time_wait_for_ever() {
     }
 }
 
-/// Those that wait for stray segments give way, the oldest first, where there are too many of them for a new one.
+/// If there are too many connections in TIME-WAIT for a new one, the oldest is evicted.
 #[test]
 fn time_wait_keeps_nobody_out() {
     let mut world = World::new(UplinkConfig { max_streams: 10, ..config() });
@@ -158,7 +158,7 @@ fn time_wait_keeps_nobody_out() {
         assert!(world.machine.held() <= 20);
     }
     assert_eq!(world.machine.stats().refused, 0);
-    // The last ones are still there, the first ones are nobody's.
+    // The last ones still exist, the first ones do not.
     let heard = |world: &mut World, client: &Raw| {
         Raw { next: client.next - 1, ..*client }.send(world, Flags::FIN | Flags::ACK, b"")
     };
@@ -167,7 +167,7 @@ fn time_wait_keeps_nobody_out() {
     until_at_rest(&mut world, Duration::from_secs(1), TIME_WAIT.saturating_mul(5));
 }
 
-/// Data is left, the server has ended, and the client is gone: repetitions end (RFC 9293 §3.8.3).
+/// Data is left, the server has ended, and the client is gone: retransmissions end (RFC 9293 §3.8.3).
 #[test]
 fn orphans_end() {
     let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
@@ -180,7 +180,7 @@ fn orphans_end() {
     assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)));
 }
 
-/// Data is left, the server has ended, and the client says for ever that it has no room.
+/// Data is left, the server has ended, and the client advertises a zero window for ever.
 #[test]
 fn orphans_end_though_the_client_answers_probes() {
     let (mut world, mut client) = (World::new(config()), Raw::new(40_000, 5000, Some(7)));
@@ -200,7 +200,7 @@ fn orphans_end_though_the_client_answers_probes() {
     assert_eq!(world.said.last(), Some(&Uplinked::Reset(id)));
 }
 
-/// Who has not the numbers is not the client: scans keep no dead connection. The client's own keep-alives do.
+/// Scans without the client's numbers do not keep a dead connection alive. The client's keepalives do.
 #[test]
 fn only_the_client_keeps_its_connection() {
     for alive in [false, true] {
@@ -232,7 +232,7 @@ fn only_the_client_keeps_its_connection() {
     }
 }
 
-/// A transfer both ways, while the adversary plays every kind of scan in the two clients' names and in others'.
+/// A transfer in both directions, during every kind of scan in the names of the two clients and others.
 fn scanned(seed: u64) {
     let mut guess = Stream::named(seed, "scan");
     let mut below = move |max: u64| below(&mut guess, max);
@@ -251,7 +251,7 @@ fn scanned(seed: u64) {
             let payload = &[0xee; 20][..below(21) as usize];
             world.hear(&segment(port, numbers, flags, timestamps, below(1 << 16) as u16, payload));
         }
-        // Servers take every third that is asked for, and refuse every other third.
+        // Servers accept one third of the connections and refuse another third.
         for said in std::mem::take(&mut world.said) {
             if let Uplinked::Connect(id, _) = said {
                 match below(3) {
@@ -266,7 +266,7 @@ fn scanned(seed: u64) {
         world.now += Duration::from_millis(2);
         let from = world.sent.len();
         world.poll();
-        // What is said to others is lost on them.
+        // Packets to others are ignored.
         for (_, packet) in &world.sent[from..] {
             if Said::of(packet).port == CLIENT.1 {
                 client.user(world.now, |end, cx| end.receive(cx, packet)).expect("it is whole");
@@ -294,7 +294,7 @@ fn scans_harm_nobody() {
     (0..8).for_each(scanned);
 }
 
-/// Nothing of a SYN's payload is held beyond what is counted.
+/// A SYN's payload is counted if it is held.
 #[test]
 fn long_syns_are_counted() {
     let mut world = World::new(config());

@@ -17,7 +17,7 @@ pub(crate) fn anonymous(gateway: &Running) -> u64 {
 /// `memory` of the boxes under a flood, bytes.
 pub(crate) const MEMORY: u64 = 8_000_000;
 
-/// The greatest growth of a box's memory, bytes, while the other box is stopped and hosts send 100 Mbit/s for three seconds: 37 MB, which
+/// The largest growth of a box's memory, bytes, while the other box is stopped and hosts send 100 Mbit/s for three seconds: 37 MB, which
 /// the link's queue and what is on its way would hold.
 pub(crate) fn flooded(shape: &str) -> u64 {
     let line = Line::new("100 Mbit/s");

@@ -86,7 +86,7 @@ fn settings_are_checked_and_rules_are_shown() {
     mode(0o644);
     // The settings name the file.
     refused("near.toml:5:15");
-    refused("near.key is secret, but others than its owner may read or write it (mode 644)");
+    refused("near.key is secret, but users other than its owner may read or write it (mode 644)");
     mode(0o600);
     std::fs::write(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("a file");
     refused("near.key: all bytes of this key are zero");

@@ -161,7 +161,7 @@ fn a_reload_touches_nobody_else() {
     // Nor does one in which a peer is the hub itself.
     star.write_hub("100 Mbit/s", &(some(&star, &[0, 3]) + &star.own()));
     let said = star.reload();
-    assert!(said.contains("this is the public key of this box itself"), "{said}");
+    assert!(said.contains("this is this box's own public key"), "{said}");
     for n in [0, 2, 3] {
         let [up, down] = &mut open[n];
         asks(up).and_then(|()| asks(down)).unwrap_or_else(|error| panic!("t{n}: {error}"));

@@ -465,7 +465,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "resume.min_rtt",
-        doc: "With `resume.cwnd`: the least round trip of the earlier connection. If this connection's is at most half of it, or more than ten times as long, the path is another one. Default: 600 ms.",
+        doc: "With `resume.cwnd`: the minimum round trip of the earlier connection. If this connection's is at most half of it, or more than ten times as long, the path is another one. Default: 600 ms.",
         words: NONE,
         kind: Kind::Span,
         get: |c| c.resume.map(|resume| Cell::Span(resume.min_rtt)),

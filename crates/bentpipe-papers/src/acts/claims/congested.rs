@@ -5,7 +5,7 @@ use bentpipe_study::stats::mean;
 use super::super::causes::{at_full_rate, lengths, narrower_lines};
 use super::super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches};
 use super::super::tables::best;
-use super::super::worlds::{Load, Place, TRIALS, greatest, measured, rates};
+use super::super::worlds::{Load, Place, TRIALS, maximum, measured, rates};
 use super::{each, farthest, published};
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
@@ -80,13 +80,13 @@ pub(super) fn c11(lab: &Lab<'_>) -> Checked {
 
 /// The throughput at full rate. 54.105 is also in table 6, as the maximum of the trials.
 pub(super) fn c12(lab: &Lab<'_>) -> Checked {
-    let mut greatest_of = Vec::new();
+    let mut maxima = Vec::new();
     for place in Place::ALL {
         let full = measured(place, Load::Full, &[]);
         let what = format!("acts, full rate, {}", place.name());
-        greatest_of.push(greatest(&rates(&lab.runs(&what, &full, TRIALS)?)));
+        maxima.push(maximum(&rates(&lab.runs(&what, &full, TRIALS)?)));
     }
-    let pairs: Vec<_> = greatest_of.into_iter().zip(printed("full")).collect();
+    let pairs: Vec<_> = maxima.into_iter().zip(printed("full")).collect();
     let note = format!(
         "max of ten trials {}. Varied, max of ten in LAN, WAN, satellite: {}. The threshold, which is not printed, \
          moves the WAN, and the division of the buffer the satellite, but neither leaves the other places near print. The \
@@ -104,7 +104,7 @@ pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     let falls_most = falls[2] < falls[0] && falls[2] < falls[1];
     let note = format!("from the peak to full rate {:.1}, {:.1}, {:.1}", falls[0], falls[1], falls[2]);
     let all = falls.iter().all(|fall| *fall < 0.0);
-    Ok(Finding::new(greatest(&falls), note).and(falls_most).or_shape(all))
+    Ok(Finding::new(maximum(&falls), note).and(falls_most).or_shape(all))
 }
 
 /// Shaping gives more than full rate.
@@ -112,7 +112,7 @@ pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let gains: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().1 / curve.full).collect();
     let min = gains.iter().copied().fold(f64::INFINITY, f64::min);
     let note = format!("{:.2}, {:.2}, {:.2}", gains[0], gains[1], gains[2]);
-    Ok(Finding::new(min, note).or_shape(greatest(&gains) > 1.0))
+    Ok(Finding::new(min, note).or_shape(maximum(&gains) > 1.0))
 }
 
 /// SACK helps on the noisy link and under congestion.

@@ -4,7 +4,7 @@ use bentpipe_study::model::window;
 use bentpipe_study::stats::mean;
 
 use super::super::tables::{rate_ladder, rate_of};
-use super::super::worlds::{CLEAN, MIB, TRIALS, greatest, rates, world};
+use super::super::worlds::{CLEAN, MIB, TRIALS, maximum, rates, world};
 use super::{number, published, round_trip};
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
@@ -34,7 +34,7 @@ pub(super) fn c01(_: &Lab<'_>) -> Checked {
     let cells = &ACTS.table(2).expect("table 2").cells;
     let off = cells.iter().filter(|cell| cell.note.is_none());
     let off: Vec<_> = off.filter_map(|cell| Some((rate_of(cell) - cell.value?).abs())).collect();
-    Ok(Finding::new(greatest(&off), format!("{} rates derived from frame, cell and headers", off.len())))
+    Ok(Finding::new(maximum(&off), format!("{} rates derived from frame, cell and headers", off.len())))
 }
 
 /// The rate of a window of 10 MB.
@@ -85,7 +85,7 @@ fn full_window(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let bytes = window::window_for(rate_ladder(12).application, round_trip("ACTS")) / 8.0;
     let buffer = format!("{} B", bytes.ceil() as u64);
     let clean = world(2, &[("tcp.receive_buffer", &buffer), CLEAN[0], CLEAN[1]]);
-    let ours = greatest(&rates(&lab.runs("acts, scenario 2, full window", &clean, 2)?));
+    let ours = maximum(&rates(&lab.runs("acts, scenario 2, full window", &clean, 2)?));
     let ten = mean(&rates(&lab.runs("acts, scenario 2", &world(2, &[]), TRIALS)?));
     Ok(format!(
         "A GB in scenario 2: with 10 MB at the printed error rates {ten:.1} Mbit/s, with {buffer} without loss {ours:.1} Mbit/s, \

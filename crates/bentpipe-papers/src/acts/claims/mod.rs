@@ -67,7 +67,7 @@ fn round_trip(place: &str) -> f64 {
 
 /// Max distance of ours from the printed values, percent.
 fn farthest(pairs: &[(f64, f64)]) -> f64 {
-    super::worlds::greatest(
+    super::worlds::maximum(
         &pairs.iter().map(|(ours, printed)| 100.0 * (ours / printed - 1.0).abs()).collect::<Vec<_>>(),
     )
 }

@@ -3,7 +3,7 @@
 use bentpipe_study::stats::{mean, standard_deviation};
 
 use super::super::tables::{best, losses_varied, near_the_mean, near_the_spread, noisy, trials_of};
-use super::super::worlds::{Place, TRIALS, greatest};
+use super::super::worlds::{Place, TRIALS, maximum};
 use super::{each, farthest, number};
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
@@ -14,7 +14,7 @@ pub(super) fn c02(lab: &Lab<'_>) -> Checked {
     let trials = trials_of(lab, Place::Satellite)?;
     let (ours, spread) = (mean(&trials), standard_deviation(&trials));
     let note =
-        format!("standard deviation {spread:.3}, max of {TRIALS} {:.1}. {}", greatest(&trials), losses_varied(lab)?);
+        format!("standard deviation {spread:.3}, max of {TRIALS} {:.1}. {}", maximum(&trials), losses_varied(lab)?);
     let mean_holds = near_the_mean(Place::Satellite, ours);
     let spread_holds = near_the_spread(Place::Satellite, spread);
     Ok(Finding::new(ours, note).and(spread_holds).or_shape(mean_holds || spread_holds))
@@ -45,7 +45,7 @@ pub(super) fn c08(lab: &Lab<'_>) -> Checked {
 pub(super) fn c09(lab: &Lab<'_>) -> Checked {
     let mut pairs = Vec::new();
     for (place, printed) in Place::ALL.into_iter().zip(["A-V26", "A-V27", "A-V28"].map(number)) {
-        pairs.push((greatest(&trials_of(lab, place)?), printed));
+        pairs.push((maximum(&trials_of(lab, place)?), printed));
     }
     Ok(Finding::new(farthest(&pairs), each(&pairs)))
 }
@@ -66,5 +66,5 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     // Two of three are as close as the paper's own.
     let high = super::published("A-C23").high.expect("bounded");
     let near = ours.iter().filter(|error| **error <= high).count();
-    Ok(Finding::new(greatest(&ours), note).or_shape(near + 1 == ours.len()))
+    Ok(Finding::new(maximum(&ours), note).or_shape(near + 1 == ours.len()))
 }

@@ -56,7 +56,7 @@ fn seconds(flow: &FlowResult) -> f64 {
     flow.received_at.unwrap_or_else(|| panic!("{flow:?}")).saturating_since(flow.start).as_secs_f64()
 }
 
-/// The least time that the links allow, seconds.
+/// The minimum time that the links allow, seconds.
 fn limit(scenario: &Scenario) -> f64 {
     let limit = flow_limit(scenario, &scenario.flows[0]).expect("a path").expect("a connection");
     limit.time.expect("it ends").as_secs_f64()

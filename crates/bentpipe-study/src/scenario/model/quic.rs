@@ -102,15 +102,15 @@ impl QuicFlow {
     /// IPv4 and UDP headers, bytes.
     pub const UDP_HEADERS: u32 = 28;
     /// The least UDP payload that a path must carry, and that of a datagram with an Initial packet (RFC 9000 §14).
-    pub(crate) const LEAST_DATAGRAM: u16 = 1200;
+    pub(crate) const MIN_DATAGRAM: u16 = 1200;
     /// The greatest UDP payload that the search for the path's MTU tries: quinn's, 1500 less the headers of IPv6 and UDP.
-    pub const GREATEST_SOUGHT: u16 = 1452;
+    pub const MAX_PROBED: u16 = 1452;
     /// Bytes of a connection ID.
     pub const CONNECTION_ID: u32 = 8;
     /// The max idle timeout that quinn offers.
     pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-    /// Least window: quinn's default for a stream, 100 Mbit/s for 100 ms.
-    pub const LEAST_WINDOW: u64 = 1_250_000;
+    /// Minimum window: quinn's default for a stream, 100 Mbit/s for 100 ms.
+    pub const MIN_WINDOW: u64 = 1_250_000;
 
     /// A connection with quinn's defaults.
     pub fn new(workload: Workload) -> Self {
@@ -134,13 +134,13 @@ impl QuicFlow {
     }
 
     /// The greatest UDP payload that the connection may send.
-    pub fn greatest_datagram(&self) -> u16 {
-        self.datagram.unwrap_or(QuicFlow::GREATEST_SOUGHT)
+    pub fn max_datagram(&self) -> u16 {
+        self.datagram.unwrap_or(QuicFlow::MAX_PROBED)
     }
 
     /// Bytes of a full packet that cannot be stream data: the short header's flags, a connection ID, the least packet number
     /// (RFC 9000 §17.3.1), the tag (RFC 9001 §5.3), and a STREAM frame's type and stream without offset and length (§19.8).
-    pub(crate) const fn least_overhead() -> u32 {
+    pub(crate) const fn min_overhead() -> u32 {
         1 + QuicFlow::CONNECTION_ID + 1 + 16 + 2
     }
 
@@ -150,6 +150,6 @@ impl QuicFlow {
     /// application reads nothing; a repair that is lost again takes further round trips, and each may bring another window. Four
     /// round trips of that are allowed for.
     pub fn window(path: Bytes) -> Bytes {
-        Bytes::new(path.get().saturating_mul(8).max(QuicFlow::LEAST_WINDOW))
+        Bytes::new(path.get().saturating_mul(8).max(QuicFlow::MIN_WINDOW))
     }
 }

@@ -92,7 +92,7 @@ fn a_packet_in_frames_takes_room_until_the_last_is_acknowledged() {
     assert_eq!(pair.ends[0].stats().channels[0].resent, 1);
 }
 
-/// Two flows, one with four times as much to send: they take turns, and what finds no room is the long one's.
+/// Two flows, one with four times as much to send: they take turns, and the long one loses the packets for which there is no room.
 #[test]
 fn flows_take_turns_and_the_longest_gives_way() {
     let fair = ChannelConfig { queueing: Queueing::Fair, limit: QueueLimit::Packets(10), ..ChannelConfig::reliable() };
@@ -107,8 +107,8 @@ fn flows_take_turns_and_the_longest_gives_way() {
     assert_eq!(turns[..8].iter().filter(|&&flow| flow == 2).count(), 4, "{turns:?}");
 }
 
-/// Urgent packets at twice the rate of the line: the others keep half of it. Alone, and below their share, they wait for one frame at
-/// most.
+/// Urgent packets at twice the rate of the line: the others keep half of it. Alone, or below their share, urgent packets wait for at
+/// most one frame.
 #[test]
 fn urgent_packets_leave_the_others_their_part() {
     let urgent = ChannelConfig { limit: QueueLimit::Packets(20), ..ChannelConfig::unreliable() };

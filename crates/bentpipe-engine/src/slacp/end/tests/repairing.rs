@@ -51,7 +51,7 @@ fn repairs_take_only_what_is_left_of_the_line() {
     let gains: Vec<f64> = with.iter().zip(&without).map(|(with, without)| without - with).collect();
     let mean = gains.iter().sum::<f64>() / 40.0;
     let variance = gains.iter().map(|gain| (gain - mean) * (gain - mean)).sum::<f64>() / 39.0;
-    // The last losses are made good without a round trip; at two standard errors it never costs time.
+    // The last losses are repaired without a round trip; at two standard errors it never costs time.
     assert!(mean > -2.0 * (variance / 40.0).sqrt(), "{mean} {gains:?}");
 }
 
@@ -88,7 +88,7 @@ fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
         assert_eq!(pair.delivered.len(), packets.len());
         pair.line.iter().filter(|(time, frame)| *time < until && matches!(frame, Frame::Repair { .. })).count()
     };
-    // Two seconds of the line at once: the round trip is known after 500 ms, and the queue is a quarter of one long until
+    // Two seconds of data at once: the round trip is known after 500 ms, and the queue is longer than a quarter of one until
     // 1875 ms. Blocks end every 50 ms.
     let long = bulk(2000);
     let between = |repairs| repairs_before(&long, repairs, at(1450)) - repairs_before(&long, repairs, at(700));
@@ -106,7 +106,7 @@ fn repairs_protect_the_end_of_a_transfer_for_a_round_trip() {
         |repairs| {
             let fec = Fec { block: 50, interval: MS(100), repairs, ..FEC };
             let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
-            // A second of the line at once. One frame of its first half second is lost, and one of the last.
+            // A second of data at once. One frame of its first half is lost, and one of the last.
             pair.run(&bulk(1000), at(5000), |side, n, _| {
                 if side == 0 && (n == 100 || n == 800) { Fate::Lost } else { Fate::Arrives }
             });
@@ -114,7 +114,7 @@ fn repairs_protect_the_end_of_a_transfer_for_a_round_trip() {
             (pair.delivered.last().expect("all came").0, pair.ends[0].stats().channels[0])
         };
     let (end, stats) = run(Repairs::Idle);
-    // The first is sent again as soon as it is known, a frame more; repairs of the second's block follow the last frame.
+    // The first is retransmitted as soon as its loss is known; repairs of the second's block follow the last frame.
     assert_eq!((stats.resent, stats.repaired), (1, 1));
     assert!(end < at(1000 + 250 + 50), "{end:?}");
     let (late, stats) = run(Repairs::Spare);

@@ -65,7 +65,7 @@ fn copies_take_only_what_is_left_of_the_line() {
     assert_eq!(pair.ends[0].stats().channels[0].copies, 0);
 }
 
-/// What costs the line nothing costs processors.
+/// Copies cost the line nothing, but they cost CPU time.
 #[test]
 fn copies_are_counted() {
     let once = ChannelConfig { copies: Some(Copies { max: 1, ..COPIES }), ..ChannelConfig::reliable() };
@@ -80,7 +80,7 @@ fn copies_are_counted() {
 #[test]
 fn a_copy_that_is_lost_too_is_made_good() {
     let mut pair = Pair::new(&config(vec![ChannelConfig { copies: Some(COPIES), ..ChannelConfig::reliable() }]));
-    // The packets and all thirty copies of them are lost; what goes out again after that is not.
+    // The packets and all thirty copies are lost; later retransmissions are not.
     let fade = |side, n, _: &Frame| if side == 0 && n < 40 { Fate::Lost } else { Fate::Arrives };
     pair.run(&bulk(10), at(20_000), fade);
     let lost = pair.ends[0].stats().channels[0].lost;
@@ -99,7 +99,7 @@ fn release_after_a_repair_is_paced() {
     assert!(gaps.iter().all(|&gap| gap == Duration::from_micros(488)), "{gaps:?}");
 }
 
-/// When packets are passed on, and how many times, if some of them are lost in a row.
+/// The times at which packets are delivered if some are lost in a row.
 fn deliveries(release: Release, lost: std::ops::Range<usize>) -> Vec<(Time, u32)> {
     let mut pair = Pair::new(&SlacpConfig { release, ..config(vec![ChannelConfig::reliable()]) });
     let fade = |side, n, _: &Frame| if side == 0 && lost.contains(&n) { Fate::Lost } else { Fate::Arrives };
@@ -121,7 +121,7 @@ fn what_an_outage_took_passes_in_groups() {
     // An eighth of the round trip of 500 ms, and what reports add to it.
     let gaps: Vec<_> = instants(&grouped).windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.len() >= 2 && gaps.iter().all(|&gap| gap >= MS(62) && gap < MS(80)), "{gaps:?}");
-    // None is late by more than that, and what was not lost is as early as ever.
+    // None is late by more than that, and packets that were not lost are not delayed.
     for (&(time, _), &(alone, _)) in grouped.iter().zip(&singly) {
         assert!(time >= alone && time - alone < MS(80));
     }
@@ -165,7 +165,7 @@ fn an_outage_is_survived_without_shouting_into_it() {
     let log = std::cell::RefCell::new(Vec::new());
     let now = std::cell::Cell::new(0u64);
     let until = at(60_000);
-    // The line knows no time; the outage is told by the packets' numbers and the probes' count.
+    // The line has no clock; the outage is recognised by the packets' numbers and the count of probes.
     let outage = |side: usize, _: usize, frame: &Frame| {
         if let (0, Frame::Data { seq, .. }) = (side, frame) {
             now.set(now.get().max(*seq));
@@ -176,7 +176,7 @@ fn an_outage_is_survived_without_shouting_into_it() {
     };
     pair.run(&packets, until, outage);
     assert_eq!(pair.handles(), (0..3000).collect::<Vec<_>>());
-    // In silence one frame at a time: far fewer than a timeout for each of what is out, again and again.
+    // While the peer is silent, one frame at a time: far fewer than repeated timeouts for every outstanding frame.
     let resent = pair.ends[0].stats().channels[0].resent;
     assert!(resent < 400, "{resent}");
 }

@@ -35,7 +35,7 @@ pub(super) enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// So many milliseconds late.
+    /// This many milliseconds late.
     Late(u64),
 }
 
@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    /// Gives `packets` (instant, channel, length, flow) to the first end and lets all happen until `until`.
+    /// Passes `packets` (instant, channel, length, flow) to the first end and runs until `until`.
     pub(super) fn run(
         &mut self,
         packets: &[(Time, u8, u32, u64)],
@@ -170,7 +170,7 @@ impl Pair {
     }
 }
 
-/// So many packets of 976 bytes, 1 ms of line each, all there at once.
+/// `count` packets of 976 bytes, 1 ms of line each, all present from the start.
 pub(super) fn bulk(count: u64) -> Vec<(Time, u8, u32, u64)> {
     vec![(Time::ZERO, 0, 976, 7); count as usize]
 }

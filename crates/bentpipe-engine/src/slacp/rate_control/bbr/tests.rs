@@ -1,4 +1,4 @@
-//! Senders that find their rate, alone and beside each other.
+//! Senders that find their rate, alone and sharing a line.
 
 use crate::link::{ChannelConfig as Channel, Distribution, LossConfig};
 use crate::slacp::RateControl;
@@ -28,7 +28,7 @@ fn losses_are_no_congestion() {
     for loss in [0.01, 0.05] {
         let seen = run_all(&[shared(0)], &line(10_000_000, 500, loss), 60).swap_remove(0);
         let max = 10.0 * (1.0 - loss);
-        // It goes on at what arrives, and loses of that again.
+        // It continues at the rate of delivery, and loses part of that again.
         assert!(mean(&seen[10..], delivered) > (1.0 - loss) * 0.97 * max, "{loss}: {seen:?}");
     }
     let mut there = line(10_000_000, 500, 0.0);

@@ -1,11 +1,11 @@
-//! A sender with a configured rate, over lines that carry another.
+//! A sender with a configured rate, over lines with a different capacity.
 
 use crate::link::{ChannelConfig as Channel, Distribution, Link, LinkConfig, LossConfig, Outcome, QueueLimit, Wire};
 use crate::slacp::{ChannelConfig, End, Frame, Input, Output, RateControl, SlacpConfig};
 use crate::units::{Duration, Probability, Rate, Time};
 use crate::{Context, Machine, Step};
 
-/// A frame, and whose it is.
+/// A frame and its sender.
 struct Carried(usize, Frame);
 
 impl Wire for Carried {
@@ -45,13 +45,13 @@ pub(in crate::slacp) struct Sender {
     pub(in crate::slacp) begins: u64,
 }
 
-/// Greedy for so many seconds, alone.
+/// A single greedy sender.
 fn run(max_rate: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
     let sender = Sender { max_rate, rate_control: RateControl::Provisioned, begins: 0 };
     run_all(&[sender], there, seconds).swap_remove(0)
 }
 
-/// Senders that share a line, greedy for so many seconds: what was seen of each.
+/// Greedy senders that share a line: what was seen of each.
 pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds: u64) -> Vec<Vec<Second>> {
     let back = line(20_000_000, 1000, 0.0);
     let mut ends: Vec<[End; 2]> = senders
@@ -130,14 +130,14 @@ fn a_rate_configured_too_high_is_found_out() {
     let seen = run(20_000_000, &line(10_000_000, 500, 0.0), 60);
     let late = &seen[20..];
     let (offered, delivered) = (mean(late, |s| s.offered), mean(late, |s| s.delivered));
-    // Tries of a quarter more each few seconds are all that is above, and the queue that they build is drained.
+    // Only the probes, 25 % faster every few seconds, exceed it, and the queue that they build is drained.
     assert!(offered < 10.3, "{offered}: {seen:?}");
     assert!(delivered > 9.0, "{delivered}: {seen:?}");
     let worst = seen[8..].iter().map(|s| s.offered).fold(0.0, f64::max);
     assert!(worst < 12.6, "no flood after eight seconds: {worst} {seen:?}");
 }
 
-/// A shallow queue, as of a policer: there is no delay to see, losses alone fall with the rate.
+/// A shallow queue, as in a policer: there is no delay to see, but losses fall with the rate.
 #[test]
 fn losses_that_fall_with_the_rate_are_found_out() {
     let seen = run(20_000_000, &line(10_000_000, 20, 0.0), 60);
@@ -145,7 +145,7 @@ fn losses_that_fall_with_the_rate_are_found_out() {
     assert!(offered < 11.5 && delivered > 8.5, "{offered} {delivered}: {seen:?}");
 }
 
-/// A right rate is kept, whatever the link loses by itself.
+/// A correct rate is kept, whatever the link loses.
 #[test]
 fn losses_of_the_link_change_nothing() {
     for loss in [0.01, 0.05, 0.2] {
@@ -168,7 +168,7 @@ fn outages_change_nothing() {
     assert!(offered > 9.8, "{offered}: {seen:?}");
 }
 
-/// The queue may be that of the other way: ACKs must not crawl because data fills the line that their reports come by.
+/// The queue may be in the other direction: ACKs must not slow down because data fills the line that carries their reports.
 #[test]
 fn who_sends_little_does_not_come_down() {
     let judged = |bytes_per_report| {
@@ -193,7 +193,7 @@ fn who_sends_little_does_not_come_down() {
     assert!(judged(25_000).0);
 }
 
-/// A line of 20 Mbit/s that carries 2 Mbit/s from `begin` milliseconds to the 40th second, with a queue of so many packets.
+/// A line of 20 Mbit/s that carries 2 Mbit/s from `begin` milliseconds to the 40th second, with a queue of `packets`.
 fn dipping(packets: u32, begin: u64) -> LinkConfig {
     let bits_per_frame = 8.0 * (1400.0 + f64::from(crate::slacp::DATA_HEADER));
     let (mut millis, mut carried) = (Vec::new(), 0.0);
@@ -210,8 +210,8 @@ fn dipping(packets: u32, begin: u64) -> LinkConfig {
     link
 }
 
-/// A dip of some 20 s to a tenth: after 3 s the line is full with what is of use, and 5 s after it as full as before, wherever between
-/// two probes it ends.
+/// A dip of some 20 s to a tenth: after 3 s the line is full of useful data, and 5 s after the dip it is as full as before, wherever
+/// between two probes the dip ends.
 #[test]
 fn a_dip_costs_little() {
     for packets in [100, 500, 2000] {
@@ -220,8 +220,8 @@ fn a_dip_costs_little() {
             let useful = |from: usize, to: usize| mean(&seen[from..to], |s| s.useful);
             let before = useful(5, 15);
             let (in_dip, after) = (useful(23, 40), useful(45, 46));
-            // Packets in order: what waits for a lost one comes later, not less. The queue of 2000 holds 11 s of the dip, so a
-            // packet that is lost at its begin is made good when most of it is over.
+            // Packets are delivered in order, so those behind a lost one are late, not missing. The queue of 2000 holds 11 s of the dip, so a
+            // packet lost at its beginning is repaired when most of it is over.
             let holds_the_dip = packets == 2000 && begin < 20_000;
             assert!(
                 before > 19.6 && (in_dip > 1.7 || holds_the_dip),

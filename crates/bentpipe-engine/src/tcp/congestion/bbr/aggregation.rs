@@ -13,7 +13,7 @@ pub(in crate::tcp::congestion) struct Aggregation {
     /// Since when ACKs have been ahead of the rate, and by what was acknowledged since.
     since: Time,
     acked: f64,
-    /// The greatest excess of this span and of the one before, and the round trips of this one.
+    /// The largest excess of this span and of the one before, and the round trips of this one.
     extra: [f64; 2],
     rounds: u32,
 }
@@ -43,7 +43,7 @@ impl Aggregation {
         (self.acked, self.since) = (0.0, now);
     }
 
-    /// The greatest excess of the last five to ten round trips.
+    /// The largest excess of the last five to ten round trips.
     pub(in crate::tcp::congestion) fn extra(&self) -> f64 {
         self.extra[0].max(self.extra[1])
     }

@@ -170,7 +170,7 @@ fn an_equal_round_trip_is_as_good_as_a_probe() {
     }
 }
 
-/// The ACK of a lone segment may have been delayed: it does not replace a least round trip that has expired.
+/// The ACK of a lone segment may have been delayed: it does not replace a minimum round trip that has expired.
 #[test]
 fn a_delayed_ack_is_no_least_round_trip() {
     let mut pipe = Pipe::new();

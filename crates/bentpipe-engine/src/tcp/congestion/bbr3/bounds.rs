@@ -13,7 +13,7 @@ pub(super) struct Bounds {
     /// What the last round trips with losses delivered, until the next probe.
     pub(super) bw: f64,
     pub(super) inflight: f64,
-    /// The greatest rate and volume delivered in this round trip.
+    /// The maximum rate and volume delivered in this round trip.
     bw_latest: f64,
     inflight_latest: f64,
     /// The round trip in which losses are counted ends when this much is delivered.

@@ -1,9 +1,9 @@
-//! The least round trip, and BBRv3's probes for it (draft-ietf-ccwg-bbr-05 §5.3.4).
+//! The minimum round trip, and BBRv3's probes for it (draft-ietf-ccwg-bbr-05 §5.3.4).
 
 use super::*;
 
 impl Bbr3 {
-    /// BBRUpdateMinRTT. Returns true if the least round trip since the last probe is too old.
+    /// BBRUpdateMinRTT. Returns true if the minimum round trip since the last probe is too old.
     pub(super) fn update_min_rtt(&mut self, seen: &Delivered) -> bool {
         let has_expired = self.recent_rtt.is_some() && seen.now > self.recent_rtt_at + PROBE_RTT_INTERVAL;
         if let Some(rtt) = seen.rtt

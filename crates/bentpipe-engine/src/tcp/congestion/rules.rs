@@ -1,0 +1,94 @@
+//! What a congestion control implements.
+
+use super::{AckSample, Delivered, LossReport, Marks, SlowStart, Window};
+use crate::tcp::variant::Growth;
+use crate::units::{Duration, Rate, Time};
+
+/// What a control does beyond setting a window by ACKs and losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) struct Properties {
+    /// It returns a pacing rate.
+    pub(in crate::tcp) paces: bool,
+    /// It receives the rate of delivery (`on_delivered`). Needs RACK.
+    pub(in crate::tcp) measures_rate: bool,
+    /// It sets a rate, and the window follows from it: ACKs do not open it.
+    pub(in crate::tcp) sets_rate: bool,
+    /// It reacts to the number of marks (`on_marks`), in proportion to their share (RFC 9331 §4.3).
+    pub(in crate::tcp) is_scalable: bool,
+    /// Careful resume can set its window (RFC 9959).
+    pub(in crate::tcp) resumes: bool,
+}
+
+impl Properties {
+    /// A control that only sets a window, by ACKs and losses.
+    pub(in crate::tcp) const WINDOW_ONLY: Properties =
+        Properties { paces: false, measures_rate: false, sets_rate: false, is_scalable: false, resumes: true };
+}
+
+/// The rules of one congestion control.
+///
+/// The methods change the window's `cwnd` and `ssthresh`. Inflation belongs to fast recovery; a control only reads it.
+pub(in crate::tcp) trait CongestionRules {
+    /// The name that `bentpipe explain` shows.
+    const NAME: &'static str;
+
+    /// What the control does beyond setting a window by ACKs and losses.
+    const PROPERTIES: Properties = Properties::WINDOW_ONLY;
+
+    /// The name, with the growth for a control that `growth` changes.
+    fn describe(_growth: Growth) -> String {
+        Self::NAME.to_owned()
+    }
+
+    /// New data has been acknowledged, and the window was in use. `start` opens a window in slow start.
+    fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample);
+
+    /// New data has been acknowledged, and the window was not in use.
+    #[inline(always)]
+    fn on_unused(&mut self, _window: &mut Window, _start: &mut SlowStart, _ack: &AckSample) {}
+
+    /// Data has been delivered, in order or not, during a recovery or not; only for a control that measures the rate ([`Properties`]).
+    /// Needs RACK.
+    #[inline(always)]
+    fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
+
+    /// Data is sent again after the application had nothing to send and all was acknowledged. Needs RACK.
+    fn on_restart_from_idle(&mut self, _window: &mut Window, _now: Time) {}
+
+    /// The first segment of a flight is sent, `idle` after the last one.
+    #[inline(always)]
+    fn on_idle(&mut self, _now: Time, _idle: Duration) {}
+
+    /// True while the control keeps less in flight than the path carries, so that rates measured now say nothing about the path.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// A loss was found. After one found by duplicate ACKs recovery begins with this window; after a timeout
+    /// retransmission starts with it; after a mark nothing is sent again.
+    fn on_loss(&mut self, window: &mut Window, loss: &LossReport);
+
+    /// An ACK has been taken, after which marks are known; only for a scalable control ([`Properties`]).
+    fn on_marks(&mut self, _window: &mut Window, _marks: &Marks) {}
+
+    /// The window begins with `segments`: after the handshake, a pause or Tahoe's loss.
+    fn restart(&mut self, window: &mut Window, segments: u32) {
+        window.set_segments(segments);
+    }
+
+    /// NewReno's recovery is over, with `flight` bytes outstanding.
+    fn on_recovered(&mut self, window: &mut Window, flight: u64) {
+        window.limit_to_flight(flight);
+    }
+
+    /// The last timeout was spurious: the window may be `cwnd` and the threshold `ssthresh` again (RFC 5682 §3).
+    fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        window.restore(cwnd, ssthresh);
+    }
+
+    /// The rate at which segments leave; `None` if ACKs alone clock them.
+    #[inline(always)]
+    fn pacing_rate(&self, _window: &Window) -> Option<Rate> {
+        None
+    }
+}

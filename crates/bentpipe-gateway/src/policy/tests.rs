@@ -130,13 +130,13 @@ fn what_cannot_be_read_is_said() {
         ("10.0.0.0/33", "`33` is not a prefix length from 0 to 32"),
         ("2001:db8::/129", "from 0 to 128"),
         ("10.1.2.3/8", "bits beyond the first 8"),
-        ("example.org:80", "no IP address"),
-        ("10.0.0.0/8:0", "no port"),
-        ("10.0.0.0/8:90-80", "no port or range"),
-        ("10.0.0.0/8:", "no port"),
+        ("example.org:80", "not an IP address"),
+        ("10.0.0.0/8:0", "not a port"),
+        ("10.0.0.0/8:90-80", "not a port or a range"),
+        ("10.0.0.0/8:", "not a port"),
         ("[2001:db8::/32", "not closed"),
         ("[2001:db8::/32]80", "follow a colon"),
-        ("", "no IP address"),
+        ("", "not an IP address"),
     ] {
         let error = text.parse::<Destination>().expect_err(text);
         assert!(error.contains(expected), "{text}: {error}");

@@ -81,7 +81,7 @@ fn mistakes_of_each_kind() {
         ("[80, 443]", "[80, 0]", "it must be at least 1"),
         ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
         ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot contain"),
-        ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not more of them"),
+        ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not several"),
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
         ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),
         ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is no port"),
@@ -147,7 +147,7 @@ fn mistakes_of_an_uplink() {
     let tunnel = "[tunnel]\nprivate_key = \"private.key\"\npeer_key = \"\"\n[uplink]";
     for (from, to, expected) in [
         ("[uplink]", tunnel, "`uplink` is one box: there is no tunnel"),
-        ("[uplink]", "[link]\n[uplink]", "not more of them"),
+        ("[uplink]", "[link]\n[uplink]", "not several"),
         ("round_trip", "shared = true\nround_trip", "`satellite.shared` is for two boxes"),
         ("[\"sat0\"]", "[]", "no connections would be accelerated"),
         ("[\"sat0\"]", "[\"bentpipe0\"]", "packets from it would be routed into it again"),

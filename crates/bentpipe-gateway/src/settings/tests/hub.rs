@@ -191,7 +191,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
             "SCONE packets are QUIC's",
         ),
         ("weight = 3", "wieght = 3", 31, "peers.b.wieght", "has no key `wieght`"),
-        ("[split]", "[split]\nwithout_peer = \"direct\"", 12, "split.without_peer", "cannot be passed by"),
+        ("[split]", "[split]\nwithout_peer = \"direct\"", 12, "split.without_peer", "cannot be bypassed"),
     ] {
         assert!(text.contains(from), "{from}");
         let found = errors(&text.replace(from, to));
@@ -220,7 +220,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
     assert!(errors(&none).iter().any(|(line, _, message, _)| *line == 3 && message.contains("a hub without peers")));
     let both =
         text.split("[[peers]]").next().expect("before it").replace("[tunnel]", &format!("[tunnel]\npeer_key = {a}"));
-    assert!(errors(&both).iter().any(|(_, _, message, _)| message.contains("not more of them")));
+    assert!(errors(&both).iter().any(|(_, _, message, _)| message.contains("not several")));
     let uplink =
         text.replace("[split]\ncapture", "[uplink]\nsatellite").replace("[link]\naddresses = [\"10.8.0.1/24\"]", "");
     assert!(

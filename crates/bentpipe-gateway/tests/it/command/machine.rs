@@ -72,7 +72,7 @@ fn names_that_collide_are_refused() {
     let mut gateway = Running::start(&hub.hub, hub.hosts.folder.path(), "hub", 1024);
     assert_eq!(gateway.fails(), Some(1));
     let said = hub.hosts.said("hub");
-    assert!(said.contains(&format!("the names `hub` and `{other}` lead to the same marks")), "{said}");
+    assert!(said.contains(&format!("the names `hub` and `{other}` give the same packet marks")), "{said}");
     assert_eq!(inside(&hub.hub, "nft list tables").trim(), format!("table inet bentpipe_{other}"));
 }
 

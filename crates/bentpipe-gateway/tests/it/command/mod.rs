@@ -71,7 +71,7 @@ fn settings_are_checked_and_rules_are_shown() {
     };
     // 60 MB are 57.2 MiB.
     let small = hint("600 ms", "memory = \"56 MiB\"").expect("it is too small");
-    assert!(small.starts_with("warning: `split.memory` is 56 MiB") && small.contains("from 58 MiB on"), "{small}");
+    assert!(small.starts_with("warning: `split.memory` is 56 MiB") && small.contains("needs 58 MiB"), "{small}");
     assert_eq!(hint("600 ms", "memory = \"58 MiB\""), None);
     assert!(hint("2600 ms", "").is_none() && hint("2700 ms", "").is_some(), "248 and 258 MiB; the default is 256");
     // A key that others may read is none; neither is one of zeros.

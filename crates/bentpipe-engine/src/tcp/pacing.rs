@@ -29,8 +29,8 @@ impl Pacing {
     pub const LINUX: Pacing = Pacing { gains: None, quantum: Duration::from_nanos(976_562), credit: true, unpaced: 10 };
 }
 
-/// The most that leaves together, bytes: what a network card takes.
-const MOST: u64 = 65_535;
+/// Maximum bytes that leave together: what a network card takes.
+const MAX_TOGETHER: u64 = 65_535;
 /// Below this rate a packet has one segment (Linux's `bbr_min_tso_segs`).
 const SLOW: u64 = 1_200_000;
 
@@ -38,7 +38,7 @@ const SLOW: u64 = 1_200_000;
 #[derive(Clone, Copy, Debug)]
 struct Together {
     quantum: Duration,
-    /// When it left, when it could have left, its bytes so far, and how many of its segments are to come.
+    /// When it left, when it could have left, its bytes so far, and how many more segments it takes.
     at: Time,
     could: Time,
     bytes: u64,
@@ -46,12 +46,12 @@ struct Together {
 }
 
 impl Together {
-    /// A segment more leaves at `now`. `next`: when a packet may leave.
+    /// Another segment leaves at `now`. `next`: when a packet may leave.
     fn add(&mut self, now: Time, next: Time, bytes: u64, rate: Rate) {
         if self.at != now || self.left == 0 {
-            let least = if rate.bits_per_second() < SLOW { 1 } else { 2 };
-            let most = rate.bytes_in_floor(self.quantum).min(MOST);
-            let left = (most / bytes.max(1)).max(least);
+            let min = if rate.bits_per_second() < SLOW { 1 } else { 2 };
+            let fitting = rate.bytes_in_floor(self.quantum).min(MAX_TOGETHER) / bytes.max(1);
+            let left = fitting.max(min);
             *self = Together { at: now, could: next, bytes: 0, left, ..*self };
         }
         self.bytes += bytes;

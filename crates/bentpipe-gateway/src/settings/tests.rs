@@ -84,7 +84,7 @@ fn mistakes_of_each_kind() {
         ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not several"),
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
         ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),
-        ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is no port"),
+        ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is not a port"),
         ("ports = ", "deny = [\"example.org\"]\nports = ", "`example.org` is not an IP address"),
         ("peer = ", "mtu = \"900 B\"\npeer = ", "`tunnel.mtu` must be from 1280 B to 65535 B"),
         ("ports = ", "memory = \"1 MB\"\nports = ", "less than one connection needs"),

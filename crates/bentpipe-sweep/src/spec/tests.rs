@@ -87,7 +87,7 @@ fn mistakes_have_their_place() {
     let (line, key, ..) = one("[stop]\ntolerance = \"0 s\"\n");
     assert_eq!((line, key.as_str()), (3, "stop.tolerance"));
     let (_, _, message, expected) = one("[stop]\ntolerance = \"1 Mbit/s\"\n");
-    assert!(message.contains("not of what is compared") && expected.contains("time"), "{message} {expected}");
+    assert!(message.contains("not in the unit of") && expected.contains("time"), "{message} {expected}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(super) struct AckSchedule {
 const PROMPT: u32 = 3;
 
 /// The least that a timeout of Linux is longer than the round trip.
-const LEAST_VARIANCE: Duration = Duration::from_millis(200);
+const MIN_VARIANCE: Duration = Duration::from_millis(200);
 
 impl AckSchedule {
     pub(super) fn new(mut policy: AckPolicy) -> Self {
@@ -66,7 +66,7 @@ impl AckSchedule {
     /// The round trip is known.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.patience = rtt.div_floor(20);
-        self.long_gap = rtt + rtt.saturating_mul(2).max(LEAST_VARIANCE);
+        self.long_gap = rtt + rtt.saturating_mul(2).max(MIN_VARIANCE);
     }
 
     /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.

@@ -214,7 +214,9 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         assert_eq!((found.len(), found[0].0, &found[0].2), (1, 5, &message), "{found:?}");
     }
     let one = text.split("[[peers]]").take(2).collect::<Vec<_>>().join("[peers]");
-    assert!(errors(&one).iter().any(|(line, _, message, _)| *line == 17 && message.contains("`[peers]` is a single table")));
+    assert!(
+        errors(&one).iter().any(|(line, _, message, _)| *line == 17 && message.contains("`[peers]` is a single table"))
+    );
     let none =
         text.split("[[peers]]").next().expect("before it").replace("name = \"hub\"", "name = \"hub\"\npeers = []");
     assert!(errors(&none).iter().any(|(line, _, message, _)| *line == 3 && message.contains("a hub without peers")));

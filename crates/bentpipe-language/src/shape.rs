@@ -59,7 +59,7 @@ pub enum Shape {
     Named(&'static Shape),
     /// Any of these.
     Any(&'static [Shape]),
-    /// TCP settings, see [`tcp`](crate::tcp).
+    /// TCP settings, see [`tcp`].
     TcpSettings {
         /// True if `variant` and `profile` are allowed.
         head: bool,

@@ -2,14 +2,13 @@
 //! are on them.
 
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bentpipe_engine::link::{LinkConfig, QueueLimit};
 use bentpipe_engine::units::{self, Rate};
-use bentpipe_io::Tun;
 
 use super::floods::counted;
 use crate::Measured;
@@ -26,18 +25,6 @@ fn link(megabits: u64) -> LinkConfig {
     let mut link = LinkConfig::clean(rate, units::Duration::from_millis(300));
     link.queue.limit = QueueLimit::Packets(500);
     link
-}
-
-/// Puts an emulated link in the place of the wire between the boxes.
-fn over_sky(line: &Line) -> Sky {
-    inside(&line.near, "ip link del sat");
-    let doors = [(&line.near, 1), (&line.far, 2)].map(|(gate, n)| {
-        let addresses: [(IpAddr, u8); 1] = [([10, 9, 0, n].into(), 24)];
-        let door = gate.inside(move || Tun::with_addresses("sat", &addresses, 1500).expect("root may"));
-        inside(gate, &format!("ip route replace 10.{}.0.0/24 dev sat", 3 - n));
-        door
-    });
-    Sky::over(doors, [link(20), link(20)], 1)
 }
 
 /// What arrives in each tenth of a second, bytes: before, in and after a dip of so many seconds.
@@ -78,7 +65,7 @@ fn judged(seen: &[u64], dip: usize) -> Measured {
 pub(super) fn dip(is_short: bool, is_link: bool) -> Measured {
     let seconds = if is_short { 8 } else { 20 };
     let line = Line::new("19.9 Mbit/s");
-    let sky = over_sky(&line);
+    let sky = line.over_sky([link(20), link(20)]);
     for (name, address) in [("near", "10.8.0.1/24"), ("far", "10.8.0.2/24")] {
         line.edit(name, "20 ms", "600 ms");
         if is_link {

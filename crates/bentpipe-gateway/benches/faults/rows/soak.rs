@@ -180,6 +180,48 @@ impl Load {
     }
 }
 
+/// Gateways that carry a load while faults meet them.
+trait Gateways {
+    type Fault: Copy + std::fmt::Debug;
+
+    /// Brings a fault about and, unless it is one for good, ends it within `span`.
+    fn suffer(&mut self, fault: Self::Fault, span: Duration);
+
+    /// Resident memory, MB, and descriptors.
+    fn held(&self) -> (f64, usize);
+}
+
+/// Each of the faults in its turn, one per `span`, for `count` faults.
+fn endure<G: Gateways>(
+    gateways: &mut G,
+    faults: &[G::Fault],
+    (count, span): (usize, Duration),
+    load: impl FnOnce(&G) -> Load,
+) -> Measured {
+    let before = gateways.held();
+    let load = load(gateways);
+    std::thread::sleep(span);
+    let (start, mut most) = (Instant::now(), 0.0_f64);
+    for fault in faults.iter().cycle().take(count) {
+        let begun = Instant::now();
+        gateways.suffer(*fault, span);
+        std::thread::sleep(span.saturating_sub(begun.elapsed()));
+        let (resident, descriptors) = gateways.held();
+        most = most.max(resident);
+        // An hour is long: what was seen so far is worth something.
+        let minutes = start.elapsed().as_secs_f64() / 60.0;
+        println!("  {minutes:.1} min, after {fault:?}: {}; {resident:.1} MB, {descriptors} descriptors", load.counts);
+    }
+    let (counts, is_met) = load.end();
+    std::thread::sleep(Duration::from_secs(5));
+    let after = gateways.held();
+    let text = format!(
+        "{counts}; {:.0} MB and {} descriptors idle before, {:.0} and {} after, {most:.0} MB at most",
+        before.0, before.1, after.0, after.1
+    );
+    Measured { text, is_met: is_met && after.1 < 64 }
+}
+
 struct Boxes {
     line: Line,
     running: [Running; 2],
@@ -200,6 +242,10 @@ impl Boxes {
             inside(gate, &format!("ip route replace 10.{}.0.0/24 dev bentpipe0", 2 - end));
         }
     }
+}
+
+impl Gateways for Boxes {
+    type Fault = Fault;
 
     fn suffer(&mut self, fault: Fault, span: Duration) {
         let gates = [self.line.near.clone(), self.line.far.clone()];
@@ -264,30 +310,10 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
     let mut boxes = Boxes { line, running, is_link };
     boxes.line.wait_until_up(&NAMES, true);
     (0..2).for_each(|end| boxes.route(end));
-    let before = boxes.held();
     let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 7) };
-    let hosts = [&boxes.line.client, &boxes.line.near, &boxes.line.far, &boxes.line.server];
-    let looks = Looks::new(&boxes.line, &["client", "near", "far", "server"], &hosts.map(|host| host.name()), &NAMES);
-    let load = Load::begin(&boxes.line.client, server, open, looks);
-    let span = Duration::from_secs(span);
-    std::thread::sleep(span);
-    let (start, mut most) = (Instant::now(), 0.0_f64);
-    for fault in FAULTS.iter().cycle().take(rounds * FAULTS.len()) {
-        let begun = Instant::now();
-        boxes.suffer(*fault, span);
-        std::thread::sleep(span.saturating_sub(begun.elapsed()));
-        let (resident, descriptors) = boxes.held();
-        most = most.max(resident);
-        // An hour is long: what was seen so far is worth something.
-        let minutes = start.elapsed().as_secs_f64() / 60.0;
-        println!("  {minutes:.1} min, after {fault:?}: {}; {resident:.1} MB, {descriptors} descriptors", load.counts);
-    }
-    let (counts, is_met) = load.end();
-    std::thread::sleep(Duration::from_secs(5));
-    let after = boxes.held();
-    let text = format!(
-        "{counts}; {:.0} MB and {} descriptors idle before, {:.0} and {} after, {most:.0} MB at most",
-        before.0, before.1, after.0, after.1
-    );
-    Measured { text, is_met: is_met && after.1 < 64 }
+    endure(&mut boxes, &FAULTS, (rounds * FAULTS.len(), Duration::from_secs(span)), |Boxes { line, .. }| {
+        let hosts = [&line.client, &line.near, &line.far, &line.server].map(|host| host.name());
+        let looks = Looks::new(line, &["client", "near", "far", "server"], &hosts, &NAMES);
+        Load::begin(&line.client, server, open, looks)
+    })
 }

@@ -1,28 +1,13 @@
 //! A link that begins anew while hosts open connections: no stream of the old link is taken for one of the new one.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::units::{self, Rate};
-use bentpipe_io::Tun;
 
-use super::pair::{Line, NAMES, Running, inside, until};
-use crate::sky::Sky;
-
-/// 300 ms each way between the boxes, in the place of the wire.
-fn far_apart(line: &Line) -> Sky {
-    inside(&line.near, "ip link del sat");
-    let doors = [(&line.near, 1), (&line.far, 2)].map(|(gate, n)| {
-        let addresses: [(IpAddr, u8); 1] = [([10, 9, 0, n].into(), 24)];
-        let door = gate.inside(move || Tun::with_addresses("sat", &addresses, 1500).expect("root may"));
-        inside(gate, &format!("ip route replace 10.{}.0.0/24 dev sat", 3 - n));
-        door
-    });
-    let link = || LinkConfig::clean(Rate::from_bits_per_second(20_000_000), units::Duration::from_millis(300));
-    Sky::over(doors, [link(), link()], 1)
-}
+use super::pair::{Line, NAMES, Running, until};
 
 /// Connections that have sent these requests, or parts of them.
 fn asking(line: &Line, server: SocketAddr, requests: &[&'static [u8]]) -> Vec<TcpStream> {
@@ -41,7 +26,8 @@ fn asking(line: &Line, server: SocketAddr, requests: &[&'static [u8]]) -> Vec<Tc
 fn connections_that_come_with_a_new_link_are_not_mixed_up() {
     let line = Line::new("20 Mbit/s");
     NAMES.iter().for_each(|name| line.edit(name, "20 ms", "600 ms"));
-    let _sky = far_apart(&line);
+    let link = || LinkConfig::clean(Rate::from_bits_per_second(20_000_000), units::Duration::from_millis(300));
+    let _sky = line.over_sky([link(), link()]);
     let server = line.serve(80, |mut stream| {
         let mut request = [0; 4];
         while stream.read_exact(&mut request).is_ok() && stream.write_all(&request.repeat(200)).is_ok() {}

@@ -1,7 +1,7 @@
 //! Hosts in a row, `client ── near ══ far ── server`, with gateways of the command on the two in the middle.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -9,10 +9,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bentpipe_engine::link::LinkConfig;
+use bentpipe_io::Tun;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::namespace::Namespace;
+use crate::sky::Sky;
 
 pub(crate) const SERVER: [u8; 4] = [10, 2, 0, 2];
 
@@ -221,6 +224,18 @@ impl Line {
         write("near", settings("near", &far_key, [&metrics, &peer, "capture = [\"lan\"]"], rate));
         write("far", settings("far", &near_key, [&metrics, patience, ""], rate));
         Line { hosts: Hosts { client, server, folder }, near, far }
+    }
+
+    /// Puts an emulated link in the place of the wire between the boxes; `configs` from near to far and back.
+    pub(crate) fn over_sky(&self, configs: [LinkConfig; 2]) -> Sky {
+        inside(&self.near, "ip link del sat");
+        let doors = [(&self.near, 1), (&self.far, 2)].map(|(gate, n)| {
+            let addresses: [(IpAddr, u8); 1] = [([10, 9, 0, n].into(), 24)];
+            let door = gate.inside(move || Tun::with_addresses("sat", &addresses, 1500).expect("root may"));
+            inside(gate, &format!("ip route replace 10.{}.0.0/24 dev sat", 3 - n));
+            door
+        });
+        Sky::over(doors, configs, 1)
     }
 
     /// Changes the settings of one gateway.

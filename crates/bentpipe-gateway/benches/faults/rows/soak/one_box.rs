@@ -1,8 +1,8 @@
 //! The same with one box.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::{Load, Looks, serve_object};
+use super::{Gateways, Load, Looks, endure, serve_object};
 use crate::Measured;
 use crate::hub::Hub;
 use crate::pair::{Running, inside, many_descriptors};
@@ -23,7 +23,9 @@ struct OneBox {
     running: Running,
 }
 
-impl OneBox {
+impl Gateways for OneBox {
+    type Fault = Fault;
+
     fn suffer(&mut self, fault: Fault, span: Duration) {
         let gate = self.hub.hub.clone();
         match fault {
@@ -59,7 +61,6 @@ impl OneBox {
         }
     }
 
-    /// Resident memory, MB, and descriptors.
     fn held(&self) -> (f64, usize) {
         let process = &self.hub.hosts.fresh_status("hub")["process"];
         let descriptors = process["open_fds"].as_u64().expect("a number") as usize;
@@ -80,29 +81,10 @@ pub(crate) fn soak(is_short: bool, is_kernel: bool) -> Measured {
     std::fs::write(path, text).expect("a file");
     let server = hub.hosts.serve(80, serve_object);
     let mut one = OneBox { running: hub.run(4096), hub };
-    let before = one.held();
     let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 6) };
-    let hosts = [&one.hub.hosts.client, &one.hub.hub, &one.hub.hosts.server];
-    let looks = Looks::new(&one.hub.hosts, &["client", "hub", "server"], &hosts.map(|host| host.name()), &["hub"]);
-    let load = Load::begin(&one.hub.hosts.client, server, open, looks);
-    let span = Duration::from_secs(span);
-    std::thread::sleep(span);
-    let (start, mut most) = (Instant::now(), 0.0_f64);
-    for fault in faults.iter().cycle().take(rounds * faults.len()) {
-        let begun = Instant::now();
-        one.suffer(*fault, span);
-        std::thread::sleep(span.saturating_sub(begun.elapsed()));
-        let (resident, descriptors) = one.held();
-        most = most.max(resident);
-        let minutes = start.elapsed().as_secs_f64() / 60.0;
-        println!("  {minutes:.1} min, after {fault:?}: {}; {resident:.1} MB, {descriptors} descriptors", load.counts);
-    }
-    let (counts, is_met) = load.end();
-    std::thread::sleep(Duration::from_secs(5));
-    let after = one.held();
-    let text = format!(
-        "{counts}; {:.0} MB and {} descriptors idle before, {:.0} and {} after, {most:.0} MB at most",
-        before.0, before.1, after.0, after.1
-    );
-    Measured { text, is_met: is_met && after.1 < 64 }
+    endure(&mut one, faults, (rounds * faults.len(), Duration::from_secs(span)), |OneBox { hub, .. }| {
+        let hosts = [&hub.hosts.client, &hub.hub, &hub.hosts.server].map(|host| host.name());
+        let looks = Looks::new(&hub.hosts, &["client", "hub", "server"], &hosts, &["hub"]);
+        Load::begin(&hub.hosts.client, server, open, looks)
+    })
 }

@@ -60,13 +60,13 @@ bench-gateway:
 
 # The gateway alone, static, for boxes without a compiler: $(OUT)/bentpipe-gateway.
 STATIC = $(shell uname -m)-unknown-linux-musl
-BUILT = $(or $(CARGO_TARGET_DIR),target)/$(STATIC)/box/bentpipe-gateway
+BUILT_STATIC = $(or $(CARGO_TARGET_DIR),target)/$(STATIC)/box
+BUILD_STATIC = { rustup target list --installed | grep -q $(STATIC) || rustup target add $(STATIC); } && CC_$(subst -,_,$(STATIC))=musl-gcc $(CARGO) build --quiet --locked --profile box --target $(STATIC)
 box:
 	@scripts/setup rust musl-gcc
-	@rustup target list --installed | grep -q $(STATIC) || rustup target add $(STATIC)
-	CC_$(subst -,_,$(STATIC))=musl-gcc $(CARGO) build --quiet --locked --profile box --target $(STATIC) -p bentpipe-gateway --bin bentpipe-gateway
+	$(BUILD_STATIC) -p bentpipe-gateway --bin bentpipe-gateway
 	@mkdir -p $(OUT)
-	@cp $(BUILT) $(OUT)/bentpipe-gateway
+	@cp $(BUILT_STATIC)/bentpipe-gateway $(OUT)/bentpipe-gateway
 	@ls -l $(OUT)/bentpipe-gateway
 
 # The Debian package of it, in $(OUT). It is installed and started in a namespace by `scripts/try-deb`, as root.
@@ -105,11 +105,10 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RELEASE = bentpipe-$(VERSION)-$(STATIC)
 command: lab
 	@scripts/setup rust musl-gcc
-	@rustup target list --installed | grep -q $(STATIC) || rustup target add $(STATIC)
-	CC_$(subst -,_,$(STATIC))=musl-gcc $(CARGO) build --quiet --locked --profile box --target $(STATIC) -p bentpipe-cli --bin bentpipe
+	$(BUILD_STATIC) -p bentpipe-cli --bin bentpipe
 	@rm -rf $(OUT)/command
 	@mkdir -p $(OUT)/command/completions
-	@cp $(or $(CARGO_TARGET_DIR),target)/$(STATIC)/box/bentpipe $(OUT)/bentpipe-lab.html LICENSE README.md $(OUT)/command
+	@cp $(BUILT_STATIC)/bentpipe $(OUT)/bentpipe-lab.html LICENSE README.md $(OUT)/command
 	@$(OUT)/command/bentpipe man $(OUT)/command/man
 	@for shell in bash zsh fish; do $(OUT)/command/bentpipe completions $$shell > $(OUT)/command/completions/bentpipe.$$shell; done
 

@@ -237,17 +237,17 @@ impl Congestion {
         let control = Control::new(config);
         let gains = config.variant.pacing.gains.filter(|_| !control.properties().paces);
         let spread = gains.map(|gains| Box::new(spread::Spread::new(gains)));
-        let control = match config.resume.filter(|_| control.properties().resumes) {
-            Some(saved) => Control::Resuming(Box::new(resuming::Resuming::new(control, saved, window.exact()))),
-            None => control,
-        };
         let (mut start, mut properties) = (SlowStart::new(&config.variant), control.properties());
         if spread.is_some() {
             properties.paces = true;
             start.allow_for_pacing();
         }
         let peak = (config.variant.growth == Growth::All).then(Box::default);
-        Congestion { window, control, start, grows_unused, peak, properties, spread }
+        let mut congestion = Congestion { window, control, start, grows_unused, peak, properties, spread };
+        if let Some(saved) = config.resume {
+            congestion.resume(saved);
+        }
+        congestion
     }
 
     /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,

@@ -64,8 +64,7 @@ impl Congestion {
     /// threshold, unless that is higher already, so that slow start returns to it.
     pub(in crate::tcp) fn decay_after_idle(&mut self, timeouts: u32, segments: u32) {
         let cwnd = self.window.segments();
-        let kept = f64::from(cwnd / 2 + cwnd / 4) * self.window.exact_mss();
-        self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
+        self.remember(cwnd);
         let decayed = cwnd.checked_shr(timeouts).unwrap_or(0);
         self.restart(decayed.max(segments.min(cwnd)));
     }
@@ -73,14 +72,18 @@ impl Congestion {
     /// The window gives back half of what the application does not use beyond `used` bytes and the initial window of `segments` (RFC 2861).
     /// Three quarters of it become the threshold, unless that is higher already.
     pub(in crate::tcp) fn decay_unused(&mut self, used: u64, segments: u32) {
-        let mss = self.window.exact_mss();
         let (cwnd, used) = (self.window.segments(), used.div_ceil(self.window.mss()) as u32);
         let used = used.max(segments);
         if used < cwnd {
-            let kept = f64::from(cwnd / 2 + cwnd / 4) * mss;
-            self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
-            self.window.set(f64::from((cwnd + used) / 2) * mss);
+            self.remember(cwnd);
+            self.window.set(f64::from((cwnd + used) / 2) * self.window.exact_mss());
         }
+    }
+
+    /// Three quarters of a window of `cwnd` segments become the threshold, unless that is higher already.
+    fn remember(&mut self, cwnd: u32) {
+        let kept = f64::from(cwnd / 2 + cwnd / 4) * self.window.exact_mss();
+        self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
     }
 }
 

@@ -2,10 +2,11 @@
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::Duration;
-use bentpipe_sim::run;
+use bentpipe_sim::{RunResult, run};
 use bentpipe_study::scenario::Scenario;
 
-fn drops_of_the_second_transfer(sharing: &str) -> u64 {
+/// Two transfers over one link, the second from `start` on.
+fn transfers(tcp: &str, link: &str, bytes: &str, start: &str) -> RunResult {
     let text = format!(
         r#"
 name = "two transfers"
@@ -13,35 +14,37 @@ description = "one after the other"
 time_limit = "300 s"
 
 [tcp]
-profile = "rfc"
-variant = "sack"
-tcb_sharing = "{sharing}"
+{tcp}
 
 [[links]]
 name = "sat"
 between = ["A", "B"]
-rate = "2 Mbit/s"
-delay = "255 ms"
-forward.queue = "20 packets"
+{link}
 
 [[flows]]
 name = "first"
 from = "A"
 to = "B"
-bytes = "1 MB"
+bytes = "{bytes}"
 
 [[flows]]
 name = "second"
 from = "A"
 to = "B"
-bytes = "1 MB"
-start = "100 s"
+bytes = "{bytes}"
+start = "{start}"
 "#
     );
     let scenario = Scenario::parse(&text, "two.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
     let result = run(&scenario, 1, &mut NoProbe).expect("connected");
     assert!(result.flows.iter().all(|flow| flow.received_at.is_some()));
-    result.flows[1].stats.retransmits
+    result
+}
+
+fn drops_of_the_second_transfer(sharing: &str) -> u64 {
+    let tcp = format!("profile = \"rfc\"\nvariant = \"sack\"\ntcb_sharing = \"{sharing}\"");
+    let link = "rate = \"2 Mbit/s\"\ndelay = \"255 ms\"\nforward.queue = \"20 packets\"";
+    transfers(&tcp, link, "1 MB", "100 s").flows[1].stats.retransmits
 }
 
 #[test]
@@ -58,35 +61,9 @@ fn the_threshold_is_shared() {
 #[test]
 fn the_second_transfer_resumes() {
     let times = |sharing: &str| {
-        let text = format!(
-            r#"
-name = "two transfers"
-time_limit = "300 s"
-[tcp]
-profile = "linux"
-first_window = "off"
-tcb_sharing = "{sharing}"
-[[links]]
-name = "sat"
-between = ["A", "B"]
-rate = "20 Mbit/s"
-delay = "300 ms"
-queue = "600 ms"
-[[flows]]
-name = "first"
-from = "A"
-to = "B"
-bytes = "3 MB"
-[[flows]]
-name = "second"
-from = "A"
-to = "B"
-bytes = "3 MB"
-start = "60 s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "two.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
-        let result = run(&scenario, 1, &mut NoProbe).expect("connected");
+        let tcp = format!("profile = \"linux\"\nfirst_window = \"off\"\ntcb_sharing = \"{sharing}\"");
+        let link = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"\nqueue = \"600 ms\"";
+        let result = transfers(&tcp, link, "3 MB", "60 s");
         let took = |n: usize| result.flows[n].received_at.expect("it ends").saturating_since(result.flows[n].start);
         (took(0), took(1))
     };

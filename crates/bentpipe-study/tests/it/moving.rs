@@ -64,6 +64,24 @@ fn a_scenario_without_flows_reads_back() {
     assert_eq!(parse(&scenario.to_toml()), scenario);
 }
 
+/// The first value of a trace holds from the start, wherever its time is; written and read again, it still does.
+#[test]
+fn a_trace_that_begins_late_reads_back() {
+    for trace in [
+        "rate = \"1 Mbit/s\"\ndelay = \"9 ms\"\ndelay_trace = { values = [[\"30 ms\", \"7 ms\"]], period = \"1 s\" }",
+        "rate = \"1 Mbit/s\"\ndelay = \"9 ms\"\nloss_trace = { values = [[\"30 ms\", 0.5], [\"60 ms\", 0]] }",
+        "delay = \"9 ms\"\nrate_trace = { values = [[\"30 ms\", \"2 Mbit/s\"], [\"60 ms\", \"1 Mbit/s\"]] }",
+    ] {
+        let link = "name = \"late\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\n";
+        let scenario = parse(&format!("{link}{trace}\n"));
+        let moves = scenario.links[0].config.moves.as_ref().expect("a trace");
+        let track = moves.delay.as_ref().or(moves.loss.as_ref()).or(moves.rate.as_ref()).expect("a track");
+        assert_eq!((track.initial(), track.changes()[0].at), (track.changes()[0].value, ms(30)), "{trace}");
+        let written = scenario.to_toml();
+        assert_eq!(parse(&written), scenario, "{written}");
+    }
+}
+
 /// A trace of delays or losses from a file, and what is wrong with one.
 #[test]
 fn a_series_of_a_file() {

@@ -100,7 +100,7 @@ pub(crate) const DIRECTION: &[Field] = &[
     field(
         "delay_trace",
         Shape::Any(&[Shape::Text, Shape::Table(DELAY_TRACE)]),
-        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time. It repeats; the last value holds as long as the one before.",
+        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time, the first also before its own. It repeats; the last value holds as long as the one before.",
     ),
     field(
         "loss_trace",

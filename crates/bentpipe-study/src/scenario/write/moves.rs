@@ -56,10 +56,9 @@ pub(super) fn put(moves: &Moves, put: &mut impl FnMut(&str, Value)) {
     }
 }
 
-/// True if the track is written as a trace: steps from zero on, which repeat.
+/// True if the track is written as a trace: steps that repeat, the first value also before its time.
 pub(super) fn is_trace(track: &Track) -> bool {
-    let starts =
-        track.changes().first().is_some_and(|first| first.at == Duration::ZERO && first.value == track.initial());
+    let starts = track.changes().first().is_some_and(|first| first.value == track.initial());
     starts && track.period().is_some() && track.changes().iter().all(|change| change.over == Duration::ZERO)
 }
 

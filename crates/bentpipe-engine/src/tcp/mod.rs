@@ -15,6 +15,7 @@ mod delivery;
 mod departures;
 mod ecn;
 mod loss;
+mod offload;
 mod pacing;
 mod peer_window;
 mod persist;

@@ -265,6 +265,9 @@ pub struct Variant {
     pub max_burst: Option<u32>,
     /// How segments are paced.
     pub pacing: Pacing,
+    /// RACK: segments leave in packets, as from a host that leaves the division into segments to its network card: the last segment of a
+    /// packet of several has PSH, and a packet that the window would cut short waits for the next ACK (Linux).
+    pub offload: bool,
 }
 
 impl Variant {
@@ -305,6 +308,8 @@ pub struct AckPolicy {
     /// At the start, and after data that had come before, this many ACKs go out at once (Linux's quick ACKs), besides those that tell a
     /// greater window.
     pub quick: u32,
+    /// A segment with PSH is acknowledged at once, unless this end has sent data itself (Linux, if the program reads at once).
+    pub pushed: bool,
 }
 
 /// Linux's compressed SACKs: an ACK of data beyond a gap waits for more such data. The first three ACKs of a gap do not wait, so losses
@@ -335,6 +340,7 @@ impl AckPolicy {
         before_reading: false,
         compress: None,
         quick: 0,
+        pushed: false,
     };
     /// As Linux has it: `TCP_MAX_QUICKACKS` segments are acknowledged at once, at the start and after a repetition, then every other one, or
     /// after `TCP_DELACK_MIN`.
@@ -343,6 +349,7 @@ impl AckPolicy {
         before_reading: true,
         compress: Some(Compress::LINUX),
         quick: 16,
+        pushed: true,
         ..AckPolicy::DELAYED
     };
     /// Every second segment, or after 200 ms.

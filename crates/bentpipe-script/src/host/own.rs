@@ -53,6 +53,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "limited-transmit" => variant.limited_transmit = switch(value)?,
         "frto" => variant.frto = switch(value)?,
         "tail-probe" => variant.tail_probe = switch(value)?,
+        "offload" => variant.offload = switch(value)?,
         "pacing-gain" => variant.pacing.gains = Some((number(value)?, number(value)?)),
         "pacing-quantum-us" => variant.pacing.quantum = Duration::from_micros(number(value)?),
         "pacing-credit" => variant.pacing.credit = switch(value)?,
@@ -90,6 +91,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         }
         "compress" => config.ack.compress = Some(Compress { delay: millis(value)?, ..Compress::LINUX }),
         "quick" => config.ack.quick = number(value)?,
+        "pushed" => config.ack.pushed = switch(value)?,
         "gaps-take-room" => config.gaps_take_room = switch(value)?,
         "window-follows" => config.window_follows = switch(value)?,
         "first-window" => config.first_window = Some(number(value)?),

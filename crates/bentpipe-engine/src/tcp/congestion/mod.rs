@@ -350,6 +350,11 @@ impl Congestion {
         self.control.pacing_rate(&self.window).or_else(|| self.spread.as_ref()?.rate)
     }
 
+    /// The rate by which a host divides what it sends into packets, also where it does not pace them; `None` before the first round trip.
+    pub(in crate::tcp) fn packet_rate(&self, flight: u64, srtt: Option<Duration>) -> Option<Rate> {
+        self.pacing_rate().or_else(|| spread::Spread::LINUX.rate(&self.window, flight, srtt?))
+    }
+
     /// The window, the bytes in flight or the round trip may have changed.
     #[inline(always)]
     pub(in crate::tcp) fn note_round_trip(&mut self, flight: u64, srtt: Option<Duration>) {

@@ -15,6 +15,9 @@ pub(super) struct Spread {
 }
 
 impl Spread {
+    /// Linux: tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
+    pub(super) const LINUX: Spread = Spread { slow_start: 2.0, after: 1.2, rate: None };
+
     /// `gains`: the two parts in percent.
     pub(super) fn new((slow_start, after): (u32, u32)) -> Self {
         Spread { slow_start: f64::from(slow_start) / 100.0, after: f64::from(after) / 100.0, rate: None }
@@ -22,10 +25,15 @@ impl Spread {
 
     /// The window, the bytes in flight or the round trip have changed.
     pub(super) fn update(&mut self, window: &Window, flight: u64, srtt: Duration) {
+        self.rate = self.rate(window, flight, srtt);
+    }
+
+    /// The rate with this window, this many bytes in flight and this round trip; `None` if that is zero.
+    pub(super) fn rate(&self, window: &Window, flight: u64, srtt: Duration) -> Option<Rate> {
         // From half of the threshold on slow start is about to end.
         let gain = if window.exact() < window.exact_ssthresh() / 2.0 { self.slow_start } else { self.after };
         let bytes = window.exact().max(flight as f64);
-        self.rate = (srtt > Duration::ZERO).then(|| rate_of(gain * bytes / srtt.as_secs_f64()));
+        (srtt > Duration::ZERO).then(|| rate_of(gain * bytes / srtt.as_secs_f64()))
     }
 }
 

@@ -180,6 +180,9 @@ impl<S: SendingHalf> Duplex<S> {
             fresh = self.receiver.on_data(now, segment.seq, end.min(self.kept.peer_fin.unwrap_or(u64::MAX)));
             if self.receiver.rcv_nxt() > before {
                 self.pending.set(Pending::READABLE);
+                if segment.flags.has(Flags::PSH) {
+                    self.receiver.on_push();
+                }
             }
         }
         if segment.flags.has(Flags::FIN) {

@@ -53,6 +53,9 @@ impl<S: SendingHalf> Duplex<S> {
             }
             self.receiver.acknowledged();
         }
+        if span.len > 0 {
+            self.receiver.on_answer();
+        }
         if self.ecn.mode != EcnMode::Off && !span.syn {
             self.mark(&mut segment, &span);
         }

@@ -63,6 +63,9 @@ impl Duplex<Sender> {
             return Ordinary::Other;
         }
         if let Some(span) = self.sender.next_without_options(now) {
+            if span.len > 0 {
+                self.receiver.on_answer();
+            }
             let mut flags = Flags::ACK;
             if span.fin {
                 flags = flags | Flags::FIN;

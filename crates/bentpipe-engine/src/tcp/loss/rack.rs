@@ -108,6 +108,11 @@ impl Rack {
         self.segments.back().map(|segment| (segment.start, segment.end))
     }
 
+    /// When the first segment was sent last.
+    pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
+        self.segments.front().map(|segment| segment.at)
+    }
+
     /// Bytes ever marked lost.
     pub(in crate::tcp) fn marked(&self) -> u64 {
         self.marked

@@ -64,6 +64,11 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.rtt())
     }
 
+    /// When the oldest segment that is outstanding was sent last, as RACK knows it.
+    pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
+        self.rack.as_ref().and_then(|rack| rack.first_sent())
+    }
+
     /// The least round trip, as RACK measures it.
     pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())

@@ -19,6 +19,8 @@ pub(super) struct AckSchedule {
     /// Segments with data so far, for DAASS.
     data_segments: u32,
     had_gap: bool,
+    /// This end has answered data with data.
+    answers: bool,
     /// The ACK that is due goes out before anything is read.
     first: bool,
     /// A twentieth of the round trip, once it is known, and a timeout of this end by it.
@@ -52,6 +54,7 @@ impl AckSchedule {
             pending: 0,
             data_segments: 0,
             had_gap: false,
+            answers: false,
             first: false,
             patience: Duration::MAX,
             long_gap: Duration::MAX,
@@ -139,6 +142,20 @@ impl AckSchedule {
                 Some(tick) => Time::from_ticks((now.as_ticks() / tick.as_ticks().max(1) + 1) * tick.as_ticks().max(1)),
             };
         }
+    }
+
+    /// The segment that has come in order ends what the peer sent together. The program reads it, and an ACK that an answer will not carry
+    /// does not wait (Linux, `tcp_cleanup_rbuf`).
+    pub(super) fn on_push(&mut self) {
+        if self.policy.pushed && !self.answers && self.due != NONE {
+            self.due = NOW;
+        }
+    }
+
+    /// This end sends data.
+    #[inline(always)]
+    pub(super) fn on_answer(&mut self) {
+        self.answers |= self.data_segments > 0;
     }
 
     /// A gap has been filled.
@@ -252,6 +269,30 @@ mod tests {
                 is_due
             });
             assert_eq!(acks, at_once, "{pause}");
+        }
+    }
+
+    /// Packets of five segments are acknowledged by two, two and one; of an end that answers, only every other segment is.
+    #[test]
+    fn the_end_of_a_packet_is_acknowledged() {
+        for (answers, expected) in [(false, [2, 4, 5, 7, 9, 10]), (true, [2, 4, 6, 8, 10, 12])] {
+            let mut schedule = AckSchedule::new(AckPolicy { pushed: true, ..AckPolicy::DELAYED });
+            let mut acks = Vec::new();
+            for segment in 1..=12 {
+                schedule.on_data(at(0));
+                schedule.on_in_order(at(0), false);
+                if segment % 5 == 0 {
+                    schedule.on_push();
+                }
+                if schedule.is_due(at(0)) {
+                    schedule.acknowledged();
+                    acks.push(segment);
+                }
+                if answers {
+                    schedule.on_answer();
+                }
+            }
+            assert_eq!(acks[..6], expected, "{answers}");
         }
     }
 

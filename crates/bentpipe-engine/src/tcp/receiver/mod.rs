@@ -225,6 +225,19 @@ impl Receiver {
         Fresh::Span(from, end)
     }
 
+    /// The last segment, which came in order, has PSH.
+    pub(super) fn on_push(&mut self) {
+        if self.beyond.is_empty() {
+            self.acks.on_push();
+        }
+    }
+
+    /// This end sends data.
+    #[inline(always)]
+    pub(super) fn on_answer(&mut self) {
+        self.acks.on_answer();
+    }
+
     /// True if data from `rcv_nxt` to `end` fits, and nothing waits beyond a gap.
     #[inline(always)]
     pub(super) fn expects(&self, end: u64) -> bool {

@@ -202,12 +202,20 @@ impl Sender {
         }
     }
 
+    /// The bytes of the window that were in use before an ACK of `acked` new bytes: all, if a packet waited for that ACK.
+    #[inline(always)]
+    fn used(&self, acked: u64) -> u64 {
+        let flight = self.seq.flight() + acked;
+        let waited = self.offload.is_some_and(|offload| offload.has_waited());
+        if waited { flight.max(self.congestion.window.cwnd()) } else { flight }
+    }
+
     /// Passes an ACK of `acked` new bytes to congestion control. `rtt` is its round-trip sample.
     #[inline(always)]
     fn ack_sample(&self, now: Time, acked: u64, rtt: Option<Duration>) -> AckSample {
         AckSample {
             acked,
-            flight: self.seq.flight() + acked,
+            flight: self.used(acked),
             after_timeout: self.recovery.phase() == Phase::Loss,
             now,
             rtt,

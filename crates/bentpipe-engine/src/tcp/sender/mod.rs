@@ -3,7 +3,7 @@
 //! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and `congestion` sets the
 //! window. The connection then pulls segments out of [`Half::next`](super::sending::Half::next) until there are no more. `ack.rs` handles
 //! ACKs, `loss.rs` losses and timeouts, `transmit.rs` the choice of segments; `by_time.rs` has the additions of RFC 8985, `marks.rs` those
-//! of RFC 3168.
+//! of RFC 3168, `offload.rs` packets of several segments.
 
 mod ack;
 mod by_rate;
@@ -12,6 +12,7 @@ mod finished;
 mod half;
 mod loss;
 mod marks;
+mod offload;
 mod transmit;
 
 pub(in crate::tcp) use self::finished::Finished;
@@ -24,6 +25,7 @@ use super::loss::frto::Frto;
 use super::loss::tlp::TailProbe;
 use super::loss::undo::Undo;
 use super::loss::{Detector, Outstanding};
+use super::offload::Offload;
 use super::pacing::Pacer;
 use super::persist::Persist;
 use super::recovery::{LossRecovery, Parts, Phase};
@@ -33,7 +35,7 @@ use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
 use super::variant::{Growth, TimeoutWindow};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Sender {
     /// True if data may be sent: the handshake is done.
     is_open: bool,
     timeout_window: TimeoutWindow,
+    /// If the host leaves the division into segments to its network card.
+    offload: Option<Offload>,
     /// Initial window in segments.
     initial_window: u32,
     max_burst: u32,
@@ -85,6 +89,7 @@ impl Sender {
         if let Some(segments) = departures.window_before_handshake() {
             congestion.restart(segments);
         }
+        let paces_singly = congestion.properties().paces && variant.pacing.quantum == Duration::ZERO;
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
         if let Some(rack) = loss.scoreboard.rack() {
             rack.wait_longer(variant.rack_slack);
@@ -107,6 +112,7 @@ impl Sender {
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
             pacer: Pacer::new(&variant.pacing),
+            offload: (variant.offload && !paces_singly).then(Offload::default),
             loss,
             recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),
@@ -149,6 +155,9 @@ impl Sender {
     fn new_event(&mut self) {
         self.burst = self.max_burst;
         self.burst_sent = 0;
+        if let Some(offload) = &mut self.offload {
+            offload.on_event();
+        }
     }
 
     pub(in crate::tcp) fn phase(&self) -> Phase {

@@ -62,7 +62,10 @@ impl Sender {
         if self.has_sent_all() || self.burst == 0 {
             return None;
         }
-        let span = self.choose_by_window(now)?;
+        let mut span = self.choose_by_window(now)?;
+        if self.offload.is_some() {
+            span.push |= self.leaves_in_packet(now)?;
+        }
         self.burst -= 1;
         Some(self.sent(now, span))
     }

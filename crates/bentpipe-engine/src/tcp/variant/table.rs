@@ -28,6 +28,7 @@ const BASE: Variant = Variant {
     guard_after_timeout: true,
     max_burst: None,
     pacing: Pacing::PLAIN,
+    offload: false,
 };
 
 /// Reno's window with today's repair of losses.
@@ -46,6 +47,7 @@ const LINUX: Variant = Variant {
     // `TCP_TIMEOUT_MIN_US`.
     rack_slack: Duration::from_millis(2),
     timeout_window: TimeoutWindow::InFlight,
+    offload: true,
     ..BASE
 };
 

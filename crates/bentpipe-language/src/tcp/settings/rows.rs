@@ -167,6 +167,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("pacing.quantum", "Paced segments leave together that take this long at the rate, at least two, or one below 1.2 Mbit/s (Linux: 1/1024 s). 0 s: each by itself.", span variant.pacing.quantum),
     row!("pacing.credit", "Paced segments that leave late make the next ones wait less, by half of their own time at most (Linux). False: the time is lost.", flag variant.pacing.credit),
     row!("pacing.unpaced", "Pacing begins with this segment; those before it leave at once (Linux: 10).", count Kind::Count(Counted::new("segments", 0, u32::MAX as u64)), variant.pacing.unpaced),
+    row!("offload", "`rack`: segments leave in packets of what the rate carries in 1/1024 s, as from a host that leaves the division into segments to its network card. The last of several has PSH. A packet that the window would cut short waits for the next ACK, unless none is near, 1 ms has passed, or a third of the window is free (Linux).", flag variant.offload),
     Setting {
         key: "mss",
         doc: "Maximum segment size (payload). At most 65495 B, the payload of an IPv4 packet of 65535 B.",
@@ -261,6 +262,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     },
     row!("ack.quick", "At the start, and after data that had come before, this many ACKs are sent at once, besides those that tell a greater window; also those that would wait by `ack.every` or `ack.compress` (Linux: 16). 0: none but the answer to that data.",
         count Kind::Count(Counted::new("ACKs", 0, 1000)), ack.quick),
+    row!("ack.pushed", "A segment with PSH, the last that the peer sent together, is acknowledged at once, unless this end has answered data with data (Linux, where the program reads at once).", flag ack.pushed),
     row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
     row!("rto.floor", "What `rto.min` bounds. \"timeout\": the timeout (RFC 6298 §2.4). \"variance\": the part of it that is added to the round trip (Linux).",

@@ -1,0 +1,187 @@
+//! Segmentation offload: a host passes its network card several segments at a time, in one packet (Linux, tcp_output.c).
+//!
+//! Two parts of it are seen on a path. The last segment of a packet of several has PSH (`__tcp_transmit_skb`), which the receiver may
+//! acknowledge at once ([`AckPolicy::pushed`](super::AckPolicy)). And a packet that the window would cut short waits for the next ACK
+//! (`tcp_tso_should_defer`), so segments leave in fewer and longer packets.
+
+use crate::units::{Duration, Rate, Time};
+
+/// A packet holds what the rate carries in this time (`tcp_tso_autosize`, `sk_pacing_shift`: 1/1024 s), and at least two segments.
+const QUANTUM: Duration = Duration::from_nanos(976_562);
+const MIN_SEGMENTS: u64 = 2;
+/// Bytes of payload in a packet (`sk_gso_max_size`).
+const MAX_PACKET: u64 = 65_535;
+/// No packet waits if the last one left longer ago.
+const MAX_PAUSE: Duration = Duration::from_millis(1);
+/// A packet of this part of the window does not wait (`tcp_tso_win_divisor`).
+const WINDOW_PARTS: u64 = 3;
+
+/// What decides on the next packet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Situation {
+    pub(in crate::tcp) now: Time,
+    /// When the last segment left, and when the oldest one that is outstanding did.
+    pub(in crate::tcp) last_sent: Time,
+    pub(in crate::tcp) oldest: Option<Time>,
+    pub(in crate::tcp) srtt: Option<Duration>,
+    /// The rate of the sender, if the round trip is known.
+    pub(in crate::tcp) rate: Option<Rate>,
+    /// Payload of a full segment.
+    pub(in crate::tcp) full: u64,
+    /// Bytes that wait, and how many of them the windows let out now.
+    pub(in crate::tcp) waiting: u64,
+    pub(in crate::tcp) room: u64,
+    /// The congestion window, and the minimum of it and the peer's window.
+    pub(in crate::tcp) cwnd: u64,
+    pub(in crate::tcp) window: u64,
+    /// Nothing follows what waits.
+    pub(in crate::tcp) is_closing: bool,
+}
+
+impl Situation {
+    /// Segments of a packet that nothing else bounds.
+    fn max_segments(&self) -> u64 {
+        let max = MAX_PACKET / self.full;
+        match self.rate {
+            Some(rate) => (rate.bytes_in_floor(QUANTUM) / self.full).clamp(MIN_SEGMENTS.min(max), max),
+            None => max,
+        }
+        .max(1)
+    }
+
+    /// True if the packet had better wait for the next ACK, which lets a longer one out.
+    fn waits(&self, max_segments: u64) -> bool {
+        let is_short = self.room < max_segments * self.full && self.room < self.window / WINDOW_PARTS;
+        if !is_short || self.is_closing && self.room >= self.waiting {
+            return false;
+        }
+        let is_soon = |oldest: Time| {
+            // An ACK of what left just now is far away.
+            self.srtt.is_some_and(|srtt| self.now.saturating_since(oldest) >= srtt.div_floor(16))
+        };
+        self.now.saturating_since(self.last_sent) <= MAX_PAUSE && self.oldest.is_some_and(is_soon)
+    }
+}
+
+/// The packet that leaves, or waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Offload {
+    /// Segments of it that have not left.
+    left: u16,
+    is_long: bool,
+    /// It waits for the next event, or has waited for this one.
+    waits: bool,
+    waited: bool,
+}
+
+impl Offload {
+    /// True if segments of a packet that has begun are left.
+    #[inline(always)]
+    pub(in crate::tcp) fn goes_on(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Begins a packet; false if it waits for the next event.
+    pub(in crate::tcp) fn begin(&mut self, situation: &Situation) -> bool {
+        let fitting = situation.room / situation.full;
+        // A small segment is Nagle's (RFC 9293 §3.7.4).
+        self.waits = self.waits || situation.waiting > situation.full && situation.waits(situation.max_segments());
+        if self.waits {
+            return false;
+        }
+        // At least two packets are in flight (`tcp_cwnd_test`).
+        let half = situation.cwnd / situation.full / 2;
+        let segments = fitting.min(half).min(situation.max_segments()).max(1);
+        (self.left, self.is_long) = (segments as u16, segments > 1);
+        true
+    }
+
+    /// A segment leaves. Returns true if it is the last one of several.
+    #[inline(always)]
+    pub(in crate::tcp) fn sent(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0 && core::mem::take(&mut self.is_long)
+    }
+
+    /// An ACK, a write or a timer: what waits is looked at again.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_event(&mut self) {
+        self.waited = core::mem::take(&mut self.waits);
+    }
+
+    /// True if a packet has waited for this event.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_waited(&self) -> bool {
+        self.waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// A window of 100 segments of 1000 bytes, 96 of which are in flight; the last one left half a millisecond ago. 100 segments per
+    /// 100 ms, twice as fast, are 16 Mbit/s: two in 1/1024 s. So is eight times as fast: 15.
+    const WAITS: Situation = Situation {
+        now: Time::from_nanos(1_000_000_000),
+        last_sent: Time::from_nanos(999_500_000),
+        oldest: Some(Time::from_nanos(900_000_000)),
+        srtt: Some(Duration::from_millis(100)),
+        rate: Rate::from_bits_per_second(128_000_000),
+        full: 1000,
+        waiting: 1_000_000,
+        room: 4000,
+        cwnd: 100_000,
+        window: 100_000,
+        is_closing: false,
+    };
+
+    /// The segments of the next packet, and whether its last one is marked.
+    fn packet(situation: Situation) -> Option<(u32, bool)> {
+        let mut offload = Offload::default();
+        if !offload.begin(&situation) {
+            return None;
+        }
+        let (mut segments, mut push) = (0, false);
+        while offload.goes_on() {
+            push = offload.sent();
+            segments += 1;
+        }
+        Some((segments, push))
+    }
+
+    #[test]
+    fn a_short_packet_waits_for_the_next_ack() {
+        assert_eq!(packet(WAITS), None);
+        let now = |last_sent| Situation { last_sent, ..WAITS };
+        assert_eq!(packet(now(ms(999))), None, "1 ms is not too long");
+        assert_eq!(packet(now(ms(998))), Some((4, true)));
+        // The packet is as long as packets are, or a third of the window.
+        assert_eq!(packet(Situation { room: 15_000, ..WAITS }), Some((15, true)));
+        assert_eq!(packet(Situation { room: 4000, window: 12_000, ..WAITS }), Some((4, true)));
+        // No ACK will come soon, or none is outstanding.
+        assert_eq!(packet(Situation { oldest: Some(ms(995)), ..WAITS }), Some((4, true)));
+        assert_eq!(packet(Situation { oldest: None, ..WAITS }), Some((4, true)));
+        // More will not come.
+        assert_eq!(packet(Situation { waiting: 4000, ..WAITS }), None);
+        assert_eq!(packet(Situation { waiting: 4000, is_closing: true, ..WAITS }), Some((4, true)));
+        assert_eq!(packet(Situation { waiting: 900, room: 900, ..WAITS }), Some((1, false)));
+    }
+
+    #[test]
+    fn packets_are_bounded() {
+        let first = Situation { room: 100_000, oldest: None, ..WAITS };
+        assert_eq!(packet(first), Some((15, true)));
+        // Without a round trip only the card bounds it; with a slow sender it has two segments; never more than half of the window.
+        assert_eq!(packet(Situation { rate: None, cwnd: 1_000_000, ..first }), Some((65, true)));
+        assert_eq!(packet(Situation { rate: Rate::from_bits_per_second(1_000_000), ..first }), Some((2, true)));
+        assert_eq!(packet(Situation { rate: None, cwnd: 10_000, room: 10_000, ..first }), Some((5, true)));
+        assert_eq!(packet(Situation { cwnd: 1000, room: 1000, ..first }), Some((1, false)));
+        // A segment may be as long as a packet.
+        assert_eq!(packet(Situation { full: 65_495, room: 200_000, cwnd: 400_000, ..first }), Some((1, false)));
+    }
+}

@@ -1,0 +1,36 @@
+//! Packets of several segments, where the window alone decides what goes out.
+
+use super::Sender;
+use crate::tcp::offload::Situation;
+use crate::units::Time;
+
+impl Sender {
+    /// The segment at `snd_nxt` leaves in the packet that has begun, or begins one. Returns whether it is the last one of several; `None` if
+    /// it waits for the next ACK.
+    #[inline(never)]
+    pub(super) fn leaves_in_packet(&mut self, now: Time) -> Option<bool> {
+        let mut offload = self.offload?;
+        let leaves = offload.goes_on() && self.last_sent == now || offload.begin(&self.situation(now));
+        let ends = leaves && offload.sent();
+        self.offload = Some(offload);
+        leaves.then_some(ends)
+    }
+
+    fn situation(&self, now: Time) -> Situation {
+        let (usable, next) = (self.congestion.window.usable(), self.seq.snd_nxt);
+        let waiting = self.seq.data_end.saturating_sub(next);
+        Situation {
+            now,
+            last_sent: self.last_sent,
+            oldest: self.loss.scoreboard.first_sent(),
+            srtt: self.timer.rtt.srtt(),
+            rate: self.congestion.packet_rate(self.seq.flight(), self.timer.rtt.srtt()),
+            full: u64::from(self.full()),
+            waiting,
+            room: waiting.min(self.seq.right_edge(usable).saturating_sub(next)),
+            cwnd: usable,
+            window: usable.min(self.seq.peer.now),
+            is_closing: self.seq.fin,
+        }
+    }
+}

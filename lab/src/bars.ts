@@ -1,11 +1,11 @@
-// The results as rows: a bar as long as the time, beside the limit.
+// The results as rows: a bar for the time over the limit, with a mark at the limit.
 import type { Case } from "./cases";
 import type { FlowSummary } from "./protocol";
 import { bytes, count, number, rate, seconds } from "./units";
 
 const escape = (text: string) => text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 
-/** What a row says of a result: its time, or how far it came. */
+/** The text of a result: its time, or how it ended. */
 function outcome(one: Case, flow: FlowSummary): { text: string; bad: boolean } {
   if (one.result!.stopped) return { text: `stopped after ${seconds(one.result!.summary.end_s)}: too many events`, bad: true };
   if (flow.aborted) return { text: flow.aborted, bad: true };
@@ -49,7 +49,7 @@ export class Bars {
         const chosen = one === focus;
         const told = one.error ? { text: one.error, bad: true } : result ? outcome(one, result) : { text: "…", bad: false };
         const ratio = result?.x_limit;
-        const facts = result && !one.error ? `${count(result.retransmissions)} sent again · ${count(result.timeouts)} ${result.timeouts === 1 ? "timeout" : "timeouts"}` : "";
+        const facts = result && !one.error ? `${count(result.retransmissions)} retransmitted · ${count(result.timeouts)} ${result.timeouts === 1 ? "timeout" : "timeouts"}` : "";
         return `<div class="bar${one.stale ? " stale" : ""}" role="radio" aria-checked="${chosen}" tabindex="${chosen ? 0 : -1}" data-key="${escape(one.key)}" style="--case: var(--case-${one.colour})">
           <span class="label"><svg width="18" height="10" aria-hidden="true"><path d="M0 5h18" stroke="var(--case)" stroke-width="3.5" stroke-dasharray="${one.dash.join(" ")}"/></svg>${escape(one.label)}</span>
           <span class="track" aria-hidden="true"><span class="fill" style="width:${part(ratio ?? 0)}"></span><span class="mark" style="left:${part(1)}"></span></span>
@@ -62,7 +62,7 @@ export class Bars {
   }
 }
 
-/** One sentence on the results, for a screen reader. */
+/** The results as text for a screen reader. */
 export function spoken(cases: Case[], flow: number): string {
   return cases
     .map((one) => {
@@ -75,7 +75,7 @@ export function spoken(cases: Case[], flow: number): string {
     .join(". ");
 }
 
-/** The limit in words. With a gateway it may be another: no handshake crosses the satellite link. */
+/** The limit as text. With a gateway it may differ, because no handshake crosses the satellite link. */
 export function limit(cases: Case[], one: Case | undefined, flow: number): string {
   const result = one?.result?.summary.flows[flow];
   if (!result) return "";
@@ -102,7 +102,7 @@ export function tables(one: Case | undefined, flows: HTMLElement, links: HTMLEle
   ]);
   const more = summary.flows.length - MAX_FLOWS;
   if (more > 0) rows.push(`<tr><td colspan="8">and ${more} more</td></tr>`);
-  flows.innerHTML = `<caption>Flows with ${escape(one!.label)}</caption>${head(["flow", "transport", "data", "time", "goodput", "sent again", "timeouts", "x limit"])}<tbody>${rows.join("")}</tbody>`;
+  flows.innerHTML = `<caption>Flows with ${escape(one!.label)}</caption>${head(["flow", "transport", "data", "time", "goodput", "retransmitted", "timeouts", "x limit"])}<tbody>${rows.join("")}</tbody>`;
   links.innerHTML = `<caption>Links</caption>${head(["link", "rate", "used", "delivered", "dropped by the queue", "lost on the link", "longest queue"])}<tbody>${summary.links
     .map((link) =>
       row([link.name, link.rate_bit_s === null ? "unlimited" : rate(link.rate_bit_s), link.utilisation === null ? "–" : `${number(link.utilisation * 100)} %`, count(link.delivered_packets), count(link.dropped.queue_full + link.dropped.early + link.dropped.listed + link.dropped.too_long), count(link.dropped.channel), `${count(link.max_queue_packets)} packets`]),

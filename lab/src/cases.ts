@@ -1,13 +1,13 @@
-// What is compared: each chosen transport with each chosen system, its colour and line, and its newest result.
+// The compared cases: each chosen transport with each chosen system, with its colour, line style and latest result.
 import type { Answer, Numbers, Ran, System } from "./protocol";
 
-/** Colours that the colour-blind tell apart (Okabe and Ito 2008). More at once could not be told apart. */
+/** Number of colours that colour-blind readers can tell apart (Okabe and Ito 2008), and so of variants at once. */
 export const MAX_VARIANTS = 6;
 export const SYSTEMS: { system: System; name: string; what: string; dash: number[] }[] = [
   { system: "plain", name: "none", what: "plain TCP, end to end", dash: [] },
-  { system: "uplink", name: "uplink", what: "a box before the satellite link ends connections, and sends on with a constant window", dash: [9, 3, 2, 3] },
-  { system: "link", name: "link", what: "two boxes repair losses below IP, over the satellite link", dash: [2, 3] },
-  { system: "split", name: "split", what: "two boxes end connections, and carry their bytes as streams over a repairing link", dash: [7, 4] },
+  { system: "uplink", name: "uplink", what: "a box before the satellite link terminates connections and forwards the data with a constant window", dash: [9, 3, 2, 3] },
+  { system: "link", name: "link", what: "two boxes repair losses on the satellite link, below IP", dash: [2, 3] },
+  { system: "split", name: "split", what: "two boxes terminate connections and carry the data as streams over a link that repairs losses", dash: [7, 4] },
 ];
 
 export interface Case {
@@ -21,12 +21,12 @@ export interface Case {
   result: Ran | undefined;
   numbers: Float64Array;
   error: string | undefined;
-  /** True while a newer result is on its way. */
+  /** True while a newer result is pending. */
   stale: boolean;
   took: number;
 }
 
-/** The cases of these choices. Those that were there keep their colour and their last result. */
+/** The cases of these choices. Existing cases keep their colour and their last result. */
 export function choose(variants: string[], systems: System[], before: Case[]): Case[] {
   const colours = new Map(before.map((one) => [one.variant, one.colour]));
   for (const variant of variants) {

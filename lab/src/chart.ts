@@ -1,4 +1,4 @@
-// A plot over time: uPlot has the axes, the pointer and the zoom; the marks are drawn here, from columns.
+// A plot over time: uPlot handles the axes, the pointer and the zoom; `Hooks.draw` draws the marks.
 import uPlot from "uplot";
 
 export interface Range {
@@ -18,7 +18,7 @@ export interface Style {
 let known: { theme: string; style: Style } | undefined;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** The theme's colours, as the style sheet has them. */
+/** The theme's colours, from the style sheet. */
 export function style(): Style {
   const theme = `${document.documentElement.dataset.theme} ${dark.matches}`;
   if (known?.theme !== theme) known = { theme, style: read() };
@@ -26,7 +26,7 @@ export function style(): Style {
 }
 
 function read(): Style {
-  // The value of a property is the text `light-dark(..)`; an element that uses it has the colour.
+  // The value of the property is the text `light-dark(..)`. Only an element that uses it has the colour.
   const user = document.body.appendChild(document.createElement("span"));
   const css = getComputedStyle(user);
   const colour = (name: string) => {
@@ -45,12 +45,12 @@ function read(): Style {
   return style;
 }
 
-/** What draws a plot: positions in pixels of the canvas. */
+/** The canvas of a plot. Positions are in canvas pixels. */
 export interface Brush {
   ctx: CanvasRenderingContext2D;
   x: (at: number) => number;
   y: (value: number) => number;
-  /** Pixels of the canvas per pixel of the page. */
+  /** Canvas pixels per CSS pixel. */
   ratio: number;
   box: { left: number; top: number; width: number; height: number };
   style: Style;
@@ -58,13 +58,13 @@ export interface Brush {
 
 export interface Hooks {
   draw: (brush: Brush) => void;
-  /** The pointer's instant; `undefined` when it leaves. */
+  /** Gets the time under the pointer, or `undefined` when the pointer leaves. */
   hover: (at: number | undefined) => void;
   zoom: (from: number, to: number) => void;
   reset: () => void;
 }
 
-/** Width of the axis beside each plot: equal, so that plots and ribbon share their time. */
+/** Width of the axis beside each plot. It is the same for all, so that plots and ribbon share the time axis. */
 export const GUTTER = 62;
 export const MARGIN = 14;
 
@@ -141,7 +141,7 @@ export class Chart {
     ctx.restore();
   }
 
-  /** Draws again, over these ranges. */
+  /** Redraws the plot over these ranges. */
   show(x: Range, top: number, bottom = 0): void {
     this.#x = x;
     const over = Math.max(top - bottom, 1e-9) * 0.06;

@@ -1,11 +1,11 @@
-// The engine in workers: requests of the newest generation only; what is older is forgotten or ended.
+// Runs the engine in workers. Only requests of the newest generation count; older ones are dropped or terminated.
 import base64 from "virtual:engine";
 import EngineWorker from "./worker?worker&inline";
 import type { Answer, Request } from "./protocol";
 
-/** A run that nobody waits for is ended after this time; ending it sooner costs more than it saves. */
+/** A stale run is terminated after this time. Terminating it sooner costs more than it saves. */
 const PATIENCE_MS = 100;
-/** At most so many threads. */
+/** Max number of workers. */
 const MAX_THREADS = 4;
 
 interface Job {
@@ -37,7 +37,7 @@ export class Engine {
     return new Engine(await WebAssembly.compile(await new Response(stream).arrayBuffer()));
   }
 
-  /** Begins a generation: answers to earlier requests do not come any more. */
+  /** Starts a generation. Answers to earlier requests are not delivered any more. */
   renew(): void {
     this.#generation++;
     this.#queue = [];
@@ -45,7 +45,7 @@ export class Engine {
     setTimeout(() => this.#end(stale), PATIENCE_MS);
   }
 
-  /** True while something is asked and not answered. */
+  /** True while a request of this generation is unanswered. */
   get busy(): boolean {
     return this.#queue.length > 0 || this.#threads.some((thread) => thread.job?.generation === this.#generation);
   }
@@ -77,7 +77,7 @@ export class Engine {
     }
   }
 
-  /** Ends runs from before this generation. */
+  /** Terminates workers that run requests from before this generation. */
   #end(generation: number): void {
     this.#threads = this.#threads.map((thread) => {
       if (!thread.job || thread.job.generation >= generation) return thread;

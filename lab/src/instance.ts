@@ -1,4 +1,4 @@
-// An instance of the engine: crates/bentpipe-wasm/src/lib.rs describes the boundary.
+// An instance of the engine. crates/bentpipe-wasm/src/lib.rs describes its interface.
 import type { Answer, Request } from "./protocol";
 
 interface Exports {

@@ -1,4 +1,4 @@
-// The page: state, and what follows from a change of it.
+// The page: its state, and the reactions to changes.
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { Bars, limit, spoken, tables } from "./bars";
@@ -22,7 +22,7 @@ const state = {
   text: "",
   name: "",
   flow: 0,
-  /** The link that sliders change; the engine's choice at first. */
+  /** The link that sliders change; initially the engine's choice. */
   link: undefined as string | undefined,
   knobs: {} as Knobs,
   variants: [] as string[],
@@ -30,10 +30,10 @@ const state = {
   focus: "",
   window: undefined as [number, number] | undefined,
 };
-/** What is known of it. */
+/** The engine's description of it. */
 let look: Look | undefined;
 let cases: Case[] = [];
-/** The time that plots show; kept while somebody draws on the ribbon. */
+/** The time that plots show; kept while the user drags on the ribbon. */
 let view: Range = { min: 0, max: 1 };
 let engine: Engine;
 let hovered: number | undefined;
@@ -58,7 +58,7 @@ const plots = new Plots({
   reset: () => zoom(undefined),
 });
 
-/** A change of the scenario's values. */
+/** Changes values of the scenario. */
 function turn(change: Partial<Knobs>): void {
   state.knobs = { ...state.knobs, ...change };
   renew();
@@ -66,7 +66,7 @@ function turn(change: Partial<Knobs>): void {
 
 function zoom(window: [number, number] | undefined): void {
   const whole = runEnd();
-  // As good as the whole run, but for rounding, is the whole run.
+  // A window that equals the whole run up to rounding is the whole run.
   const near = whole * 1e-6;
   const isPart = window && window[1] - window[0] > 1e-4 && (window[0] > near || window[1] < whole - near);
   state.window = isPart ? window : undefined;
@@ -82,12 +82,12 @@ function runEnd(): number {
 
 /** True if something has changed since the last runs began. */
 let changed = false;
-/** When they began, and how long those before took, milliseconds. */
+/** When they began, and how long the runs before them took, milliseconds. */
 let began = 0;
 let lasted = 0;
 let timer = 0;
 
-/** Runs everything again. While somebody drags, runs that are not slow may end first: each of them is seen. */
+/** Reruns everything. During a drag, current runs may finish first unless they are slow, so that intermediate results are shown. */
 function renew(): void {
   changed = true;
   document.body.dataset.state = "running";
@@ -141,7 +141,7 @@ function soon(): void {
   frame = requestAnimationFrame(draw);
 }
 
-/** A scenario that cannot be read: what was drawn stays. */
+/** Shows the error of a scenario that cannot be read. The last drawing stays. */
 function refuse(message: string): void {
   byId("error").hidden = false;
   byId("error").querySelector("pre")!.textContent = message;
@@ -150,7 +150,7 @@ function refuse(message: string): void {
   pump();
 }
 
-/** A scenario that was read: its controls. */
+/** Sets the controls for a scenario that was read. */
 function accepted(found: Look): void {
   look = found;
   byId("description").textContent = found.description;
@@ -235,7 +235,7 @@ function chips(id: string, all: Chip[]): void {
   if (had !== undefined) parent.querySelector<HTMLElement>(`[data-key="${CSS.escape(had)}"]`)?.focus();
 }
 
-/** Toggles a choice; the last one stays. */
+/** Toggles a choice; the last remaining one stays. */
 function toggle<T>(list: T[], key: T): T[] {
   if (!list.includes(key)) return [...list, key];
   return list.length > 1 ? list.filter((other) => other !== key) : list;
@@ -269,7 +269,7 @@ function showView(): void {
 
 let speech = 0;
 
-/** All answers are there. */
+/** Called when all results have arrived. */
 function settled(): void {
   if (byId("error").hidden) document.body.dataset.state = "done";
   const slowest = Math.max(0, ...cases.map((one) => one.took));
@@ -298,7 +298,7 @@ async function copy(button: HTMLButtonElement, text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    // Without permission: the text is there to be copied by hand.
+    // Without permission, the user can copy the selected text.
     byId<HTMLDetailsElement>("text").open = true;
     byId<HTMLTextAreaElement>("toml").select();
     button.textContent = "Press Ctrl+C";
@@ -306,7 +306,7 @@ async function copy(button: HTMLButtonElement, text: string): Promise<void> {
   setTimeout(() => (button.textContent = label), 1500);
 }
 
-/** Another scenario. */
+/** Loads another scenario. */
 function load(text: string, name: string): void {
   Object.assign(state, { text, name, flow: 0, link: undefined, knobs: {}, window: undefined });
   const preset = byId<HTMLSelectElement>("preset");
@@ -363,7 +363,7 @@ function listen(): void {
     renew();
   });
   byId<HTMLSelectElement>("link").addEventListener("change", (event) => {
-    // The sliders' values were another link's: they stay in the text.
+    // The sliders' values belong to the previous link. They stay in the text.
     Object.assign(state, { text: look?.toml ?? state.text, knobs: {}, link: (event.target as HTMLSelectElement).value });
     renew();
   });

@@ -18,7 +18,7 @@ function begin({ ctx, ratio }: Brush, look: Look): void {
   ctx.setLineDash((look.dash ?? []).map((length) => length * ratio));
 }
 
-/** A bar from min to max in each column that has values: as xplot draws segments. */
+/** A bar from min to max in each column that has values, like xplot's segments. */
 export function bars(brush: Brush, one: Case, drawing: Drawing, look: Look): void {
   const { ctx, x, y, ratio } = brush;
   const { from_s, column_s } = one.result!.plot;
@@ -34,7 +34,7 @@ export function bars(brush: Brush, one: Case, drawing: Drawing, look: Look): voi
   }
 }
 
-/** A line through the last values, which hold until the next; with a band from min to max. */
+/** A step line through the last value of each column; with `band`, also a band from min to max. */
 export function steps(brush: Brush, one: Case, drawing: Drawing, look: Look, band = false): void {
   const { ctx, x, y } = brush;
   const { from_s, column_s } = one.result!.plot;
@@ -65,13 +65,13 @@ export function steps(brush: Brush, one: Case, drawing: Drawing, look: Look, ban
   ctx.stroke();
 }
 
-/** Each column's maximum, filled down to zero; what a column reached stays visible however narrow it is. */
+/** Each column's maximum, filled down to zero, so that narrow peaks stay visible. */
 export function area(brush: Brush, one: Case, drawing: Drawing, look: Look): void {
   const { ctx, x, y } = brush;
   const { from_s, column_s } = one.result!.plot;
   const hi = values(one, drawing.hi);
   begin(brush, look);
-  // Each pixel once, since what is drawn twice is darker: columns that share one, by their highest.
+  // Each pixel is filled once, because overlapping fills are darker. Columns that share a pixel use their maximum.
   const fill = (left: number, right: number, top: number) => ctx.fillRect(left, y(top), right - left, y(0) - y(top));
   let [left, right, top] = [0, 0, 0];
   for (let n = 0; n < hi.length; n++) {
@@ -104,7 +104,7 @@ export function dots(brush: Brush, one: Case, scatter: Scatter, shape: Shape, lo
       ctx.lineTo(at + size, value);
       ctx.lineTo(at, value + size);
       ctx.lineTo(at - size, value);
-      // Cheaper than closing the path, of which there are thousands.
+      // Cheaper than `closePath` for thousands of marks.
       ctx.lineTo(at, value - size);
     } else {
       const [dx, dy] = shape === "cross" ? [size, size] : [size * 1.2, 0];
@@ -117,7 +117,7 @@ export function dots(brush: Brush, one: Case, scatter: Scatter, shape: Shape, lo
   ctx.stroke();
 }
 
-/** Ticks from the top for columns with losses: one is seen, and more are longer (by powers of two). */
+/** Ticks from the top for columns with losses. A single loss is visible; the length grows with the logarithm of the count. */
 export function losses(brush: Brush, one: Case, counts: Numbers, row: number, look: Look): void {
   const { ctx, x, ratio, box } = brush;
   const { from_s, column_s } = one.result!.plot;
@@ -152,7 +152,7 @@ export function level(brush: Brush, value: number, name: string, look: Look): vo
   ctx.fillText(name, box.left + box.width - 4 * ratio, at + (ctx.textBaseline === "top" ? 2 : -2) * ratio);
 }
 
-/** Fades behind the marks; each at least a pixel wide. */
+/** Fades behind the marks, each at least a pixel wide. */
 export function shade(brush: Brush, fades: [number, number][], colour: string): void {
   const { ctx, x, box, ratio } = brush;
   begin(brush, { colour, alpha: 0.22 });
@@ -162,7 +162,7 @@ export function shade(brush: Brush, fades: [number, number][], colour: string): 
   }
 }
 
-/** Sums of columns as a rate, averaged over `group` of them. */
+/** The sums of columns as a rate, averaged over groups of `group` columns. */
 export function rates(brush: Brush, one: Case, sums: Numbers, group: number, factor: number, look: Look): void {
   const { ctx, x, y } = brush;
   const { from_s, column_s } = one.result!.plot;

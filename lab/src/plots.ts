@@ -1,11 +1,11 @@
-// The four plots over time: what each shows, its scale, its legend and its words for a screen reader.
+// The four plots over time: content, scale, legend, and text for a screen reader.
 import { type Case, values } from "./cases";
 import { type Brush, Chart, type Hooks, type Range, type Style, style } from "./chart";
 import * as marks from "./marks";
 import type { Drawing } from "./protocol";
 import { count, number, seconds } from "./units";
 
-/** What is shown. */
+/** The content of the plots. */
 export interface Scene {
   cases: Case[];
   focus: Case | undefined;
@@ -15,7 +15,7 @@ export interface Scene {
   flow: number;
 }
 
-/** Columns of the throughput's averages over a plot. */
+/** Max number of averages in the throughput plot. */
 const AVERAGES = 120;
 
 interface Key {
@@ -112,7 +112,7 @@ function sequence(brush: Brush, scene: Scene): void {
   if (!one?.result) return;
   const { plot } = one.result;
   marks.steps(brush, one, plot.acks, { colour: faint, width: 1.1 });
-  // Marks go below the line of what was sent: where only some of many segments are lost, the line stays whole.
+  // Marks are drawn below the bars of sent segments: where few of many segments are lost, the bars stay visible.
   marks.dots(brush, one, plot.resent, "diamond", { colour: text });
   marks.dots(brush, one, plot.lost_queue, "cross", { colour: lost });
   marks.dots(brush, one, plot.lost_channel, "plus", { colour: lost });
@@ -123,7 +123,7 @@ function sequenceTop(scene: Scene): number {
   return Math.max(0, ...shown(scene).map((one) => most(one, one.result!.plot.sent, scene.view)));
 }
 
-/** Zoomed in, the least that the chosen case sent or had acknowledged. */
+/** When zoomed in, the lowest number that the chosen case sent or acknowledged. */
 function sequenceBottom({ focus: one, view }: Scene): number {
   if (!one?.result || view.min === 0) return 0;
   const { plot } = one.result;
@@ -135,14 +135,14 @@ function sequenceBottom({ focus: one, view }: Scene): number {
 function sequenceLegend({ focus: one, fades, flow }: Scene, { colours, faint, text, lost }: Style): Key[] {
   if (!one?.result) return [];
   const { resent, lost_queue, lost_channel } = one.result.plot;
-  // Of a split flow the summary counts another leg.
+  // For a split flow, the summary counts another leg.
   const all = one.result.summary.flows[flow]?.segments;
   const of = all === undefined || one.result.leg ? "" : ` of ${count(all)}`;
   const keys: Key[] = [
     { mark: "bar", colour: colours[one.colour]!, text: "sent" },
     { mark: "line", colour: faint, text: "acknowledged" },
   ];
-  if (resent.count) keys.push({ mark: "diamond", colour: text, text: `sent again (${count(resent.count)})` });
+  if (resent.count) keys.push({ mark: "diamond", colour: text, text: `retransmitted (${count(resent.count)})` });
   if (lost_queue.count) keys.push({ mark: "cross", colour: lost, text: `dropped by a queue (${count(lost_queue.count)}${of})` });
   if (lost_channel.count) keys.push({ mark: "plus", colour: lost, text: `lost on the link (${count(lost_channel.count)}${of})` });
   if (fades.length) keys.push({ mark: "shade", colour: lost, text: "fade" });
@@ -202,12 +202,12 @@ function queue(brush: Brush, scene: Scene): void {
   if (!one?.result) return;
   const { plot, queue_packets } = one.result;
   marks.area(brush, one, plot.queue, { colour: colours[one.colour]!, alpha: 0.6 });
-  if (queue_packets !== null && queueShown(scene)) marks.level(brush, queue_packets, "room", { colour: text, alpha: 0.75 });
+  if (queue_packets !== null && queueShown(scene)) marks.level(brush, queue_packets, "queue limit", { colour: text, alpha: 0.75 });
   marks.losses(brush, one, plot.dropped_queue, 0, { colour: lost });
   marks.losses(brush, one, plot.dropped_channel, 1, { colour: lost, alpha: 0.65 });
 }
 
-/** True if the queue's room is not so far above the queue that it would flatten it. */
+/** True if the queue limit is close enough to the queue not to flatten its curve. */
 function queueShown(scene: Scene): boolean {
   const one = scene.focus!;
   return (one.result!.queue_packets ?? Infinity) < 5 * Math.max(most(one, one.result!.plot.queue, scene.view), 10);
@@ -242,7 +242,7 @@ function queueWords({ focus: one, view }: Scene): string {
 // Throughput.
 
 const grouped = (one: Case) => Math.max(Math.ceil(one.result!.plot.columns / AVERAGES), 1);
-/** Above so many times the line's rate a peak leaves the plot. */
+/** Peaks above this multiple of the link rate leave the plot. */
 const ABOVE = 2.5;
 const MBIT_PER_BYTE = 8e-6;
 const line = (one: Case) => one.result!.summary.links.find((link) => link.name === one.result!.link)?.rate_bit_s ?? null;
@@ -264,7 +264,7 @@ function rateTop(scene: Scene): number {
   const rate = (scene.focus?.result ? line(scene.focus) : null) ?? Infinity;
   const peak = peakOf(scene);
   const mbit = rate / 1e6;
-  // What waited for a repair arrives at once, far above the line's rate; the legend says how far.
+  // Data that waited for a repair arrives at once, far above the link rate. The legend has the peak.
   if (peak > ABOVE * mbit) return 2 * mbit;
   return mbit > 4 * peak ? peak : Math.max(peak, mbit);
 }
@@ -293,5 +293,5 @@ function rateWords(scene: Scene): string {
     const flow = one.result!.summary.flows[scene.flow];
     return `${one.label} ${flow?.goodput_bit_s ? `${number(flow.goodput_bit_s / 1e6)} Mbit/s` : "nothing"}`;
   });
-  return `Payload that arrives over time. On average: ${told.join(", ")}.`;
+  return `Payload received over time. On average: ${told.join(", ")}.`;
 }

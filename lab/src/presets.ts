@@ -1,4 +1,4 @@
-// The shipped scenarios that the page can run: it has no QUIC.
+// The shipped scenarios that the page can run, which has no QUIC.
 const files = import.meta.glob<string>("../../scenarios/*.toml", { query: "?raw", import: "default", eager: true });
 
 /** Name and text of each. */
@@ -6,7 +6,7 @@ export const PRESETS = new Map(
   Object.entries(files).filter(([, text]) => !/^type = "quic"$/m.test(text)).map(([path, text]) => [path.replace(/^.*\/(.*)\.toml$/, "$1"), text]),
 );
 
-/** Groups of the list: those that a visitor looks for first. */
+/** The first groups of the list. All other scenarios follow. */
 export const GROUPS: [string, string[]][] = [
   ["Orbits and markets", ["geo", "geo-bursts", "geo-ku", "geo-ka-rain", "maritime-vsat", "meo", "leo", "starlink", "d2d"]],
   ["What helps", ["slacp-geo", "slacp-voice", "split-stp", "stp", "request-response"]],

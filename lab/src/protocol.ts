@@ -1,4 +1,4 @@
-// What the page asks of the engine and what it answers: the types of crates/bentpipe-wasm/src/{request,run,plot}.
+// Requests to the engine and its answers: the types of crates/bentpipe-wasm/src/{request,run,plot}.
 
 export type System = "plain" | "bbr" | "uplink" | "link" | "split";
 
@@ -67,7 +67,7 @@ export interface Look {
   warnings: string;
 }
 
-/** Where numbers are in the array beside the JSON. */
+/** The position of numbers in the array that follows the JSON. */
 export interface Numbers {
   at: number;
   len: number;
@@ -143,6 +143,6 @@ export interface Answer<T> {
   ok?: T;
   error?: string;
   numbers: Float64Array;
-  /** How long the engine took, milliseconds. */
+  /** Time of the call, milliseconds. */
   took: number;
 }

@@ -4,12 +4,12 @@ import { seconds } from "./units";
 
 export type Fade = [start: number, end: number];
 
-/** Fades shorter than this are made this long, seconds. */
+/** Min length of a drawn fade, seconds. */
 const SHORTEST = 0.01;
 
 interface Grip {
   kind: "new" | "move";
-  /** The fades without the one that is dragged. */
+  /** All fades except the dragged one. */
   rest: Fade[];
   origin: number;
   fade: Fade;
@@ -71,7 +71,7 @@ export class Ribbon {
     this.#svg.focus();
     this.#svg.setPointerCapture(event.pointerId);
     const at = this.#at(event);
-    // A finger or a thin fade: some pixels beside it count as on it.
+    // Some pixels beside a fade count as on it, for fingers and thin fades.
     const near = (4 / this.#width()) * (this.#view.max - this.#view.min);
     const hit = this.#fades.findIndex(([from, to]) => at >= from - near && at <= to + near);
     this.#chosen = hit;
@@ -118,7 +118,7 @@ export class Ribbon {
     event.preventDefault();
   }
 
-  /** Adds a fade in the middle of what is seen, or in the longest gap there. */
+  /** Adds a fade in the middle of the longest gap in view. */
   add(): void {
     const { min, max } = this.#view;
     const seen = this.#fades.filter(([from, to]) => to > min && from < max);
@@ -136,10 +136,10 @@ export class Ribbon {
     this.#table();
   }
 
-  /** Fades in order; those that meet are joined. */
+  /** Sorts the fades and joins those that touch. */
   #set(fades: Fade[], keep?: Fade): void {
     const joined: Fade[] = [];
-    // To the millisecond, as the scenario's text then reads well.
+    // Rounded to milliseconds, to keep the scenario's text readable.
     const round = (value: number) => Math.round(value * 1000) / 1000;
     for (const [from, to] of fades.map(([from, to]): Fade => [round(from), round(to)]).sort((a, b) => a[0] - b[0])) {
       const last = joined[joined.length - 1];
@@ -164,10 +164,10 @@ export class Ribbon {
     const hint = this.#fades.length ? "" : `<text class="hint" x="${GUTTER + this.#width() / 2}" y="${height / 2 + 4}" text-anchor="middle">clear sky · drag here to draw a fade</text>`;
     this.#svg.innerHTML = `<text class="name" x="${GUTTER - 8}" y="${height / 2 + 4}" text-anchor="end">fades</text>${empty}${hint}${marks.join("")}`;
     const total = this.#fades.reduce((sum, [from, to]) => sum + to - from, 0);
-    this.#note.textContent = this.#fades.length ? `${this.#fades.length} ${this.#fades.length === 1 ? "fade" : "fades"}, ${seconds(total)} together` : "";
+    this.#note.textContent = this.#fades.length ? `${this.#fades.length} ${this.#fades.length === 1 ? "fade" : "fades"}, ${seconds(total)} in total` : "";
   }
 
-  /** The same as numbers: for keyboards, screen readers and exact values. */
+  /** Shows the fades as numbers, for keyboards, screen readers and exact values. */
   #table(): void {
     const MAX_ROWS = 40;
     if (this.#list.contains(document.activeElement)) return;

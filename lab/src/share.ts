@@ -1,4 +1,4 @@
-// The state in the address's fragment, so that a link is a whole experiment and no server sees it.
+// Stores the state in the URL's fragment, so that a link is a whole experiment and no server sees it.
 import type { System } from "./protocol";
 
 export interface Shared {
@@ -24,7 +24,7 @@ export async function toFragment(shared: Shared): Promise<string> {
   return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** What a fragment holds; `undefined` if it holds nothing that is understood. */
+/** Decodes a fragment; `undefined` if it is not one of these forms. */
 export async function fromFragment(fragment: string): Promise<Shared | undefined> {
   try {
     if (fragment.startsWith(PLAIN)) return { toml: decodeURIComponent(fragment.slice(PLAIN.length)) };

@@ -22,7 +22,7 @@ const SPECS: Spec[] = [
   { key: "rate_bit_s", label: "Rate", hint: "of this link, in the data's direction", min: 64e3, max: 1e9, show: units.rate, read: units.readRate },
   { key: "delay_s", label: "Delay", hint: "one way, both directions", min: 1e-3, max: 1, show: units.seconds, read: units.readSeconds },
   { key: "loss", label: "Loss", hint: "of single packets, besides fades", min: 1e-5, max: 0.3, zero: true, show: units.percent, read: units.readPercent },
-  { key: "queue_s", label: "Queue", hint: "before the link, as time on its line", min: 1e-3, max: 10, show: units.seconds, read: units.readSeconds },
+  { key: "queue_s", label: "Queue", hint: "before the link, as time at its rate", min: 1e-3, max: 10, show: units.seconds, read: units.readSeconds },
   { key: "bytes", label: "Size", hint: "of the transfer", min: 10e3, max: 1e9, show: units.bytes, read: units.readBytes },
 ];
 
@@ -31,7 +31,7 @@ interface Slider {
   row: HTMLElement;
   range: HTMLInputElement;
   field: HTMLInputElement;
-  /** True while somebody types. */
+  /** True while the user types in the field. */
   typing: boolean;
 }
 
@@ -71,7 +71,7 @@ export class Sliders {
     });
   }
 
-  /** Shows the values of a scenario, except where somebody is typing. */
+  /** Shows the values of a scenario, except in a field in which the user types. */
   show(settings: Settings): void {
     for (const { spec, row, range, field, typing } of this.#all) {
       const value = settings[spec.key];
@@ -79,7 +79,7 @@ export class Sliders {
       range.disabled = field.disabled = fixed && !(spec.key === "queue_s" && settings.rate_bit_s !== null);
       row.classList.toggle("off", range.disabled);
       if (typing || field.getAttribute("aria-invalid") === "true") continue;
-      // Of a line whose rate varies, the queue's length in time is not known.
+      // If the link's rate varies, the queue's length in time is unknown.
       const unknown = spec.key === "queue_s" && settings.rate_bit_s === null;
       field.value = unknown ? "–" : fixed ? absent(spec.key) : spec.show(value);
       range.setAttribute("aria-valuetext", field.value);
@@ -95,7 +95,7 @@ function absent(key: Key): string {
   return { rate_bit_s: "varies", delay_s: "–", loss: "–", queue_s: "unlimited", bytes: "endless" }[key];
 }
 
-/** The value of a position: two digits, so that it reads well. */
+/** The value of a position, rounded to two significant digits. */
 function at(spec: Spec, step: number): number {
   if (spec.zero && step === 0) return 0;
   const value = spec.min * (spec.max / spec.min) ** (step / STEPS);

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it.
+// The theme: light, dark, or that of the system.
 const THEMES = ["system", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 
@@ -10,7 +10,7 @@ export function setUpTheme(button: HTMLButtonElement, changed: () => void): void
   const show = () => {
     if (theme === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    button.setAttribute("aria-label", theme === "system" ? "Theme: as the system" : `Theme: ${theme}`);
+    button.setAttribute("aria-label", theme === "system" ? "Theme: system" : `Theme: ${theme}`);
     button.title = button.getAttribute("aria-label")!;
     button.firstElementChild!.textContent = SIGNS[theme];
   };
@@ -20,7 +20,7 @@ export function setUpTheme(button: HTMLButtonElement, changed: () => void): void
     try {
       localStorage.setItem(KEY, theme);
     } catch {
-      // A file's page may have no storage: the choice then lasts as long as the page.
+      // A page opened as a file may have no storage. The choice then lasts until the page is closed.
     }
     show();
     changed();

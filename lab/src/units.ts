@@ -1,4 +1,4 @@
-// Numbers with units, for people: written and read.
+// Formats and parses numbers with units.
 
 const DIGITS = 3;
 
@@ -11,7 +11,7 @@ function scaled(value: number, steps: [number, string][], unit: string): string 
 const UP: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
 const DOWN: [number, string][] = [[1, ""], [1e-3, "m"], [1e-6, "µ"]];
 
-/** Three digits, without zeros at the end. */
+/** Three significant digits without trailing zeros; from 1000 on, whole numbers in groups of three digits. */
 export function number(value: number): string {
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
   return String(Number(value.toPrecision(DIGITS)));
@@ -23,7 +23,7 @@ export const bytes = (count: number): string => scaled(count, UP, "B");
 export const seconds = (secs: number): string => scaled(secs, DOWN, "s");
 export const percent = (part: number): string => `${Number((part * 100).toPrecision(DIGITS))} %`;
 
-/** A number in this unit's family: "2 Mbit/s", "40ms", "1e-3"; `undefined` if it is none. */
+/** Parses a number with one of these units: "2 Mbit/s", "40ms", "1e-3". `bare` is the factor without a unit. `undefined` if it is no number. */
 function read(text: string, units: Record<string, number>, bare: number): number | undefined {
   const match = /^\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([^\s].*?)?\s*$/i.exec(text.replace(",", "."));
   if (!match) return undefined;

@@ -1,4 +1,4 @@
-// A thread with an instance of the engine. First comes the module, then requests.
+// A worker with an instance of the engine. The first message is the module, all others are requests.
 import { Instance } from "./instance";
 import type { Request } from "./protocol";
 

@@ -1,4 +1,4 @@
-// How long the page takes to answer a slider, from the event to the frame with all plots: `make bench-lab`.
+// Measures the time from a slider's event to the frame with all plots: `make bench-lab`.
 import { done, preset, withPage } from "./page.mjs";
 
 const CHANGES = 60;
@@ -12,7 +12,7 @@ async function measure(page) {
     const answered = async () => {
       do await frame();
       while (document.body.dataset.state === "running");
-      // What that frame drew is seen when the next one begins.
+      // The drawn frame is visible when the next one begins.
       await frame();
     };
     const times = [];
@@ -34,7 +34,7 @@ const quantile = (sorted, part) => sorted[Math.min(Math.floor(part * sorted.leng
 await withPage(async (page) => {
   await preset(page, "geo");
   const transports = await page.$$eval("#bars .bar", (all) => all.length);
-  // The browser compiles the engine's hot parts meanwhile.
+  // Warm-up: the browser compiles the engine's hot parts.
   await measure(page);
   await done(page);
   const times = (await measure(page)).sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-// The engine outside a browser: the same runs as native code, mistakes as answers, bounded memory.
+// Tests the engine outside a browser: the same runs as native code, errors as answers, bounded memory.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
@@ -67,7 +67,7 @@ test("a limit on events ends a run, and memory stays small", () => {
   const endless = scenario("geo").replace('bytes = "10 MB"', "greedy = true").replace('"600 s"', '"1000000 s"');
   const answer = ask({ op: "run", world: world(endless), size: [1000, 500], max_events: 3e6 });
   assert.equal(answer.ok.stopped, true);
-  // The run asks every 2^17 events.
+  // A run checks the limit every 2^17 events.
   assert.ok(answer.ok.summary.events <= 3e6 && answer.ok.summary.events > 2.8e6, String(answer.ok.summary.events));
   // 3 million events as points would be 100 MB.
   assert.ok(memory.buffer.byteLength < 24e6, `${memory.buffer.byteLength} B`);
@@ -86,7 +86,7 @@ test("reducing hides nothing: one loss in 100 MB is seen, and so are all of a fl
   const sum = ({ at, len }) => flood.numbers.subarray(at, at + len).reduce((a, b) => a + b, 0);
   assert.equal(sum(flood.ok.plot.dropped_channel), dropped.channel);
   assert.equal(sum(flood.ok.plot.dropped_queue), dropped.queue_full);
-  // A transfer without repetitions at the receiver would be 10 MB; with some it is more.
+  // The transfer is 10 MB. Duplicates at the receiver add to it.
   assert.ok(sum(flood.ok.plot.arrived_bytes) >= 10e6);
 });
 

@@ -1,4 +1,4 @@
-// The page in headless Chromium, opened as a file. Every request is noted: there must be none but for the file.
+// The page in headless Chromium, opened as a file. Records every request: only that of the file is allowed.
 import { mkdirSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import path from "node:path";
@@ -12,7 +12,7 @@ const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 /** Opens the page and calls `work` with it; afterwards nothing may have gone wrong or out. */
 export async function withPage(work, { fragment = "", ...options } = {}) {
-  // Root has no sandbox for Chromium; the page is ours.
+  // Chromium has no sandbox for root; the page is our own.
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: process.getuid() === 0 ? ["--no-sandbox"] : [] });
   const bad = [];
   try {
@@ -33,14 +33,14 @@ export async function withPage(work, { fragment = "", ...options } = {}) {
   if (bad.length > 0) throw new Error(bad.join("\n"));
 }
 
-/** Waits until all answers are there. */
+/** Waits until all results have arrived. */
 export async function done(page) {
-  // A change is asked for in the next frame.
+  // A change takes effect in the next frame.
   await page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))));
   await page.waitForFunction(() => ["done", "refused"].includes(document.body.dataset.state), null, { timeout: 60_000 });
 }
 
-/** The rows of results: what a person reads. */
+/** The rows of results, as text. */
 export async function rows(page) {
   return page.$$eval("#bars .bar", (all) =>
     all.map((row) => ({

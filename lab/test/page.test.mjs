@@ -1,4 +1,4 @@
-// The page as a visitor has it: each control, the command's numbers, no request to any network.
+// Tests the built page: each control, the command's numbers, and no requests to a network.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -46,7 +46,7 @@ for (const name of ["geo", "geo-bursts", "leo"]) {
           [variant, `${three(flow.time_s)} s`, String(flow.retransmissions), String(flow.timeouts), flow.x_limit.toFixed(2), `${flow.x_limit.toFixed(2)} × limit`],
         );
       }
-      // The text itself is the shipped scenario: what the command says of both is equal.
+      // The text equals the shipped scenario: the command gives the same results for both.
       const { flows, links } = run(await toml(page));
       const shipped = run(readFileSync(path.join(ROOT, "scenarios", `${name}.toml`), "utf8"));
       assert.deepEqual({ flows, links }, { flows: shipped.flows, links: shipped.links });
@@ -70,7 +70,7 @@ test("each slider changes its value in the scenario, and the result", async () =
       await done(page);
       assert.match(await toml(page), expected);
       assert.notEqual((await rows(page))[0].told, before, key);
-      // The pointer's half of it, by the keyboard: some steps to the right.
+      // The range input, by keyboard: some steps to the right.
       await page.focus(`#range-${key}`);
       const value = await page.inputValue(`#field-${key}`);
       for (let n = 0; n < 12; n++) await page.keyboard.press("ArrowRight");
@@ -82,7 +82,7 @@ test("each slider changes its value in the scenario, and the result", async () =
     await done(page);
     const { flows } = run(await toml(page), "sack");
     assert.equal((await rows(page))[0].ratio, `${flows[0].x_limit.toFixed(2)} × limit`);
-    // With less delay than another link it is still the same link's slider.
+    // With less delay than another link, the slider still belongs to the same link.
     await page.fill("#field-delay_s", "5 ms");
     await page.press("#field-delay_s", "Enter");
     await done(page);
@@ -109,7 +109,7 @@ test("transports and gateways: rows come and go, six at once, the last stays", a
     for (const name of ["uplink", "link", "split"]) await page.click(`#systems [data-key="${name}"]`), await done(page);
     const all = await rows(page);
     assert.deepEqual(all.map(({ key }) => key), ["sack/plain", "sack/uplink", "sack/link", "sack/split"]);
-    // Without and with gateways the limits differ, and the page says whose it shows.
+    // The limits with and without gateways differ, so the page names the case whose limit it shows.
     assert.match(await page.textContent("#limit"), /^limit with sack: /);
     const split = all.find(({ key }) => key === "sack/split");
     assert.ok(Number.parseFloat(split.ratio) < Number.parseFloat(all[0].ratio), "a gateway helps here");

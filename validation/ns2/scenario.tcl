@@ -1,4 +1,4 @@
-# One scenario of reference.csv in ns-2. Arguments, in order: see `names`. Prints, per flow, since its start:
+# One scenario of reference.csv in ns-2. Arguments, in order: see `names`. Prints for each flow, with times since its start:
 #   FLOW t_ack t_rx segments_sent retransmissions timeouts window_cuts
 set names {agent impatient bw delay access_bw access_delay limit payload segments iw window ssthresh delack limtran syn drops cbr starts epoch}
 if {[llength $argv] != [llength $names]} { puts stderr "expected: $names"; exit 2 }
@@ -32,7 +32,7 @@ if {[llength $drops]} {
     [$ns link $r1 $r2] errormodule $losses
 }
 
-# The last arrival of a number not seen before, per flow.
+# Keeps, for each flow, the time at which a new sequence number last arrived.
 proc arrived {line} {
     global ns seen t_rx
     if {[lindex $line 0] ne "r" || [lindex $line 4] ne "tcp" || [lindex $line 5] <= 60} return

@@ -1,8 +1,8 @@
-"""The path of scenarios/geo.toml in ns-3, by the wheel of PyPI: pip install ns3; python validation/ns3/geo.py [BYTES...]
+"""The path of scenarios/geo.toml in ns-3, with PyPI's wheel: pip install ns3; python validation/ns3/geo.py [BYTES...]
 
-Prints the time of the transfer, what the queue dropped, and the processor's time of the run alone: not that of the import, which compiles
-ns-3's headers. The TCP is ns-3's NewReno with SACK, an initial window of 10 segments of 1460 B and delayed ACKs. `--tcp TcpLinuxReno` takes
-another, `--set ns3::TcpSocket::DelAckCount=1` changes any default of ns-3, `--every 1` prints each second what has arrived, and
+Prints the transfer time, the number of dropped packets, and the CPU time of the run. This excludes the import, which compiles ns-3's
+headers. The TCP is ns-3's NewReno with SACK, an initial window of 10 segments of 1460 B and delayed ACKs. `--tcp TcpLinuxReno` selects
+another control, `--set ns3::TcpSocket::DelAckCount=1` changes a default of ns-3, `--every 1` prints the received data each second, and
 `--pcap FILE` captures at the sender.
 """
 
@@ -12,20 +12,20 @@ import time
 from ns import ns
 
 SEGMENT = 1460
-# Of geo.toml: rate, delay, packets that may wait. The queue holds 600 ms of 20 Mbit/s in packets of 1500 B.
+# From geo.toml: rate, delay, max waiting packets. The queue holds 600 ms of 20 Mbit/s in packets of 1500 B.
 LINKS = [("1Gbps", "20ms", 100_000), ("20Mbps", "279ms", 1000), ("1Gbps", "1ms", 100_000)]
 DEFAULTS = {
     "ns3::TcpSocket::SegmentSize": SEGMENT,
     "ns3::TcpSocket::InitialCwnd": 10,
     "ns3::TcpSocket::DelAckCount": 2,
-    # More than the path and its queue hold.
+    # Larger than the path and its queue hold.
     "ns3::TcpSocket::SndBufSize": 1 << 26,
     "ns3::TcpSocket::RcvBufSize": 1 << 26,
 }
 
 
 def transfer(count: int, every: float, pcap: str | None) -> tuple[float, int, float]:
-    """Seconds that the transfer takes, packets that the queue drops, and CPU-seconds that the run takes."""
+    """Returns the transfer time in seconds, the number of dropped packets, and the CPU time of the run in seconds."""
     nodes = ns.NodeContainer()
     nodes.Create(len(LINKS) + 1)
     ns.InternetStackHelper().Install(nodes)
@@ -35,7 +35,7 @@ def transfer(count: int, every: float, pcap: str | None) -> tuple[float, int, fl
         link = ns.PointToPointHelper()
         link.SetDeviceAttribute("DataRate", ns.StringValue(rate))
         link.SetChannelAttribute("Delay", ns.StringValue(delay))
-        # Packets wait in the device's queue alone, which drops those beyond its limit.
+        # Packets wait only in the device's queue, which drops packets above its limit.
         link.DisableFlowControl()
         link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", ns.StringValue(f"{packets}p"))
         devices = link.Install(nodes.Get(at), nodes.Get(at + 1))
@@ -62,7 +62,7 @@ def transfer(count: int, every: float, pcap: str | None) -> tuple[float, int, fl
 
     begun = time.process_time()
     said = every
-    # Until the last byte, within 0.1 s: TIME-WAIT would go on for four minutes.
+    # Stops within 0.1 s of the last byte. Otherwise TIME-WAIT would run for four minutes.
     while received.GetTotalRx() < count and ns.Simulator.Now().GetSeconds() < 3600:
         ns.Simulator.Stop(ns.Seconds(0.1))
         ns.Simulator.Run()

@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
 """Derives scenarios/starlink.toml from public recordings: derive.py DATA > scenarios/starlink.toml
 
-DATA holds mmsys24_ping_100ms_60min.txt (Zhao and Pan, MMSys 2024) and leocc_rate_ms.txt (Lai et al., LeoCC, SIGCOMM 2025).
+DATA is a folder with mmsys24_ping_100ms_60min.txt (Zhao and Pan, MMSys 2024) and leocc_rate_ms.txt (Lai et al., LeoCC, SIGCOMM 2025).
 
 Delay. The pings are cut into blocks of 10 minutes of the clock. Only the even blocks are used; the odd ones are for the check
-(`bentpipe-validate starlink`). From the even blocks 15 windows of 400 pings (60 s) are chosen, so
-that all their round trips together have the distribution of the even blocks: from a random choice (seed 1), windows are exchanged
-as long as the misfit falls: the Kolmogorov-Smirnov distance, and a
-quarter of the relative errors of the 95th and 99th percentile. Lost pings, and the pauses
-of 5 s after them, are left out.
+(`bentpipe-validate starlink`). From the even blocks, 15 windows of 400 pings (60 s) are chosen so that their round trips together have
+the distribution of the even blocks. The search starts with a random choice (seed 1) and exchanges windows as long as the misfit falls:
+the Kolmogorov-Smirnov distance plus a quarter of the relative errors of the 95th and 99th percentiles. Lost pings, and the pauses of
+5 s after them, are left out.
 
-Rate. The packets that could pass in each 100 ms.
+Rate. The packets that could pass in each 100 ms, as Mbit/s.
 """
 import random
 import sys
 
 STEP, WINDOW, COUNT, BLOCK = 0.15, 60, 15, 600
-FIXED = 7.0  # ms of the round trip that the scenario's other links have
+FIXED = 7.0  # round trip of the scenario's other links, ms
 
 
 def pings(path):
@@ -43,8 +42,8 @@ def distance(a, b):
 
 
 def windows(all_):
-    """Windows in even blocks: round trips in the order of the pings. After a lost ping the recording pauses for 5 s; the pause is left
-    out, so a window has 60 s of pings, not of the clock."""
+    """The windows inside even blocks: round trips in the order of the pings. After a lost ping the recording pauses for 5 s; the pause
+    is left out, so a window has 60 s of pings, not of the clock."""
     heard = [(at, rtt) for at, rtt, is_heard in all_ if is_heard]
     size = round(WINDOW / STEP)
     cut = [heard[n:n + size] for n in range(0, len(heard) - size, size)]
@@ -53,7 +52,7 @@ def windows(all_):
 
 
 def misfit(values, target):
-    """The distance, and the relative errors of two quantiles of the tail, which the distance hardly sees."""
+    """The Kolmogorov-Smirnov distance plus the relative errors of two tail quantiles, which hardly affect the distance."""
     values, target = sorted(values), sorted(target)
     tails = [values[int(p * len(values))] / target[int(p * len(target))] for p in (0.95, 0.99)]
     return distance(values, target) + sum(abs(tail - 1) for tail in tails) / 4

@@ -29,18 +29,19 @@ impl<'a> Chapter<'a> {
         self.rows.iter().copied().filter(|row| is_cell(row))
     }
 
-    /// The row at the top of the chapter.
+    /// The row at the top of the chapter, if the paper names one and it is among the rows.
     pub(crate) fn lead(&self) -> Option<&'a Row> {
         self.rows.iter().copied().find(|row| Some(&row.id) == self.paper.lead.as_ref())
     }
 }
 
-/// True if a row is a part of an id.
+/// True if a row is a part of an item.
 fn is_cell(row: &Row) -> bool {
     row.id.contains('/')
 }
 
-/// The verdicts of each paper's items, or of its cells if it has any; then the sum under the name `all`.
+/// The verdicts of each paper's items, or of its cells with `of_cells`. Papers without any are left out. The last entry,
+/// `all`, is the sum.
 pub(crate) fn tallies(chapters: &[Chapter<'_>], of_cells: bool) -> Vec<(&'static str, Tally)> {
     let chosen = |chapter: &Chapter<'_>| match of_cells {
         true => Tally::of(chapter.cells()),

@@ -1,4 +1,4 @@
-//! The result of a claim's check, and its verdict: the only path from our numbers to verdicts.
+//! The result of a check, and the verdict of a claim or an expectation that follows from it.
 
 use crate::lab::Lab;
 use crate::published::{Bounds, Claim, Paper};
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::published::{PAPERS, Range};
 
-    /// A number that these bounds exclude, and one that they hold.
+    /// Numbers outside these bounds, and one inside.
     fn outside_and_inside(bounds: Bounds) -> (Vec<f64>, f64) {
         let step = |x: f64| 1.0 + x.abs();
         let below = bounds.low.map(|low| low - step(low));
@@ -102,7 +102,7 @@ mod tests {
         (below.into_iter().chain(above).collect(), inside)
     }
 
-    /// Every claim of the five papers can come out as any verdict of a comparison: by its number, by what else it states, and by
+    /// Every claim of the five papers can get each verdict of a comparison: through its number, its other statements, or
     /// its shape.
     #[test]
     fn every_claim_can_fail() {
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!(by(Finding::new(inside, "")), Verdict::Match, "{}", claim.id);
             assert_eq!(by(Finding::new(inside, "").and(false)), Verdict::Differs, "{}", claim.id);
             assert_eq!(by(Finding::new(f64::NAN, "")), Verdict::Differs, "{}", claim.id);
-            assert_eq!(Finding::new(f64::NAN, "").row(claim).ours, None, "no number is shown as none");
+            assert_eq!(Finding::new(f64::NAN, "").row(claim).ours, None, "NaN is no number");
         }
     }
 

@@ -16,11 +16,11 @@ use crate::{Row, Tally, Verdict};
 
 /// References for an item.
 pub(crate) enum Seen {
-    /// It exists and these use it; the text says how.
+    /// It is implemented. These use it, and the text says how.
     Built(&'static [Shown], &'static str),
-    /// It exists, and these runs report their results as text. The paper prints no number for them.
+    /// It is implemented, and these runs report their results as text. The paper prints no number for them.
     Ran(fn(&Lab<'_>) -> Result<String, ReproduceError>),
-    /// Runs whose numbers the paper does not print, but whose results it describes: the item's `expected`.
+    /// Runs whose result the paper describes without a number; compared with the item's `expected`.
     Compared(fn(&Lab<'_>) -> Result<Finding, ReproduceError>),
     /// These rows show it; it has the worst of their verdicts.
     Rows(&'static [&'static str]),
@@ -34,9 +34,9 @@ pub(crate) enum Seen {
 pub(crate) enum Shown {
     /// The shipped scenario with this name.
     Scenario(&'static str),
-    /// A shipped scenario, a setting in it as for `--set`, and the value.
+    /// A shipped scenario with this key set to this value, as by `--set`.
     Setting(&'static str, &'static str, &'static str),
-    /// A test: its crate without `bentpipe-`, and its function.
+    /// A test: its crate without the prefix `bentpipe-`, and its function.
     Test(&'static str, &'static str),
     /// A packet script of `crates/bentpipe-script/tests/scripts`, without its extension.
     Script(&'static str),
@@ -61,7 +61,7 @@ fn built(by: &[Shown], words: &str) -> String {
     if words.is_empty() { by } else { format!("{by}; {words}") }
 }
 
-/// Id, title and details of the items that a table of [`Seen`] covers, in order.
+/// Id, text and details of the items that a table of [`Seen`] has to cover, in order.
 fn asked(paper: &Paper) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
     let items = paper.items.iter().map(|i| (i.id.as_str(), i.text.as_str(), i.detail.as_deref()));
     items.chain(paper.decisions.iter().map(|d| (d.id.as_str(), d.text.as_str(), d.reason.as_deref())))
@@ -76,7 +76,7 @@ pub(crate) fn rows(
 ) -> Result<Vec<Row>, ReproduceError> {
     let mut rows = Vec::new();
     for ((id, text, more), (known, seen)) in asked(paper).zip(seen) {
-        debug_assert_eq!(id, *known, "the tests hold both lists to each other");
+        debug_assert_eq!(id, *known, "a test checks that both lists agree");
         let row = Row::new(id, with(text, more), None, None, "");
         rows.push(match seen {
             Seen::Built(by, words) => row.judged(Verdict::Built, built(by, words)),
@@ -97,7 +97,7 @@ pub(crate) fn rows(
 /// Compares with the item's `expected`.
 fn compared(paper: &Paper, row: Row, finding: &Finding) -> Row {
     let expected = paper.items.iter().find(|item| item.id == row.id).and_then(|item| item.expected.as_ref());
-    let expected = expected.expect("the tests hold the table to the paper");
+    let expected = expected.expect("a test checks the table against the paper");
     let ours = finding.number.is_finite().then_some(finding.number);
     Row::new(row.id, row.item, expected.value, ours, &expected.unit)
         .within(expected.low, expected.high)
@@ -108,7 +108,7 @@ fn is_part(id: &str, of: &str) -> bool {
     id.strip_prefix(of).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A row that does not exist shows nothing.
+/// The worst verdict of these rows; `Missing` if one of them does not exist.
 fn worst(ids: &[&str], others: &[Row]) -> Verdict {
     let verdict = |id: &&str| others.iter().find(|row| row.id == **id).map_or(Verdict::Missing, |row| row.verdict);
     ids.iter().map(verdict).max().unwrap_or(Verdict::Missing)
@@ -130,19 +130,15 @@ mod checks {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Checks a table against its paper and the repository: each item and each decision once, in the paper's order,
-    /// with the right kind, and everything named exists.
+    /// Checks a table against its paper and the repository: it has each item and each decision once, in the paper's order
+    /// and with the right kind, and all tests, files and rows that it names exist.
     pub(crate) fn check(paper: &Paper, seen: &[(&str, Seen)]) {
         let asked: Vec<_> = asked(paper).map(|(id, _, _)| id).collect();
         let answered: Vec<_> = seen.iter().map(|(id, _)| *id).collect();
         assert_eq!(asked, answered);
         for (id, seen) in seen {
             let decision = id[1..].starts_with("-Q");
-            assert_eq!(
-                matches!(seen, Seen::Decision(_)),
-                decision,
-                "{id}: decisions are decisions, and nothing else is"
-            );
+            assert_eq!(matches!(seen, Seen::Decision(_)), decision, "{id}: `Seen::Decision` is for decisions only");
             match seen {
                 Seen::Built(by, words) => {
                     assert!(
@@ -159,15 +155,15 @@ mod checks {
                     mentions(id, words);
                 }
                 Seen::Compared(_) => {
-                    let item = paper.items.iter().find(|item| item.id == *id).expect("it is asked for");
+                    let item = paper.items.iter().find(|item| item.id == *id).expect("an item of the paper");
                     assert!(item.expected.is_some(), "{id}: nothing to compare with in expected.toml");
                 }
                 Seen::Ran(_) => {}
             }
         }
         for item in paper.items.iter().filter(|item| item.expected.is_some()) {
-            let seen = &seen.iter().find(|(id, _)| *id == item.id).expect("each item is answered for").1;
-            assert!(matches!(seen, Seen::Compared(_)), "{}: an expectation that nothing is compared with", item.id);
+            let seen = &seen.iter().find(|(id, _)| *id == item.id).expect("each item has an entry").1;
+            assert!(matches!(seen, Seen::Compared(_)), "{}: the expectation is not compared with anything", item.id);
         }
     }
 
@@ -176,7 +172,7 @@ mod checks {
         let stem = |row: &str| row.split('/').next().unwrap_or_default().to_owned();
         let known =
             |row: &str| PAPERS.iter().any(|paper| paper.contents().iter().any(|(known, _)| *known == stem(row)));
-        ids.iter().for_each(|row| assert!(known(row), "{id} is shown by {row}, which is no row"));
+        ids.iter().for_each(|row| assert!(known(row), "{id} is shown by {row}, which is not a row"));
     }
 
     fn exists(id: &str, shown: &Shown) {
@@ -191,7 +187,7 @@ mod checks {
             Shown::Scenario(name) => drop(parse(name, &[])),
             Shown::Setting(name, key, value) => {
                 let set = parse(name, &[((*key).to_owned(), (*value).to_owned())]);
-                assert_ne!(set, parse(name, &[]), "{id}: {key} = {value} is what {name} has");
+                assert_ne!(set, parse(name, &[]), "{id}: {name} already has {key} = {value}");
             }
             Shown::Test(of, name) => {
                 assert!(
@@ -207,7 +203,7 @@ mod checks {
         }
     }
 
-    /// True if a Rust source below the folder has a `#[test]` with this name.
+    /// True if a Rust source below the folder has a `#[test]` with this name that is not ignored.
     fn has_test(folder: &Path, name: &str) -> bool {
         let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         entries.map(|entry| entry.expect("readable").path()).any(|path| match path.extension() {
@@ -228,7 +224,7 @@ mod checks {
         })
     }
 
-    /// Checks that ids of rows and files named in the text exist.
+    /// Checks that the rows and files named in the text exist.
     fn mentions(id: &str, words: &str) {
         let ends = |c: char| c.is_whitespace() || ",;:()`\"".contains(c);
         for word in words.split(ends).map(|word| word.trim_end_matches('.')) {
@@ -240,7 +236,7 @@ mod checks {
             if !word.contains('*')
                 && ["scenarios/", "docs/", "crates/", "studies/"].iter().any(|at| word.starts_with(at))
             {
-                assert!(root().join(word).exists(), "{id} names {word}, which is not there");
+                assert!(root().join(word).exists(), "{id} names {word}, which does not exist");
             }
         }
     }
@@ -252,7 +248,7 @@ mod checks {
     }
 
     #[test]
-    #[should_panic(expected = "is what stp has")]
+    #[should_panic(expected = "stp already has seed = 1")]
     fn a_setting_that_changes_nothing_is_found_out() {
         exists("S-M01", &Shown::Setting("stp", "seed", "1"));
     }
@@ -298,7 +294,7 @@ mod tests {
         assert_eq!(
             names,
             ["shape", "missing", "built", "built", "built", "missing"],
-            "a row that is missing shows nothing"
+            "a row that does not exist counts as missing"
         );
         assert!(rows[0].item.ends_with("; error-prone satellite link, no contention"), "{}", rows[0].item);
         assert_eq!(rows[0].why, "shown by S-T01, S-C02, S-F01");

@@ -1,4 +1,4 @@
-//! Makes each run once, in parallel, until asked to stop.
+//! Makes each run once, in parallel, until [`Options::stop`] returns true.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use crate::request::{Options, Progress, ReproduceError};
 /// Results in the order of the seeds.
 pub(crate) type Runs = Rc<Vec<RunResult>>;
 
-/// Makes runs and caches their results: a claim about a cell that a table has computed costs nothing.
+/// Makes runs and caches their results, so that a claim about a table's cell needs no new runs.
 pub(crate) struct Lab<'a> {
     options: &'a Options,
     progress: Progress<'a>,
-    /// By the full scenario and the number of runs.
+    /// Results by scenario, as TOML, and number of runs.
     known: RefCell<BTreeMap<(String, u32), Runs>>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Lab<'a> {
 
     /// A number of runs of each scenario, in parallel; results in the order of the scenarios.
     pub(crate) fn sweep(&self, what: &str, scenarios: &[Scenario], count: u32) -> Result<Vec<Runs>, ReproduceError> {
-        // The lab sets the seeds: a scenario's own seed does not distinguish it.
+        // The lab sets the seeds, so scenarios that differ only in their seed have the same key.
         let key = |scenario: &Scenario| (scenario.with_seed(self.options.seed).to_toml(), count);
         let keys: Vec<_> = scenarios.iter().map(key).collect();
         let missing: Vec<_> = (0..keys.len())
@@ -70,7 +70,7 @@ impl<'a> Lab<'a> {
                 Ok(Some(result))
             })?;
             self.go_on()?;
-            let mut results = results.into_iter().map(|result| result.expect("nobody asked to stop"));
+            let mut results = results.into_iter().map(|result| result.expect("a stop is an error above"));
             for n in missing {
                 let runs = results.by_ref().take(count as usize).collect();
                 self.known.borrow_mut().insert(keys[n].clone(), Rc::new(runs));
@@ -91,10 +91,10 @@ impl<'a> Lab<'a> {
         Ok(result)
     }
 
-    /// Fails if asked to stop; for work other than runs.
+    /// Checks [`Options::stop`].
     ///
     /// # Errors
-    /// Returns [`ReproduceError`] if the caller's `stop` asks for it.
+    /// Fails with [`ReproduceError::Cut`] if `stop` returns true.
     pub(crate) fn go_on(&self) -> Result<(), ReproduceError> {
         if self.stopped() { Err(ReproduceError::cut()) } else { Ok(()) }
     }
@@ -127,7 +127,7 @@ mod tests {
         let lab = Lab::new(&options, &progress);
         let worlds = [scenario(20), scenario(40), scenario(20).with_seed(9)];
         let all = lab.sweep("all", &worlds, 4).expect("they run");
-        assert_eq!(asked.load(Ordering::Relaxed), 8, "the third is the first but for its seed");
+        assert_eq!(asked.load(Ordering::Relaxed), 8, "the third equals the first except for its seed");
         assert_eq!(all[0], all[2]);
         for (world, runs) in worlds.iter().zip(&all) {
             assert_eq!(&lab.runs("again", world, 4).expect("they run"), runs);
@@ -136,7 +136,7 @@ mod tests {
             let direct = bentpipe_sim::run(world, 4, &mut NoProbe).expect("it runs");
             assert_eq!(runs[1], direct);
         }
-        assert_eq!(asked.load(Ordering::Relaxed), 8, "what is known is not run again");
+        assert_eq!(asked.load(Ordering::Relaxed), 8, "cached runs are not repeated");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::chapter::{Chapter, chapters, number, tallies};
 use crate::{Row, Verdict};
 
-/// What the rows are; the meanings of the verdicts follow.
+/// The introduction, up to the meanings of the verdicts.
 const HEAD: &str = "# Published results and ours
 
 Each item of the five papers (topologies N, mechanisms M, experiments E, tables T, figures F, claims C,
@@ -13,7 +13,7 @@ decisions Q) has a row with the published value, ours, the verdict, and the reas
 
 ";
 
-/// What follows the legend.
+/// The text after the meanings of the verdicts.
 const AFTER: &str = "
 An item that refers to other rows (\"shown by\") has the worst of their verdicts. `studies/README.md` names the source of
 the published values.
@@ -47,7 +47,7 @@ pub fn to_markdown(rows: &[Row], remake: &str) -> String {
     out
 }
 
-/// A line per paper and a total: verdicts of its items, and of the cells of its tables and figures.
+/// Two tables with a line per paper and a total: the verdicts of items, and those of cells of tables and figures.
 fn summary(chapters: &[Chapter<'_>]) -> String {
     let mut out = String::new();
     for (what, is_cells) in [("items", false), ("cells of tables and figures", true)] {
@@ -59,7 +59,7 @@ fn summary(chapters: &[Chapter<'_>]) -> String {
         }
         out.push('\n');
     }
-    // The next text starts on a new line.
+    // The next heading begins with its own empty line.
     out.pop();
     out
 }
@@ -75,7 +75,7 @@ fn table<'a>(out: &mut String, rows: impl Iterator<Item = &'a Row>) {
     }
 }
 
-/// Text for a cell: one line, with bars escaped.
+/// Text for a cell: a single line, with `|` escaped.
 fn field(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
@@ -91,7 +91,10 @@ mod tests {
         let chapter = text.split("## transat").nth(1).expect("its chapter");
         let lead = chapter.find("T-M28/tables-3-to-14 (shape): 3 of 4 inside.").expect("the lead");
         assert!(lead < chapter.find("| id |").expect("the table"), "{chapter}");
-        assert!(!to_markdown(&[row("T-T03", "other")], "make proof").contains("(shape)"), "no lead without its row");
+        assert!(
+            !to_markdown(&[row("T-T03", "other")], "make proof").contains("(shape)"),
+            "without the row there is no lead"
+        );
     }
 
     #[test]

@@ -13,8 +13,8 @@ const STUDIES: [Study; 5] = [transat, minei, acts, hybrid, stp];
 /// selected by `options`.
 ///
 /// # Errors
-/// Fails on a part that the paper does not have, too few replications, a file that cannot be written, or
-/// a request to stop.
+/// Fails if the paper has no such table or figure, if `options.reps` is below 2, if a scenario cannot run, if a transfer
+/// does not finish, if a figure cannot be written to `options.out_dir`, or if `options.stop` returns true.
 pub fn transat(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     crate::transat::reproduce(options, progress)
 }

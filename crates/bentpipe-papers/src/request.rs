@@ -15,8 +15,8 @@ pub struct Options {
     pub table: Option<u8>,
     /// Only this figure, from 1.
     pub figure: Option<u8>,
-    /// Replications per statistic: more give more accurate ranges; the paper's 20 are always compared with
-    /// samples of 20.
+    /// Replications per statistic. More replications give more accurate ranges. A paper's statistic of 20 runs is always
+    /// compared with samples of 20.
     pub reps: u32,
     /// Seed of the first replication; the others follow it.
     pub seed: u64,
@@ -24,12 +24,12 @@ pub struct Options {
     pub threads: usize,
     /// Output folder for figures, as SVG and CSV; `None` draws none.
     pub out_dir: Option<PathBuf>,
-    /// Called regularly; true stops the work. Results so far are in [`ReproduceError::Cut`].
+    /// Called regularly. If it returns true, the work stops with [`ReproduceError::Cut`], which has the rows so far.
     pub stop: fn() -> bool,
 }
 
 impl Default for Options {
-    /// Everything, with 200 replications from seed 1, on all processors, without files.
+    /// The whole paper with 200 replications from seed 1, on all processors, without drawing figures.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Options { table: None, figure: None, reps: 200, seed: 1, threads, out_dir: None, stop: || false }
@@ -52,7 +52,7 @@ impl Options {
         self.everything() || self.figure == Some(number)
     }
 
-    /// Refuses parts that the paper does not have, and too few replications for a range.
+    /// Returns an error if the paper has no such table or figure, or if `reps` is below 2.
     pub(crate) fn check(&self, paper: &Paper) -> Result<(), ReproduceError> {
         for (part, number, last) in
             [("table", self.table, paper.last_table()), ("figure", self.figure, paper.last_figure())]
@@ -85,7 +85,7 @@ pub enum ReproduceError {
         /// The last number.
         last: u8,
     },
-    /// A paper without tables or figures.
+    /// A table of a paper without tables, or a figure of a paper without figures.
     #[error("the paper `{paper}` has no numbered {part}s")]
     NoSuchKind {
         /// Its short name.
@@ -96,7 +96,7 @@ pub enum ReproduceError {
     /// A table or figure requested of all papers.
     #[error("each paper has its own {0}s: name a paper, or leave the {0} out")]
     WhosePart(&'static str),
-    /// No replications asked for.
+    /// Fewer than two replications.
     #[error("at least 2 replications are needed, not {0}")]
     TooFewReplications(u32),
     /// A transfer did not finish.
@@ -107,13 +107,13 @@ pub enum ReproduceError {
         /// Its seed.
         seed: u64,
     },
-    /// Stopped on request.
+    /// Stopped by [`Options::stop`].
     #[error("stopped after {} rows", rows.len())]
     Cut {
         /// The rows so far.
         rows: Vec<Row>,
     },
-    /// The simulator cannot run.
+    /// The simulator cannot run a scenario.
     #[error(transparent)]
     Run(#[from] RunError),
     /// A file that could not be written.
@@ -122,13 +122,13 @@ pub enum ReproduceError {
 }
 
 impl ReproduceError {
-    /// Stopped on request, with nothing done since the last part.
+    /// A stop by [`Options::stop`], without rows.
     pub(crate) fn cut() -> Self {
         ReproduceError::Cut { rows: Vec::new() }
     }
 }
 
-/// Runs work that adds rows part by part. If it is stopped, the rows added so far are kept.
+/// Runs work that adds rows part by part. If it stops with [`ReproduceError::Cut`], that error gets all rows so far.
 pub(crate) fn in_parts(
     work: impl FnOnce(&mut Vec<Row>) -> Result<(), ReproduceError>,
 ) -> Result<Vec<Row>, ReproduceError> {

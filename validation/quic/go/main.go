@@ -1,4 +1,4 @@
-// quic-go with its defaults but for flow control. Requests and options as in ../rust/src/lib.rs.
+// quic-go with its defaults, except for flow control. Requests and options as in ../rust/src/lib.rs.
 package main
 
 import (
@@ -110,7 +110,7 @@ func fetch(from string, bytes uint64, authority string) error {
 		return err
 	}
 	if uint64(had) != bytes {
-		return fmt.Errorf("%d of %d bytes came", had, bytes)
+		return fmt.Errorf("%d of %d bytes arrived", had, bytes)
 	}
 	fmt.Printf("%.3f\n", time.Since(start).Seconds())
 	return connection.CloseWithError(0, "")

@@ -1,4 +1,4 @@
-"""aioquic with its defaults (NewReno) but for flow control. Requests and options as in ../rust/src/lib.rs."""
+"""aioquic with its defaults (NewReno), except for flow control. Requests and options as in ../rust/src/lib.rs."""
 
 import asyncio
 import ssl
@@ -54,7 +54,7 @@ async def fetch(source, count, authority):
         while chunk := await reader.read(1 << 20):
             had += len(chunk)
         if had != count:
-            sys.exit(f"error: {had} of {count} bytes came")
+            sys.exit(f"error: {had} of {count} bytes arrived")
         print(f"{time.monotonic() - start:.3f}")
 
 

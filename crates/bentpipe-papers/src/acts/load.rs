@@ -1,5 +1,4 @@
-//! Figure 6: throughput over offered load, compared with the points that the paper
-//! names.
+//! Figure 6: throughput over offered load, compared with the points that the paper names.
 
 use bentpipe_study::report::{Axis, Mark};
 

@@ -104,8 +104,8 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "A-M12",
         Built(
             &[Test("sim", "a_switch_passes_packets_on_one_after_the_other")],
-            "`forwarding` of a node, packet by packet; the study's worlds have 6 us as a delay: as a server of 6 us per cell a \
-             switch would pass 70.7 Mbit/s of OC-3c's 149.76, which the paper's own scenario 1 exceeds",
+            "`forwarding` of a node, packet by packet; the study's scenarios have 6 us as a delay: a switch that takes 6 us for each \
+             cell would pass 70.7 Mbit/s of OC-3c's 149.76, which the paper's own scenario 1 exceeds",
         ),
     ),
     (
@@ -143,7 +143,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
                 Test("papers", "shaped_sources_share_the_load"),
                 Shown::Rows(&["A-F06"]),
             ],
-            "atm.line is the rate at which a host's card lets cells out, paced.rate the rate at which an application writes",
+            "atm.line is the rate at which a host's card sends cells, paced.rate the rate at which an application writes",
         ),
     ),
     ("A-M17", Built(&[Scenario("acts-1"), Scenario("acts-2")], "")),
@@ -171,10 +171,13 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("A-Q01", Decision("receive_buffer = \"10 MiB\", bytes = \"1 GiB\"")),
     ("A-Q02", Decision("`atm::sonet`: 3 * 51.84 Mbit/s")),
     ("A-Q03", Decision("A-C18 with 1143 segments of the MTU, A-C15 with 1148 of the MSS")),
-    ("A-Q04", Decision("A-C19 says both")),
+    ("A-Q04", Decision("A-C19 has both")),
     ("A-Q05", Decision("forward and backward bit_error_rate of `sat`")),
-    ("A-Q06", Decision("the links of acts-1 and acts-2 have the IP rate of table 2, so payload its application rate")),
-    ("A-Q07", Decision("delays of acts-1 to acts-3, the processors' part taken off")),
+    (
+        "A-Q06",
+        Decision("the links of acts-1 and acts-2 have the IP rate of table 2, so the payload has its application rate"),
+    ),
+    ("A-Q07", Decision("delays of acts-1 to acts-3, without the processors' part")),
     ("A-Q08", Decision("early_packet_discard = \"80 %\", partial_packet_discard = true in acts-3 and acts-5")),
     ("A-Q09", Decision("receive_buffer of acts-3 and acts-5")),
     ("A-Q10", Decision("A-T06, column error")),

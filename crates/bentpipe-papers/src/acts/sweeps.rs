@@ -60,7 +60,7 @@ pub(super) fn draw(lab: &Lab<'_>, name: &str, title: &str, x: Axis, series: Vec<
     Ok(())
 }
 
-/// Throughput at full rate with the shared buffer and with a buffer per channel.
+/// Throughput at full rate with the shared buffer and with a buffer per channel, as text.
 pub(super) fn switches(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const OWN: (&str, &str) = ("links.sat.forward.atm.sharing", "per-vc");
     let mut words = Vec::new();
@@ -78,12 +78,12 @@ pub(super) fn switches(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     ))
 }
 
-/// Why the curves do not peak at 105, as far as the experiment shows.
+/// Why the curves do not peak at 105, as far as the experiment shows. Continued by [`written`].
 pub(super) const SOURCES: &str = "Cells shaped in the hosts' cards overflow no buffer below the 134.5 Mbit/s of the line, so our \
-    curves rise beyond 105. Applications that write at a rate, unshaped, lose from 90 on, as what has piled up in their \
-    buffers goes out in windows; written in all and carried";
+    curves rise beyond 105. Applications that write at a rate, without shaping, lose throughput from 90 on, because data \
+    queued in their buffers leaves in windows; total written load and throughput";
 
-/// Loads written by applications without shaping, and their throughput.
+/// Loads written by applications without shaping, and their throughput, as text.
 pub(super) fn written(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let loads = [75.0, 90.0, 105.0, 120.0];
     let mut words = Vec::new();
@@ -99,11 +99,11 @@ pub(super) fn written(lab: &Lab<'_>) -> Result<String, ReproduceError> {
 /// Senders in the sweep over the bit error rate.
 pub(super) const SENDERS: [&str; 4] = ["reno", "no constant", "newreno", "sack"];
 
-/// Bit error rates of the data in scenario 2; the printed ones are 1e-9 and, for the other direction, 1e-8.
+/// Bit error rates in scenario 2, in the direction of the data. The paper prints 1e-9, and 1e-8 for the other direction.
 pub(super) const ERROR_RATES: [&str; 8] = ["1e-8", "3e-9", "1e-9", "3e-10", "1e-10", "3e-11", "1e-11", "0"];
 
-/// Mbit/s of scenario 2 at a bit error rate of the data: `reno` of 4.3BSD, the same without its additive constant, or
-/// another variant on that stack.
+/// Throughput of scenario 2 in Mbit/s at a bit error rate of the data, with 4.3BSD's `reno`, the same without its additive
+/// constant, or another variant on that stack.
 pub(super) fn at_error_rate(lab: &Lab<'_>, sender: &str, rate: &str) -> Result<Vec<f64>, ReproduceError> {
     let own = match sender {
         "no constant" => ("tcp.shortcuts.bsd_additive_constant", "false"),
@@ -149,13 +149,13 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         Ok(format!("{:.1} ({:.1})", mean(&all), maximum(&all)))
     };
     let ten = TRIALS;
-    // The constant, with a `cwnd` that also grows beyond the peer's window and alone is halved.
+    // The cwnd also grows beyond the peer's window, and half of it is the new ssthresh.
     let wide =
         [("tcp.shortcuts.ns2_recovery", "true"), ("tcp.shortcuts.ssthresh_base", "window"), ("tcp.ack.every", "2")];
     let short = [CLEAN, ("flows.data.bytes", "776 MiB")];
     Ok(format!(
-        "4.3BSD Reno {}; no additive constant {}; an ACK for each segment {}; a `cwnd` that grows beyond the peer's window and alone is halved {}; errors in bursts of ten bits {}; no loss {}. Without loss transfers of 776 \
-         MiB would give both printed simulations, here {} and in scenario 1 {}, but the paper speaks of a GB",
+        "4.3BSD Reno {}; no additive constant {}; an ACK for each segment {}; a `cwnd` that grows beyond the peer's window and determines ssthresh {}; errors in bursts of ten bits {}; no loss {}. Without loss transfers of 776 \
+         MiB would give both printed simulations, here {} and in scenario 1 {}, but the paper states a GB",
         of(2, &[], ten)?,
         of(2, &[("tcp.shortcuts.bsd_additive_constant", "false")], ten)?,
         of(2, &[("tcp.ack.every", "1")], ten)?,
@@ -186,14 +186,14 @@ pub(super) fn parts_of_reno(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     }
     let rfc: Vec<_> = PARTS[..3].iter().map(|&(_, key, value)| (key, value)).collect();
     Ok(format!(
-        "mean (max) of ten trials {}; {}; with the first three of these, as RFC 5681 and 6582 have it, {}",
+        "mean (max) of ten trials {}; {}; with the first three of these, as in RFC 5681 and 6582, {}",
         ten(&[])?,
         words.join(", "),
         ten(&rfc)?
     ))
 }
 
-/// Variants under noise and under congestion, as text.
+/// Throughput of the variants with bit errors and under congestion, as text.
 pub(super) fn variants(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let mut words = Vec::new();
     for variant in ["reno", "newreno", "sack"] {
@@ -210,7 +210,7 @@ pub(super) fn full_rate(lab: &Lab<'_>, sets: &[(&str, &str)]) -> Result<Vec<f64>
     Ok(rates(&lab.runs(&what, &congested(Place::Satellite, Load::Full, sets), trials(lab))?))
 }
 
-/// Buffers and discards, as text and drawn.
+/// Throughput over the buffer with and without packet discard, as text and drawn.
 pub(super) fn buffers(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const BUFFER: &str = "links.sat.forward.atm.buffer";
     const EARLY: &str = "links.sat.forward.atm.early_packet_discard";

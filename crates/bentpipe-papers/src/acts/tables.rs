@@ -44,7 +44,7 @@ fn cells(number: u8) -> &'static [Cell] {
     ACTS.table(number).map_or(&[], |table| &table.cells)
 }
 
-/// Judges a number by bounds around the published one.
+/// Judges a number by its distance from the published one, at most `by`.
 fn within(row: Row, by: f64, why: &str) -> Row {
     let (Some(paper), Some(ours)) = (row.paper, row.ours) else { return row };
     let verdict = if (ours - paper).abs() <= by { Verdict::Match } else { Verdict::Differs };
@@ -71,9 +71,10 @@ fn line_of(host: &str) -> Option<f64> {
     fastest
 }
 
-/// The models include only the cards of the inventory.
+/// Table 1: of the hosts' inventory, only the network cards are modelled.
 fn hosts() -> Vec<Row> {
-    const NOT_THERE: &str = "not in the model: a host is the line of its card and 62 us of processing per segment";
+    const NOT_THERE: &str =
+        "not modelled: a host has only the line rate of its card and 62 us of processing per segment";
     let row = |cell: &Cell| {
         let ladder = ACTS.table(2).expect("table 2");
         let rates = ["SONET rate", "IP rate"].map(|rate| ladder.value(rate, &cell.printed));
@@ -113,7 +114,7 @@ fn ladder() -> Vec<Row> {
         let row = within(cell_row(2, cell, Some(rate_of(cell))), limit(2, "rate"), derivation(2));
         match (row.verdict, &cell.note) {
             (Verdict::Differs, Some(note)) => {
-                let why = format!("{note}: 149.760 below it is 260/270 of 155.520 only (A-Q02)");
+                let why = format!("{note}: 149.760 in the next row is 260/270 of 155.520 only (A-Q02)");
                 row.judged(Verdict::Differs, why)
             }
             _ => row,
@@ -149,8 +150,8 @@ fn slow_hosts(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         words.push(format!("{} {ours:.1}", place.name()));
     }
     Ok(format!(
-        "The paper (section 7) puts its loss down to the protocol implementations in the hosts' kernels. Varied: with 400 us of \
-         processing per segment in place of the 62 us of table 5, {} Mbit/s",
+        "The paper (section 7) attributes its loss to the protocol implementations in the hosts' kernels. Variation: with 400 us \
+         of processing per segment instead of the 62 us of table 5, {} Mbit/s",
         words.join(", ")
     ))
 }
@@ -160,7 +161,10 @@ fn trials(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     ours.sort_by(f64::total_cmp);
     let printed: Vec<f64> = cells(3).iter().filter_map(|cell| cell.value).collect();
     let spread = standard_deviation(&printed);
-    let off = format!("our trials spread by {:.3} Mbit/s; A-C02 says what losses would do", standard_deviation(&ours));
+    let off = format!(
+        "our trials have a standard deviation of {:.3} Mbit/s; A-C02 has the effect of losses",
+        standard_deviation(&ours)
+    );
     let row = |(cell, ours): (&Cell, &f64)| {
         let row = within(cell_row(3, cell, Some(*ours)), limit(3, "deviations") * spread, derivation(3));
         if row.verdict == Verdict::Match {
@@ -231,7 +235,7 @@ fn averages(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
                     let why = match place {
                         Place::Satellite => losses_varied(lab)?,
                         _ => {
-                            "ours comes from the phase of the timers and 5 % of jitter in processing; what spread the \
+                            "ours comes from the phase of the timers and 5 % of jitter in processing; the spread of the \
                               experiment's trials is not explained"
                                 .to_owned()
                         }
@@ -280,7 +284,8 @@ fn parameters() -> Vec<Row> {
             },
             "fast-timer period" => millis(tcp.receiver.ack.tick?),
             "minimum RTO" => millis(tcp.sender.rto.min),
-            // 534 ms less four passes of 125 ms, 4 * 62 us and 4 * 6 us, in quarters, and 6 us in the switch.
+            // The fibre is a quarter of 534 ms minus four satellite hops of 125 ms, 4 * 62 us and 4 * 6 us. The rest of the
+            // access link's delay is the switch.
             "switch processing delay" => {
                 let access = one.links.iter().find(|link| link.name == "ku/forward")?.config.delay.as_secs_f64();
                 let fibre = (0.534 - 4.0 * 0.125 - 4.0 * 62e-6 - 4.0 * 6e-6) / 4.0;
@@ -299,14 +304,14 @@ fn parameters() -> Vec<Row> {
         within(
             cell_row(5, cell, value(&cell.row)),
             limit(5, "exact"),
-            "read out of scenarios/acts-1.toml and acts-3.toml as resolved",
+            "read from the resolved scenarios/acts-1.toml and acts-3.toml",
         )
     };
     cells(5).iter().map(row).collect()
 }
 
-/// Our max of ten trials for a cell of table 6, Mbit/s. For scenario 3 the switch is the experiment's or the
-/// paper's simulation's.
+/// Our max of ten trials for a cell of table 6, Mbit/s. For scenario 3, the switch is that of the paper's experiment or
+/// of its simulation.
 pub(super) fn best(lab: &Lab<'_>, row: &str, column: &str) -> Result<f64, ReproduceError> {
     Ok(maximum(&match (row, column) {
         ("scenario 1 OC-3", _) => trials_of(lab, Place::Satellite)?,
@@ -344,18 +349,19 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
             let experiment = ACTS.table(6).and_then(|table| table.value(&cell.row, "experiment")).expect("printed");
             let ours = error(experiment, best(lab, &cell.row, "simulation")?);
             let verdict = if ours <= paper { Verdict::Match } else { Verdict::Differs };
-            let why = "our simulation against the printed experiment, relative to the larger: no farther off than the paper's";
+            let why =
+                "our simulation against the printed experiment, relative to the larger; allowed: the paper's own error";
             rows.push(cell_row(6, cell, Some(ours)).within(None, Some(paper)).judged(verdict, why));
             continue;
         }
         let ours = best(lab, &cell.row, &cell.column)?;
         let row = cell_row(6, cell, Some(ours));
         let trials = match (congested, cell.column.as_str()) {
-            (true, "experiment") => "the switch as measured: the channels share 8192 cells (§5.1)",
-            (true, _) => "the switch as simulated: 8192 cells for each channel (§8.2)",
+            (true, "experiment") => "the switch of the experiment: the channels share 8192 cells (§5.1)",
+            (true, _) => "the switch of the simulation: 8192 cells for each channel (§8.2)",
             _ => "without cells, as the paper simulates it",
         };
-        let why = format!("max of ten trials of ours, {trials}");
+        let why = format!("max of our ten trials, {trials}");
         let row = match claimed(cell).and_then(|id| ACTS.claim(id)) {
             Some(claim) => {
                 let verdict = if claim.holds_for(ours) { Verdict::Match } else { Verdict::Differs };
@@ -379,7 +385,7 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
 /// The throughput of scenario 2 at its bit error rate, and variations.
 pub(super) fn noisy(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!(
-        "not explained. At 1e-9 a GB loses nine packets, and each costs the growth from half of the window. Mean (max) of ten trials, two without loss: {}",
+        "not explained. At 1e-9 a GB loses nine packets, and each costs the regrowth from half of the window. Mean (max) of ten trials, two without loss: {}",
         super::sweeps::noise_varied(lab)?
     ))
 }
@@ -388,7 +394,7 @@ pub(super) fn noisy(lab: &Lab<'_>) -> Result<String, ReproduceError> {
 mod tests {
     use super::*;
 
-    /// The printed errors are those of the printed throughputs, relative to the larger and truncated (A-Q10).
+    /// The printed errors follow from the printed throughputs: relative to the larger, truncated (A-Q10).
     #[test]
     fn the_printed_errors_are_those_of_the_printed_throughputs() {
         let table = ACTS.table(6).expect("table 6");
@@ -399,7 +405,7 @@ mod tests {
         }
     }
 
-    /// A host's card is compared where the host is in a scenario, and nothing else of it is.
+    /// The card of a host is compared if the host is in a scenario. Nothing else of a host is.
     #[test]
     fn the_inventory_is_there_as_far_as_it_is_modelled() {
         let rows = hosts();

@@ -6,11 +6,11 @@ use bentpipe_study::scenario::Scenario;
 /// Trials of the paper's tables.
 pub(super) const TRIALS: u32 = 10;
 
-/// Only listed packets are lost.
+/// No bit errors: only packets in a drop list are lost.
 pub(super) const CLEAN: [(&str, &str); 2] =
     [("links.sat.forward.bit_error_rate", "0"), ("links.sat.backward.bit_error_rate", "0")];
 
-/// Mebibytes and gibibytes: the paper's MB and GB (A-Q01).
+/// Bytes in a mebibyte, the paper's MB. Its GB is a gibibyte (A-Q01).
 pub(super) const MIB: f64 = 1_048_576.0;
 
 const SHIPPED: [&str; 5] = [
@@ -39,7 +39,7 @@ pub(super) enum Place {
 impl Place {
     pub(super) const ALL: [Place; 3] = [Place::Lan, Place::Wan, Place::Satellite];
 
-    /// As in the column headings.
+    /// The column heading of the paper's tables.
     pub(super) fn name(self) -> &'static str {
         match self {
             Place::Lan => "LAN",
@@ -58,7 +58,7 @@ pub(super) fn alone(place: Place) -> Scenario {
     }
 }
 
-/// The same with another processing time per segment, as for `--set`.
+/// The same with another processing time per segment, written as for `--set`.
 pub(super) fn alone_with_processing(place: Place, processing: &str) -> Scenario {
     let (number, hosts) = match place {
         Place::Satellite => (1, ["nodes.wiley.processing", "nodes.mckinley.processing"]),
@@ -74,7 +74,7 @@ pub(super) fn alone_with_processing(place: Place, processing: &str) -> Scenario 
 /// How three sources reach an offered load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Load {
-    /// They send as fast as their lines can.
+    /// They send at the rate of their lines.
     Full,
     /// Each host's card sends cells at a third of this payload rate in Mbit/s: traffic shaping.
     Shaped(f64),
@@ -96,7 +96,7 @@ pub(super) fn congested(place: Place, load: Load, more: &[(&str, &str)]) -> Scen
     let mut sets = more.to_vec();
     let setting = match load {
         Load::Full => String::new(),
-        // 9140 bytes in 192 cells of 53.
+        // A segment of 9140 bytes takes 192 cells of 53 bytes.
         Load::Shaped(load) => format!("{} bit/s", (load / 3.0 * 1e6 * 192.0 * 53.0 / 9140.0).round()),
         Load::Written(load) => format!("{{ rate = \"{} kbit/s\" }}", (load / 3.0 * 1e3).round()),
     };
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The experiments' switches share their cells; in the simulation of scenario 3 each channel has its own.
+    /// The channels share the cells of the experiments' switches. In the simulation of scenario 3, each has its own.
     #[test]
     fn the_buffers_are_those_of_the_experiment_or_of_the_simulation() {
         use bentpipe_engine::link::Sharing;

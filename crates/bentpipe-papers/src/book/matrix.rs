@@ -1,4 +1,4 @@
-//! A table of a paper with ours beside each printed number.
+//! A paper's table with our number below each printed one.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use super::words::{mark, number_or_dash, range};
 use crate::published::Table;
 use crate::{Row, Verdict};
 
-/// A cell's place: `T-T03/median/Ref` is row `median`, column `Ref`.
+/// Row and column of a cell: `median` and `Ref` for `T-T03/median/Ref`.
 fn place(row: &Row) -> (&str, &str) {
     let mut parts = row.id.splitn(3, '/').skip(1);
     (parts.next().unwrap_or(""), parts.next().unwrap_or(""))
 }
 
-/// Each once, in order of appearance.
+/// The distinct values, in order of appearance.
 fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found = Vec::new();
     for one in all {
@@ -25,14 +25,14 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     found
 }
 
-/// The unit of all these cells, if it is one.
+/// The unit of these cells, if they have the same one.
 fn common_unit<'a>(mut cells: impl Iterator<Item = &'a &'a Row>) -> Option<&'a str> {
     let first = cells.next()?.unit.as_str();
     (!first.is_empty() && cells.all(|cell| cell.unit == first)).then_some(first)
 }
 
-/// The cells as a table: the printed number above ours. `published`: the paper's table, whose words are shown where there is no
-/// number.
+/// Renders the cells as a table, the printed number above ours. `published` is the paper's table: its text is shown for a cell
+/// without a printed number.
 pub(super) fn to_html(cells: &[&Row], published: Option<&Table>) -> String {
     let rows = distinct(cells.iter().map(|cell| place(cell).0));
     let columns = distinct(cells.iter().map(|cell| place(cell).1));
@@ -83,7 +83,7 @@ fn cell(row: &Row, published: Option<&Table>, unit_is_named: bool) -> String {
     )
 }
 
-/// The reasons of the cells that do not match, one line for each reason.
+/// The cells that do not match, grouped by verdict and reason.
 pub(super) fn reasons(cells: &[&Row]) -> String {
     let mut found: Vec<(Verdict, &str, Vec<&Row>)> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.verdict != Verdict::Match) {

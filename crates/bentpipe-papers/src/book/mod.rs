@@ -1,7 +1,7 @@
-//! The papers' book: every item of the papers with ours beside what is printed, as one HTML file.
+//! The papers' book: one HTML file with every item of the papers, our number beside the printed one.
 //!
-//! It is made of the rows and drawings of [`reproduce`](crate::reproduce), and computes nothing. `matrix` is a table of a paper,
-//! `prose` the study's own text, `words` how verdicts and numbers look.
+//! It consists of the rows and drawings of [`reproduce`](crate::reproduce) and computes nothing itself. `matrix` renders a paper's
+//! table, `prose` the text of a study, `words` verdicts and numbers.
 
 mod matrix;
 mod prose;
@@ -19,7 +19,7 @@ use crate::chapter::{Chapter, chapters, tallies};
 use crate::{Row, Verdict};
 use words::{chip, number_or_dash, range};
 
-/// The kinds of items by their letter, in the order of a chapter.
+/// Letter and heading of each kind of item, in the order of a chapter.
 const KINDS: [(char, &str); 7] = [
     ('T', "Tables"),
     ('F', "Figures"),
@@ -32,10 +32,10 @@ const KINDS: [(char, &str); 7] = [
 
 const TITLE: &str = "Five papers on TCP over satellites, reproduced";
 const OPENING: &str = "Every table, figure and claim of the papers, with bentpipe's own number beside the printed one, the verdict, \
-                       its reason, and the command that makes it again. Nothing here was set to a paper's result: the published \
-                       numbers are in files of expectations, which no code that produces a number can read.";
+                       its reason, and the command that reproduces it. No number is set to a paper's result: the published \
+                       numbers are in expectation files, which no code that computes a result can read.";
 
-/// Colours that the colour-blind can distinguish, on light and on dark, as in the figures.
+/// Colours as in the figures. Colour-blind readers can tell them apart, on light and on dark backgrounds.
 const STYLE: &str = "\
 body{max-width:66rem}
 h2.chapter{font-size:1.4rem;margin-top:4rem}h3{margin:2.5rem 0 .5rem;font-size:1.15rem}h4{margin:1.8rem 0 .3rem;font-size:1rem}
@@ -57,34 +57,34 @@ summary{cursor:pointer;font-size:.9rem}
 tr{break-inside:avoid}.wide{overflow:visible}.matrix{font-size:8pt}.matrix td,.matrix th{padding-right:.5rem}
 details::details-content{content-visibility:visible;height:auto;opacity:1}a{color:inherit;text-decoration:none}}";
 
-/// How the rows were made, for the reader who makes them again.
+/// How the rows were made, and how to reproduce them.
 #[derive(Clone, Copy, Debug)]
 pub struct Made<'a> {
     /// Version, seed and command.
     pub by: &'a str,
-    /// What every command needs besides the paper and its part: ` --reps 20`, or nothing.
+    /// Options of every command after the paper and its part: ` --reps 20`, or empty.
     pub options: &'a str,
 }
 
-/// Why there is no book.
+/// Why the book could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BookError {
-    /// A figure was not drawn, or cannot be read.
+    /// The drawing of a figure does not exist or cannot be read.
     #[error("figure {id}: {}: {source}", path.display())]
     Figure {
         /// The figure.
         id: String,
-        /// Where its drawing should be.
+        /// The path of its drawing.
         path: PathBuf,
         /// Why it could not be read.
         source: io::Error,
     },
 }
 
-/// The rows as a book; `figures` is the folder with their drawings. Papers without rows are left out.
+/// Returns the rows as HTML. `figures` is the folder with their drawings. Papers without rows are left out.
 ///
 /// # Errors
-/// Fails if the drawing of a figure is not in the folder.
+/// Fails if the drawing of a figure cannot be read from `figures`.
 pub fn to_html(rows: &[Row], figures: &Path, made: Made<'_>) -> Result<String, BookError> {
     let chapters = chapters(rows);
     let mut page = Page::new(TITLE, OPENING, None);
@@ -102,7 +102,7 @@ pub fn to_html(rows: &[Row], figures: &Path, made: Made<'_>) -> Result<String, B
 fn contents(page: &mut Page, chapters: &[Chapter<'_>]) {
     for (what, of_cells) in [("Items of the papers", false), ("Numbers in their tables, one by one", true)] {
         let tallies = tallies(chapters, of_cells);
-        // The sum alone: no paper has any.
+        // Only the sum: no paper has such rows.
         if tallies.len() == 1 {
             continue;
         }
@@ -125,7 +125,7 @@ fn legend(page: &mut Page) {
     page.markup(&format!(
         "<h2>How to read it</h2><ul>{}</ul><p>An id names the paper, the kind and the number: T-F02 is figure 2 of transat, S-C01 the \
          first claim of stp. An item that refers to others (shown by) has the worst of their verdicts. A statistic of many runs is \
-         compared with its spread, so of true replications one in ten would still miss a range of 90 %.</p>",
+         compared with its 90 % range, which one in ten statistics of a true replication would miss.</p>",
         lines.concat()
     ));
 }
@@ -145,7 +145,7 @@ impl Writer<'_> {
         if let Some(lead) = self.chapter.lead() {
             self.page.markup(&format!("<p>{} {}</p>", chip(lead.verdict), escaped(&lead.why)));
         }
-        // What the paper asks stands above its items, what was assumed and varied below.
+        // The paper's question comes before its items; assumptions and variations come after them.
         let (asks, varied) = paper.study().split_once("\n## ").unwrap_or((paper.study(), ""));
         self.prose(asks);
         for (letter, title) in KINDS {
@@ -191,9 +191,13 @@ impl Writer<'_> {
         ));
     }
 
-    /// The command that makes a part of the paper again.
+    /// The command that reproduces a part of the paper.
     fn remade(&self, part: &str) -> String {
-        format!("Again: <code>bentpipe reproduce {}{part}{}</code>", self.chapter.paper.key, escaped(self.made.options))
+        format!(
+            "Reproduce: <code>bentpipe reproduce {}{part}{}</code>",
+            self.chapter.paper.key,
+            escaped(self.made.options)
+        )
     }
 
     fn cells_of(&self, id: &str) -> Vec<&Row> {
@@ -226,18 +230,20 @@ impl Writer<'_> {
             std::fs::read_to_string(&path).map_err(|source| BookError::Figure { id: row.id.clone(), path, source })?;
         self.page.drawing(&svg);
         let points = paper.figure(&row.id).map_or(0, |figure| figure.points.len());
+        let expected = format!("studies/{}/expected.toml", paper.key);
         let source = match points {
-            0 if row.verdict.is_compared() => "Expected: the statements and numbers that the reason names".to_owned(),
-            0 => "A drawing of what is run".to_owned(),
-            points => format!("Expected: {points} points that the paper prints"),
+            0 if row.verdict.is_compared() => {
+                format!("Expected: the statements and numbers that the reason names, in {expected}")
+            }
+            0 => "A drawing of the simulated scenario".to_owned(),
+            points => format!("Expected: {points} points that the paper prints, in {expected}"),
         };
         let again =
             number_of(row).map_or(String::new(), |number| self.remade(&format!(" --figure {number} --out figures")));
         self.page.markup(&format!(
-            "<p class=\"why\">{}{}</p>\n<p class=\"source\">{source}, in studies/{}/expected.toml. {again}</p>",
+            "<p class=\"why\">{}{}</p>\n<p class=\"source\">{source}. {again}</p>",
             numbers(row),
-            escaped(&row.why),
-            paper.key
+            escaped(&row.why)
         ));
         Ok(())
     }
@@ -246,10 +252,10 @@ impl Writer<'_> {
         self.figures.join(format!("{id}.svg"))
     }
 
-    /// Items as lines of a table, each followed by its parts; below them the drawings of those that have one.
+    /// A table of items, each followed by its parts, and then the drawings of those items that have one.
     fn list(&mut self, items: &[&Row]) -> Result<(), BookError> {
         let mut out = String::from(
-            "<table class=\"list\"><thead><tr><th>id</th><th>what, and why the verdict</th><th class=\"n\">paper</th>\
+            "<table class=\"list\"><thead><tr><th>id</th><th>what, and the reason for the verdict</th><th class=\"n\">paper</th>\
              <th class=\"n\">ours</th><th>unit</th></tr></thead><tbody>\n",
         );
         let mut drawn = Vec::new();
@@ -298,7 +304,7 @@ impl Writer<'_> {
     }
 }
 
-/// `Printed 63 segments, ours 63.` for an item that has a number of its own.
+/// `Printed 63 segments, ours 63.` for an item with a number of its own; empty without one.
 fn numbers(row: &Row) -> String {
     let unit = escaped(&row.unit);
     match (row.paper, row.ours) {

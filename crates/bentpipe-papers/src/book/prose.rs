@@ -1,9 +1,9 @@
-//! Markdown of the studies as HTML below a chapter's heading.
+//! Converts a study's Markdown to HTML for its chapter.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// The text without its title, headings two levels lower. Links to files of the repository become plain text: the book is read
-/// without it.
+/// Removes the title and lowers the headings. Links into the repository become plain text, because a reader of the book may not
+/// have the repository.
 pub(super) fn to_html(markdown: &str) -> String {
     let (mut in_title, mut in_link) = (false, false);
     let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).filter_map(|event| {
@@ -30,7 +30,7 @@ pub(super) fn to_html(markdown: &str) -> String {
     out
 }
 
-/// A heading two levels lower, and markup as text.
+/// Lowers second-level headings to the fourth level and deeper ones to the fifth, and shows HTML as text.
 fn lower(event: Event<'_>) -> Event<'_> {
     let deeper = |level| if level == HeadingLevel::H2 { HeadingLevel::H4 } else { HeadingLevel::H5 };
     match event {

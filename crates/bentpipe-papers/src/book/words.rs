@@ -1,9 +1,9 @@
-//! Verdicts and numbers as the book shows them.
+//! How the book shows verdicts and numbers.
 
 use crate::chapter::number;
 use crate::{Row, Verdict};
 
-/// A sign for the verdict: it can be told apart without colour.
+/// A sign for each verdict, so that verdicts differ without colour.
 pub(super) const fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Match => "✓",
@@ -31,7 +31,7 @@ pub(super) fn number_or_dash(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), number)
 }
 
-/// The bounds of our number, if it has any.
+/// The bounds for our number, as text, if it has any.
 pub(super) fn range(row: &Row) -> Option<String> {
     match (row.low, row.high) {
         (None, None) => None,

@@ -1,5 +1,5 @@
-//! Figures 3 to 5: the packets of a window, and the ARQ as a pipe and as a queue with many servers. The numbers are
-//! from a run of a point of figure 6, with the model's values beside them.
+//! Figures 3 to 5: the packets of a window, and the ARQ as a pipe and as a queue with many servers. The numbers come
+//! from a run of one point of figure 6, with the model's values beside them.
 
 use bentpipe_engine::slacp::ChannelStats;
 use bentpipe_engine::units::Duration;
@@ -18,7 +18,7 @@ fn setting() -> Setting {
     Setting::new(Scheme::EndToEnd, sweeps::BUFFER, 100, 250, 0.1)
 }
 
-/// Figure 3: one window of packets from the source to the gateway, over the ARQ in order, and its ACKs.
+/// Figure 3: one window of packets at the source, at the gateway and, in order, at the destination, and its ACKs.
 pub(super) fn window(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
     let scenario = setting().scenario().with_seed(lab.seed());
     let watch = |name| -> Result<_, ReproduceError> {
@@ -27,11 +27,11 @@ pub(super) fn window(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
         Ok(watcher.flows.swap_remove(0))
     };
     let (gateway, satellite) = (watch("terrestrial/forward")?, watch("satellite/forward")?);
-    // A window in congestion avoidance: half a minute in, slow start is long over.
+    // Slow start is over after 30 s, so this window is in congestion avoidance.
     const AFTER: f64 = 30.0;
     let begin = satellite.acks.iter().find(|ack| ack.0 >= AFTER).expect("the source is greedy");
     let window = satellite.windows.iter().rfind(|point| point.at <= begin.0).map_or(1.0, |point| point.flight);
-    // The packets after those in flight when this ACK arrives.
+    // The window begins with the first packet after those in flight when this ACK arrives.
     let first = begin.1 + window.floor() + 1.0;
     let last = first + window.floor();
     let of_it =
@@ -83,7 +83,7 @@ impl Run {
         (self.data.sent + self.data.resent) as f64 / self.data.sent as f64
     }
 
-    /// Mean number of waiting packets for this wait, by Little's law.
+    /// Mean number of waiting packets, by Little's law; `total` is the sum of their waits.
     fn mean_number(&self, total: Duration) -> f64 {
         total.as_secs_f64() / self.seconds
     }
@@ -108,14 +108,14 @@ pub(super) fn pipe(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceError
     let in_pipe = run.rate() * run.transmissions() * path.t2();
     let stations = [
         Station {
-            back: Some(format!("not acknowledged, p = {}: again, before all new ones", path.p())),
+            back: Some(format!("not acknowledged, p = {}: resent before new packets", path.p())),
             ..station(
                 "gateway: waiting",
                 Shape::Queue,
                 vec![
-                    fact("room B, copies counted", format!("{} packets", path.buffer())),
+                    fact("buffer B, with copies", format!("{} packets", path.buffer())),
                     fact("waiting, mean of the run", format!("{:.1} packets", run.mean_number(run.data.waited))),
-                    fact("dropped for want of room", format!("{} of {}", run.data.dropped_full, run.data.packets)),
+                    fact("dropped, buffer full", format!("{} of {}", run.data.dropped_full, run.data.packets)),
                 ],
             )
         },
@@ -124,32 +124,32 @@ pub(super) fn pipe(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceError
             Shape::Servers,
             vec![
                 fact("capacity μT2S", format!("{} packets", path.bdp() * path.segments())),
-                fact("in it, mean of the run", format!("{in_pipe:.1} packets")),
+                fact("in flight, mean of the run", format!("{in_pipe:.1} packets")),
                 fact(
-                    "transmissions of a packet",
+                    "transmissions per packet",
                     format!("{:.3}; 1/(1-p) = {:.3}", run.transmissions(), 1.0 / (1.0 - path.p())),
                 ),
             ],
         ),
         station(
-            "destination: until in order",
+            "destination: resequencing",
             Shape::Queue,
             vec![
                 fact("held, mean of the run", format!("{:.1} packets", run.mean_number(run.far.held))),
                 fact("longest hold", format!("{:.0} ms", run.far.longest_hold.as_millis_f64())),
-                fact("passed on", format!("{:.1} packets/s of μ = {}", run.rate(), path.mu())),
+                fact("delivered", format!("{:.1} packets/s of μ = {}", run.rate(), path.mu())),
             ],
         ),
     ];
     Ok(queues(&format!("{title} ({setting})"), ["from TCP", "to TCP"], &stations))
 }
 
-/// Figure 5: the same as a queue with a server for each packet in the pipe.
+/// Figure 5: the same system as a queue with a server for each packet in the pipe.
 pub(super) fn servers(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceError> {
     let (setting, run) = (setting(), run(lab)?);
     let path = setting.path();
     let model = EndToEnd::new(&path).expect("a point of figure 6");
-    // The window grows evenly from half of the maximum to the maximum.
+    // The mean of a window that grows linearly from half of the maximum to the maximum.
     let mean = 0.75 * path.max_window();
     let release = |share: f64| format!("{:.1} packets/s", path.mu() * path.segments() * share);
     let stations = [
@@ -157,16 +157,16 @@ pub(super) fn servers(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceEr
             "q1: the pipe is full",
             Shape::Queue,
             vec![
-                fact("leaves at the rate μS(1-p)", release(1.0 - path.p())),
-                fact("model, window of 3/4 of the greatest", format!("{:.1} packets", path.waiting_for_pipe(mean))),
-                fact("model, greatest window", format!("{:.1} packets", path.waiting_for_pipe(path.max_window()))),
+                fact("service rate μS(1-p)", release(1.0 - path.p())),
+                fact("model, 3/4 of the max window", format!("{:.1} packets", path.waiting_for_pipe(mean))),
+                fact("model, max window", format!("{:.1} packets", path.waiting_for_pipe(path.max_window()))),
             ],
         ),
         station(
             "q2: behind its own burst",
             Shape::Queue,
             vec![
-                fact("leaves at the rate μS", release(1.0)),
+                fact("service rate μS", release(1.0)),
                 fact("wait in q1 and q2, model, 3/4 window", format!("at most {:.0} ms", 1e3 * path.queueing_s(mean))),
                 fact("wait for the first transmission, run", format!("{:.0} ms", run.mean_wait_ms())),
             ],
@@ -177,7 +177,7 @@ pub(super) fn servers(lab: &Lab<'_>, title: &str) -> Result<Drawing, ReproduceEr
             vec![
                 fact("servers μT2S", format!("{}", path.bdp() * path.segments())),
                 fact(
-                    "a server works for T2/(1-p)",
+                    "service time T2/(1-p)",
                     format!(
                         "{:.0} ms; run {:.0} ms",
                         1e3 * path.t2() / (1.0 - path.p()),

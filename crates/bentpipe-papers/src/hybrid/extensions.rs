@@ -1,5 +1,5 @@
-//! Variations that test the cause of a number, and features that the paper names without running them: packets in
-//! several frames, fair queuing, route changes, SACK instead of the ARQ.
+//! Variations that test the cause of a number, and features that the paper mentions without evaluating them: packets
+//! in several frames, fair queuing, route changes, SACK instead of the ARQ.
 
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::stats::mean;
@@ -23,25 +23,25 @@ fn percent(part: f64) -> f64 {
     100.0 * part
 }
 
-/// One point with each of these changes, in order.
+/// Measures one setting with each of these changes, in order.
 fn varied(lab: &Lab<'_>, what: &str, setting: Setting, changes: &[More]) -> Result<Vec<Measured>, ReproduceError> {
     let settings: Vec<_> = changes.iter().map(|&more| Setting { more, ..setting }).collect();
     points(lab, what, &settings, SEEDS)
 }
 
-/// The effect of the paper's bursts and ns-2's Reno on the distance from Eq. 39.
+/// The effect of the paper's bursts and of ns-2's Reno on the distance from Eq. 39, as text.
 pub(super) fn release_and_guard(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let setting = Setting::new(Scheme::EndToEnd, 100, 100, 200, 0.1).for_many_rises();
     let all = varied(lab, "figure 7, release and guard", setting, &[&[], PACED, GUARDED, BOTH])?;
     let off: Vec<_> = all.iter().map(|point| format!("{:+.0} %", percent(point.off()))).collect();
     Ok(format!(
-        "T2 = 200 ms, p = 0.1, B = 100: {}; {} if what waited for a repair leaves at 1.2 of the line's rate instead of in \
-         bursts (§V.D), {} if Reno makes one fast retransmit per window (RFC 6582), {} with both",
+        "T2 = 200 ms, p = 0.1, B = 100: {}; {} if packets that waited for a repair leave at 1.2 times the line's rate \
+         instead of in bursts (§V.D), {} if Reno makes one fast retransmit per window (RFC 6582), {} with both",
         off[0], off[1], off[2], off[3]
     ))
 }
 
-/// The causes of the timeouts of H-C17.
+/// The timeouts of H-C17 with other timers and variants, as text.
 pub(super) fn timeouts_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const SLOW: More = &[("tcp.rto.min", "10 s")];
     const NEWRENO: More = &[("tcp.variant", "newreno")];
@@ -55,9 +55,9 @@ pub(super) fn timeouts_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         words.push(format!("B = {buffer}, T2 = {t2} ms: {}", per_hour.join(", ")));
     }
     Ok(format!(
-        "timeouts per hour of Reno, with a timer of 10 s at least, of NewReno, of SACK: {}. With the small buffer they follow \
+        "timeouts per hour with Reno, Reno with a min RTO of 10 s, NewReno, SACK: {}. With the small buffer they follow \
          overflows that drop several packets of a window, which NewReno and SACK repair and Reno does not; with the large one \
-         they are not explained, but a longer timer does not end them",
+         they are not explained, but a longer timer does not remove them",
         words.join("; ")
     ))
 }
@@ -67,7 +67,7 @@ fn long_terrestrial(buffer: u32, connections: u32, more: More) -> Setting {
     Setting { connections, more, ..Setting::new(Scheme::Split, buffer, 500, 100, 0.1) }
 }
 
-/// Total of N = 10 over the peak, B = 30 and T1 = 500 ms.
+/// Total throughput of N = 10 over the maximum of N = 1, 2 and 10, with B = 30 and T1 = 500 ms.
 pub(super) fn long_terrestrial_ratio(lab: &Lab<'_>) -> Result<f64, ReproduceError> {
     let settings = [1, 2, 10].map(|connections| long_terrestrial(30, connections, &[]));
     let all = points(lab, "figure 15, T1 = 500 ms", &settings, SEEDS)?;
@@ -75,7 +75,7 @@ pub(super) fn long_terrestrial_ratio(lab: &Lab<'_>) -> Result<f64, ReproduceErro
     Ok(all[2].per_mu / peak)
 }
 
-/// When splitting collapses, and what prevents it.
+/// The throughput with splitting for T1 = 100 and 500 ms, and changes that prevent a collapse, as text.
 pub(super) fn collapse(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const SLOW: More = &[("tcp.rto.min", "10 s")];
     const CLOSED: More = &[("flows.data.spoof.reopens", "false")];
@@ -88,10 +88,10 @@ pub(super) fn collapse(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let listed =
         |all: &[Measured]| all.iter().map(|point| format!("{:.2}", point.per_mu)).collect::<Vec<_>>().join(" ");
     Ok(format!(
-        "T1 and T2 are not printed, and T1 decides: with T1 = 500 ms N = 2, 4, 7, 10, 20 carry {} (N = 10 with B = 100: \
-         {:.2}), with equal parts of the buffer for each connection N = 10 carries {:.2}. The shared buffer locks up: data that \
-         waits for a lost segment fills it, and the retransmission finds no room. With T1 = 100 ms N = 10 carries {}; with a timer of 10 s at least, with \
-         windows that go out in ACKs of data only, with equal parts {}",
+        "T1 and T2 are not printed, and the result depends on T1: with T1 = 500 ms N = 2, 4, 7, 10, 20 carry {} (N = 10 with \
+         B = 100: {:.2}), with an equal share of the buffer for each connection N = 10 carries {:.2}. The shared buffer locks up: \
+         data that waits for a lost segment fills it and leaves no room for the retransmission. With T1 = 100 ms N = 10 carries {}; \
+         with a min RTO of 10 s, with windows sent only in ACKs of data, with equal shares {}",
         listed(&long[..5]),
         long[5].per_mu,
         long[6].per_mu,
@@ -132,7 +132,7 @@ fn jain(runs: &Runs) -> f64 {
     mean(&runs.iter().map(of).collect::<Vec<_>>())
 }
 
-/// H-M19: a queue per connection end to end, an equal share of the buffer per connection with splitting.
+/// H-M19: a queue per connection end to end, and an equal share of the buffer per connection with splitting, as text.
 pub(super) fn isolation(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let seeds = lab.options().reps.min(SEEDS);
     let mut words = Vec::new();
@@ -154,7 +154,7 @@ pub(super) fn isolation(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("total in units of mu and Jain's index of N = 10, B = 30, T1 = T2 = 100 ms: {}", words.join("; ")))
 }
 
-/// H-M17: the satellite part's delay jumps by 50 ms and back.
+/// H-M17: T2 alternates between 250 and 300 ms, as text.
 pub(super) fn route_changes(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const OFTEN: More = &[("links.satellite.forward.bursts", JUMPS_10)];
     const SELDOM: More = &[("links.satellite.forward.bursts", JUMPS_300)];
@@ -164,7 +164,7 @@ pub(super) fn route_changes(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let changes = varied(lab, "route changes", at(250), &[&[], OFTEN, SELDOM])?;
     let longer = &points(lab, "route changes", &[at(300)], SEEDS)?[0];
     Ok(format!(
-        "end to end, B = 100, T1 = 100 ms: T2 = 250 ms carries {:.3}, T2 = 300 ms {:.3}; between the two by jumps every 10 s \
+        "end to end, B = 100, T1 = 100 ms: T2 = 250 ms carries {:.3}, T2 = 300 ms {:.3}; alternating between the two every 10 s \
          {:.3}, every 300 s {:.3}",
         changes[0].per_mu, longer.per_mu, changes[1].per_mu, changes[2].per_mu
     ))
@@ -172,7 +172,7 @@ pub(super) fn route_changes(lab: &Lab<'_>) -> Result<String, ReproduceError> {
 
 const SACK: &str = include_str!("../../scenarios/hybrid-sack.toml");
 
-/// H-M18: SACK TCP over the satellite part instead of the ARQ.
+/// H-M18: SACK TCP instead of the ARQ over the satellite link, as text.
 pub(super) fn sack_for_arq(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     const LOSSES: [&str; 4] = ["0.1", "0.01", "0.001", "0.0001"];
     let at = |loss: &str| {
@@ -194,7 +194,7 @@ pub(super) fn sack_for_arq(lab: &Lab<'_>) -> Result<String, ReproduceError> {
         .map(|(loss, (sack, arq))| format!("p = {loss}: {:.3} and {:.3}", carried(sack), arq.per_mu))
         .collect();
     Ok(format!(
-        "split, B = 100, T1 = 100 ms, T2 = 250 ms, SACK over the satellite part and ARQ: {}. FACK is not implemented",
+        "split, B = 100, T1 = 100 ms, T2 = 250 ms, SACK over the satellite link and ARQ: {}. FACK is not implemented",
         words.join("; ")
     ))
 }

@@ -50,8 +50,7 @@ fn steps(first: f64, last: f64, count: u32) -> impl Iterator<Item = f64> {
     (0..=count).map(move |n| first + (last - first) * f64::from(n) / f64::from(count))
 }
 
-/// Panels with the model's curves and a sweep's points: one curve with points for each group of settings that differ
-/// only in `x`.
+/// The model's curve and the simulated points for each group of settings that differ only in `x`.
 fn compared(
     measured: &[Measured],
     x: impl Fn(&Setting) -> f64 + Copy,
@@ -68,7 +67,7 @@ fn compared(
     series
 }
 
-/// The model along `x`; `at` puts a value into a setting; undefined points are omitted.
+/// The model's curve: `at` returns the path for a value of x. Points where the model is undefined are omitted.
 fn along(
     scheme: Scheme,
     values: impl Iterator<Item = f64>,
@@ -165,7 +164,7 @@ fn by_transmissions(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
     let curve = |s: &Setting| Some(vec![(1.0, model(s)), (20.0, model(s))]);
     let series = compared(&measured, x, |s| format!("p = {}", s.loss), curve);
     let title = "T1 = T2 = 100 ms; the model is fully reliable";
-    Ok(vec![panel(title, Axis::new("transmissions of a packet, at most", ""), series)])
+    Ok(vec![panel(title, Axis::new("max transmissions per packet", ""), series)])
 }
 
 fn by_fading(lab: &Lab<'_>) -> Result<Vec<Panel>, ReproduceError> {
@@ -233,7 +232,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     }
 }
 
-/// The claims that a figure supports; it has the worst of their verdicts.
+/// The claims that a figure supports. The figure has the worst of their verdicts.
 const fn shown_by(number: u8) -> &'static [&'static str] {
     match number {
         6 => &["H-C01"],
@@ -258,12 +257,12 @@ const fn drawn_by(number: u8) -> &'static str {
             "drawn from a run of figure 6's setting: a window at the source, the gateway, the destination, and its ACKs"
         }
         4 => {
-            "drawn from the world of figure 6 with what a run counted: engine::slacp and engine::arq are that system, copies \
-             are held until the report, what is lost goes first"
+            "drawn from figure 6's setting with the counts of a run: engine::slacp and engine::arq implement the system; they \
+             hold copies until the report and send lost packets first"
         }
         _ => {
-            "drawn from the world of figure 6, with model::hybrid::queueing beside what a run counted: q1 waits for a full \
-             pipe, q2 for its burst"
+            "drawn from figure 6's setting with model::hybrid::queueing beside the counts of a run: packets wait in q1 for a \
+             full pipe, in q2 for the rest of their burst"
         }
     }
 }

@@ -9,7 +9,7 @@ use super::setting::{MSS, MU, Scheme, Setting};
 use crate::lab::{Lab, Runs};
 use crate::request::ReproduceError;
 
-/// Max seeds per point: with these, 95 % intervals of the throughput are a few percent wide.
+/// Max seeds per point. With this number, 95 % intervals of the throughput are a few percent wide.
 pub(super) const SEEDS: u32 = 4;
 const CONFIDENCE: f64 = 0.95;
 
@@ -19,7 +19,7 @@ pub(super) struct Measured {
     pub(super) setting: Setting,
     /// Mean over the seeds of the throughput of all connections, in units of μ.
     pub(super) per_mu: f64,
-    /// Half-width of its interval.
+    /// Half-width of its 95 % interval.
     pub(super) half: f64,
     /// Timeouts of all connections in all runs, and the total time in seconds.
     pub(super) timeouts: u64,
@@ -42,7 +42,7 @@ impl Measured {
 pub(super) fn model(setting: &Setting) -> f64 {
     let path = setting.path();
     match setting.scheme {
-        Scheme::EndToEnd => EndToEnd::new(&path).expect("the paper's paths hold packets enough").per_mu,
+        Scheme::EndToEnd => EndToEnd::new(&path).expect("the paper's paths are in the model's range").per_mu,
         Scheme::Split => Split::new(&path).per_mu,
     }
 }
@@ -64,7 +64,7 @@ fn measured(setting: Setting, runs: &Runs) -> Measured {
     }
 }
 
-/// The points of these settings.
+/// Measures each of these settings with at most `seeds` seeds.
 pub(super) fn points(
     lab: &Lab<'_>,
     what: &str,

@@ -5,7 +5,7 @@
 //!
 //! Reading order: `setting` the scenarios; `measure` throughput and its interval; `sweeps` the points of each
 //! figure; `traces` the windows of two connections; `arq` the link layer as the paper draws it; `claims`;
-//! `extensions` variations and features that the paper only names; `figures`; `seen` references for the other
+//! `extensions` variations and features that the paper only mentions; `figures`; `seen` references for the other
 //! items.
 
 mod arq;
@@ -41,13 +41,13 @@ pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec
     })
 }
 
-/// The list of parameters: ours against the printed ones.
+/// The row of table 1: our parameters against the printed ones.
 fn parameters() -> Row {
     let table = HYBRID.table(1).expect("its parameters");
     let setting = setting::Setting::new(setting::Scheme::EndToEnd, 100, 100, 250, 0.1);
     let scenario = setting.scenario();
     let mega = |link: &str| {
-        let link = scenario.links.iter().find(|l| l.name == link).expect("a link of the world");
+        let link = scenario.links.iter().find(|l| l.name == link).expect("a link of the scenario");
         link.config.rate.map_or(f64::INFINITY, |rate| rate.bits_per_second() as f64 / 1e6)
     };
     let ours = [
@@ -62,7 +62,7 @@ fn parameters() -> Row {
     let row = Row::new("H-T01", table.title.as_str(), Some(all), Some(agree as f64), "parameters");
     row.within(Some(all), Some(all)).judged(
         verdict,
-        "rates, length of packets and S of the simulated worlds are the printed ones; losses, round trips and α are swept \
-         over the printed values by the figures",
+        "rates, packet length and S of the simulated scenarios are the printed ones; the figures sweep losses, round trips \
+         and α over the printed values",
     )
 }

@@ -1,5 +1,4 @@
-//! References for the paper's topologies, mechanisms and experiments, and the implementation of each
-//! decision.
+//! References for the paper's topologies, mechanisms and experiments, and the implementation of each decision.
 
 use super::extensions;
 use crate::inventory::Seen::{self, Built, Compared, Decision, Ran};
@@ -34,14 +33,14 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
                 Scenario("hybrid-end-to-end"),
             ],
             "engine::slacp over engine::arq with `weightless`, `hears_damage` and reports at once: each transmission is \
-             answered one T2 after it, what was lost goes first, a copy is held until then",
+             reported one T2 after it, a lost packet is resent before new ones, and its copy is held until the report",
         ),
     ),
     (
         "H-M02",
         Built(
             &[Test("engine", "flows_keep_their_order"), Test("engine", "a_gap_holds_up_its_own_flow_only")],
-            "engine::arq::Resequencer, per flow, without a bound that is reached",
+            "engine::arq::Resequencer, per flow; its bound is never reached",
         ),
     ),
     ("H-M03", Seen::Rows(&["H-F13"])),
@@ -53,8 +52,8 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
                 Test("sim", "packets_in_frames_arrive_whole_or_not_at_all"),
                 Shown::Rows(&["H-E14"]),
             ],
-            "`segments` of a layer's channel: each frame is lost and repeated by itself, a packet is passed on with the last \
-             and takes room until all are acknowledged",
+            "`segments` of a layer's channel: each frame is lost and resent separately; a packet is delivered with its last \
+             frame and takes room until all are acknowledged",
         ),
     ),
     (
@@ -68,8 +67,8 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "H-M06",
         Built(
             &[Script("loss/reno"), Script("loss/reno_twice_per_window"), Scenario("hybrid-end-to-end")],
-            "ns-2's Reno (profile `ns2`) as it was before July 2003, when it made a fast retransmit for each loss of a window; \
-             an ACK per segment, greedy, no window clamp",
+            "ns-2's Reno (profile `ns2`) as before July 2003, with a fast retransmit for each loss of a window; an ACK per \
+             segment, greedy, no window clamp",
         ),
     ),
     (
@@ -80,8 +79,8 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
                 Test("sim", "a_transfer_arrives_whole_and_the_source_is_done_before"),
                 Scenario("hybrid-split"),
             ],
-            "engine::spoof, `spoof` of a flow: an ACK at once, and as window what the copies leave of the buffer, which \
-             several flows share",
+            "engine::spoof, `spoof` of a flow: ACKs at once; the window is the part of the buffer that copies do not take, and \
+             several flows share the buffer",
         ),
     ),
     (
@@ -105,7 +104,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         "H-M10",
         Built(
             &[Scenario("hybrid-end-to-end"), Setting("hybrid-end-to-end", "links.satellite.backward.loss", "1 %")],
-            "as shipped the return path has no loss, and reports are weightless",
+            "as shipped, the return path has no loss, and reports take no line time",
         ),
     ),
     (
@@ -164,7 +163,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("H-Q10", Decision("hybrid::sweeps::TRANSMISSIONS; TCP sees abandoned packets as losses")),
     ("H-Q11", Decision("hybrid::sweeps::FADING_RATES with X = 0.1")),
     ("H-Q12", Decision("hybrid::sweeps: N = 1 to 20, B = 30 and 100")),
-    ("H-Q13", Decision("a damaged frame is reported as it arrives: its sender knows one T2 after the transmission")),
+    ("H-Q13", Decision("a damaged frame is reported on arrival, so its sender knows one T2 after the transmission")),
     ("H-Q14", Decision("`rto.min` 1 s; H-C17 counts the timeouts")),
 ];
 

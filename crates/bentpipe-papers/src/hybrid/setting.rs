@@ -1,5 +1,5 @@
 //! The paper's scenarios: source, gateway, satellite link with ARQ, destination (figures 1 and 2), also as parameters
-//! of the model. Each is a shipped scenario, `scenarios/hybrid-*.toml`, with other values for what a figure varies.
+//! of the model. Each is a shipped scenario, `scenarios/hybrid-*.toml`, with the values that a figure varies.
 
 use std::fmt;
 
@@ -19,12 +19,12 @@ pub(super) const MSS: u64 = PACKET - 40;
 const END_TO_END: &str = include_str!("../../scenarios/hybrid-end-to-end.toml");
 const SPLIT: &str = include_str!("../../scenarios/hybrid-split.toml");
 
-/// Simulated time if few window cycles are needed: the opening is one or two percent of it.
+/// Min simulated time, seconds: slow start at the beginning is one or two percent of it.
 const MIN_SECONDS: u32 = 300;
 /// Number of simulated window cycles, from half to full.
 const RISES: f64 = 12.0;
-/// Number of fades and min time for a fading channel: with 30 fades of 300 s the error at the slowest rate exceeded a
-/// fifth.
+/// Number of fades, and min simulated time in seconds, for a fading channel. With 300 s, 30 fades at the slowest rate, the
+/// error exceeded 20 %.
 const FADES: f64 = 1000.0;
 const FADING_SECONDS: u32 = 600;
 
@@ -33,7 +33,7 @@ const FADING_SECONDS: u32 = 600;
 pub(super) enum Scheme {
     /// One connection over the link layer's ARQ.
     EndToEnd,
-    /// It ends at the gateway, which forwards the data over the ARQ.
+    /// TCP ends at the gateway, which forwards the data over the ARQ.
     Split,
 }
 
@@ -46,7 +46,7 @@ impl Scheme {
     }
 }
 
-/// One setting.
+/// The parameters of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
     pub(super) scheme: Scheme,
@@ -90,14 +90,14 @@ impl Setting {
         }
     }
 
-    /// Simulates enough window cycles of one connection; the first cycle is different.
+    /// Simulates at least [`RISES`] window cycles of one connection, because the first cycle is different.
     pub(super) fn for_many_rises(self) -> Self {
         let path = self.path();
         let rise = path.max_window() / 2.0 * path.transfer_s(0.75 * path.max_window(), Delay::Logarithm);
         Setting { seconds: MIN_SECONDS.max((RISES * rise) as u32), ..self }
     }
 
-    /// Simulates a thousand fades if time allows, or ten minutes.
+    /// Simulates a thousand fades, but at least 10 and at most 50 minutes.
     pub(super) fn for_many_fades(self) -> Self {
         let seconds = self.fading.map_or(0.0, |rate| FADES / rate) as u32;
         Setting { seconds: seconds.clamp(FADING_SECONDS, 5 * FADING_SECONDS), ..self }
@@ -117,7 +117,7 @@ impl Setting {
             .expect("a path of the paper")
     }
 
-    /// The channel: losses of each packet, or fades.
+    /// The settings of the channel: independent losses of packets, or fades.
     fn channel(&self) -> Vec<(&'static str, String)> {
         const LOSS: &str = "links.satellite.forward.loss";
         let share = Probability::new(self.loss).expect("a share");
@@ -137,8 +137,8 @@ impl Setting {
 
     /// The shipped scenario with this setting's values.
     ///
-    /// End to end the gateway's buffer is in the layer; with splitting it is in the gateway. In both, unacknowledged
-    /// data takes room (H-M05).
+    /// The gateway's buffer is the layer's queue end to end, and the gateway's own buffer with splitting. In both,
+    /// unacknowledged data takes room (H-M05).
     pub(super) fn scenario(&self) -> Scenario {
         let (text, file, buffer) = match self.scheme {
             Scheme::EndToEnd => (END_TO_END, "hybrid-end-to-end.toml", "layers.arq.channels.data.queue"),
@@ -186,7 +186,8 @@ mod tests {
         assert_eq!((plain.path().mu(), plain.path().bdp()), (MU, 62.5));
         assert!((plain.with_alpha(10.0).path().alpha() - 10.0).abs() < 1e-4);
     }
-    /// Whoever varies a shipped scenario varies the world of the study.
+
+    /// The shipped scenarios are settings of the study.
     #[test]
     fn the_shipped_scenarios_are_the_worlds_of_the_study() {
         let shipped = |text: &str| Scenario::parse(text, "shipped.toml", &[]).expect("a shipped scenario");

@@ -21,7 +21,7 @@ pub(super) const SHARED_BUFFERS: [u32; 2] = [30, 100];
 pub(super) const ALPHAS: [f64; 3] = [0.1, 1.0, 10.0];
 /// T2 of figures 10 and 11, milliseconds.
 pub(super) const SPLIT_T2_MS: [u64; 2] = [10, 500];
-/// B of figure 11: with the smaller value the buffer is always the limit.
+/// B of figure 11, packets. With the smaller value, the buffer always limits the throughput.
 pub(super) const SPLIT_BUFFERS: [u32; 2] = [20, 50];
 
 /// The settings of figure `number`, 6 to 15.
@@ -65,7 +65,7 @@ pub(super) fn settings(number: u8) -> Vec<Setting> {
                 for x in [0.2, 0.4, 0.8] {
                     let at = |scheme| Setting::new(scheme, 1, 0, 100, 0.1).with_alpha(alpha);
                     let buffer = (x * (1.0 + 2.0 * alpha) * at(EndToEnd).path().bdp()).round() as u32;
-                    // Rounding by half a packet would be a tenth of a buffer of five.
+                    // Rounding to whole packets changes smaller buffers by more than a tenth.
                     if buffer >= 5 {
                         all.extend([EndToEnd, Split].map(|scheme| Setting { buffer, ..at(scheme) }));
                     }
@@ -105,7 +105,7 @@ pub(super) fn settings(number: u8) -> Vec<Setting> {
 
 /// The points of figure `number`.
 pub(super) fn simulate(lab: &Lab<'_>, number: u8) -> Result<Vec<Measured>, ReproduceError> {
-    // The shape of figure 9's curves is judged, which a few percent of noise would hide.
+    // The shape of figure 9's curves is judged, and a few percent of noise would hide it.
     let seeds = if number == 9 { 3 * SEEDS } else { SEEDS };
     points(lab, &format!("figure {number}"), &settings(number), seeds)
 }

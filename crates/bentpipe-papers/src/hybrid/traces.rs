@@ -1,4 +1,4 @@
-//! Figure 16: the windows of two connections, and which of them an overflow of the gateway's buffer hits.
+//! Figure 16: the windows of two connections, and the overflows of the gateway's buffer that hit one or both.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, Who};
@@ -23,12 +23,12 @@ pub(super) struct Windows {
     drops: Vec<(f64, u32)>,
 }
 
-/// Drops within this time belong to one overflow: a round trip of both parts plus the queue (100 packets at 225 per
-/// second, and 200 ms).
+/// Drops within this time belong to one overflow, seconds: the round trip of both links (200 ms) and the full queue (100
+/// packets at 225 per second).
 const ONE_OVERFLOW: f64 = 0.65;
 
 impl Windows {
-    /// Overflows: start and end, seconds, and which connections they hit.
+    /// Overflows: start and end in seconds, and, for each connection, true if it lost packets.
     pub(super) fn overflows(&self) -> Vec<(f64, f64, [bool; 2])> {
         let mut all: Vec<(f64, f64, [bool; 2])> = Vec::new();
         for &(at, flow) in &self.drops {

@@ -1,8 +1,8 @@
 //! Single windows with chosen losses: figures 2 and 13 to 16, and the claims about single packets.
 //!
-//! A window is bounded in one of two ways. Reno's arithmetic (§5.1) is about the congestion window alone, which
-//! duplicate ACKs inflate beyond the old window: nothing else bounds it ([`Case::unbounded`]). All other cases use a
-//! window bounded by the receiver ([`Case::new`]).
+//! The window is limited in one of two ways. Reno's arithmetic (§5.1) is about the congestion window, which duplicate
+//! ACKs inflate beyond the old window, so those cases have no other limit ([`Case::unbounded`]). In all other cases a
+//! constant limit stands for the receiver's window ([`Case::new`]).
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::request::ReproduceError;
 const BEFORE: u64 = 300;
 const TOTAL: u64 = 700;
 
-/// A round trip of the direct path: two lines of 400 kbit/s, the modem, 330 ms (minei §3.1).
+/// Round trip of the direct path, seconds: two links of 400 kbit/s, the modem, 330 ms (minei §3.1).
 pub(super) const RTT: f64 = 2.0 * 512.0 * 8.0 / 400e3 + 0.33 + 40.0 * 8.0 / 28.8e3;
-/// Time of an ACK on the modem's line, longer than that of a packet on the satellite's.
+/// Serialisation time of an ACK on the modem link, seconds. It is longer than that of a packet on the satellite link.
 pub(super) const ACK_TIME: f64 = 40.0 * 8.0 / 28.8e3;
 
 /// A sender, its window, and its losses: packet numbers from 1 in that window.
@@ -29,9 +29,9 @@ pub(super) struct Case {
     lost: Vec<u64>,
     /// Packets whose retransmission is lost too.
     lost_again: Option<u64>,
-    /// Packets from the window's first one on.
+    /// Number of packets from the first one of the window on.
     after: u64,
-    /// Packets before it.
+    /// Number of packets before the window.
     before: u64,
     more: Vec<(&'static str, String)>,
 }
@@ -50,11 +50,11 @@ impl Case {
         Case { variant, window, lost, lost_again: None, after: TOTAL - BEFORE, before: BEFORE, more: Vec::new() }
     }
 
-    /// Only the congestion window bounds the window. The connection starts one packet below it; the ACK of its first
-    /// packet opens the window, which starts with the second.
+    /// A case that only the congestion window limits. The initial window is one packet smaller than the wanted window. The
+    /// ACK of the first packet completes the window, which begins with the second packet.
     pub(super) fn unbounded(variant: &'static str, window: u64, lost: impl IntoIterator<Item = u64>) -> Case {
         let case = Case::new(variant, window, lost);
-        // Some additional round trips, in which timeouts show.
+        // Enough packets after the window for timeouts to appear.
         Case { before: 1, after: window + 60, ..case }.with("initial_window", &format!("{} segments", window - 1))
     }
 
@@ -77,7 +77,7 @@ impl Case {
         let mut world = World::direct()
             .packets(self.before + self.after)
             .sender(self.variant)
-            // More than the whole transfer is no bound.
+            // A limit above the length of the transfer has no effect.
             .leg("window_clamp", format!("{} segments", if self.before < BEFORE { TOTAL } else { self.window }))
             .leg("ack.delay", "0 s")
             .with("links.sat.drop_list", format!("[{}]", list.join(", ")));
@@ -91,7 +91,7 @@ impl Case {
         let mut drops: Vec<u64> = self.lost.iter().map(|packet| self.before + packet - 1).collect();
         let mut outcome = self.run_with(lab, &drops)?;
         if let Some(again) = self.lost_again {
-            // The line keeps the order, so a packet's position on it is its position among those sent.
+            // The link keeps the order, so a packet's index in the drop list is its index among the sent packets.
             let is_it =
                 |&((_, number), repeated): &((f64, f64), bool)| repeated && number == (self.before + again) as f64;
             let place = outcome.trace.sent.iter().position(is_it).expect("it was sent again");
@@ -112,7 +112,7 @@ impl Case {
         Ok(Outcome { trace, timeouts: result.flows[0].stats.timeouts, repeated })
     }
 
-    /// The number before the window's first one.
+    /// Number of packets before the window.
     pub(super) fn before(&self) -> u64 {
         self.before
     }
@@ -129,7 +129,7 @@ impl Outcome {
         Some((left - entered) / RTT)
     }
 
-    /// Needless retransmissions: all but one of each lost number.
+    /// Number of needless retransmissions: all but one for each lost packet.
     pub(super) fn needless(&self, lost: &[u64]) -> u64 {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         self.repeated.iter().for_each(|packet| *counts.entry(*packet).or_default() += 1);
@@ -151,7 +151,7 @@ pub(super) fn tight_holes() -> Case {
     Case::new("burst", 14, [1, 2, 4, 5, 7, 8]).alone()
 }
 
-/// Runs of losses in one window, with many lengths and distances: number of holes, and packets.
+/// Loss patterns of one window, with many lengths and distances of holes: number of holes, and lost packets.
 pub(super) fn patterns() -> Vec<(u64, Vec<u64>)> {
     let mut all = Vec::new();
     for (first, length, gap) in [(1u64, 1u64, 2u64), (2, 1, 1), (3, 2, 3), (1, 3, 5), (4, 4, 2), (6, 1, 4), (1, 2, 1)] {
@@ -169,5 +169,5 @@ pub(super) fn patterns() -> Vec<(u64, Vec<u64>)> {
     all
 }
 
-/// The window of [`patterns`]: below the path's capacity, so queues are empty.
+/// The window of [`patterns`], packets: below the path's capacity, so queues stay empty.
 pub(super) const WINDOW: u64 = 27;

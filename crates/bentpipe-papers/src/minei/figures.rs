@@ -66,7 +66,7 @@ fn loss_axis() -> Axis {
     Axis::new("packet loss", "%")
 }
 
-/// Segments sent and acknowledged from the window with the losses on, numbered from 1 in it.
+/// Packets sent and acknowledged from the window with the losses on, numbered from 1 in that window.
 fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceError> {
     let trace = case.run(lab)?.trace;
     let before = case.before() as f64;
@@ -81,7 +81,7 @@ fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceErro
     let timeouts = trace.timeouts.iter().map(|at| (*at, 0.0));
     let all = vec![
         series("sent", Mark::Dot, sent(false).filter_map(|p| inside(&p)).collect()),
-        series("sent again", Mark::Ring, sent(true).filter_map(|p| inside(&p)).collect()),
+        series("retransmitted", Mark::Ring, sent(true).filter_map(|p| inside(&p)).collect()),
         series("ACK", Mark::Step, trace.acks.iter().filter_map(inside).collect()),
         series("lost", Mark::Cross, dropped.filter_map(inside).collect()),
         series("timeout", Mark::Cross, timeouts.filter(|point| point.0 < repaired).collect()),
@@ -100,7 +100,7 @@ fn trace(lab: &Lab<'_>, title: &str, case: &Case) -> Result<Panel, ReproduceErro
 fn recovery(lab: &Lab<'_>, name: &str, variant: &'static str) -> Result<Curve, ReproduceError> {
     let mut points = Vec::new();
     for length in 1..=15u64 {
-        // The new sender's window is fixed; the others' is bounded only by the congestion window.
+        // The new sender's window is fixed. Only the congestion window limits the others.
         let case = match variant {
             "burst" => Case::new(variant, 32, 1..=length),
             _ => Case::unbounded(variant, 32, 1..=length),
@@ -182,7 +182,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
         15 => vec![
             trace(lab, "an estimate and a burst", &cases::one_hole())?,
             trace(lab, "a burst for each hole", &cases::two_holes())?,
-            trace(lab, "a repetition is lost", &cases::one_hole().losing_again(2))?,
+            trace(lab, "a retransmission is lost", &cases::one_hole().losing_again(2))?,
             trace(lab, "a burst over two holes", &cases::tight_holes())?,
         ],
         16 => {
@@ -190,7 +190,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
             for (name, variant) in [SENDERS[0], SENDERS[1], SENDERS[3]] {
                 curves.push(recovery(lab, name, variant)?);
             }
-            let axes = (Axis::new("losses in a row", "packets"), Axis::new("until repaired", "RTT"));
+            let axes = (Axis::new("losses in a row", "packets"), Axis::new("time to repair", "RTT"));
             vec![panel("W = 32", axes.0, axes.1, &curves)]
         }
         17 => {
@@ -217,7 +217,7 @@ fn panels(lab: &Lab<'_>, number: u8) -> Result<Vec<Panel>, ReproduceError> {
     })
 }
 
-/// The points that the paper's text gives of a figure.
+/// The points of a figure that the paper's text gives.
 fn printed(figure: &PublishedFigure) -> Option<Series> {
     let points: Vec<_> = figure.points.iter().filter_map(|point| Some((point.x?, point.y))).collect();
     (!points.is_empty()).then(|| Series { name: "printed".into(), mark: Mark::Ring, points })
@@ -265,7 +265,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
     if let Some(folder) = folder {
         let mut panels = panels(lab, number)?;
         panels[0].series.extend(printed(figure));
-        // A single panel has no room above it for the list.
+        // Above a single panel there is no room for the list in the title.
         let short = title.split([':', '(']).take(2).collect::<Vec<_>>().join(":");
         let title = if panels.len() == 1 { short.trim_end().to_owned() } else { title };
         write_figure(folder, &id, &Figure { title, panels })?;

@@ -1,4 +1,4 @@
-//! The study of Minei and Cohen: a unidirectional GEO channel with a modem for the way back.
+//! The study of Minei and Cohen: a unidirectional GEO channel with a modem as the return link.
 //!
 //! Reading order: `world` the two scenarios and their measurements; `cases` single windows with chosen
 //! losses; `claims`; `figures`; `seen` references for the other items.

@@ -10,13 +10,13 @@ use crate::request::ReproduceError;
 const DIRECT: &str = include_str!("../../scenarios/minei-direct.toml");
 const SPLIT: &str = include_str!("../../scenarios/minei-split.toml");
 
-/// Runs per point of a curve with losses, fewer if requested; the paper prints no number.
+/// Runs per point of a curve with losses, or fewer if requested. The paper prints no number of runs.
 pub(super) const RUNS: u32 = 20;
-/// Bits of a full packet; the paper counts all of them (M-Q01).
+/// Bits of a full packet. The paper's throughput counts all of them (M-Q01).
 const PACKET_BITS: f64 = 512.0 * 8.0;
 /// Packets of 5 MB (M-Q02).
 pub(super) const FILE: u64 = 10_240;
-/// Longer than the slowest transfer.
+/// Time limit, longer than the slowest transfer.
 const LIMIT: &str = "200000 s";
 
 /// A scenario under construction.
@@ -130,7 +130,7 @@ pub(super) fn throughputs(lab: &Lab<'_>, what: &str, worlds: &[World], runs: u32
     Ok(worlds.iter().zip(&results).map(one).collect())
 }
 
-/// Data packets sent on the satellite's leg, with retransmissions.
+/// Number of data packets sent on the satellite's leg, including retransmissions.
 pub(super) fn packets_sent(lab: &Lab<'_>, what: &str, worlds: &[World]) -> Result<Vec<Mean>, ReproduceError> {
     let scenarios: Vec<_> = worlds.iter().map(World::scenario).collect();
     let results = lab.sweep(what, &scenarios, RUNS.min(lab.options().reps))?;

@@ -20,13 +20,13 @@ pub struct Claim {
     pub tolerance: String,
     /// Its place in the paper.
     pub source: String,
-    /// The compared number, if any.
+    /// The printed number that ours is compared with, if any.
     pub value: Option<f64>,
     /// The min value that supports the claim.
     pub low: Option<f64>,
     /// The maximum.
     pub high: Option<f64>,
-    /// Min and max value with the paper's approximate size or ordering, if the number is out of bounds.
+    /// Min and max value for the verdict `shape`: the approximate size or the ordering of the paper.
     pub shape: Option<Range>,
     /// Bounds of the claim's other statements, by name.
     #[serde(default)]
@@ -51,7 +51,7 @@ impl Claim {
     /// The bound with that name.
     ///
     /// # Panics
-    /// Panics if the claim has none: a slip in `make_expected.py`.
+    /// Panics if the claim has none, which is an error in `make_expected.py`.
     pub fn limit(&self, name: &str) -> f64 {
         *self.limits.get(name).unwrap_or_else(|| panic!("{} has no limit `{name}`", self.id))
     }
@@ -64,17 +64,17 @@ pub struct Bounds {
     pub low: Option<f64>,
     /// The maximum.
     pub high: Option<f64>,
-    /// Min and max value with its approximate size or ordering.
+    /// Min and max value for the verdict `shape`: the approximate size or the ordering of the paper.
     pub shape: Option<Range>,
 }
 
 impl Bounds {
-    /// True if the number supports the paper. Without a bound, no number does; NaN never does.
+    /// True if the number is within the bounds. NaN never is, and without bounds no number is.
     pub fn hold(&self, number: f64) -> bool {
         (self.low.is_some() || self.high.is_some()) && inside(self.low, self.high, number)
     }
 
-    /// True if the number has the approximate size or the ordering of the paper's.
+    /// True if the number is in the range for the verdict `shape`.
     pub(crate) fn same_shape(&self, number: f64) -> bool {
         self.shape.is_some_and(|Range { low, high }| inside(low, high, number))
     }

@@ -15,7 +15,7 @@ pub struct PublishedFigure {
     /// Named numbers, with the unit in the name: `burst_start_s`.
     #[serde(default)]
     values: IndexMap<String, f64>,
-    /// Points of its curves given by the paper.
+    /// Points of its curves that the paper's text gives.
     #[serde(default)]
     pub points: Vec<Point>,
 }
@@ -34,7 +34,7 @@ pub struct Point {
     pub curve: String,
     /// Its x value as text.
     pub at: String,
-    /// The same as a number, if it is one.
+    /// The x value as a number, if it is one.
     pub x: Option<f64>,
     /// Its y value.
     pub y: f64,

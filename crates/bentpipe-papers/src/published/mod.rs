@@ -1,6 +1,6 @@
-//! The published values from `studies/<paper>/expected.toml`. They are part of the binary.
+//! The published values, from `studies/<paper>/expected.toml`; the files are compiled into the binary.
 //!
-//! Reading order: [`Paper`], common to all papers; `transat`, the fourteen tables of that paper and ns-2's results for
+//! Reading order: [`Paper`], common to all papers; `transat`, the fourteen tables of that paper, and ns-2's results for
 //! them.
 
 mod claim;
@@ -30,7 +30,7 @@ pub struct Paper {
     pub authors: String,
     /// Number of items of each kind.
     pub counts: Counts,
-    /// The row whose reason is at the top of its chapter.
+    /// The id of the row whose reason is at the top of its chapter.
     #[serde(default)]
     pub lead: Option<String>,
     /// Its tables by number (`T01`), and other lists of numbers by name.
@@ -48,7 +48,7 @@ pub struct Paper {
     /// Topologies, mechanisms and experiments.
     #[serde(rename = "item")]
     pub items: Vec<Item>,
-    /// Decisions where it is silent or contradicts itself.
+    /// Our decisions where it is silent or contradicts itself.
     #[serde(rename = "decision")]
     pub decisions: Vec<Decision>,
     #[serde(skip)]
@@ -102,7 +102,7 @@ impl Table {
     /// The tolerance with that name.
     ///
     /// # Panics
-    /// Panics if the table has none: a slip in `make_expected.py`.
+    /// Panics if the table has none, which is an error in `make_expected.py`.
     pub fn limit(&self, name: &str) -> f64 {
         *self.limits.get(name).unwrap_or_else(|| panic!("table `{}` has no limit `{name}`", self.title))
     }
@@ -182,7 +182,7 @@ pub struct Expected {
     pub low: Option<f64>,
     /// The maximum.
     pub high: Option<f64>,
-    /// Min and max value with its approximate size or ordering.
+    /// Min and max value for the verdict `shape`: the approximate size or the ordering of the paper.
     pub shape: Option<Range>,
     /// Unit of the numbers.
     pub unit: String,
@@ -204,7 +204,7 @@ pub struct Decision {
     pub id: String,
     /// The decision.
     pub text: String,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }
 
@@ -214,7 +214,7 @@ impl Paper {
         Paper { study, ..paper }
     }
 
-    /// What the paper asks, what was done here, and what differs: the study's README, in Markdown.
+    /// The README of the study, in Markdown: the paper's question, our method, and the differences.
     pub fn study(&self) -> &'static str {
         self.study
     }
@@ -254,7 +254,7 @@ impl Paper {
         self.counts.figure as u8
     }
 
-    /// Its content by id, as text: tables, figures, claims, items, decisions.
+    /// Id and text of each table, figure, claim, item and decision.
     pub fn contents(&self) -> Vec<(String, String)> {
         let tables = self.table.iter().filter(|(key, _)| key.starts_with('T'));
         let tables = tables.map(|(key, table)| (format!("{}-{key}", self.letter), table.title.clone()));
@@ -266,7 +266,7 @@ impl Paper {
     }
 }
 
-/// A text and its details, in one line.
+/// A text followed by its details, if any.
 pub(crate) fn with(text: &str, more: Option<&str>) -> String {
     more.map_or(text.to_owned(), |more| format!("{text}; {more}"))
 }
@@ -318,13 +318,13 @@ mod tests {
                 let found: BTreeSet<_> = ids.iter().filter(|id| id.starts_with(&start)).map(|&id| id.into()).collect();
                 assert_eq!(found, expected, "{}, {kind}", paper.key);
             }
-            assert!(contents.iter().all(|(_, text)| !text.is_empty()), "{}: each says what it is", paper.key);
+            assert!(contents.iter().all(|(_, text)| !text.is_empty()), "{}: each item has a text", paper.key);
         }
     }
 
     #[test]
     fn bounds_hold_what_is_published() {
-        // A claim that its own paper does not bear out is a slip of ours.
+        // Bounds that exclude the paper's own value are wrong.
         for claim in PAPERS.iter().flat_map(|paper| &paper.claims) {
             assert!(claim.low.zip(claim.high).is_none_or(|(low, high)| low <= high), "{}", claim.id);
             assert!(claim.value.is_none_or(|value| claim.holds_for(value)), "{}", claim.id);
@@ -334,7 +334,7 @@ mod tests {
             let Some(expected) = &item.expected else { continue };
             assert!(
                 expected.low.is_some() || expected.high.is_some(),
-                "{}: what cannot fail is no comparison",
+                "{}: a comparison without bounds cannot fail",
                 item.id
             );
             assert!(expected.value.is_none_or(|value| expected.bounds().hold(value)), "{}", item.id);

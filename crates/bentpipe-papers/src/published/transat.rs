@@ -66,7 +66,7 @@ pub(crate) struct OtherCell {
 }
 
 impl OtherSimulator {
-    /// A cell; `None` if there is none.
+    /// A cell; `None` if ns-2's results have no such row or column.
     pub(crate) fn cell(&self, table: u8, row: &str, variant: &str) -> Option<OtherCell> {
         let column = self.variants.iter().position(|v| v == variant)?;
         let table = self.table.get(&format!("T{table:02}"))?;
@@ -81,7 +81,7 @@ pub static TRANSAT_TABLES: LazyLock<Tables> = LazyLock::new(|| {
     toml::from_str(include_str!("../../studies/transat/expected.toml")).expect("checked by the tests")
 });
 
-/// ns-2's results for it.
+/// ns-2's results for these tables.
 pub(crate) static TRANSAT_NS2: LazyLock<OtherSimulator> =
     LazyLock::new(|| toml::from_str(include_str!("../../studies/transat/ns2.toml")).expect("checked by the tests"));
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_in_order() {
-        // A slip of the transcription would most likely break this.
+        // Most transcription errors would break this order.
         for n in 3..=14 {
             for variant in &TRANSAT_TABLES.variants {
                 let at = |row| TRANSAT_TABLES.cell(n, row, variant).expect("a full table");

@@ -1,4 +1,4 @@
-//! The document: the results of others, a table for each link, and how the transports behave.
+//! The document: published results, a table for each link, and the behaviour of the transports.
 
 use std::fmt::Write;
 
@@ -9,27 +9,27 @@ use super::{Beside, Best, beside};
 
 const HEAD: &str = "# Scoreboard
 
-Downloads over satellite links: every transport that people run, from end to end and with gateways of bentpipe. All of it is simulated
-(`bentpipe scoreboard`), in virtual time; nothing here was measured on a satellite.
+Downloads over satellite links with the transports in common use, end to end and with bentpipe gateways. All results are simulated
+(`bentpipe scoreboard`) in virtual time; nothing was measured on a satellite.
 
-- A cell is the time of a transfer in seconds, from the first packet of the connection to the last byte at the receiver: the median over
-  seeds, and in brackets its 95 % interval (order statistics). One number alone: nothing on that path is drawn, so there is one run.
-  `–`: half of the transfers or more took longer than an hour.
-- The sender opens the connection. A client that asks first waits for half a round trip more.
-- `x limit` is the time over the minimum time that the links allow TCP from end to end, handshake included; the geometric mean over the
-  table's transfers. Rows are sorted by it. Below 1 is possible: 0-RTT and `split` open without a round trip.
-- `ping` is the 99th percentile of a ping beside the transfer, its way there plus its way back, the worst of the table's transfers.
-- Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. QUIC cannot be terminated at a box.
-- Transports whose results are all equal share a row, as where a box takes over.
-- Hosts with Linux's TCP receive as Linux does: into a window of 64 kB that grows with what arrives. A sender that could begin faster, as `resume`
-  or `uplink`, waits for it.
+- A cell is the transfer time in seconds, from the first packet of the connection to the last byte at the receiver: the median over
+  seeds, with its 95 % interval (order statistics) in brackets. A single number is one run, because nothing on that path is random.
+  `–`: at least half of the transfers took longer than an hour.
+- The sender opens the connection. A client that sends a request first waits half a round trip longer.
+- `x limit` is the time divided by the minimum time that the links allow TCP end to end, handshake included; the geometric mean over the
+  table's transfers. Rows are sorted by it. Values below 1 are possible: 0-RTT and `split` open without a round trip.
+- `ping` is the 99th percentile of a ping's forward delay plus that of its return delay, beside the transfer; the maximum over the table.
+- Box: `plain` none; `uplink` one before the satellite; `link` and `split` two around it. A box cannot terminate QUIC.
+- Transports with identical results share a row, for example where a box takes over.
+- Hosts with Linux's TCP have Linux's receive window: it starts at 64 kB and grows with the data received. It limits senders that could start
+  faster, such as `resume` or `uplink`.
 
 ";
 
-/// The word for every transport of TCP.
+/// The short name of a row with every TCP transport.
 const ALL_TCP: &str = "all TCP";
 
-/// The board as Markdown; `remake` is the command that makes it.
+/// Returns the board as Markdown; `remake` is the command that reproduces it.
 pub fn to_markdown(board: &Board, remake: &str) -> String {
     let mut out = String::from(HEAD);
     let _ = writeln!(out, "Made by: `{remake}`\n");
@@ -53,8 +53,8 @@ fn others(out: &mut String, all: &[Beside]) {
     if all.is_empty() {
         return;
     }
-    out.push_str("\n## Results of others\n\n`theirs / ours` above 1: our median is faster. Ours is the best of several medians of few runs, which is likely too low: see the \
-         interval, and [what more runs give](howto/scoreboard.md#faster-from-end-to-end).\n\n");
+    out.push_str("\n## Published results\n\n`theirs / ours` above 1 means that our median is faster. Ours is the minimum of several medians of few runs, which is biased low: see the \
+         interval, and [the result of more runs](howto/scoreboard.md#faster-from-end-to-end).\n\n");
     out.push_str(
         "| link | loss | size | who | theirs (s) | best end to end (s) | theirs / ours | best with boxes (s) |\n",
     );
@@ -104,7 +104,7 @@ fn link(out: &mut String, table: &Table<'_>) {
     }
 }
 
-/// The transports of a row, with a short word for all that a box can take over.
+/// The transports of a row; [`ALL_TCP`] for all of TCP.
 fn carriers(transports: &[&str]) -> String {
     let all = TRANSPORTS.iter().filter(|transport| !transport.is_quic());
     if all.map(|transport| transport.name).eq(transports.iter().copied()) {
@@ -113,7 +113,7 @@ fn carriers(transports: &[&str]) -> String {
     transports.join(", ")
 }
 
-/// The head of a transfer's column.
+/// The heading of a transfer's column.
 fn column(field: &Field) -> String {
     if field.loss == OWN_LOSS { field.size.to_owned() } else { format!("{}, {}", field.size, field.loss) }
 }
@@ -139,21 +139,21 @@ fn conduct(out: &mut String, all: &[Conduct]) {
         "
 ## How they behave
 
-RFC 9743 lists what a new congestion control is evaluated by. Here it is measured from end to end at 10/2 Mbit/s and 650 ms, whose queue
-holds 650 ms. Connections last 120 s and begin within a second, unless told; medians over seeds, with 95 % intervals.
+RFC 9743 lists criteria for evaluating a congestion control. They are measured here end to end on the link of 10/2 Mbit/s and 650 ms, whose
+queue holds 650 ms. Unless stated otherwise, connections last 120 s and begin within a second. Values are medians over seeds with 95 % intervals.
 
-- left to CUBIC (§5.2.1, controls that are in use): the share of a connection of linux-cubic beside one of this transport; 0.5 is even
-- Jain (§5.1.4, fairness among its own): Jain's index of two connections; 1 is even, 0.5 means that one has all
-- later (§5.1.4, convergence): the share of a connection that begins 40 s after one of its kind, in the last 40 s; 0.5 is even
-- ping (§5.1.2, bufferbloat, and §5.2.2, traffic in real time): p99 of a ping beside one connection; idle it is 0.65 s
-- dropped (§5.1.3, losses): what the queue drops of the packets of one connection alone
+- left to CUBIC (§5.2.1, deployed controls): the share of a linux-cubic connection beside one of this transport; 0.5 is even
+- Jain (§5.1.4, fairness among its own): Jain's index of two connections; 1 is even, 0.5 means that one has everything
+- later (§5.1.4, convergence): the share of a connection that begins 40 s after one of the same transport, in the last 40 s; 0.5 is even
+- ping (§5.1.2, bufferbloat, and §5.2.2, real-time traffic): p99 of a ping beside one connection; 0.65 s on the idle link
+- dropped (§5.1.3, losses): the share of packets that the queue drops, one connection alone
 - of eight (§5.1.1, congestion collapse): the same for eight connections
-- kept (§5.1.3): what one connection delivers with 1 % of random losses, as a part of what it delivers without
-- short (§5.2.3, short beside long flows): time of 2 MB of linux-cubic that begin 40 s after one connection of this transport;
-  80: it did not finish in time
+- kept (§5.1.3): data that one connection delivers with 1 % random loss, as a share of its data without loss
+- short (§5.2.3, short beside long flows): time of a 2 MB linux-cubic transfer that begins 40 s after one connection of this transport;
+  80 means that it did not finish
 
-Short flows by themselves (§5.1.5) are the columns of 2 MB above. Not looked at: §5.3, and the paths of §6 and §7 other than those above.
-Endless connections have no repair symbols, so coded transports behave as what they are made of.
+The columns of 2 MB above show short flows alone (§5.1.5). Not evaluated: §5.3, and the paths of §6 and §7 other than those above.
+Endless connections have no repair symbols, so a coded transport behaves like the transport it is based on.
 
 | transport | left to CUBIC | Jain | later | ping (s) | dropped (%) | of eight (%) | kept | short (s) |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|

@@ -1,6 +1,5 @@
-//! The scoreboard beside the results of others, from `studies/scoreboard/expected.toml`.
-//!
-//! Reading order: the results here, [`to_markdown`] the document.
+//! Compares the scoreboard with published results, from `studies/scoreboard/expected.toml`. [`to_markdown`] writes the
+//! document.
 
 mod markdown;
 
@@ -14,7 +13,7 @@ use bentpipe_sweep::board::{Board, Cell};
 
 pub use markdown::to_markdown;
 
-/// The results of others.
+/// The published results of others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Others {
@@ -45,33 +44,33 @@ static OTHERS: LazyLock<Others> = LazyLock::new(|| {
     toml::from_str(include_str!("../../studies/scoreboard/expected.toml")).expect("checked by the tests")
 });
 
-/// A result of others, beside the best of ours on the same field.
+/// A published result beside our best ones for the same link, loss and size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Beside {
-    /// Whose.
+    /// Who measured it, and with what.
     pub who: &'static str,
-    /// Where from.
+    /// The publication.
     pub source: &'static str,
     /// The link, the loss and the size.
     pub field: [&'static str; 3],
-    /// Their time, seconds; from their rate if they print a rate.
+    /// Their transfer time in seconds, or the size divided by their rate if they print a rate.
     pub time_s: f64,
-    /// The best of ours from end to end.
+    /// Our best result end to end.
     pub end_to_end: Option<Best>,
-    /// The best of ours with boxes.
+    /// Our best result with boxes.
     pub with_boxes: Option<Best>,
 }
 
-/// The cell of ours with the least median.
+/// Our cell with the lowest median.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Best {
     /// Its transport, and the box if there is one.
     pub name: String,
-    /// Its time, seconds, with the interval: the least of several medians of few runs is likely too low.
+    /// Its time in seconds, with the interval. The minimum of several medians of few runs is biased low.
     pub time_s: Median,
 }
 
-/// All results of others whose field is on this board.
+/// The published results whose link, loss and size are on this board.
 pub fn beside(board: &Board) -> Vec<Beside> {
     let others: &'static Others = &OTHERS;
     let mut all = Vec::new();

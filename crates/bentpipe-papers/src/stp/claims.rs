@@ -29,7 +29,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("S-C13", |study| drops(study)),
 ];
 
-/// The error rates at which transfers finish: all of the table except the last.
+/// The error rates of the table at which the paper's transfers finish: all except the last.
 fn survivable() -> Vec<f64> {
     let mut rates: Vec<_> = rates().collect();
     rates.pop();
@@ -55,8 +55,8 @@ fn kbit(bits: Option<f64>) -> f64 {
     bits.map_or(f64::NAN, |bits| bits / 1000.0)
 }
 
-/// Goodput in kbit/s at the table's rate with this index. If not the printed rate but one loss of Eb/N0 for the whole
-/// row gives the number, the shape is confirmed and the axis is not.
+/// Goodput in kbit/s at the table's rate with this index. If our goodput is right only with a common loss of Eb/N0 for the
+/// row, the verdict is `shape`: the printed error rates are not confirmed.
 fn goodput(study: &Study<'_>, id: &str, transport: Transport, column: usize) -> Checked {
     let ber = survivable()[column];
     let face = kbit(study.face_value(transport, ber)?.goodput());
@@ -66,7 +66,7 @@ fn goodput(study: &Study<'_>, id: &str, transport: Transport, column: usize) -> 
     let loss = study.common_loss(transport)?;
     let shifted = kbit(study.with_loss(transport, ber)?.goodput());
     let note = format!(
-        "at face value {face:.1}; with {loss:.2} dB of Eb/N0 lost, the mean of what the row's cells take: {shifted:.1}"
+        "at face value {face:.1}; with {loss:.2} dB of Eb/N0 lost, the mean that the row's cells need: {shifted:.1}"
     );
     let claim = published(id);
     let near = (claim.limit("offset_low")..=claim.limit("offset_high")).contains(&shifted);
@@ -84,7 +84,7 @@ fn aborts(study: &Study<'_>) -> Checked {
 type Ratio = fn(&Study<'_>, f64) -> Result<Option<f64>, ReproduceError>;
 
 fn growth(study: &Study<'_>) -> Checked {
-    // The smallest quotient of neighbours, and the ratios.
+    // The minimum quotient of successive ratios, and the ratios as text.
     let smallest = |ratio: Ratio| -> Result<(f64, String), ReproduceError> {
         let ratios = survivable().into_iter().map(|ber| ratio(study, ber)).collect::<Result<Option<Vec<_>>, _>>()?;
         let Some(ratios) = ratios else { return Ok((f64::NAN, "none".to_owned())) };
@@ -93,7 +93,7 @@ fn growth(study: &Study<'_>) -> Checked {
     };
     let ((face, at_face), (shifted, offset)) = (smallest(ratio)?, smallest(shifted_ratio)?);
     let note = format!(
-        "at face value the ratios are {at_face}; with the losses of Eb/N0 that table 1 takes {offset}, the least quotient \
+        "at face value the ratios are {at_face}; with the losses of Eb/N0 that table 1 needs {offset}, minimum quotient \
          {shifted:.3}"
     );
     Ok(Finding::new(face, note).or_shape(published("S-C12").holds_for(shifted)))

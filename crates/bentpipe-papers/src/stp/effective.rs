@@ -9,11 +9,11 @@ use super::setting::{Setting, Transport};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
-/// Bisections of 4 dB: 0.016 dB remain, which changes error rates of 1e-6 to 1e-10 by 3 to 6 %.
+/// Bisections of 4 dB. The remaining 0.016 dB change error rates of 1e-6 to 1e-10 by 3 to 6 %.
 const STEPS: u32 = 8;
 const MAX_DB: f64 = 4.0;
-/// Max runs per step: the mean of times with a relative deviation of 1/4 is then accurate to 3 %, which at these slopes
-/// (goodput halves within half a decibel) is 0.02 dB.
+/// Max runs per step. The mean of times with a relative deviation of 1/4 is then accurate to 3 %. That is 0.02 dB, because
+/// goodput halves within half a decibel.
 const RUNS: u32 = 64;
 
 /// The error rate that reproduces one printed cell.
@@ -70,7 +70,7 @@ pub(super) fn search(lab: &Lab<'_>) -> Result<Vec<Effective>, ReproduceError> {
     Ok(cells)
 }
 
-/// The common loss for all cells of one protocol: their mean.
+/// The common loss of Eb/N0 for the cells of one protocol, in decibels: their mean.
 pub(super) fn common_loss(cells: &[Effective], transport: Transport) -> f64 {
     let losses: Vec<_> = cells.iter().filter(|cell| cell.transport == transport).map(|cell| cell.loss_db).collect();
     losses.iter().sum::<f64>() / losses.len() as f64

@@ -1,4 +1,4 @@
-//! Figures 1 to 3, and the dense sweep behind the third.
+//! Figures 1 to 3, and the dense sweep over error rates for the third.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn dense() -> impl Iterator<Item = f64> {
     halves.take(2 * DECADES.len() - 1)
 }
 
-/// Runs per point of the sweep: half of those per table cell, which are 200 unless fewer are requested.
+/// Runs per point of the sweep: half of those per table cell.
 pub(super) fn runs(study: &Study<'_>) -> u32 {
     study.lab.options().reps.div_ceil(2)
 }
@@ -61,7 +61,7 @@ impl Curve {
         })
     }
 
-    /// The goodput at an error rate, bit/s; 0 if nothing arrives.
+    /// The goodput at an error rate, bit/s; 0 if no transfer finishes.
     fn at(&self, rate: f64) -> f64 {
         let point = self.points.iter().find(|point| (point.0 / rate - 1.0).abs() < 1e-9);
         point.and_then(|(_, measured)| measured.goodput()).unwrap_or(0.0)
@@ -88,7 +88,7 @@ pub(super) fn sweep(study: &Study<'_>) -> Result<Vec<Curve>, ReproduceError> {
 }
 
 /// Compares the curves of one channel with the printed points: max distance in percent. The shape is right if no curve
-/// rises and STP is above TCP.
+/// rises and STP is nowhere below TCP.
 pub(super) fn beside_print(study: &Study<'_>, channel: Channel) -> Result<Finding, ReproduceError> {
     let curves: Vec<_> = sweep(study)?.into_iter().filter(|curve| curve.channel == channel).collect();
     let (mut distance, mut worst) = (0.0, String::new());
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_rise_beyond_chance_is_a_rise() {
         assert!(curve([10.0, 11.0, 12.0], 0.0).falls());
-        assert!(!curve([10.0, 11.0, 10.5], 0.01).falls(), "5 % up, of which 4.2 % may be chance");
+        assert!(!curve([10.0, 11.0, 10.5], 0.01).falls(), "a rise of 5 %, of which 4.2 % may be chance");
         assert!(curve([10.0, 11.0, 10.5], 0.02).falls());
     }
 

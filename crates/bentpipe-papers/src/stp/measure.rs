@@ -36,7 +36,7 @@ impl Measured {
         Measured { seconds, error, aborted: 1.0 - count / runs.len() as f64 }
     }
 
-    /// Goodput of the mean time, bit/s.
+    /// Goodput in bit/s, from the mean time.
     pub(super) fn goodput(&self) -> Option<f64> {
         self.seconds.map(|seconds| DATA_BITS / seconds)
     }
@@ -54,9 +54,9 @@ pub(super) fn expected(item: &str) -> &'static Expected {
     item.expected.as_ref().expect("it is compared")
 }
 
-/// The max distance that an experiment allows, as a fraction.
+/// The max distance that the expectation of an experiment allows, as a fraction.
 pub(super) fn tolerance(item: &str) -> f64 {
-    expected(item).high.expect("a greatest distance") / 100.0
+    expected(item).high.expect("a max distance") / 100.0
 }
 
 /// A column heading as an error rate.
@@ -64,13 +64,13 @@ pub(super) fn rate(column: &str) -> f64 {
     column.parse().expect("columns are bit error rates")
 }
 
-/// Error rate and printed goodput of a row of table 1, where printed.
+/// Error rate and goodput of the cells of a row of table 1 that have a printed number.
 pub(super) fn printed<'r>(row: &'r str) -> impl Iterator<Item = (f64, f64)> + 'r {
     let cells = STP.table(1).expect("the paper has a table 1").cells.iter();
     cells.filter(move |cell| cell.row == row).filter_map(|cell| Some((rate(&cell.column), cell.value?)))
 }
 
-/// Runs all settings in parallel, from one seed on.
+/// Measures each setting with `count` runs.
 pub(super) fn measure(
     lab: &Lab<'_>,
     what: &str,

@@ -1,6 +1,6 @@
 //! The study of Canhoto and Anzaloni: ESA's Satellite Transport Protocol against TCP over a GEO link with bit errors.
 //!
-//! The printed bit error rates cannot have given the printed goodputs; `effective` searches for rates that would.
+//! The printed bit error rates cannot have produced the printed goodputs; `effective` searches for rates that would.
 //!
 //! Reading order: `setting` the scenarios; `measure` goodput; `study` the runs; `effective`; `tables`, `claims`,
 //! `figures`; `seen` references for the other items.

@@ -106,15 +106,15 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
     ("S-Q01", Decision("S-T02: the paper's tables, not its introduction")),
     ("S-Q02", Decision("scenarios/stp.toml: bytes = \"1 MB\" in segments of 1000 B")),
     ("S-Q03", Decision("setting `stp.timer`, \"departure\" if not given; S-E09")),
-    ("S-Q04", Decision("S-T01: each cell at face value, and the loss of Eb/N0 that it takes")),
+    ("S-Q04", Decision("S-T01: each cell at face value, and the loss of Eb/N0 that it needs")),
     ("S-Q05", Decision("scenarios/stp.toml: the satellite stores and forwards")),
     ("S-Q06", Decision("stp::setting: ack.delay = 0 s, initial_window = 1")),
-    ("S-Q07", Decision("stp::setting: window_scaling = false, so 65 535 B at most")),
+    ("S-Q07", Decision("stp::setting: window_scaling = false, so the max window is 65 535 B")),
     ("S-Q08", Decision("stp::Sender: on the first SACK above a hole")),
     ("S-Q09", Decision("stp::measure: aborted transfers are excluded from means and counted separately")),
 ];
 
-/// Timers from hand-over: the start burst takes as long to leave as the timer.
+/// S-E09: timers armed at departure and at hand-over, as text. The first window takes as long to send as a timer runs.
 fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let settings =
         [Arming::Departure, Arming::HandOver].map(|arming| Setting::at_face_value(Transport::Stp(arming), 0.0));
@@ -132,8 +132,8 @@ fn arming(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!("without errors: timers from departure {}, from hand-over {}", said[0], said[1]))
 }
 
-/// A transfer without the capacity to itself: datagrams take half of the uplink, with a queue of 50 packets. Returns
-/// the share of the link's rate that it sends, and a description; no share if the transfer is aborted.
+/// Runs a transfer beside datagrams that take half of the link rate, with queues of 50 packets. Returns the share of the
+/// link rate that it sends, or `None` if it is aborted, and a description.
 fn beside_datagrams(lab: &Lab<'_>, transport: Transport) -> Result<(Option<f64>, String), ReproduceError> {
     let mut scenario = Setting::at_face_value(transport, 0.0).scenario();
     let mut line = 0.0f64;
@@ -152,18 +152,18 @@ fn beside_datagrams(lab: &Lab<'_>, transport: Transport) -> Result<(Option<f64>,
     let time = flow.connected_at.zip(flow.acked_at).map(|(from, to)| to.saturating_since(from).as_secs_f64());
     let (sent, again) = (flow.stats.data_segments, flow.stats.retransmits);
     let Some(seconds) = time.filter(|_| flow.aborted.is_none()) else {
-        return Ok((None, format!("given up after {sent} segments")));
+        return Ok((None, format!("aborted after {sent} segments")));
     };
     let share = sent as f64 * FRAME_BITS / seconds / line;
     let arrives = DATA_BITS / seconds / 1000.0;
-    Ok((Some(share), format!("{arrives:.0} kbit/s arrive, {again} of {sent} segments are sent again")))
+    Ok((Some(share), format!("goodput {arrives:.0} kbit/s, {again} of {sent} segments sent are retransmissions")))
 }
 
 fn congestion(lab: &Lab<'_>) -> Result<Finding, ReproduceError> {
     let (share, stp) = beside_datagrams(lab, Transport::STP)?;
     let (other, tcp) = beside_datagrams(lab, Transport::Tcp)?;
     let note = format!(
-        "share of the link's rate that STP sends beside datagrams that take half of it, 50 packets of queue: {stp}. TCP sends \
+        "share of the link rate that STP sends beside datagrams that take half of it, queues of 50 packets: {stp}. TCP sends \
          {:.2}: {tcp}",
         other.unwrap_or(f64::NAN)
     );

@@ -1,4 +1,4 @@
-//! The settings of the study: the scenario of figure 1 with a transport and a channel.
+//! The settings of the study: the scenario of figure 1 with one of the transports and one of the channels.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl Transport {
 pub(super) enum Sky {
     /// Channel A: this bit error rate on each of the two radio links.
     FaceValue(f64),
-    /// Channel B: the whole satellite link has this nominal rate, and the receiver has this loss in decibels.
+    /// Channel B: this nominal bit error rate for uplink and downlink together, and this loss of Eb/N0 in decibels.
     Budget { nominal: f64, loss_db: f64 },
 }
 
@@ -43,12 +43,12 @@ pub(super) struct Setting {
     pub(super) sky: Sky,
 }
 
-/// One flow of this type over the links of `scenarios/stp.toml`.
+/// The shipped scenario, with one STP flow.
 const WORLD: &str = include_str!("../../scenarios/stp.toml");
 
 /// TCP as in section IV: Reno with fast retransmit, fast recovery and SACK, RTO initially 1.0 s, 0.5 to 64 s, and six
-/// retransmissions like STP; an initial window of one segment and an ACK for each (S-Q06); a window of 16 bits without
-/// scaling (S-Q07).
+/// retransmissions like STP; an initial window of one segment and an ACK for each segment (S-Q06); a window field of 16
+/// bits without scaling (S-Q07).
 const TCP: &str = r#"
 [tcp]
 profile = "rfc"
@@ -143,7 +143,7 @@ mod tests {
         assert!(matches!(stp.flows[0].kind, FlowKind::Stp(_)) && matches!(tcp.flows[0].kind, FlowKind::Tcp(_)));
         let errors: Vec<_> = stp.links.iter().map(|link| link.config.good.bit.get()).collect();
         assert_eq!(errors, [0.0, 0.0, 1e-6, 1e-6, 1e-6, 1e-6]);
-        // Channel B strikes once on the way: its rate is that of the whole.
+        // Channel B has errors on the uplink only, in both directions: its rate is that of the whole path.
         let budget = Setting::with_loss(Transport::Tcp, 1e-6, 0.0).scenario();
         let struck = budget.links.iter().filter(|link| link.config.good.bit.get() > 0.0).count();
         assert_eq!(struck, 2);

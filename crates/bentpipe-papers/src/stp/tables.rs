@@ -1,5 +1,5 @@
-//! Tables 1 and 2: a row for each printed cell, at face value, with the error rate that
-//! would reproduce it.
+//! Tables 1 and 2: a row for each printed cell at the printed error rate ("at face value"), with the error rate that would
+//! reproduce it.
 
 use super::measure::{Measured, rate, tolerance};
 use super::setting::Transport;
@@ -8,12 +8,12 @@ use crate::published::{Cell, STP};
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// Tolerance of a cell at the printed bit error rate.
+/// Tolerance of a cell at the printed bit error rate, as a fraction.
 fn near() -> f64 {
     tolerance("S-E06")
 }
 
-/// Tolerance with one loss of Eb/N0 for a whole row.
+/// Tolerance of a cell with a common loss of Eb/N0 for its row, as a fraction.
 fn rough() -> f64 {
     tolerance("S-E07")
 }
@@ -26,12 +26,12 @@ fn transport(row: &str) -> Transport {
     Transport::ROWS.iter().find(|(name, _)| *name == row).expect("the table has the rows of the study").1
 }
 
-/// The worst cell, with the table's id.
+/// The row of a table, with the worst verdict of its cells.
 fn summary(id: &str, title: &str, rows: &[Row]) -> Row {
     let worst = rows.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Differs);
     let near = rows.iter().filter(|row| row.verdict == Verdict::Match).count();
     let why = format!(
-        "{near} of {} cells at the printed bit error rate, the others with a loss of Eb/N0 at most: see each of them",
+        "{near} of {} cells match at the printed bit error rate, the others at most with a loss of Eb/N0: see each cell",
         rows.len()
     );
     Row::new(id, title, Some(rows.len() as f64), Some(near as f64), "cells").judged(worst, why)
@@ -66,7 +66,7 @@ fn goodput_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
         );
     }
     let found = study.effective()?.iter().find(|found| found.transport == transport && found.nominal == ber);
-    let found = found.expect("each printed cell with errors was looked for");
+    let found = found.expect("each printed cell with errors has been searched");
     let (loss, shifted) = (study.common_loss(transport)?, study.with_loss(transport, ber)?);
     let verdict = if within(goodput, paper, near()) {
         Verdict::Match
@@ -76,14 +76,14 @@ fn goodput_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
         Verdict::Differs
     };
     let why = format!(
-        "at face value{}; the printed goodput takes a BER of {:.2e}, {:.0} times the printed one (a frame loss of {:.2e}, \
+        "at face value{}; the printed goodput needs a BER of {:.2e}, {:.0} times the printed one (a frame loss of {:.2e}, \
          {:.2} dB of Eb/N0); {loss:.2} dB, the mean of the row, gives {}",
         given_up(&ours),
         found.rate(),
         found.rate() / ber,
         found.frame_loss(),
         found.loss_db,
-        shifted.goodput().map_or("no transfer that ends".to_owned(), |goodput| format!("{goodput:.0} bit/s")),
+        shifted.goodput().map_or("no completed transfer".to_owned(), |goodput| format!("{goodput:.0} bit/s")),
     );
     Ok(row.judged(verdict, why))
 }
@@ -95,7 +95,7 @@ fn given_up(measured: &Measured) -> String {
     }
 }
 
-/// The ratio of the goodputs on channel A.
+/// STP's goodput over TCP's on channel A; `None` if no transfer of one of them finishes.
 pub(super) fn ratio(study: &Study<'_>, ber: f64) -> Result<Option<f64>, ReproduceError> {
     let [stp, tcp] = Transport::ROWS.map(|(_, transport)| study.face_value(transport, ber));
     Ok(stp?.goodput().zip(tcp?.goodput()).map(|(stp, tcp)| stp / tcp))
@@ -127,7 +127,7 @@ fn ratio_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
         let [stp, tcp] = Transport::ROWS.map(|(_, transport)| study.face_value(transport, ber));
         let (stp, tcp) = (stp?.aborted, tcp?.aborted);
         let verdict = if cell.value.is_none() && stp.min(tcp) > 0.99 { Verdict::Match } else { Verdict::Differs };
-        let why = format!("given up: {:.1} % of STP's transfers, {:.1} % of TCP's", 100.0 * stp, 100.0 * tcp);
+        let why = format!("aborted: {:.1} % of STP's transfers, {:.1} % of TCP's", 100.0 * stp, 100.0 * tcp);
         return Ok(row.judged(verdict, why));
     };
     let row = row.within(Some(paper * (1.0 - near())), Some(paper * (1.0 + near())));
@@ -135,15 +135,15 @@ fn ratio_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
         return Ok(row.judged(Verdict::Match, "at face value"));
     }
     let shifted = shifted_ratio(study, ber)?;
-    // Two numbers, each within a quarter.
+    // Each of the two goodputs may be off by `rough`, so their ratio by twice as much.
     let verdict = if shifted.is_some_and(|ratio| within(ratio, paper, 2.0 * rough())) {
         Verdict::Shape
     } else {
         Verdict::Differs
     };
     let why = format!(
-        "at face value hardly a transfer of the paper's would lose a segment; with the losses of Eb/N0 that table 1 takes, \
-         {:.2} and {:.2} dB, the ratio is {}: the two protocols did not see one channel (S-Q04)",
+        "at face value hardly any of the paper's transfers would lose a segment; with the losses of Eb/N0 that table 1 needs, \
+         {:.2} and {:.2} dB, the ratio is {}: the two protocols did not have the same channel (S-Q04)",
         study.common_loss(Transport::STP)?,
         study.common_loss(Transport::Tcp)?,
         shifted.map_or("none".to_owned(), |ratio| format!("{ratio:.2}")),

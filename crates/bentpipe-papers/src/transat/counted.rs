@@ -1,9 +1,9 @@
 //! Counts the confirmed statistics of tables 3 to 14, per table and in total.
 //!
-//! Nine in ten of the published statistics should lie in the 90 % ranges of our samples, but they are correlated: a
+//! Nine in ten of the published statistics should lie in the 90 % ranges of our samples. But they are correlated: a
 //! table's quantiles come from the same runs, its columns have the same bursts, and three tables count the same flows.
-//! So the bound comes from our own runs: each of many samples of 20 of them takes the place of the paper, and its
-//! statistics inside the ranges are counted.
+//! So the bound comes from our own runs: many samples of 20 runs take the place of the paper, and for each the statistics
+//! inside the ranges are counted.
 
 use bentpipe_study::stats::Sample;
 
@@ -29,7 +29,7 @@ pub(super) enum Side {
 pub(super) struct Counted {
     /// In the range of our samples; we are slower; we are faster.
     sides: [usize; 3],
-    /// At least of the right size.
+    /// Number with verdict `match` or `shape`: at least the size is right.
     sized: usize,
     /// As `sides`, with all times shifted by the difference of the runs without errors, if such a run is printed.
     moved: [usize; 3],
@@ -40,7 +40,8 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// An empty count for the paper; for each of our samples, the number of its statistics inside the ranges.
+    /// A count without published statistics. `drawn`: for each of our samples, the number of its statistics inside the
+    /// ranges.
     pub(super) fn new(drawn: Vec<usize>) -> Self {
         Counted { drawn, ..Counted::default() }
     }
@@ -58,7 +59,7 @@ impl Counted {
         }
     }
 
-    /// Adds another count; the samples are drawn with the same seeds.
+    /// Adds another count, whose samples are drawn with the same seeds.
     pub(super) fn merge(&mut self, other: &Counted) {
         for (sum, more) in self.sides.iter_mut().zip(other.sides) {
             *sum += more;
@@ -76,7 +77,7 @@ impl Counted {
         }
     }
 
-    /// The counts of the middle 90 % of our samples.
+    /// The 5 % and 95 % quantiles of the counts of our samples.
     fn expected(&self) -> (f64, f64) {
         let drawn = Sample::new(self.drawn.iter().map(|&n| n as f64).collect()).expect("samples are drawn");
         let tail = (1.0 - LEVEL) / 2.0;
@@ -102,7 +103,7 @@ impl Counted {
         let (min, max) = self.expected();
         let size = TRANSAT_TABLES.replications;
         let mut why = format!(
-            "{inside} of {of} published statistics lie in the 90 % range of samples of {size} of ours; of such samples of our own {min:.0} to {max:.0} do, nine times in ten; outside, ours are slower in {slower} and faster in {faster}, and {} of {of} are within a factor of 1.5; ns-2's ranges hold {} of {}",
+            "{inside} of {of} published statistics lie in the 90 % range of our samples of {size} runs; with such a sample in place of the paper {min:.0} to {max:.0} do, nine times in ten; outside, ours are slower in {slower} and faster in {faster}, and {} of {of} are within a factor of 1.5; ns-2's ranges hold {} of {}",
             self.sized, self.ns2[0], self.ns2[1],
         );
         let [same, above, below] = self.moved;

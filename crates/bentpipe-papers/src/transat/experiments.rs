@@ -1,5 +1,5 @@
-//! Variations that test why tables 3 to 14 miss: one setting at a time, and the change of the count of statistics
-//! inside. The tables of `studies/transat/README.md` come from
+//! Variations that test why published statistics of tables 3 to 14 are outside our ranges: each changes one setting and
+//! counts the statistics inside. The tables of `studies/transat/README.md` come from
 //!
 //!     cargo test -p bentpipe-papers --lib transat::experiments -- --ignored --nocapture
 //!
@@ -50,7 +50,7 @@ const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// Exponential with this mean and between these bounds, milliseconds.
+/// Exponential with this mean, clipped to these bounds, milliseconds.
 const fn clipped(mean: u64, min: u64, max: u64) -> Distribution {
     Distribution::ExponentialClipped { mean: ms(mean), min: ms(min), max: ms(max) }
 }
@@ -82,8 +82,8 @@ const EXPERIMENTS: &[(&str, Change)] = &[
     ("extra delay 0 ms", Extra(0)),
     ("extra delay 275 ms", Extra(275)),
     ("RTO: tick 0.1 s", Set(&[("tcp.rto.tick", "100 ms")])),
-    ("RTO: least 0.2 s", Set(&[("tcp.rto.min", "200 ms")])),
-    ("RTO: least 2 s", Set(&[("tcp.rto.min", "2 s")])),
+    ("RTO: min 0.2 s", Set(&[("tcp.rto.min", "200 ms")])),
+    ("RTO: min 2 s", Set(&[("tcp.rto.min", "2 s")])),
     ("RTO: first 3 s", Set(&[("tcp.rto.initial", "3 s")])),
     ("queue: 45 wait", Set(&[(QUEUE, "45 packets")])),
     ("queue: 48 wait", Set(&[(QUEUE, "48 packets")])),
@@ -99,7 +99,7 @@ const EXPERIMENTS: &[(&str, Change)] = &[
     ("DAASS: until the first gap", Daass("slow-start")),
 ];
 
-/// RED's settings. The first is ns-2's default, which is shipped.
+/// Settings of RED: thresholds, weight and max probability. The first is the shipped one, ns-2's default.
 const RED: &[(&str, Change)] = &[
     ("5/15, weight 2.6e-4", Red(&[])),
     ("5/15, 0.002", Red(&[("weight", "0.002")])),
@@ -145,7 +145,7 @@ fn median(times: Vec<f64>) -> f64 {
     Sample::new(times).expect("transfers that end").median()
 }
 
-/// Inside, slower, faster per table; the medians of Ref_DAASS.
+/// The counts inside, slower and faster for each table, and the medians of Ref_DAASS.
 fn count(change: &Change) -> (Vec<[usize; 3]>, Vec<f64>) {
     let (mut sides, mut daass) = (Vec::new(), Vec::new());
     let mut known: BTreeMap<(String, Variant), Vec<RunResult>> = BTreeMap::new();
@@ -293,8 +293,8 @@ fn seconds(of: f64) -> Duration {
     Duration::from_micros((of * 1e6).round() as u64)
 }
 
-/// Sixty scenarios with different start-ups, 20 runs each: the number of published statistics inside the middle 90 % of
-/// theirs.
+/// Counts the published statistics inside the middle 90 % of those of sixty scenarios with different start-ups, 20 runs
+/// each.
 #[test]
 #[ignore = "takes minutes; prints the README's line"]
 fn start_ups() {

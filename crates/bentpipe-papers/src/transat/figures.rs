@@ -23,7 +23,7 @@ fn series(name: &str, mark: Mark, points: impl Iterator<Item = (f64, f64)>) -> S
     Series { name: name.into(), mark, points: points.collect() }
 }
 
-/// Time and sequence number of one flow.
+/// The sequence numbers of one flow over time.
 fn sequence_panel(title: &str, trace: &Recorder, flow: usize, until: Option<f64>, receiver: bool) -> Panel {
     let data = &trace.flows[flow];
     let end = until.unwrap_or_else(|| data.acks.last().map_or(1.0, |p| p.0));
@@ -85,7 +85,7 @@ fn queue_panel(lab: &Lab<'_>, variant: Variant) -> Result<Panel, ReproduceError>
         x: Axis::time(),
         y: Axis::new("queue", "packets"),
         series: vec![
-            series("as an arriving packet meets it", Mark::Dot, instant),
+            series("seen by arriving packets", Mark::Dot, instant),
             series("average", Mark::Line, average),
             series("minimum threshold", Mark::Line, threshold.into_iter()),
         ],
@@ -153,7 +153,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
             drawing::topology(&scenario, &format!("{id}: {}", figure.title)).write(folder, &id)?;
         }
         let row = Row::new(id, figure.title.as_str(), None, None, "");
-        return Ok(row.judged(Verdict::Built, "drawn from the scenario that all cells are run with"));
+        return Ok(row.judged(Verdict::Built, "drawn from the scenario of the tables"));
     }
     if let Some(folder) = folder {
         let drawn = Figure { title: format!("{id}: {}", figure.title), panels: panels(lab, number, figure)? };
@@ -171,8 +171,7 @@ pub(super) fn row(lab: &Lab<'_>, number: u8, folder: Option<&Path>) -> Result<Ro
         row = Row::new(row.id, format!("{}; start of the burst", figure.title), Some(printed), start, "s");
     }
     let why = format!("shows {}: {}", claim.id, claim.why);
-    // The burst's start is read from a printed axis and depends on the access delay: accurate to one round
-    // trip.
+    // The printed start is read from an axis and depends on the access delay, so it is accurate to one round trip.
     let placed = row.paper.zip(row.ours).is_none_or(|(paper, ours)| (paper - ours).abs() <= Setting::BASE_RTT);
     let verdict = if placed { claim.verdict } else { claim.verdict.max(Verdict::Shape) };
     Ok(row.judged(verdict, why))

@@ -1,4 +1,4 @@
-//! Makes the runs of this study, with all transfers completed.
+//! Makes the runs of this study. A transfer that does not finish is an error.
 
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::{FlowResult, RunResult};
@@ -14,8 +14,8 @@ pub(super) struct Lab<'a> {
     general: &'a crate::lab::Lab<'a>,
 }
 
-/// Time from the start of a flow to the arrival of its last missing byte at the receiver, seconds: the paper's elapsed
-/// time, as far as its tables show. `None` for a flow that did not finish or is endless (CBR).
+/// Time from the start of a flow to the arrival of its last missing byte at the receiver, seconds. This is the paper's
+/// elapsed time as far as its tables show. `None` for a flow that did not finish or is endless (CBR).
 pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
     flow.received_at
         .map(|end| end.saturating_since(flow.start))

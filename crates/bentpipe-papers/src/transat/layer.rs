@@ -1,4 +1,4 @@
-//! S-LACP itself over the satellite link; the paper imitates it.
+//! S-LACP itself over the satellite link. The paper only imitates it.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(super) const BOTTLENECK: &str = "sat/forward";
 /// Its return direction.
 pub(super) const BOTTLENECK_BACK: &str = "sat/backward";
 
-/// The layer is that of this file, with changes to its bulk channel.
+/// The file with the layer. Settings change its release and its bulk channel.
 const FILE: &str = include_str!("../../scenarios/transat-layer.toml");
 
 /// The last channel, for all packets that are not urgent.
@@ -33,8 +33,8 @@ impl Layer {
     /// As in the file: one retransmission, paced, no repair frames.
     pub(super) const PLAIN: Layer = Layer { retransmissions: 1, fec: false, paced: true };
 
-    /// Blocks of 60 packets: 0.24 s of the line. A burst of 0.1 s takes 25 of them, more than half of one takes
-    /// all.
+    /// Blocks of 60 packets: 0.24 s of line time. A burst of 0.1 s hits 25 of them. A block has at most 30 repair frames, so
+    /// they cannot restore more than half of it.
     const FEC: Fec = Fec {
         block: 60,
         interval: Duration::from_millis(100),
@@ -43,10 +43,10 @@ impl Layer {
         worth: Fec::WORTH,
     };
 
-    /// Puts it over the satellite link of a scenario.
+    /// Adds the layer to the satellite link of a scenario.
     pub(super) fn cover(&self, scenario: &mut Scenario) {
-        let file = Scenario::parse(FILE, "scenarios/transat-layer.toml", &[]).expect("the tests read it");
-        let link = |name: &str| scenario.link(name).expect("each world has it");
+        let file = Scenario::parse(FILE, "scenarios/transat-layer.toml", &[]).expect("a test parses it");
+        let link = |name: &str| scenario.link(name).expect("each setting has this link");
         let over = [link(BOTTLENECK), link(BOTTLENECK_BACK)];
         let mut layer = LayerSpec { over, ..file.layers.into_iter().next().expect("the file has one") };
         let bulk = layer.channels.last_mut().filter(|channel| channel.name == BULK).expect("the file's last channel");
@@ -58,7 +58,7 @@ impl Layer {
         scenario.layers.push(layer);
     }
 
-    /// For ids.
+    /// Name in the ids.
     pub(super) fn key(&self) -> String {
         let fec = if self.fec { "-fec" } else { "" };
         let paced = if self.paced { "-paced" } else { "" };

@@ -17,8 +17,8 @@ use crate::published::TRANSAT_TABLES;
 use crate::request::ReproduceError;
 use crate::{Row, Verdict};
 
-/// The tables of the strong imitation (1 % lost in a burst, 550 ms), each with the weak one's (25 %) and the bare
-/// link's.
+/// The tables of the strong imitation (1 % lost in a burst, 550 ms), each with the tables of the weak one (25 %) and of the
+/// link without S-LACP.
 const TABLES: [(u8, u8, u8); 4] = [(5, 4, 3), (12, 9, 6), (13, 10, 7), (14, 11, 8)];
 
 pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
@@ -37,7 +37,7 @@ pub(super) fn rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     Ok(rows)
 }
 
-/// Bursts with 100 % loss, under S-LACP: its median compared with the imitation's.
+/// The row for bursts with 100 % loss under S-LACP itself: its median compared with that of the imitation.
 fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8)) -> Result<Row, ReproduceError> {
     let (plan, pick) = replicated::plan(strong);
     let setting = plan.with_variant(variant).with_lost_bursts_under(Layer::PLAIN);
@@ -45,7 +45,7 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
     let units: Vec<Vec<f64>> = runs.iter().map(|run| picked(run, pick)).collect();
     let ours = middle(units.concat());
     let id = format!("T-E17/T{strong:02}/median/{}", variant.key());
-    // As for the tables: the 90 % range of the median of 20 of our runs.
+    // As for the tables: the 90 % range of the median over samples of 20 of our runs.
     let [range] = Subsets { population: units.len(), size: TRANSAT_TABLES.replications, draws: DRAWS }
         .ranges(LEVEL, &mut Stream::named(lab.seed(), &id), |drawn| {
             [middle(drawn.iter().flat_map(|&i| units[i].iter().copied()).collect())]
@@ -54,7 +54,7 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
     let published = TRANSAT_TABLES.cell(strong, "median", variant.key()).expect("a full table");
     let imitated = |table| replicated::median(lab, table, variant);
     let (as_weak, as_strong, without) = (imitated(weak)?, imitated(strong)?, imitated(bare)?);
-    // The imitation loses 1 % of the packets in a burst, S-LACP nearly none, so it should not be slower.
+    // The imitation loses 1 % of the packets in a burst, S-LACP nearly none, so S-LACP should not be slower.
     let verdict = if range.low <= as_strong {
         Verdict::Match
     } else if ours < as_weak.max(without) {
@@ -68,8 +68,8 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
     let clean = lab.single(&replicated::plan(strong).0.with_variant(variant).without_bursts())?;
     let clean = middle(picked(&clean, pick));
     let why = format!(
-        "without errors {clean:.2} s here; imitated with 100 / 25 / 1 % lost: {without:.2} / {as_weak:.2} / {as_strong:.2} s; should not be slower than \
-         the last, less what the range for samples of {} allows; the queue drops {:.0} packets per run, {:.0} under the \
+        "without errors {clean:.2} s here; imitated with 100 / 25 / 1 % lost: {without:.2} / {as_weak:.2} / {as_strong:.2} s; S-LACP itself should not be \
+         slower than the last, within the range for samples of {}; the queue drops {:.0} packets per run, {:.0} under the \
          imitation, whose losses end slow start early; {}",
         TRANSAT_TABLES.replications,
         drops(&runs, queue_drops),
@@ -87,7 +87,7 @@ fn median_row(lab: &Lab<'_>, variant: Variant, (strong, weak, bare): (u8, u8, u8
         .judged(verdict, why))
 }
 
-/// Packets that found the layer's queue full.
+/// Number of packets dropped because the layer's queue was full.
 fn queue_drops(run: &RunResult) -> u64 {
     run.layers.iter().flatten().flat_map(|end| &end.channels).map(|channel| channel.dropped_full).sum()
 }
@@ -133,7 +133,7 @@ impl std::fmt::Display for Residual {
         let (mean, longest) = (self.hold.0 * 1e3, self.hold.1 * 1e3);
         write!(
             f,
-            "S-LACP leaves {:.3} % lost, holds {mean:.0} ms in the mean, {longest:.0} ms at most",
+            "S-LACP leaves {:.3} % lost, holds packets for {mean:.0} ms on average, {longest:.0} ms at most",
             self.loss * 100.0
         )?;
         if self.overhead > 0.0 {
@@ -143,7 +143,7 @@ impl std::fmt::Display for Residual {
     }
 }
 
-/// One setting of the layer under Enhanced, the variant with the largest gain in the paper.
+/// The row for one setting of the layer with Enhanced, the variant with the largest gain in the paper.
 fn sweep_row(lab: &Lab<'_>, layer: Layer) -> Result<Row, ReproduceError> {
     let setting = Setting::one_flow().with_variant(Variant::Enh).with_lost_bursts_under(layer);
     let runs = lab.replications(&setting)?;
@@ -177,7 +177,7 @@ fn sweep_row(lab: &Lab<'_>, layer: Layer) -> Result<Row, ReproduceError> {
     .judged(verdict, format!("{expected}; {residual}")))
 }
 
-/// Voice of 64 kbit/s (G.711, 20 ms in a packet of 200 B) beside the transfer.
+/// The rows for voice of 64 kbit/s (G.711, packets of 20 ms and 200 B) beside the transfer.
 fn voice_rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
     let mut rows = Vec::new();
     for (key, voice, what) in [
@@ -207,7 +207,7 @@ fn voice_rows(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
             format!("at most one round trip of the satellite link; {lost:.1} % lost, in bursts")
         } else {
             format!(
-                "for comparison: waits in the queue of the data and for its repairs; {lost:.1} % lost, where the queue is full"
+                "for comparison: waits in the data's queue and for its repairs; {lost:.1} % lost, because the queue is full"
             )
         };
         rows.push(

@@ -1,11 +1,11 @@
 //! The study of Astuti and Kojo: TCP over a GEO link with error bursts, with and without the S-LACP link protocol.
 //!
-//! S-LACP is imitated as in the paper: fewer packets are lost in a burst, and the link is slower by one round trip.
-//! Additional runs use S-LACP itself, which the paper did not have.
+//! S-LACP is imitated as in the paper: in a burst, fewer packets are lost and all are delayed by one round trip of the
+//! link. Additional runs use S-LACP itself, which the paper did not have.
 //!
 //! Reading order: `setting` the scenarios; `lab` makes the runs; `single` tables 1 and 2; `replicated` tables 3 to 14
-//! and `counted` their confirmed statistics; `layer` and `layered` S-LACP itself; `record` the observer, `figures` and
-//! `drawing`; `claims`; `seen` references for the other items.
+//! and `counted` their confirmed statistics; `layer` and `layered` S-LACP itself; `forced` single bursts; `record` the
+//! observer; `figures`; `claims`; `seen` references for the other items.
 
 mod claims;
 mod counted;

@@ -1,12 +1,12 @@
 //! Tables 3 to 14: statistics of many replications under burst errors.
 //!
 //! The paper has 20 replications, we have more. A published statistic is confirmed if it lies in the range that holds
-//! 90 % of the same statistic over random samples of 20 of ours. One in ten should miss even if both simulators were
-//! the same.
+//! 90 % of the same statistic over random samples of 20 of ours. One in ten would lie outside even if both simulators
+//! were the same.
 //!
 //! A table's verdict depends on the number of confirmed statistics: `counted`. The replications of a column are not 20
-//! independent draws. They begin identically, as the run without errors (tables 1 and 2), until the first burst; if
-//! that run takes another time in the paper, so do they. The reason of a cell that misses says how much this explains.
+//! independent draws. Until the first burst they are identical to the run without errors (tables 1 and 2). If that run
+//! takes a different time in the paper, so do they. The reason of a cell outside its range says how much this explains.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::RunResult;
@@ -24,19 +24,19 @@ use crate::{Row, Verdict};
 /// Statistics of a table, in its order.
 pub(super) const STATISTICS: [&str; 7] = ["min", "p25", "median", "p75", "max", "mean", "throughput"];
 
-/// Indices of some of them.
+/// Indices into [`STATISTICS`].
 const MIN: usize = 0;
 const MEDIAN: usize = 2;
 const MAX: usize = 4;
 const THROUGHPUT: usize = 6;
-/// After them: the throughput with all times shifted.
+/// Index after the statistics: the throughput with all times shifted.
 const ELSEWHERE: usize = 7;
 
-/// Number of samples for a range: its ends then vary by about 1 % of probability between seeds.
+/// Number of samples for a range. With it, the ends of a range vary by about 1 % of probability between seeds.
 pub(super) const DRAWS: usize = 2000;
 
-/// Up to this factor, a published value outside the range still has the size of ours; in most columns the quartiles of
-/// our own times are farther apart.
+/// Up to this factor from ours, a published value outside the range has the verdict `shape`. In most columns the quartiles
+/// of our own times are farther apart.
 const SAME_SIZE: f64 = 1.5;
 
 /// The flows of a replication that a table counts.
@@ -106,7 +106,7 @@ fn without_errors(table: u8, pick: Pick) -> Option<(u8, &'static str)> {
 fn clean(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Option<(f64, f64)>, ReproduceError> {
     let (plan, pick) = plan(table);
     let Some((of, row)) = without_errors(table, pick) else { return Ok(None) };
-    // Table 1 has no RED, which drops nothing early there: T-C15.
+    // Table 1 has no columns with RED. Without CBR, RED drops nothing early (T-C15).
     let column = match (of, variant) {
         (1, Variant::RefRed) => Variant::Ref,
         (1, Variant::EnhRed) => Variant::Enh,
@@ -117,7 +117,7 @@ fn clean(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Option<(f64, f64)
     Ok(ours.zip(TRANSAT_TABLES.cell(of, row, column.key())))
 }
 
-/// One column of a table: our statistics, and the same of many samples of the paper's size.
+/// One column of a table: our statistics, and those of many samples of the paper's size.
 struct Column {
     variant: Variant,
     ours: [f64; 7],
@@ -148,7 +148,7 @@ fn column(lab: &Lab<'_>, table: u8, variant: Variant) -> Result<Column, Reproduc
         })
         .expect("replications were checked to be there");
     let mut ours = statistics(units.concat(), kilobytes);
-    // The minimum and maximum of 200 runs do not compare with those of 20.
+    // The extremes of 200 runs do not compare with those of 20, so take the median over the samples.
     for extreme in [MIN, MAX] {
         let drawn = samples.iter().map(|sample| sample[extreme]).collect();
         ours[extreme] = Sample::new(drawn).expect("draws").median();

@@ -157,13 +157,18 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
              which fit T-T03 to T-T14 better",
         ),
     ),
-    ("T-Q05", Decision("scenarios/transat-bursts.toml: [links.forward.bursts]; [links.reverse.bursts] would do both")),
+    (
+        "T-Q05",
+        Decision(
+            "scenarios/transat-bursts.toml: [links.forward.bursts]; [links.backward.bursts] would add the other direction",
+        ),
+    ),
     ("T-Q06", Decision("as decided, but flow `cbr` of scenarios/transat-cbr.toml starts together with TCP, by search")),
     (
         "T-Q07",
         Decision(
-            "thresholds 5 and 15 as decided; the weight is the one that ns-2 chooses by itself (q_weight_ -1): the tables \
-             show no early drops",
+            "thresholds 5 and 15 as decided; the weight is ns-2's automatic one (q_weight_ -1): the tables show no early \
+             drops",
         ),
     ),
     ("T-Q08", Decision("shown by T-C26, T-F08")),
@@ -174,7 +179,7 @@ pub(super) const SEEN: &[(&str, Seen)] = &[
         ),
     ),
     ("T-Q10", Decision("docs/specs/slacp.md; with the settings of scenarios/transat-layer.toml in T-E17")),
-    ("T-Q11", Decision("slips of the print; rows and figures are compared by what they show, T-F02 and T-T01")),
+    ("T-Q11", Decision("printing errors; rows and figures are compared by their content, T-F02 and T-T01")),
 ];
 
 fn list(values: &[f64]) -> String {

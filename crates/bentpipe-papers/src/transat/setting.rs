@@ -1,7 +1,7 @@
 //! The settings of the paper's table cells, figures and claims.
 //!
-//! They are the scenario files `scenarios/transat*.toml` with changed settings, as by `--set`. The files name the
-//! source of each number: the paper, or a search with ns-2 over all its tables.
+//! They are the scenario files `scenarios/transat*.toml` with changed settings, as by `--set`. The files give the
+//! source of each number: the paper, or a search with ns-2 over all of the paper's tables.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::variant::Variant;
 const ONE_FLOW: &str = include_str!("../../scenarios/transat.toml");
 const ONE_FLOW_AND_CBR: &str = include_str!("../../scenarios/transat-cbr.toml");
 const FOUR_FLOWS_AND_CBR: &str = include_str!("../../scenarios/transat-four-flows.toml");
-/// The source of error burst times.
+/// The scenario with the lengths and gaps of error bursts.
 const BURSTS: &str = include_str!("../../scenarios/transat-bursts.toml");
 
 /// Error bursts on the satellite link, in the direction of the data.
@@ -60,7 +60,7 @@ pub(super) struct Setting {
     voice: Option<Voice>,
 }
 
-/// 64 kbit/s beside the transfer.
+/// The channel of a voice flow of 64 kbit/s beside the transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
     /// In the layer's urgent channel.
@@ -102,7 +102,7 @@ impl Setting {
         }
     }
 
-    /// Four of 250 KB.
+    /// The same with four flows of 250 KB.
     pub(super) fn four_flows() -> Self {
         Setting { flows: 4, segments: 261, ..Self::one_flow() }
     }
@@ -129,7 +129,7 @@ impl Setting {
         Setting { scaling: false, ..self }
     }
 
-    /// Bursts at random times; 0 ms is the paper's link without S-LACP.
+    /// Bursts at random times. An extra delay of 0 ms is the paper's link without S-LACP.
     pub(super) fn with_bursts(self, loss_percent: u8, extra_ms: u16) -> Self {
         Setting { bursts: Bursts::Random { loss_percent, extra_ms }, ..self }
     }
@@ -139,12 +139,12 @@ impl Setting {
         Setting { layer: Some(layer), ..self.with_bursts(100, 0) }
     }
 
-    /// A voice flow (G.711: 160 B every 20 ms, with IP, UDP and RTP 200 B) beside one transfer.
+    /// A voice flow (G.711: 160 B every 20 ms, 200 B with IP, UDP and RTP) beside one transfer.
     pub(super) fn with_voice(self, voice: Voice) -> Self {
         Setting { cbr_kbps: Some(80), voice: Some(voice), ..self }
     }
 
-    /// One burst; its start and length in microseconds.
+    /// A single burst. `at` is its start and length in microseconds.
     pub(super) fn with_burst_at(self, at: (u64, u64), loss_percent: u8, extra_ms: u16) -> Self {
         Setting { bursts: Bursts::Forced { at, loss_percent, extra_ms }, ..self }
     }
@@ -179,7 +179,7 @@ impl Setting {
 
     /// Length of a flow in the KB of the paper's throughputs.
     pub(super) fn kilobytes_per_flow(&self) -> f64 {
-        // 1042 and 261 segments carry 1 MB and 250 KB; the last is not full.
+        // 1042 and 261 segments carry 1 MB and 250 KB; the last segment is not full.
         (self.segments as f64 * Self::PAYLOAD as f64 / 1e4).floor() * 10.0
     }
 
@@ -193,7 +193,7 @@ impl Setting {
         let mut set = vec![("tcp.variant", self.variant.row().to_owned())];
         set.push(("flows.data.bytes", format!("{} segments", self.segments)));
         if self.variant.red() {
-            // ns-2's RED drops when `buffer` packets wait, its DropTail one earlier.
+            // ns-2's RED drops a packet if `buffer` packets wait, its DropTail if one less waits.
             set.push(("links.sat.forward.queue.limit", format!("{} packets", self.buffer)));
             set.push(("links.sat.forward.queue.discipline", "red".into()));
             set.push(("links.sat.forward.queue.weight", format!("{:.4e}", red_weight(0.255, 500.0))));
@@ -285,11 +285,11 @@ fn red_weight(delay: f64, packets_per_second: f64) -> f64 {
 }
 
 fn read(file: &str, set: &[(String, String)]) -> Scenario {
-    Scenario::parse(file, "scenarios/transat", set).expect("the tests read each of them")
+    Scenario::parse(file, "scenarios/transat", set).expect("a test parses each file")
 }
 
 pub(super) fn bottleneck(scenario: &mut Scenario) -> &mut LinkSpec {
-    scenario.links.iter_mut().find(|link| link.name == BOTTLENECK).expect("each of the files has it")
+    scenario.links.iter_mut().find(|link| link.name == BOTTLENECK).expect("each file has this link")
 }
 
 impl fmt::Display for Setting {

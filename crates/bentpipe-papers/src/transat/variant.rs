@@ -1,6 +1,6 @@
-//! The columns of the paper's tables: senders, with RED before the satellite link or without.
+//! The columns of the paper's tables: senders, with and without RED at the satellite link.
 
-/// The columns of the paper's tables.
+/// A column of the paper's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
     Ref,
@@ -28,7 +28,7 @@ impl Variant {
     /// The columns of table 1.
     pub(super) const WITHOUT_RED: &'static [Variant] = Self::ALL.split_at(6).0;
 
-    /// As in the ids and in `expected.toml`.
+    /// Name in the ids and in `expected.toml`.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Variant::Ref => "Ref",
@@ -42,7 +42,7 @@ impl Variant {
         }
     }
 
-    /// For people.
+    /// Name for display.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Variant::Ref => "Reference",
@@ -60,7 +60,7 @@ impl Variant {
         matches!(self, Variant::RefRed | Variant::EnhRed)
     }
 
-    /// Its row in the scenario files.
+    /// Value of `tcp.variant` in the scenario files.
     pub(super) const fn row(self) -> &'static str {
         match self {
             Variant::Ref | Variant::RefRed => "ref",

@@ -1,4 +1,4 @@
-//! What holds for every paper: each of its ids has a row, and one only.
+//! Tests over all papers: rows, figures, the book and the committed document.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,12 +9,12 @@ use bentpipe_papers::reproduce::{Options, Progress, ReproduceError, acts, all, h
 use bentpipe_papers::{Row, Verdict, to_json};
 use tempfile::TempDir;
 
-/// What compares nothing has nothing to compare with, and a claim that matches has a number of ours inside its bounds.
+/// A row without a comparison has no bounds. A claim is compared, and if it matches, our number is inside its bounds.
 fn verdict_follows_from_numbers(id: &str, row: &serde_json::Value) {
     let [ours, low, high] = ["ours", "low", "high"].map(|key| row[key].as_f64());
     let verdict = Verdict::ALL.into_iter().find(|verdict| row["verdict"] == verdict.name()).expect("one of six");
     let bounded = low.is_some() || high.is_some();
-    assert!(verdict.is_compared() || !bounded, "{id}: bounds, and no comparison: {row}");
+    assert!(verdict.is_compared() || !bounded, "{id}: bounds without a comparison: {row}");
     if id[1..].starts_with("-C") {
         let inside = |ours: f64| low.is_none_or(|low| low <= ours) && high.is_none_or(|high| ours <= high);
         assert!(bounded && verdict.is_compared(), "{id}: {row}");
@@ -26,12 +26,12 @@ fn verdict_follows_from_numbers(id: &str, row: &serde_json::Value) {
 
 type Study = fn(&Options, Progress<'_>) -> Result<Vec<Row>, ReproduceError>;
 
-/// The least that is a replication: here it matters that there are rows, not what they say.
+/// The min number of replications. These tests check that rows exist, not their numbers.
 fn few() -> Options {
     Options { reps: 2, ..Options::default() }
 }
 
-/// All papers once, with their figures in a folder.
+/// The rows of all papers, reproduced once, and the folder with their figures.
 static REPRODUCED: LazyLock<(Vec<Row>, TempDir)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let options = Options { out_dir: Some(folder.path().into()), ..few() };
@@ -46,7 +46,7 @@ fn every_id_of_the_five_papers_has_one_row() {
     for row in json.as_array().expect("rows") {
         let id = row["id"].as_str().expect("a text");
         verdict_follows_from_numbers(id, row);
-        // With a slash: a cell of a table.
+        // An id with a slash is a part of an item.
         if !id.contains('/') {
             *found.entry(id.to_owned()).or_default() += 1;
         }
@@ -86,9 +86,9 @@ fn each_figure_is_drawn() {
         for number in 1..=paper.counts.figure {
             let id = format!("{}-F{number:02}", paper.letter);
             let (svg, csv) = (read(&format!("{id}.svg")), read(&format!("{id}.csv")));
-            // Its own title, something drawn, and a table with more than its head.
+            // The drawing has its title and further text, and the table more than its heading.
             assert!(svg.contains(&id) && svg.trim_end().ends_with("</svg>"), "{id}.svg");
-            assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: there is nothing in it");
+            assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: it is empty");
         }
     }
 }
@@ -107,7 +107,7 @@ fn the_book_has_every_row_and_figure() {
     let figures: usize = PAPERS.iter().map(|paper| paper.counts.figure).sum();
     assert!(html.matches("<svg").count() >= figures);
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
-    // It asks no network.
+    // It loads nothing from the network.
     assert!(!html.contains(" src=") && !html.contains("<link") && !html.contains("<script") && !html.contains("url("));
     let empty = tempfile::tempdir().expect("a folder");
     let error = book::to_html(rows, empty.path(), made).expect_err("no figure is there").to_string();
@@ -144,5 +144,5 @@ fn the_committed_document_has_every_id_once() {
         }
     }
     let expected: BTreeMap<_, _> = PAPERS.iter().flat_map(|paper| paper.contents()).map(|(id, _)| (id, 1)).collect();
-    assert_eq!(listed, expected, "make proof writes it anew");
+    assert_eq!(listed, expected, "`make proof` rewrites it");
 }

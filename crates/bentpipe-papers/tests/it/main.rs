@@ -1,4 +1,4 @@
-//! Everything that the papers contain, beside what comes out here.
+//! Tests of the reproduced papers and of the committed documents.
 
 mod all;
 mod minei;

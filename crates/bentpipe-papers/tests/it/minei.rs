@@ -1,4 +1,4 @@
-//! The `minei` paper: every item has a row, and what does not depend on chance is as printed.
+//! The `minei` paper: every item has a row, and deterministic results are as printed.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The committed scoreboard beside a part of it that is run anew.
+//! Compares the committed scoreboard with new runs of parts of it.
 
 use bentpipe_papers::scoreboard::to_markdown;
 use bentpipe_sweep::board::{Options, Selection, TRANSPORTS, board};
@@ -13,7 +13,8 @@ fn shipped(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Rows of the table under a heading: (transport, box, column) and the cell. A row of several transports is one of each.
+/// Rows of the table under a heading: (transport, box, column) and the cell. A row of several
+/// transports gives the cells of each.
 fn cells(document: &str, heading: &str) -> Vec<([String; 3], String)> {
     let part = document.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no `{heading}`"));
     let part = part.split("\n## ").next().expect("a text");
@@ -37,7 +38,7 @@ fn cells(document: &str, heading: &str) -> Vec<([String; 3], String)> {
     found
 }
 
-/// A transport's line of the last table is what its checks give now.
+/// The committed line of a transport in the last table is that of new runs.
 #[test]
 fn the_committed_conduct_is_what_comes_out() {
     const CHECKED: &str = "hybla";
@@ -51,7 +52,8 @@ fn the_committed_conduct_is_what_comes_out() {
     assert_eq!(line(&to_markdown(&part, "")), line(DOCUMENT));
 }
 
-/// `bentpipe scoreboard --markdown docs/SCOREBOARD.md` writes it anew; `CHANGELOG.md` says what moved, and why.
+/// `bentpipe scoreboard --conduct --markdown docs/SCOREBOARD.md` rewrites the document. `CHANGELOG.md` lists changed numbers with
+/// their reasons.
 #[test]
 fn the_committed_board_is_what_comes_out() {
     for (heading, words) in [("10/2", ["10/2", "2 MB"]), ("meo", ["meo", "2 MB"])] {

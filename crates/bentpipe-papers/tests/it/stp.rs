@@ -1,4 +1,4 @@
-//! The study of the `stp` paper: what is borne out, and by what.
+//! The `stp` paper: which of its results are confirmed, and at which error rates.
 
 use bentpipe_papers::reproduce::{Options, stp};
 use bentpipe_papers::{Row, Verdict};
@@ -15,20 +15,21 @@ fn row<'r>(rows: &'r [Row], id: &str) -> &'r Row {
 fn the_printed_axis_is_not_borne_out_and_the_shape_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let rows = reproduce(Options { reps: 40, out_dir: Some(folder.path().into()), ..Options::default() });
-    // Without errors nothing is drawn: both goodputs and their ratio are the paper's.
+    // Without errors nothing is random: both goodputs and their ratio match.
     for id in ["S-T01/STP/0", "S-T01/TCP/0", "S-T02/0", "S-C01", "S-C02", "S-C03", "S-C04", "S-C05"] {
         assert_eq!(row(&rows, id).verdict, Verdict::Match, "{id}");
     }
-    // At the worst rate nobody gets through, and in between more errors are needed than the axis says.
+    // At the highest error rate all transfers are aborted, in the paper and here.
     for id in ["S-T01/STP/1e-4", "S-T01/TCP/1e-4", "S-T02/1e-4", "S-C11", "S-C13", "S-E08"] {
         assert_eq!(row(&rows, id).verdict, Verdict::Match, "{id}");
     }
+    // Below it, the printed goodputs need higher error rates than the printed ones.
     for id in ["S-T01/TCP/1e-8", "S-T01/TCP/1e-6"] {
         let row = row(&rows, id);
         assert!(row.ratio.is_some_and(|ratio| ratio > 5.0), "{row:?}");
         assert!(row.why.contains("times the printed one"), "{row:?}");
     }
-    // The ratio hardly grows at the printed rates; it does with the offsets that table 1 takes.
+    // The ratio hardly grows at the printed rates. It does with the losses of Eb/N0 that table 1 needs.
     assert_eq!(row(&rows, "S-C12").verdict, Verdict::Shape, "{:?}", row(&rows, "S-C12"));
     for ending in ["svg", "csv"] {
         let text = std::fs::read_to_string(folder.path().join(format!("S-F03.{ending}"))).expect("it is written");

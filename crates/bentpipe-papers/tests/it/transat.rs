@@ -1,4 +1,4 @@
-//! The `transat` paper, as far as it is quick: tables 1 and 2, the claims that need no more, the shape of the output.
+//! The `transat` paper: tables 1 and 2 in full, the rest with few replications, and the form of the output.
 
 use std::collections::BTreeSet;
 
@@ -21,14 +21,14 @@ fn summary(rows: &[Row]) -> &Row {
 fn table_1_is_as_near_to_the_paper_as_ns2_is() {
     let rows = table(1);
     assert_eq!(rows.len(), 1 + 48);
-    // The bound of the summary is ns-2's own mean distance and a tenth more.
+    // The bound of the summary is ns-2's mean distance plus a tenth.
     let summary = summary(&rows);
     assert_eq!(summary.verdict, Verdict::Match, "{summary:?}");
     // ns-2 is within 5 % in 38 of 48 cells, and within 1.9 % in the 24 without loss.
     let near = |row: &&Row| row.ratio.is_some_and(|r| (r - 1.0).abs() <= 0.05);
     assert!(rows.iter().filter(near).count() >= 36, "{rows:#?}");
     for row in rows.iter().filter(|row| row.id.contains("/200-") || row.id.contains("/50-off/")) {
-        assert_eq!(row.verdict, Verdict::Match, "no loss, so no excuse: {row:?}");
+        assert_eq!(row.verdict, Verdict::Match, "a cell without loss has to match: {row:?}");
     }
 }
 
@@ -74,10 +74,10 @@ fn everything_has_its_row() {
         }
     }
     assert!(rows.iter().all(|row| !row.why.is_empty()), "each verdict has its reason");
-    // S-LACP itself: six variants in four tables, sixteen settings, two channels for a call.
+    // S-LACP itself: six variants in four tables, sixteen settings, two channels for voice.
     let parts = |of: &str| rows.iter().filter(|row| row.id.starts_with(of)).collect::<Vec<_>>();
     assert_eq!((parts("T-E17/").len(), parts("T-E20/").len()), (6 * 4 + 16, 2));
-    // What is sent again once is through, and a call in its own channel does not wait; neither hangs on the seed.
+    // The loss that each setting leaves and the delay of voice are as expected. Neither depends on the seed.
     for row in [parts("T-E17/R"), parts("T-E20/")].concat() {
         assert_eq!(row.verdict, Verdict::Match, "{row:?}");
     }

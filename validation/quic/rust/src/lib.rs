@@ -1,7 +1,8 @@
-//! What the measured programs share: the command line and the request.
+//! The command line and the request of the measured programs.
 //!
-//! A request is one bidirectional stream with eight bytes, big-endian: how many bytes the server shall send. The server
-//! sends them and closes the stream. The client prints the seconds from before its handshake to the last byte. Flow control windows are [`WINDOW`], so that congestion control decides.
+//! A request is one bidirectional stream with eight bytes, big-endian: the number of bytes that the server sends. The
+//! server sends them and closes the stream. The client prints the time in seconds from before its handshake to the last
+//! byte. Flow-control windows are [`WINDOW`], so that only congestion control limits the transfer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Bytes of each flow control window: 16 times the bandwidth-delay product of 20 Mbit/s and 600 ms is 24 MB.
+/// Flow-control window in bytes: 16 times the bandwidth-delay product of 20 Mbit/s and 600 ms.
 pub const WINDOW: u32 = 24_000_000;
 pub const PROTOCOL: &[u8] = b"measure";
 /// The name in the server's certificate.
@@ -35,14 +36,17 @@ pub fn task() -> Result<Task> {
     }
 }
 
-/// Prints the time since `start`, once `had` shows that everything came.
+/// Prints the time since `start`.
+///
+/// # Errors
+/// Fails if `had` is not `bytes`: not all data arrived.
 pub fn came(start: Instant, had: u64, bytes: u64) -> Result<()> {
-    ensure!(had == bytes, "{had} of {bytes} bytes came");
+    ensure!(had == bytes, "{had} of {bytes} bytes arrived");
     println!("{:.3}", start.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// The number of bytes asked for, once all eight bytes are there.
+/// The requested number of bytes; `None` unless the request has eight bytes.
 pub fn asked(request: &[u8]) -> Option<u64> {
     request.try_into().ok().map(u64::from_be_bytes)
 }

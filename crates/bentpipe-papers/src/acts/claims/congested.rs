@@ -34,14 +34,14 @@ fn ordered(pairs: &[(f64, f64)]) -> bool {
     pairs.windows(2).all(|two| two[0].0 > two[1].0)
 }
 
-/// Scenario 3 at full rate, as measured and as simulated.
+/// Scenario 3 at full rate, with the switch of the experiment and that of the simulation.
 pub(super) fn c07(lab: &Lab<'_>) -> Checked {
     let claim = published("A-C07");
     let of = |column| best(lab, "scenario 3 OC-3 congestion, full rate", column);
     let (shared, own) = (of("experiment")?, of("simulation")?);
     let note = format!(
-        "max of ten trials, as the paper's maxima, the switch as measured; as simulated {own:.1}. Scenario 3 as \
-         simulated: {}",
+        "max of ten trials, as in the paper, with the switch of its experiment; with that of its simulation {own:.1}. The \
+         latter switch: {}",
         parts_of_reno(lab)?
     );
     Ok(Finding::new(shared, note).and((claim.limit("simulation_low")..=claim.limit("simulation_high")).contains(&own)))
@@ -52,9 +52,9 @@ pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let peaks: Vec<_> = curves(lab)?.iter().map(|curve| curve.peak().0).collect();
     let words: Vec<_> = peaks.iter().map(f64::to_string).collect();
     let note = format!(
-        "peaks at {} (LAN, WAN, satellite). Sources shaped in their cards overflow the buffer only where they offer more than \
-         the line carries, 134.5 Mbit/s of payload. With a narrower line the peaks move: {}. What filled in the experiment \
-         between 105 and 120 is not explained: the line is OC-3c, and slower hosts hold the curves level without a fall \
+        "peaks at {} (LAN, WAN, satellite). Sources shaped in their cards overflow the buffer only if they offer more than the \
+         line carries, 134.5 Mbit/s of payload. With a slower line the peaks move: {}. What became full in the experiment \
+         between 105 and 120 is not explained: the line is OC-3c, and slower hosts level the curves without a fall \
          (studies/acts/README.md)",
         words.join(", "),
         narrower_lines(lab)?
@@ -68,10 +68,10 @@ pub(super) fn c10(lab: &Lab<'_>) -> Checked {
 pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let pairs = points(&curves(lab)?, |curve| curve.at(105.0), "105");
     let note = format!(
-        "at 105 offered {}. On the satellite slow start costs each trial 6.4 s of the load, so its throughput depends on the \
+        "with 105 Mbit/s offered {}. On the satellite slow start costs each trial 6.4 s of the load, so its throughput depends on the \
          length of a trial, which is not printed; LAN, WAN and satellite in trials of {}; 88 s carry a GB there, the \
-         scenario's 160 s more. What the LAN and the WAN lack, and the satellite in 88 s, is not explained \
-         (studies/acts/README.md)",
+         scenario's 160 s more. Why the printed LAN and WAN, and the satellite in 88 s, are lower is not \
+         explained (studies/acts/README.md)",
         each(&pairs),
         lengths(lab)?
     );
@@ -88,9 +88,9 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     }
     let pairs: Vec<_> = maxima.into_iter().zip(printed("full")).collect();
     let note = format!(
-        "max of ten trials {}. Varied, max of ten in LAN, WAN, satellite: {}. The threshold, which is not printed, \
-         moves the WAN, and the division of the buffer the satellite, but neither leaves the other places near print. The \
-         rest is not explained (studies/acts/README.md, with 18 more settings). Means of four: {}",
+        "max of ten trials {}. Variations, max of ten in LAN, WAN, satellite: {}. The discard threshold, which is not \
+         printed, changes the WAN, and the sharing of the buffer the satellite, but neither keeps the other places near print. \
+         The rest is not explained (studies/acts/README.md, with 18 more settings). Means of four: {}",
         each(&pairs),
         at_full_rate(lab)?,
         switches(lab)?
@@ -115,7 +115,7 @@ pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(min, note).or_shape(maximum(&gains) > 1.0))
 }
 
-/// SACK helps on the noisy link and under congestion.
+/// SACK helps with bit errors and under congestion.
 pub(super) fn c25(lab: &Lab<'_>) -> Checked {
     let noisy = |sender| -> Result<f64, ReproduceError> { Ok(mean(&at_error_rate(lab, sender, "1e-9")?)) };
     let full = |sets: &[(&str, &str)]| -> Result<f64, ReproduceError> { Ok(mean(&full_rate(lab, sets)?)) };

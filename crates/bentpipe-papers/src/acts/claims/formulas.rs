@@ -29,7 +29,7 @@ fn segments_of_the_mtu() -> f64 {
     (WINDOW / 9180.0).ceil()
 }
 
-/// Table 2 except its slip.
+/// Table 2, except the cell that has a printing error.
 pub(super) fn c01(_: &Lab<'_>) -> Checked {
     let cells = &ACTS.table(2).expect("table 2").cells;
     let off = cells.iter().filter(|cell| cell.note.is_none());
@@ -71,7 +71,7 @@ pub(super) fn c19(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(satellite, note).and(holds))
 }
 
-/// Windows that fill the two channels.
+/// The windows that fill OC-3 and OC-12.
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     let [three, twelve] =
         [3, 12].map(|n| window::window_for(rate_ladder(n).application, round_trip("ACTS")) / 8.0 / MIB);
@@ -88,7 +88,7 @@ fn full_window(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let ours = maximum(&rates(&lab.runs("acts, scenario 2, full window", &clean, 2)?));
     let ten = mean(&rates(&lab.runs("acts, scenario 2", &world(2, &[]), TRIALS)?));
     Ok(format!(
-        "A GB in scenario 2: with 10 MB at the printed error rates {ten:.1} Mbit/s, with {buffer} without loss {ours:.1} Mbit/s, \
-         of which slow start takes the rest"
+        "A GB in scenario 2: with a window of 10 MB at the printed error rates {ten:.1} Mbit/s, with {buffer} without loss \
+         {ours:.1} Mbit/s; slow start takes the rest"
     ))
 }

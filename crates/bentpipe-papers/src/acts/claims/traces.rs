@@ -20,10 +20,10 @@ const LOST: &str = "links.sat.forward.drop_list";
 /// Traces the first flow's window.
 #[derive(Default)]
 struct Windows {
-    /// How long after the start of the flow the window first reached 10 MiB.
+    /// Time from the start of the flow until the window first reached 10 MiB.
     open: Option<Duration>,
     start: Time,
-    /// Thresholds set by losses, in segments.
+    /// Values of ssthresh after losses, in segments.
     cuts: Vec<f64>,
     last: u64,
 }
@@ -63,7 +63,7 @@ fn watch(lab: &Lab<'_>, scenario: &Scenario) -> Result<(Windows, RunResult), Rep
     Ok((windows, result))
 }
 
-/// Slow start to a window of 10 MB, in a run and by the formula.
+/// The time of slow start to a window of 10 MB, in a run and by the formula.
 pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     let claim = published("A-C15");
     let (watched, _) = watch(lab, &world(1, &[]))?;
@@ -107,9 +107,9 @@ pub(super) fn c20(lab: &Lab<'_>) -> Checked {
     let growing = Repair::of(lab, "[2000, 2100]", &[])?;
     let three = Repair::of(lab, "[3500, 3600, 3700]", &ROOMY)?;
     let note = format!(
-        "two losses in a window as large as the peer's buffer: {}. The buffer lets nothing new out while the first loss is \
-         repaired, so no duplicate ACKs tell of the second: with a buffer of 34 MiB {}; as shipped, but while the window \
-         still grows, {}. Three losses, 34 MiB: {}",
+        "two losses in a window as large as the peer's buffer: {}. The full buffer allows no new data while the first loss \
+         is repaired, so no duplicate ACKs report the second: with a buffer of 34 MiB {}; with the shipped buffer while the \
+         window still grows {}. Three losses, 34 MiB: {}",
         full.words(),
         roomy.words(),
         growing.words(),
@@ -122,8 +122,8 @@ pub(super) fn c20(lab: &Lab<'_>) -> Checked {
 /// A loss early in slow start.
 pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let sets = [(LOST, "[100]"), ("flows.data.greedy", "true"), CLEAN[0], CLEAN[1]];
-    // An open window fills the line, which is slow to simulate. So a run ends soon after the window should be open, and
-    // is repeated with more time if it is not. The last run is longer than an hour.
+    // An open window fills the line, which is slow to simulate. So a run ends soon after the window is expected to be open,
+    // and is repeated with more time if it is not. The last limit is more than an hour.
     let open = |more: &[(&str, &str)]| -> Result<f64, ReproduceError> {
         for limit in ["120 s", "700 s", "1500 s", "5000 s"] {
             let scenario = world(1, &[&sets[..], &[("time_limit", limit)], more].concat());
@@ -139,7 +139,7 @@ pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let each = open(&[plain, ("tcp.ack.every", "1")])?;
     let note = format!(
         "the hundredth packet lost, an ACK for every second segment: from then on 4.3BSD Reno adds an eighth of a segment per \
-         ACK. By one segment per window, which the paper reckons with, it takes {slow:.0} s, with an ACK for each segment \
+         ACK. With one segment per window, as the paper assumes, it takes {slow:.0} s, with an ACK for each segment \
          {each:.0} s: the paper's own arithmetic gives minutes"
     );
     Ok(Finding::new(open(&[])?, note).or_shape(published("A-C21").holds_for(slow)))
@@ -150,7 +150,7 @@ pub(super) fn c22(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(useless_cells(), "each cell of a packet lost in turn, with reassembly of real bytes"))
 }
 
-/// Useless cells of a full packet after the loss of any one cell.
+/// Number of cells of a full packet that the loss of any one cell makes useless.
 fn useless_cells() -> f64 {
     let packet = vec![0x5a; 9180 + 8];
     let pieces = [&packet[..]];

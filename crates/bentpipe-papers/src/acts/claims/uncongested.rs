@@ -50,7 +50,7 @@ pub(super) fn c09(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(farthest(&pairs), each(&pairs)))
 }
 
-/// Our simulations against the paper's experiments, relative to the larger as in table 6.
+/// The distance of our simulations from the paper's experiments, relative to the larger as in table 6.
 pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     let table = ACTS.table(6).expect("table 6");
     let mut ours = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
         "scenarios 1, 2, 3: our simulations are {} % off the experiments; that of scenario 2 is not explained (A-C06)",
         words.join(", ")
     );
-    // Two of three are as close as the paper's own.
+    // The shape: two of three are as close as the paper's own simulations.
     let high = super::published("A-C23").high.expect("bounded");
     let near = ours.iter().filter(|error| **error <= high).count();
     Ok(Finding::new(maximum(&ours), note).or_shape(near + 1 == ours.len()))

@@ -66,7 +66,7 @@ pub(super) fn c02(lab: &Lab<'_>) -> Checked {
     let at = |t1, t2| curve(Setting::new(Scheme::EndToEnd, sweeps::BUFFER, t1, t2, 0.1));
     let by_model = (at(100, 100) - at(100, 500)) / (at(100, 100) - at(500, 100));
     let what = format!(
-        "what is lost from 100 to 500 ms of T2 over what is lost from 100 to 500 ms of T1, simulated, the lesser of p = 0.1 \
+        "throughput lost from 100 to 500 ms of T2 over that lost from 100 to 500 ms of T1, simulated, the minimum of p = 0.1 \
          ({:.2}) and 0.3 ({:.2}); Eq. 39 at p = 0.1: {by_model:.2}",
         ratios[0], ratios[1]
     );
@@ -83,7 +83,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     let min = curves.iter().map(|curve| fit(curve)).fold(1.0, f64::min);
     let rises = |pair: &[(f64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0);
     let concave = |curve: &[(f64, f64)]| curve.windows(3).all(|w| rises(&w[..2]) > rises(&w[1..]));
-    // The error of a rise is the root of the sum of its points' squared errors.
+    // True if the slope increases by more than its error: the root of the sum of the points' squared errors.
     let bends_up = |w: &[&Measured]| {
         let at = |n: usize| (f64::from(w[n].setting.buffer), w[n].per_mu, w[n].half);
         let ((x0, y0, h0), (x1, y1, h1), (x2, y2, h2)) = (at(0), at(1), at(2));
@@ -91,7 +91,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
         let known = [h0 / (x1 - x0), h1 * (1.0 / (x1 - x0) + 1.0 / (x2 - x1)), h2 / (x2 - x1)];
         more > known.iter().map(|part| part * part).sum::<f64>().sqrt()
     };
-    // At β = 1, 25 packets, A3 of Eq. 40 jumps by a term that the print omits: check each side separately.
+    // At β = 1 (25 packets), A3 of Eq. 40 jumps by a term that the paper omits, so each side is checked separately.
     let by_model = curves.iter().all(|curve| curve.chunk_by(|a, b| (a.0 < 25.0) == (b.0 < 25.0)).all(concave));
     let measured = simulate(lab, 9)?;
     let of = |p: f64| measured.iter().filter(move |point| point.setting.loss == p).collect::<Vec<_>>();
@@ -100,7 +100,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     let form = |concave| if concave { "concave" } else { "not concave" };
     let what = format!(
         "min R² of a line over ln B from 10 to 200 packets, p = 0.1 and 0.3, Eq. 39, which is {} below and above B = mu T2; \
-         the simulated points are {} as far as their intervals tell: {} and {}",
+         the simulated points are {} within their intervals: {} and {}",
         form(by_model),
         form(by_simulation),
         listed(&simulated[0]),
@@ -110,7 +110,7 @@ pub(super) fn c03(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(min, what).and(by_model && by_simulation).or_shape(straight))
 }
 
-/// Additional transmissions beyond enough change nothing.
+/// Beyond a few transmissions per packet, a higher limit does not change the throughput.
 pub(super) fn c10(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C10");
     let all = simulate(lab, 13)?;
@@ -132,7 +132,7 @@ pub(super) fn c10(lab: &Lab<'_>) -> Checked {
         change(0.3, 7),
         change(0.3, 10)
     );
-    // A curve that never rose cannot have settled.
+    // Without a rise there is no saturation.
     let rises = sweeps::LOSSES.iter().all(|&p| at(p, 20) >= claim.limit("rise") * at(p, 1));
     let later = claim.holds_for(change(0.1, 10));
     Ok(Finding::new(number, note).and(rises).or_shape(rises && later))

@@ -17,15 +17,15 @@ pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     };
     let (end_to_end, split) = (drop(Scheme::EndToEnd), drop(Scheme::Split));
     let what = format!(
-        "relative drop from f = 0.1 to 50 per s, simulated: end to end {end_to_end:.2}, split {split:.2}; between, end to end \
-         carries {}, split {}",
+        "relative drop from f = 0.1 to 50 per s, simulated: end to end {end_to_end:.2}, split {split:.2}; over all rates, end to \
+         end carries {}, split {}",
         listed(&of_scheme(&all, Scheme::EndToEnd)),
         listed(&of_scheme(&all, Scheme::Split))
     );
     Ok(Finding::new(end_to_end - split, what))
 }
 
-/// Upper bounds hold, and the throughput with independent losses is the lower end.
+/// The upper bounds hold, and the throughput with independent losses is the lower bound end to end.
 pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C12");
     let all = simulate(lab, 14)?;
@@ -36,11 +36,11 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     let over_split = split.iter().filter(|point| above(point, bounds.split_upper)).count();
     let min = ends.iter().map(|point| point.per_mu).fold(f64::INFINITY, f64::min);
     let off = percent(min / bounds.end_to_end_independent - 1.0);
-    // A wide interval hides a violation.
+    // A wide interval could hide a violation.
     let widest = all.iter().map(|point| percent(point.half / point.per_mu)).fold(0.0, f64::max);
     let note = format!(
-        "simulated points above their bound by more than their 95 % interval, whose half is {widest:.0} % at most: end to end \
-         {over} of {} (bound {:.3}, simulated {}), split {over_split} of {} (bound {:.3}, simulated {}). The least end to end is \
+        "simulated points whose 95 % interval, of {widest:.0} % half-width at most, is above their bound: end to end {over} of \
+         {} (bound {:.3}, simulated {}), split {over_split} of {} (bound {:.3}, simulated {}). The minimum end to end is \
          {off:+.0} % off the {:.3} of independent losses",
         ends.len(),
         bounds.end_to_end_upper,

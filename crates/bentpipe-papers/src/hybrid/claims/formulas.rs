@@ -16,12 +16,12 @@ pub(super) fn c07(_: &Lab<'_>) -> Checked {
     Ok(Finding::new(products, "min B with B >= (1+rho) mu T2 at T1 = 1 ms, T2 = 500 ms"))
 }
 
-/// A path with this many packets in its pipe: the satellite round trip grows, T1 is 0.
+/// A path whose pipe holds this many packets: T2 is set accordingly, and T1 is 0.
 fn pipe(packets: u64) -> Setting {
     Setting::new(Scheme::EndToEnd, 100, 0, packets * 4, 0.1)
 }
 
-/// The buffer with which a scheme uses the share of the capacity, by its formula and bisection.
+/// The buffer that a scheme needs to use this share of the capacity, packets: its formula is inverted by bisection.
 fn buffer_for(setting: Setting, share: f64) -> f64 {
     let path = setting.path();
     let reaches = |buffer: f64| {
@@ -49,8 +49,8 @@ pub(super) fn c08(_: &Lab<'_>) -> Checked {
     let (x, y) = (x as f64, y as f64);
     let like = y * y.ln() / (x * x.ln());
     let what = format!(
-        "growth of the buffer for {USED} of the capacity by Eq. 39, from a pipe of 1000 to one of 100 000 packets, over that \
-         of x ln x; over that of x it is {:.2}",
+        "growth of the buffer for {USED} of the capacity by Eq. 39, from a pipe of 1000 to one of 100 000 packets, over the \
+         growth of x ln x; over the growth of x it is {:.2}",
         grows / (y / x)
     );
     let ratio = grows / like;
@@ -86,11 +86,11 @@ pub(super) fn c19(_: &Lab<'_>) -> Checked {
          5000 {:.2} %",
         percent(off(5000, 0.5))
     );
-    // Like log k: closer for longer bursts.
+    // The logarithm is closer for longer bursts.
     Ok(Finding::new(percent(greatest), note).or_shape([0.1, 0.5].iter().all(|&p| off(5000, p) < off(10, p))))
 }
 
-/// The bit error rates of the packet losses.
+/// The bit error rates that correspond to the packet losses.
 pub(super) fn c20(_: &Lab<'_>) -> Checked {
     let claim = published("H-C20");
     let rate = |p: f64| {

@@ -1,5 +1,5 @@
-//! The claims of the paper, each as a named check: a number of the model for claims about formulas, of simulations for
-//! claims about behaviour. `studies/hybrid/expected.toml` has the printed values and the bounds.
+//! The claims of the paper, each as a named check. Claims about formulas are checked with the model, claims about
+//! behaviour with simulations. `studies/hybrid/expected.toml` has the printed values and the bounds.
 
 mod end_to_end;
 mod fading;

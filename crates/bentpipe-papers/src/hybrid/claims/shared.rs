@@ -9,7 +9,7 @@ use super::{listed, of_scheme, percent, published, slope};
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
-/// Points of figure 15 for a scheme and a buffer: connections and throughput.
+/// The points of figure 15 with this scheme and buffer.
 fn shared(all: &[Measured], scheme: Scheme, buffer: u32) -> Vec<&Measured> {
     all.iter().filter(|point| point.setting.scheme == scheme && point.setting.buffer == buffer).collect()
 }
@@ -25,7 +25,7 @@ pub(super) fn c13(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(slopes[0].min(slopes[1]), what))
 }
 
-/// With splitting the number of connections hardly matters while each has enough buffer.
+/// With splitting, the number of connections hardly matters as long as each has enough buffer.
 pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C14");
     let all = simulate(lab, 15)?;
@@ -35,8 +35,8 @@ pub(super) fn c14(lab: &Lab<'_>) -> Checked {
     let trend = slope(&points.iter().map(|p| (f64::from(p.setting.connections), p.per_mu)).collect::<Vec<_>>());
     let trend = percent(trend * 19.0 / high);
     let note = format!(
-        "(max - min)/max total over N = 1 to 20 at B = 100, where B/N >= 4: {}; by a straight line {trend:+.1} % from \
-         N = 1 to 20",
+        "(max - min)/max total over N = 1 to 20 at B = 100, where B/N >= 4: {}; by a linear fit {trend:+.1} % from N = 1 \
+         to 20",
         listed(&points)
     );
     Ok(Finding::new(percent(1.0 - low / high), note).or_shape(trend.abs() <= claim.high.expect("bounded")))
@@ -55,7 +55,7 @@ pub(super) fn c15(lab: &Lab<'_>) -> Checked {
     );
     let long = extensions::long_terrestrial_ratio(lab)?;
     let note = format!("{what}. With T1 = 500 ms N = 10 carries {long:.2} of the peak. {}", extensions::collapse(lab)?);
-    // The round trips are not printed; with others the result is the paper's.
+    // The paper does not print the round trips. With T1 = 500 ms our result agrees with it.
     Ok(Finding::new(ten.per_mu / peak, note).or_shape(published("H-C15").holds_for(long)))
 }
 

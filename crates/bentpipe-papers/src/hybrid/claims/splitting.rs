@@ -9,14 +9,13 @@ use super::{published, straightness};
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 
-/// The throughput grows with the buffer and saturates at the share that losses
-/// leave.
+/// The throughput grows linearly with the buffer and saturates at the share of packets that are not lost.
 pub(super) fn c04(lab: &Lab<'_>) -> Checked {
     let claim = published("H-C04");
     let all = simulate(lab, 10)?;
     let long: Vec<_> = all.iter().filter(|p| p.setting.t2_us == 500_000).collect();
     let last = long[long.len() - 1];
-    // By the model, points below saturation.
+    // The points below saturation according to the model.
     let rising: Vec<_> = long.iter().filter(|p| model(&p.setting) < claim.limit("rising")).collect();
     let line: Vec<_> = rising.iter().map(|p| (f64::from(p.setting.buffer), p.per_mu)).collect();
     let straight = straightness(&line);
@@ -46,9 +45,9 @@ pub(super) fn c05(lab: &Lab<'_>) -> Checked {
     let by_model = |point: &Measured| point.model();
     let [small, large] = sweeps::SPLIT_BUFFERS;
     let what = format!(
-        "drop of the throughput from p = 0.1 to 0.5 at T2 = 500 ms less that at 10 ms, relative, B = {small} packets, \
-         simulated (Eq. 52: {:.2}); with B = {large} the short path is at its limit 1-p and the sign turns ({:.2}), so the \
-         figure, which does not print B, had a smaller one",
+        "relative drop of the throughput from p = 0.1 to 0.5 at T2 = 500 ms minus that at 10 ms, B = {small} packets, \
+         simulated (Eq. 52: {:.2}); with B = {large} the short path is at its limit 1-p and the sign is reversed ({:.2}), so \
+         the figure, whose B is not printed, had a smaller one",
         difference(small, &by_model),
         difference(large, &simulated)
     );

@@ -8,7 +8,7 @@ use crate::request::ReproduceError;
 
 /// Base rates of the sweep, percent; the paper prints none (M-Q10).
 const RATES: [f64; 5] = [0.1, 0.2, 0.5, 1.0, 2.0];
-/// The compared base rate (M-Q10), and factors from 0 to where half of the packets after a loss are lost.
+/// The compared base rate (M-Q10), and factors up to 0.5, where half of the packets after a loss are lost.
 const BASE: f64 = 1.0;
 const FACTORS: [f64; 4] = [0.0, 0.1, 0.3, 0.5];
 /// Probabilities that a run starts, percent (M-Q11), and the compared one.
@@ -56,7 +56,7 @@ pub(super) fn c36(lab: &Lab<'_>) -> Checked {
 pub(super) fn c37(lab: &Lab<'_>) -> Checked {
     let constant = two(lab, ["burst", "sack-ns2"], || World::split().bursty(BASE, 0.3).constant())?;
     let more = format!(
-        "; against SACK with a constant window too {:.2}: SACK halves its window like NewReno, which at these rates costs more than the repair; the paper's SACK halves less than its NewReno, without explanation",
+        "; against SACK with a constant window too {:.2}: SACK halves its window like NewReno, which costs more than the repair at these rates; the paper's SACK halves less than its NewReno, without explanation",
         constant[0] / constant[1]
     );
     against(lab, "sack-ns2", &more)
@@ -67,7 +67,7 @@ fn avoiding(lab: &Lab<'_>, factor: f64) -> Checked {
     let elsewhere = RATES.iter().map(|rate| gain(*rate)).collect::<Result<Vec<_>, _>>()?;
     let fine = two(lab, ["burst-ca", "reno"], || World::split().bursty(BASE, factor).fine_clock())?;
     let note = format!(
-        "base rate 1 %. The base rate, which is not printed (M-Q10), decides: at {RATES:?} % the gain is {elsewhere:.0?} %; \
+        "base rate 1 %. The gain depends on the base rate, which is not printed (M-Q10): at {RATES:?} % it is {elsewhere:.0?} %; \
          with a clock of 100 ms it is {:.0} %",
         100.0 * (fine[0] / fine[1] - 1.0)
     );
@@ -96,7 +96,7 @@ fn avoiding_against(lab: &Lab<'_>, old: &str) -> Result<(f64, Vec<f64>), Reprodu
 
 pub(super) fn c41(lab: &Lab<'_>) -> Checked {
     let (mean, ratios) = avoiding_against(lab, "sack-ns2")?;
-    // The other reading of M-Q09 for the new sender only: with SACK the scoreboard decides.
+    // The other reading of M-Q09, for the new sender only: SACK retransmits what its scoreboard says.
     let oldest = |factor| -> Result<f64, ReproduceError> {
         let world = || World::split().bursty(BASE, factor);
         let new = world().sender("burst-ca").leg("timeout_repair", "oldest");
@@ -105,7 +105,7 @@ pub(super) fn c41(lab: &Lab<'_>) -> Checked {
     };
     let oldest = [oldest(0.3)?, oldest(0.5)?, oldest(0.7)?];
     let note = format!(
-        "mean over factors 0.3, 0.5, 0.7: {ratios:.2?}. What a timeout retransmits is decisive (M-Q09): all from the loss on as here, or only the oldest packet: {oldest:.2?}"
+        "mean over factors 0.3, 0.5, 0.7: {ratios:.2?}. The result depends on what a timeout retransmits (M-Q09): here all packets from the loss on; with only the oldest packet {oldest:.2?}"
     );
     Ok(Finding::new(mean, note))
 }
@@ -136,9 +136,9 @@ fn runs(lab: &Lab<'_>, id: &str, length: u32) -> Checked {
         Ok::<_, ReproduceError>(100.0 * (rates[0] / rates[1] - 1.0))
     };
     let note = format!(
-        "over NewReno {newreno:.0} %; runs begin with 0.5 %. The probability, which is not printed (M-Q11), decides the gain \
-         over Reno: with {STARTS:?} % the two are {elsewhere:.0?} %. With ACKs at once {:.0} and {:.0} %; an impatient timer \
-         gives NewReno {:.0} %",
+        "over NewReno {newreno:.0} %; a run starts with a probability of 0.5 %. The gain over Reno depends on this \
+         probability, which is not printed (M-Q11): with {STARTS:?} % the two are {elsewhere:.0?} %. With ACKs at once {:.0} and \
+         {:.0} %; over NewReno with an impatient timer {:.0} %",
         at_once("reno")?,
         at_once("newreno-sbs")?,
         gain("newreno", START)?,

@@ -9,7 +9,7 @@ use crate::lab::Lab;
 use crate::minei::cases::{self, ACK_TIME, Case, RTT, WINDOW, patterns};
 use crate::request::ReproduceError;
 
-/// Mean silence of the sender before a timeout, from its last packet.
+/// Mean idle time of the sender before a timeout, from its last packet, seconds.
 pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     let trace = Case::new("reno", 32, 1..=6).run(lab)?.trace;
     let mut silences = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn c11(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(mean, format!("six packets in a row lost of a window of 32: {silences:.2?}")))
 }
 
-/// Mean timeout of 4.3BSD's estimator for this round trip, starting anywhere in a tick.
+/// Mean RTO of 4.3BSD's estimator for this round trip, with samples at random phases of the tick, seconds.
 fn mean_rto(lab: &Lab<'_>, millis: u64) -> f64 {
     let tick = Duration::from_millis(500);
     let clock = RttClock::Ticks { tick, phase: Duration::ZERO, fire_on_tick: false, bsd: true };
@@ -37,14 +37,14 @@ fn mean_rto(lab: &Lab<'_>, millis: u64) -> f64 {
 }
 
 pub(super) fn c12(lab: &Lab<'_>) -> Checked {
-    Ok(Finding::new(mean_rto(lab, 50), "100 000 samples, begun anywhere in a tick"))
+    Ok(Finding::new(mean_rto(lab, 50), "100 000 samples at random phases of the tick"))
 }
 
 pub(super) fn c13(lab: &Lab<'_>) -> Checked {
-    Ok(Finding::new(mean_rto(lab, 290), "100 000 samples, begun anywhere in a tick"))
+    Ok(Finding::new(mean_rto(lab, 290), "100 000 samples at random phases of the tick"))
 }
 
-/// The smallest window from which on, up to 20 packets, no case causes a timeout.
+/// The smallest window for which no case times out, neither with it nor with a larger one up to 20 packets; 21 if none.
 fn min_window(lab: &Lab<'_>, cases: impl Fn(u64) -> Vec<Case>) -> Result<f64, ReproduceError> {
     const MAX: u64 = 20;
     let mut min = MAX + 1;
@@ -65,19 +65,19 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     let delayed = |window| [1, 2].map(|lost| Case::new("reno", window, [lost]).with("ack.delay", "200 ms")).into();
     let min = min_window(lab, delayed)?;
     let note = format!(
-        "smallest window without a timeout, of 2 to 20, whichever of two packets is lost; ACKs are delayed as in the paper: \
-         an ACK that was delayed when the loss showed is not a duplicate. If every packet is acknowledged at once it is {at_once}: \
-         three packets after the lost one give three duplicates"
+        "smallest window of 2 to 20 without a timeout, whichever of two packets is lost; ACKs are delayed as in the paper, \
+         and an ACK that is pending when the loss appears is not a duplicate. If every packet is acknowledged at once it is \
+         {at_once}: three packets after the lost one give three duplicates"
     );
     Ok(Finding::new(min, note))
 }
 
 pub(super) fn c24(lab: &Lab<'_>) -> Checked {
     let min = min_window(lab, |window| vec![Case::unbounded("reno", window, [1, 2])])?;
-    // A window bounded by the receiver allows no new data on duplicate ACKs.
+    // A window limited by the receiver allows no new data on duplicate ACKs.
     let bounded = min_window(lab, |window| vec![Case::new("reno", window, [1, 2])])?;
     let note = format!(
-        "smallest window without a timeout, of 2 to 20; only the congestion window bounds it, as in the paper's count. If the receiver's window does, it is {bounded} (21: none)"
+        "smallest window of 2 to 20 without a timeout; only the congestion window limits it, as in the paper's count. If the receiver's window does, it is {bounded} (21: none)"
     );
     Ok(Finding::new(min, note))
 }
@@ -104,7 +104,9 @@ pub(super) fn c26(lab: &Lab<'_>) -> Checked {
     let open = trace.windows.iter().find(|point| point.at > timeout && point.cwnd >= 4.0).map_or(f64::NAN, |p| p.at);
     let rounds = (open - timeout) / RTT;
     let again = Case::new("reno", 20, 1..=3).losing_again(2).run(lab)?.timeouts;
-    let note = format!("{rounds:.2} round trips until four; a second loss in that time: {again} timeouts in all");
+    let note = format!(
+        "{rounds:.2} round trips until cwnd is four; with a second loss in that time {again} timeouts in total"
+    );
     Ok(Finding::new(rounds.floor(), note).and(again >= 2))
 }
 
@@ -114,13 +116,13 @@ pub(super) fn c27(lab: &Lab<'_>) -> Checked {
         let new = Case::new("burst", 32, 1..=losses).run(lab)?;
         worst = worst.max(new.recovery().unwrap_or(f64::INFINITY));
         let newreno = Case::new("newreno-sbs", 32, 1..=losses).run(lab)?;
-        // Within a round trip and its serialisation of N.
+        // At least a round trip for each loss; 0.1 allows for serialisation times.
         newreno_ok &= newreno.recovery().is_some_and(|rounds| rounds >= losses as f64 - 0.1);
         reno_ok &= losses < 3 || Case::new("reno", 32, 1..=losses).run(lab)?.timeouts > 0;
     }
     let note = format!(
-        "2 to 15 in a row of a window of 32, the longest; NewReno takes a round trip for each: {newreno_ok}; Reno times \
-         out from three on: {reno_ok}"
+        "longest recovery from 2 to 15 losses in a row, window of 32; NewReno takes a round trip for each: {newreno_ok}; Reno \
+         times out from three on: {reno_ok}"
     );
     Ok(Finding::new(worst, note).and(newreno_ok && reno_ok))
 }
@@ -128,22 +130,22 @@ pub(super) fn c27(lab: &Lab<'_>) -> Checked {
 pub(super) fn c28(lab: &Lab<'_>) -> Checked {
     let outcome = cases::one_hole().run(lab)?;
     let right = outcome.repeated == [1, 2, 3, 4] && outcome.timeouts == 0;
-    Ok(Finding::new(outcome.repeated.len() as f64 - 1.0, format!("sent again: {:?}", outcome.repeated)).and(right))
+    Ok(Finding::new(outcome.repeated.len() as f64 - 1.0, format!("retransmitted: {:?}", outcome.repeated)).and(right))
 }
 
 pub(super) fn c29(lab: &Lab<'_>) -> Checked {
     let outcome = cases::two_holes().run(lab)?;
     let right = outcome.repeated == [1, 2, 3, 4, 6, 7, 8] && outcome.timeouts == 0;
     let needless = outcome.needless(&[1, 2, 6, 7]) as f64;
-    Ok(Finding::new(needless, format!("sent again: {:?}", outcome.repeated)).and(right))
+    Ok(Finding::new(needless, format!("retransmitted: {:?}", outcome.repeated)).and(right))
 }
 
 pub(super) fn c30(lab: &Lab<'_>) -> Checked {
     let outcome = cases::one_hole().losing_again(2).run(lab)?;
     let right = outcome.repeated == [1, 2, 3, 4, 2, 3, 4] && outcome.timeouts == 0;
-    // 2 was needed twice.
+    // Packet 2 had to be sent twice.
     let needless = outcome.needless(&[1, 2, 3, 4]) as f64 - 1.0;
-    Ok(Finding::new(needless, format!("sent again: {:?}", outcome.repeated)).and(right))
+    Ok(Finding::new(needless, format!("retransmitted: {:?}", outcome.repeated)).and(right))
 }
 
 pub(super) fn c31(lab: &Lab<'_>) -> Checked {
@@ -199,7 +201,7 @@ pub(super) fn c34(lab: &Lab<'_>) -> Checked {
 
 pub(super) fn c49(lab: &Lab<'_>) -> Checked {
     let outcome = cases::one_hole().losing_again(1).run(lab)?;
-    Ok(Finding::new(outcome.timeouts as f64, format!("sent again: {:?}", outcome.repeated)))
+    Ok(Finding::new(outcome.timeouts as f64, format!("retransmitted: {:?}", outcome.repeated)))
 }
 
 pub(super) fn c50(lab: &Lab<'_>) -> Checked {

@@ -43,8 +43,8 @@ pub(super) fn c04(lab: &Lab<'_>) -> Checked {
     let (slow, printed, fast) = (modem("19.2 kbit/s")?, modem("28.8 kbit/s")?, modem("33.6 kbit/s")?);
     let every = one(lab, World::direct().leg("ack.delay", "0 s"))?;
     let note = format!(
-        "with 19.2, 28.8 and 33.6 kbit/s of return: {slow:.1}, {printed:.1}, {fast:.1} kbit/s; the return matters where \
-         every packet is acknowledged: {every:.1}"
+        "with a return link of 19.2, 28.8 and 33.6 kbit/s: {slow:.1}, {printed:.1}, {fast:.1} kbit/s; the return link \
+         matters if every packet is acknowledged: {every:.1}"
     );
     Ok(Finding::new(window, note).and(fast <= 1.01 * printed))
 }
@@ -142,7 +142,7 @@ fn super_fast(lab: &Lab<'_>, percent: f64) -> Result<(f64, String), ReproduceErr
     Ok((100.0 * (ratio - 1.0), note))
 }
 
-/// The cause of the gain at high loss: settings that make Reno's timeouts rarer or shorter remove it.
+/// The gain at high loss, and its cause: settings that make Reno's timeouts rarer or shorter remove it.
 fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Checked {
     let (gain_here, note) = super_fast(lab, percent)?;
     let varied = |change: fn(World) -> World| -> Result<f64, ReproduceError> {
@@ -151,7 +151,7 @@ fn super_fast_varied(lab: &Lab<'_>, percent: f64) -> Checked {
         Ok(100.0 * (rates[1].mean / rates[0].mean - 1.0))
     };
     let note = format!(
-        "{note}; it avoids the timeouts of windows too small for three duplicate ACKs. With limited transmit (RFC 3042), which gives Reno these ACKs, the gain is {:.0} %, with a clock of 100 ms {:.0} %, with one fast retransmit per window \
+        "{note}; super fast retransmit avoids the timeouts of windows too small for three duplicate ACKs. With limited transmit (RFC 3042), which gives Reno these ACKs, the gain is {:.0} %, with a clock of 100 ms {:.0} %, with one fast retransmit per window \
          {:.0} %; the paper mentions none of these",
         varied(|world| world.leg("limited_transmit", "true"))?,
         varied(World::fine_clock)?,
@@ -194,18 +194,18 @@ pub(super) fn c20(lab: &Lab<'_>) -> Checked {
 }
 
 /// The cause of the difference at high loss.
-const RESENT: &str = "a timeout sends the whole constant window again (M-Q09), which repairs many losses at once; \
-                      if it sends only the oldest packet, the gain is gone, but so is most of the throughput";
+const RESENT: &str = "a timeout retransmits the whole constant window (M-Q09), which repairs many losses at once; \
+                      if it retransmits only the oldest packet, the gain is gone, but so is most of the throughput";
 
 pub(super) fn c21(lab: &Lab<'_>) -> Checked {
     let gains = [constant(lab, 5.0)?.0, constant(lab, 10.0)?.0];
     let oldest = [constant_oldest(lab, 5.0)?, constant_oldest(lab, 10.0)?];
-    let note = format!("gains at 5 and 10 %: {gains:.2?}, with the oldest packet alone {oldest:.2?}: {RESENT}");
+    let note = format!("gains at 5 and 10 %: {gains:.2?}, with only the oldest packet {oldest:.2?}: {RESENT}");
     Ok(Finding::new(gains[1] - gains[0], note).or_shape(oldest[1] < oldest[0]))
 }
 
 pub(super) fn c22(lab: &Lab<'_>) -> Checked {
     let (ratio, note) = constant(lab, 10.0)?;
     let oldest = constant_oldest(lab, 10.0)?;
-    Ok(Finding::new(ratio, format!("{note}; with the oldest packet alone {oldest:.2}: {RESENT}")))
+    Ok(Finding::new(ratio, format!("{note}; with only the oldest packet {oldest:.2}: {RESENT}")))
 }

@@ -69,7 +69,7 @@ pub(super) fn t_c20(lab: &Lab<'_>) -> Checked {
     }
     let [none, weak, strong] = ours;
     let near = ours.iter().zip(tables).all(|(m, t)| (m / published(t, Variant::Enh) - 1.0).abs() <= 0.2);
-    // For 200 runs, two medians within 1 % are equal.
+    // Medians of 200 runs within 1 % of each other count as equal.
     let monotone = weak < none && strong < 1.01 * weak;
     let note = format!("PER 100 / 25 / 1 %: {none:.2} / {weak:.2} / {strong:.2} s");
     Ok(Finding::new(strong / none, note).and(near && monotone).or_shape(strong < none))
@@ -80,7 +80,7 @@ pub(super) fn t_c21(lab: &Lab<'_>) -> Checked {
     let none = median(lab, 3, Variant::Ref)?;
     let weak = median(lab, 4, Variant::Ref)?;
     let strong = median(lab, 5, Variant::Ref)?;
-    let turn = if strong > weak { "1 % is slower than 25 %, as printed" } else { "monotone, against the printed ones" };
+    let turn = if strong > weak { "1 % is slower than 25 %, as printed" } else { "monotone, unlike the printed ones" };
     let note = format!("PER 100 / 25 / 1 %: {none:.2} / {weak:.2} / {strong:.2} s; {turn}");
     Ok(Finding::new(strong / none, note).and(strong > weak))
 }
@@ -89,8 +89,7 @@ fn red_change(lab: &Lab<'_>, table: u8, without: Variant, with: Variant) -> Resu
     Ok(median(lab, table, with)? - median(lab, table, without)?)
 }
 
-/// The change of a median by RED, in nine of ten samples of the paper's size from both
-/// columns.
+/// The 90 % range of the change of a median by RED, over samples of the paper's size from both columns, as text.
 fn red_change_of_samples(lab: &Lab<'_>, table: u8, without: Variant, with: Variant) -> Result<String, ReproduceError> {
     let (plan, pick) = plan(table);
     let times = |variant: Variant| {
@@ -124,7 +123,7 @@ pub(super) fn t_c22(lab: &Lab<'_>) -> Checked {
     let ns2_change = |table| ns2(table, Variant::EnhRed) - ns2(table, Variant::Enh);
     let note = format!(
         "all flows {all:+.2} s, slowest {slowest:+.2} s; in samples of {}: {} and {}; ns-2 itself {:+.2} and {:+.2} s; not \
-         explained: with none of the nine settings of RED in studies/transat/README.md is it a gain",
+         explained: none of the nine settings of RED in studies/transat/README.md gives a gain",
         TRANSAT_TABLES.replications,
         red_change_of_samples(lab, 6, Variant::Enh, Variant::EnhRed)?,
         red_change_of_samples(lab, 8, Variant::Enh, Variant::EnhRed)?,
@@ -156,6 +155,6 @@ pub(super) fn t_c23(lab: &Lab<'_>) -> Checked {
         red_change_of_samples(lab, 6, Variant::Enh, Variant::EnhRed)?,
         red_change_of_samples(lab, 12, Variant::Enh, Variant::EnhRed)?
     );
-    // "Vanishes": under 2 % of a time of some 18 s. Only an existing gain can shrink.
+    // "Vanishes" is taken as under 2 % of a time of some 18 s. Only an existing gain can shrink.
     Ok(Finding::new(gains[2] - gains[0], note).and(reference < 0.4 && gains[0] > 0.0).or_shape(reference < 0.4))
 }

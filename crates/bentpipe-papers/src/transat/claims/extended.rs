@@ -27,7 +27,7 @@ fn seeds(lab: &Lab<'_>) -> std::ops::Range<u64> {
 /// does not print its tick; its two statements need a timeout between 1.1 and 1.65 s, which such a tick gives.
 const FINER_TICK_MS: u16 = 300;
 
-/// A setting without any loss: no loss in bursts, and a window that fits the queue. Each timeout is spurious and each
+/// A setting without any loss: no loss in bursts, and a window that fits the queue. So each timeout is spurious and each
 /// retransmission unnecessary.
 fn lossless(round_trips: u16) -> Setting {
     Setting::one_flow().without_scaling().with_variant(Variant::Sack).with_bursts(0, LINK_RTT_MS * round_trips)
@@ -65,7 +65,7 @@ pub(super) fn t_c27(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(timeouts as f64 / bursts as f64, note).and(finer as f64 <= 0.05 * of as f64))
 }
 
-/// Three extra round trips cause one at nearly every burst.
+/// Three extra round trips cause a spurious timeout at nearly every burst.
 pub(super) fn t_c28(lab: &Lab<'_>) -> Checked {
     let claim = TRANSAT.claim("T-C28").expect("a published claim");
     let (timeouts, bursts, _) = spurious(lab, &lossless(3))?;
@@ -117,8 +117,8 @@ pub(super) fn t_c30(lab: &Lab<'_>) -> Checked {
     let all = medians.iter().all(|&m| claim.holds_for(m));
     let spread = medians.iter().copied().fold(0.0, f64::max) / medians.iter().copied().fold(f64::INFINITY, f64::min);
     let note = format!(
-        "medians of {} runs: {} s; the bursts' length and spacing decide: the shortest that the paper allows come below the printed \
-         time, and tables 3 and 6 to 8 then miss (studies/transat/README.md)",
+        "medians of {} runs: {} s; the result depends on the bursts' length and spacing: the shortest that the paper allows give less \
+         than the printed time, but then tables 3 and 6 to 8 do not match (studies/transat/README.md)",
         TRANSAT_TABLES.replications,
         shown.join(" / ")
     );
@@ -136,8 +136,8 @@ pub(super) fn t_c31(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(with, note).or_shape(with < 0.5 * without))
 }
 
-/// Reuse of ssthresh prevents the overshoot: the second of two transfers to the same host starts from the threshold that
-/// the first one ended with (RFC 9040).
+/// Reuse of ssthresh prevents the overshoot: the second of two transfers to the same host starts with the final ssthresh of
+/// the first (RFC 9040).
 pub(super) fn t_c32(lab: &Lab<'_>) -> Checked {
     let (result, trace) = lab.traced(&Setting::one_flow().shared_with_second())?;
     let (before, after) = (trace.flows[0].queue_drops.len(), trace.flows[1].queue_drops.len());
@@ -174,7 +174,7 @@ fn back_to_back(received: &[(f64, f64)]) -> usize {
     received.chunk_by(|a, b| b.0 - a.0 < CLOSE).map(<[_]>::len).max().unwrap_or(0)
 }
 
-/// With longer delays more is lost in the queue after a burst.
+/// With longer delays, more packets are lost in the queue after a burst.
 pub(super) fn t_c34(lab: &Lab<'_>) -> Checked {
     let after_bursts = |round_trips: u16| {
         let setting = Setting::one_flow().with_variant(Variant::Sack).with_bursts(1, LINK_RTT_MS * round_trips);

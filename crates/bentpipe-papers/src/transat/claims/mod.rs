@@ -1,7 +1,7 @@
 //! The paper's claims, each as a named check on our runs.
 //!
 //! A check computes the claim's number and whether its other statements hold. `studies/transat/expected.toml` has the
-//! published number and the tolerance. If a check fails, the row says so.
+//! published number and the tolerance.
 //!
 //! Reading order: `optimal` (no errors), `traces` (single packets), `bursts` (tables 3 to 14), `extended` (longer
 //! delays, longer transfers, and the paper's expectations without runs).

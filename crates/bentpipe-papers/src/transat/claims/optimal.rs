@@ -133,7 +133,7 @@ pub(super) fn t_c12(lab: &Lab<'_>) -> Checked {
     let (max, variant) = greatest.iter().copied().fold((0.0, ""), |a, b| if b.0 > a.0 { b } else { a });
     let under = greatest.iter().filter(|(max, _)| *max < 64.0).count();
     let note =
-        format!("most data outstanding in any of the four flows, with {variant}; {under} of 8 variants below 64 KB");
+        format!("max data outstanding in any of the four flows, with {variant}; {under} of 8 variants below 64 KB");
     Ok(Finding::new(max, note).or_shape(under >= 4))
 }
 
@@ -154,8 +154,8 @@ pub(super) fn t_c13(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(min, note).or_shape(2 * unfair > ratios.len()))
 }
 
-/// Median of the times of a cell of table 2 over the paper's number of replications: they differ if RED or the starts
-/// are random.
+/// Median of the times of a cell of table 2 over the paper's number of replications. They differ if RED or random starts
+/// are on.
 fn typical(lab: &Lab<'_>, row: &str, change: impl Fn(Setting) -> Setting) -> Result<f64, ReproduceError> {
     let (setting, last) = single::plan(2, row).expect("a row of the table");
     let runs = lab.runs(&change(setting), TRANSAT_TABLES.replications as u32)?;
@@ -174,7 +174,7 @@ pub(super) fn t_c14(lab: &Lab<'_>) -> Checked {
     let key = "slowest-cbr0.8-on";
     let note = format!(
         "slowest {slow:.2} -> {slow_red:.2} s, fastest {fast:.2} -> {fast_red:.2} s, medians of {} draws of RED; ns-2 \
-         itself: slowest {:.2} -> {:.2} s; not explained: with none of the nine settings of RED in studies/transat/README.md is the \
+         itself: slowest {:.2} -> {:.2} s; not explained: none of the nine settings of RED in studies/transat/README.md makes the \
          slowest flow faster",
         TRANSAT_TABLES.replications,
         ns2(key, Variant::Enh),
@@ -197,9 +197,9 @@ pub(super) fn t_c15(lab: &Lab<'_>) -> Checked {
     let waiting = trace.queue.iter().take_while(|q| q.at <= first_drop).map(|q| q.packets).max().unwrap_or(0);
     let below = average < Setting::RED_MIN_THRESHOLD;
     let note = format!(
-        "fastest {fast:.2} s behind a queue of the same room, {fast_red:.2} s with RED ({with_less:.2} s behind one for a packet \
-         less, as table 2 has it); until the first drop the average is at most {average:.1} of {} packets while up to {waiting} \
-         wait: no early drop, so no harm either, and the printed one is not explained",
+        "fastest {fast:.2} s with a queue of the same size, {fast_red:.2} s with RED ({with_less:.2} s with a queue one packet \
+         shorter, as in table 2); until the first drop the average is at most {average:.1} of {} packets while up to {waiting} \
+         wait: no early drop and no harm; the printed harm is not explained",
         Setting::RED_MIN_THRESHOLD
     );
     Ok(Finding::new(fast_red - fast, note).and(below).or_shape(below))
@@ -218,7 +218,7 @@ pub(super) fn t_c16(lab: &Lab<'_>) -> Checked {
     let (reference, daass) = (change(Variant::Ref)?, change(Variant::RefDaass)?);
     let ns2_change = |variant| ns2("fastest-cbr0.8-on", variant) - ns2("fastest-on", variant);
     let note = format!(
-        "fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s; ns-2 itself {:+.2} and {:+.2} s; which flow escapes the overshoot depends on when each starts: from starts within one second {:+.2} and {:+.2} s, medians of {} runs",
+        "fastest flow: Reference {reference:+.2} s, DAASS {daass:+.2} s; ns-2 itself {:+.2} and {:+.2} s; which flow escapes the overshoot depends on when each starts: with starts within one second {:+.2} and {:+.2} s, medians of {} runs",
         ns2_change(Variant::Ref),
         ns2_change(Variant::RefDaass),
         apart(Variant::Ref)?,

@@ -41,7 +41,7 @@ pub(super) fn t_c07(lab: &Lab<'_>) -> Checked {
     // Packets sent before the loss is detected can still be lost until they reach the queue.
     let lost = flow.queue_drops.iter().filter(|p| p.0 <= entered + 0.1).count();
     let window = flow.windows.iter().filter(|w| w.at <= entered).map(|w| w.flight).fold(0.0, f64::max);
-    let note = format!("{lost} packets lost of {window:.0} outstanding when the loss is noticed");
+    let note = format!("{lost} packets lost of {window:.0} outstanding when the loss is detected");
     Ok(Finding::new(lost as f64 / window.max(1.0), note))
 }
 
@@ -51,7 +51,7 @@ fn lost_again(flow: &FlowTrace) -> usize {
     flow.queue_drops.iter().filter(|p| p.0 >= second).count()
 }
 
-/// Beside CBR 0.8 a second episode follows the first recovery, beside CBR 1.7 none.
+/// Beside CBR 0.8 a second loss episode follows the first recovery; beside CBR 1.7 none does.
 pub(super) fn t_c09(lab: &Lab<'_>) -> Checked {
     let (_, less) = lab.traced(&Setting::one_flow().with_cbr(800))?;
     let (_, more) = lab.traced(&Setting::one_flow().with_cbr(1700))?;
@@ -68,7 +68,7 @@ pub(super) fn t_c09(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(less.len() as f64, note).and(more.len() == 1).or_shape(less.len() > 1 && milder))
 }
 
-/// A limit on the burst per ACK removes the second episode.
+/// A limit on the segments sent per ACK removes the second loss episode.
 pub(super) fn t_c10(lab: &Lab<'_>) -> Checked {
     let base = Setting::one_flow().with_cbr(800);
     let (_, free) = lab.traced(&base)?;
@@ -121,8 +121,7 @@ pub(super) fn t_c25(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(newreno, note).and(sack <= 3.0).or_shape(sack < newreno))
 }
 
-/// TCP sees the link's repair only as delay, without loss or timeout; the clump of ACKs releases a burst of
-/// packets.
+/// The link's repair appears to TCP only as delay, without loss or timeout. The bunched ACKs release a burst of packets.
 pub(super) fn t_c26(lab: &Lab<'_>) -> Checked {
     let figure = TRANSAT.figure("T-F08").expect("a published figure");
     let setting = burst_on_packets(lab, figure, Variant::Ref, Burst::Delays)?;
@@ -149,7 +148,7 @@ pub(super) fn t_c26(lab: &Lab<'_>) -> Checked {
 
 /// Arrival times of the ACKs for the packets `first` to `last`.
 fn acks_of(flow: &FlowTrace, first: f64, last: f64) -> Vec<f64> {
-    // With an ACK for every second packet the last one may be acknowledged together with its successor.
+    // With an ACK for every second packet, the last one may be acknowledged together with the next one.
     flow.acks.iter().filter(|p| (first..=last + 1.0).contains(&p.1)).map(|p| p.0).collect()
 }
 

@@ -1,5 +1,5 @@
-//! quiche with its defaults (CUBIC) but for flow control and discovery of the path's MTU, over a blocking socket. The server has one
-//! connection at a time.
+//! quiche with its defaults (CUBIC), except for flow control and path MTU discovery, over a blocking socket. The server
+//! handles one connection at a time.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use quic_stacks::{NAME, PROTOCOL, Task, WINDOW, asked, came};
 use quiche::{Config, Connection, ConnectionId, RecvInfo};
 
 const STREAM: u64 = 0;
-/// At most as many datagrams wait for their time, so that congestion control and not this queue holds the data.
+/// Max datagrams that wait for their send time, so that congestion control and not this queue holds the data.
 const WAITING: usize = 64;
 
 fn config() -> Result<Config> {
@@ -28,12 +28,12 @@ fn config() -> Result<Config> {
     config.set_initial_max_streams_bidi(1);
     config.set_max_recv_udp_payload_size(1452);
     config.set_max_send_udp_payload_size(1452);
-    // Without it quiche sends 1452 bytes at once, whatever the path takes.
+    // Without it quiche sends 1452 bytes from the start, whatever the path's MTU is.
     config.discover_pmtu(true);
     Ok(config)
 }
 
-/// A socket of quiche's. The host sets DF and cuts no probe of the path's MTU into fragments.
+/// Opens a socket for quiche. The host sets DF and does not fragment probes of the path MTU.
 fn socket(at: SocketAddr) -> Result<UdpSocket> {
     let socket = UdpSocket::bind(at)?;
     let (value, length) = (libc::IP_PMTUDISC_PROBE, size_of::<libc::c_int>() as libc::socklen_t);
@@ -45,12 +45,12 @@ fn socket(at: SocketAddr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Carries datagrams between the socket and the connection until that is closed. `work` uses the streams, and is called
-/// whenever something may have come.
+/// Carries datagrams between the socket and the connection until the connection is closed. `work` uses the streams. It is
+/// called whenever data may have arrived.
 fn drive(socket: &UdpSocket, connection: &mut Connection, mut work: impl FnMut(&mut Connection) -> Result<()>) -> Result<()> {
     let local = socket.local_addr()?;
     let mut datagram = [0; 65_536];
-    // By the instant that quiche's pacing names and the order of making.
+    // Keys: the send time from quiche's pacing, then the order of creation.
     let mut waiting: BTreeMap<(Instant, u64), (Vec<u8>, SocketAddr)> = BTreeMap::new();
     let mut made = 0;
     while !connection.is_closed() {
@@ -76,7 +76,7 @@ fn drive(socket: &UdpSocket, connection: &mut Connection, mut work: impl FnMut(&
         let timeout = next.into_iter().chain(connection.timeout()).min();
         socket.set_read_timeout(timeout.map(|timeout| timeout.max(Duration::from_micros(50))))?;
         match socket.recv_from(&mut datagram) {
-            // A datagram of an older connection is an error of this one only.
+            // A datagram of an earlier connection is an error, which is ignored.
             Ok((length, from)) => drop(connection.recv(&mut datagram[..length], RecvInfo { from, to: local })),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 if connection.timeout_instant().is_some_and(|at| at <= Instant::now()) {
@@ -124,7 +124,7 @@ fn serve(at: SocketAddr, mut config: Config) -> Result<()> {
         let (length, from) = socket.recv_from(&mut datagram)?;
         let header = quiche::Header::from_slice(&mut datagram[..length], quiche::MAX_CONN_ID_LEN);
         if !header.is_ok_and(|header| header.ty == quiche::Type::Initial) {
-            continue; // What is left of the connection before.
+            continue; // A late datagram of the previous connection.
         }
         id += 1;
         let mut connection = quiche::accept(&ConnectionId::from_ref(&id.to_be_bytes()), None, at, from, &mut config)?;
@@ -138,7 +138,7 @@ fn fetch(from: SocketAddr, mut config: Config, bytes: u64) -> Result<()> {
     finder.connect(from)?;
     let local = finder.local_addr()?;
     drop(finder);
-    let socket = socket(local)?; // Not connected, on the address that the kernel chose on the way to the server.
+    let socket = socket(local)?; // Not connected; bound to the address that the kernel chose for the path to the server.
     let start = Instant::now();
     let mut connection = quiche::connect(Some(NAME), &ConnectionId::from_ref(&[7; 16]), local, from, &mut config)?;
     let (mut requested, mut had, mut whole) = (false, 0, false);

@@ -1,4 +1,4 @@
-//! quinn with its defaults (CUBIC) but for flow control.
+//! quinn with its defaults (CUBIC), except for flow control.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

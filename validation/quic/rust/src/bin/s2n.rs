@@ -1,4 +1,4 @@
-//! s2n-quic with its defaults (CUBIC) but for flow control.
+//! s2n-quic with its defaults (CUBIC), except for flow control.
 
 use std::time::Instant;
 

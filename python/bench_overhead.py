@@ -1,7 +1,9 @@
-"""What the Python layer costs: time of a call less the engine's own, for a run of 1 MB. usage: python python/bench_overhead.py [RUNS]
+"""Overhead of the Python layer: the time of a call minus that of the engine, for a run of 1 MB.
 
-The engine's time is measured around it, in the same call; medians over the runs. Install the package with `pip install .` first: the
-tests' build is slower.
+usage: python python/bench_overhead.py [RUNS]
+
+The engine's time is measured in the same call. Prints medians over the runs. Install the package with `pip install .` first: the build for
+the tests is slower.
 """
 
 import statistics
@@ -14,7 +16,7 @@ SET = {"flows.download.bytes": "1 MB"}
 
 
 def measure(call, count: int) -> tuple[float, float]:
-    """Medians of the engine's time and of the rest, seconds."""
+    """Median time of the engine, and of the rest of the call, seconds."""
     engine, rest = [], []
     for _ in range(count):
         begun = time.perf_counter()
@@ -36,8 +38,8 @@ def main() -> None:
 
     for name, call in {
         "run of a loaded scenario": lambda: bp.run(loaded),
-        "the same, and its flow's numbers": with_numbers,
-        "run with the scenario's text read": lambda: bp.run("geo", set=SET),
+        "the same with its flow's numbers": with_numbers,
+        "run that reads the scenario's text": lambda: bp.run("geo", set=SET),
     }.items():
         engine, rest = measure(call, count)
         print(f"{name:36} engine {engine * 1e6:7.0f} us, layer {rest * 1e6:6.0f} us, {100 * rest / engine:5.1f} %")

@@ -8,7 +8,7 @@ import matplotlib
 import bentpipe as bp
 
 matplotlib.use("Agg")
-# The same bytes on every run: no date, no random names. Text stays text, which is smaller than its outlines.
+# The same bytes on every run: no date, no random names. Text stays text, which is smaller than outlines.
 matplotlib.rcParams.update({"svg.hashsalt": "bentpipe", "svg.fonttype": "none", "path.simplify": True, "figure.max_open_warning": 0})
 
 LOSSES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03)

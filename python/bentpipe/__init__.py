@@ -1,8 +1,8 @@
 """Data transfer over satellite links: scenarios in, tables, intervals and plots out.
 
 One protocol engine, in Rust, runs a *scenario* in virtual time: nodes, links with their delays, rates, queues and losses, and flows. A
-scenario is a shipped name, a file, TOML text, a dictionary, or made of :class:`Link` and :class:`Flow`. A quantity has its unit in its
-text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioError`, with the command's message.
+scenario is a shipped name, a file, TOML text, a dictionary, or made of :class:`Link` and :class:`Flow`. Quantities are texts with units:
+``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes raise :class:`ScenarioError` with the command's message.
 
 >>> import bentpipe as bp
 >>> result = bp.run("geo")
@@ -11,11 +11,11 @@ text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioE
 (1429, 9.23, 1.84)
 
 ==================  ==========================================================================================
-:func:`run`         a scenario once: a :class:`Result` with tables of flows, links and everything that happened
+:func:`run`         runs a scenario once: a :class:`Result` with tables of flows, links and traces
 :func:`replicate`   the same under many seeds, on all cores: :class:`Runs`
 :func:`compare`     several variants or scenarios under the same seeds: :class:`Runs`
-:func:`sweep`       many values of a scenario's keys, here or on a cluster, every run kept: :class:`Sweep`
-:func:`explain`     the paths' delay, BDP, queue and limit, without a run
+:func:`sweep`       many values of a scenario's keys, here or on a cluster, all runs saved: :class:`Sweep`
+:func:`explain`     delay, BDP, queue and limit of the paths, without a run
 :func:`model`       formulas from papers
 :func:`fit`         a path from a packet capture or a log of pings
 :func:`recommend`   other hosts, or a gateway of one or two boxes
@@ -25,7 +25,7 @@ text: ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes are :class:`ScenarioE
 ==================  ==========================================================================================
 
 Tables have Arrow's PyCapsule interface: polars, pandas, pyarrow and duckdb read them without a copy. Time is in seconds, data in bytes,
-rates in bit/s, and a column's name says so. A run is deterministic: the same scenario and seed give the same packets on every machine.
+rates in bit/s; column names contain the unit. A run is deterministic: the same scenario and seed give the same packets on every machine.
 """
 
 from __future__ import annotations

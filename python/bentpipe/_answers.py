@@ -1,4 +1,4 @@
-"""The questions that need no run of one's own: paths, formulas, recommendations, papers."""
+"""Paths, formulas, fits, recommendations and papers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def explain(scenario: ScenarioLike, *, set: Mapping[str, Any] | None = None, var
 
 
 def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -> list[dict[str, Any]]:
-    """Evaluates formulas from a paper; a list of points.
+    """Evaluates formulas from a paper and returns a list of points.
 
     ``"hybrid"``: TCP split at a satellite gateway, or end to end over ARQ (Zhu, Roy and Kim). ``buffer``, ``t1``, ``t2``, ``loss`` and
-    optionally ``rate``, ``packet`` and ``segments`` are texts with units; ``sweep`` takes one of them through values, ``FROM..TO:STEP``
-    with both ends, or ``A,B,C``.
+    optionally ``rate``, ``packet`` and ``segments`` are texts with units; ``sweep`` varies one of them: ``FROM..TO:STEP``, including
+    both ends, or ``A,B,C``.
 
     ``"rates"``: rates of the layers of IP over ATM over SONET. ``line`` is ``"OC-3c"`` and the like, or a list of them; ``mtu`` and
     ``transport`` (``tcp``, ``udp``) are optional.
 
-    Raises :class:`ValueError` with the command's message for a value that is missing or impossible.
+    Raises :class:`ValueError` with the command's message for a missing or invalid value.
 
     >>> import bentpipe as bp
     >>> points = bp.model("hybrid", t1="100 ms", t2="500 ms", loss="10 %", sweep={"buffer": "20 packets..60 packets:20 packets"})
@@ -67,32 +67,32 @@ def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
-    """What :func:`fit` found out about a path."""
+    """The estimates of a path by :func:`fit`."""
 
     #: ``transfer`` for a capture, ``pings`` for a log.
     source: str
-    #: Each figure by name, in seconds, bytes and bit/s: a dictionary with its ``kind`` (``measured``, ``at-least``, ``at-most``,
-    #: ``unknown``), its ``value``, the ends ``low`` and ``high`` of its 95 % interval, and the reason ``why`` it is a bound or unknown.
+    #: Estimates by name, in seconds, bytes and bit/s: dictionaries with ``kind`` (``measured``, ``at-least``, ``at-most``, ``unknown``),
+    #: ``value``, the ends ``low`` and ``high`` of the 95 % interval, and ``why``, the reason that it is a bound or unknown.
     estimates: dict[str, dict[str, Any]]
-    #: Losses: ``probability`` and ``burst_segments`` are such figures, ``prefers`` says whether they are ``independent`` or in ``bursts``.
+    #: Losses: ``probability`` and ``burst_segments`` are such estimates; ``prefers`` is ``independent`` or ``bursts``.
     losses: dict[str, Any]
     #: Round trips over time: ``time_s`` since the start, ``rtt_s``.
     round_trips: Table
-    #: What else the file says: the ends of the transfer, its length, the queue's losses, steps of the delay.
+    #: Other findings: the ends of the transfer, its length, the queue's losses, steps of the delay.
     about: dict[str, Any]
-    #: What limits these figures.
+    #: Limitations of the estimates.
     notes: list[str]
-    #: A scenario that behaves as the path, to be run.
+    #: A scenario that behaves like the path.
     scenario: Scenario
 
 
 def fit(path: str | os.PathLike[str]) -> Fit:
     """Estimates a path from a packet capture (pcap, pcapng) of a TCP transfer, or from a log of ``ping -D``.
 
-    Of a capture the largest transfer is used, captured near its sender or its receiver. A figure that the file does not show is
+    A capture has to be made near the sender or the receiver; its largest transfer is used. An estimate that the file does not allow is
     ``unknown``, with the reason.
 
-    Raises :class:`ValueError` if the file has nothing that can be used, and :class:`RunError` if it cannot be read.
+    Raises :class:`ValueError` if the file has no usable data, and :class:`RunError` if it cannot be read.
 
     >>> import bentpipe as bp
     >>> import pathlib, tempfile
@@ -117,7 +117,7 @@ def fit(path: str | os.PathLike[str]) -> Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Recommendation:
-    """What :func:`recommend` found."""
+    """The result of :func:`recommend`."""
 
     #: The system: ``plain``, ``bbr``, ``uplink``, ``link`` or ``split``; None if most transfers did not finish with any.
     system: str | None
@@ -125,14 +125,14 @@ class Recommendation:
     flow: str
     link: str
     limit_s: float | None
-    #: For each system its formulas' estimate (``estimate_s``), the minimum time that the links allow it (``limit_s``), and its times by
-    #: replication (``times_s``), seconds.
+    #: For each system the estimate by formulas (``estimate_s``), the minimum time that the links allow it (``limit_s``), and the times of
+    #: its replications (``times_s``), seconds.
     candidates: list[dict[str, Any]]
     #: How the choice compares with the others, with 95 % intervals (``gains``); None without a choice.
     verdict: dict[str, Any] | None
     #: Changes of loss, size or delay that change the answer.
     flips: list[dict[str, Any]]
-    #: The scenario with the chosen system, to be run.
+    #: The scenario with the chosen system; None without a choice.
     scenario: Scenario | None
 
 
@@ -149,11 +149,10 @@ def recommend(
 ) -> Recommendation:
     """Chooses the hosts as they are, BBR, or a gateway (uplink, link, split) for the path of a scenario's first transfer.
 
-    ``size`` replaces the transfer's; ``hosts`` is the TCP of the hosts, None for what the scenario says. The answer is the simplest
-    system that is not shown to be slower than the fastest, or is shown to be slower by at most ``margin`` (0.05 is 5 %), with 95 %
-    confidence, from ``runs`` paired runs.
-    ``flips`` searches for changes of the path that change the answer. ``threads`` is 0 for one per core; the answer does not depend
-    on it.
+    ``size`` replaces the size of the transfer. ``hosts`` is the TCP of the hosts; None keeps that of the scenario. The answer is the
+    simplest system that is not shown to be slower than the fastest, or is shown to be slower by at most ``margin`` (0.05 is 5 %), with
+    95 % confidence, from ``runs`` paired runs. ``flips`` searches for changes of the path that change the answer. ``threads`` is 0 for
+    one per core; the answer does not depend on it.
 
     Raises :class:`ValueError` if the scenario is not a bare path with a transfer over it.
     """
@@ -164,7 +163,7 @@ def recommend(
     base = load(scenario, set=set)
     if size is not None and base.transfer is not None:
         base = load(base, set={f"flows.{base.transfer}.bytes": size})
-    # The replications at each point of the search are those of the command.
+    # As many replications at each point of the search as in the command.
     flip_runs = min(6, runs) if flips else 0
     answer, equipped = _bentpipe.recommend(load(base, hosts=hosts), runs, flip_runs, margin, threads)
     found = json.loads(answer)
@@ -190,13 +189,13 @@ def reproduce(
     seed: int = 1,
     threads: int = 0,
 ) -> list[dict[str, Any]]:
-    """Sets a paper's tables, figures, claims and mechanisms beside ours; a list of rows.
+    """Compares a paper's tables, figures, claims and mechanisms with ours and returns a list of rows.
 
     ``paper`` is ``transat``, ``minei``, ``acts``, ``hybrid``, ``stp`` or ``all``; ``table`` and ``figure`` select one of them. A row
-    has ``id``, the ``published`` value, ``ours``, a ``verdict`` (``match``, ``shape``, ``differs``, ``built``, ``decision``,
-    ``missing``) and its reason. Whole papers take minutes.
+    has ``id``, ``paper`` (the published value), ``ours``, a ``verdict`` (``match``, ``shape``, ``differs``, ``built``, ``decision``,
+    ``missing``) and ``why``, its reason. Whole papers take minutes.
 
-    Raises :class:`ValueError` for a part that the paper does not have.
+    Raises :class:`ValueError` for a part that the paper does not have, or for fewer than two ``runs``.
     """
     return json.loads(_bentpipe.reproduce(paper, table, figure, runs, seed, threads))["rows"]
 

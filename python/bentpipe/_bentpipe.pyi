@@ -7,7 +7,7 @@ from typing import Any
 __version__: str
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be read. Its text is the command's, with file, line and column."""
+    """A scenario that cannot be read. Its message is the command's, with file, line and column."""
 
     #: For each mistake ``file``, ``line``, ``column``, ``key``, ``message``, ``expected`` and ``help``.
     mistakes: list[dict[str, Any]]

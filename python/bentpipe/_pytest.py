@@ -1,4 +1,4 @@
-"""A fixture for pytest: a test's program behind a satellite link."""
+"""A pytest fixture that runs a program behind a satellite link."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-#: What `bentpipe shell` says when the machine cannot make a link; a mistake in the arguments gives the same exit code.
+#: Words in the message of `bentpipe shell` if the machine cannot make a link. A mistake in the arguments gives the same exit code.
 _LACKING = ("not permitted", "Permission denied", "user namespaces", "/dev/net/tun", "No such device")
 
 

@@ -1,4 +1,4 @@
-"""Runs of scenarios, and what came of them."""
+"""Runs of scenarios and their results."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     import numpy
     import pandas
 
-#: The traces that are recorded together: small beside the packets.
+#: Traces that are recorded together, because they are small compared with ``packets``.
 _SMALL = ("windows", "rtt", "queue", "drops", "recovery", "bursts")
 
 
 @dataclasses.dataclass(frozen=True)
 class FlowResult:
-    """What came of one flow. Its numbers are those of ``bentpipe run --json``."""
+    """The result of one flow, with the numbers of ``bentpipe run --json``."""
 
     name: str
-    #: The nodes that send and receive (or ask and answer).
+    #: The nodes that send and receive (or request and respond).
     source: str
     to: str
     #: TCP variant and profile; None for UDP.
@@ -38,20 +38,21 @@ class FlowResult:
     bytes: int
     #: From its start to the arrival of the last byte, seconds; None if it is endless or did not finish.
     time_s: float | None
-    #: Payload per second until then, or until the end of the flow or the run, bit/s.
+    #: Payload rate until then, or until the end of the flow or the run, bit/s.
     goodput_bit_s: float | None
     #: The minimum time (seconds) and the maximum payload rate (bit/s) that the links allow.
     limit_time_s: float | None
     limit_goodput_bit_s: float | None
     #: Time over the minimum time; for a flow that is endless or did not finish maximum goodput over goodput.
     x_limit: float | None
-    #: Segments with data, SYN or FIN; those sent before; timeouts; losses found by duplicate ACKs or SACK; timeouts found spurious.
+    #: Segments sent with data, SYN or FIN; retransmissions among them; timeouts; losses found by duplicate ACKs or SACK; timeouts found
+    #: spurious.
     segments: int
     retransmissions: int
     timeouts: int
     fast_retransmits: int
     spurious_timeouts: int
-    #: The most outstanding data, bytes.
+    #: Maximum data in flight, bytes.
     max_flight_bytes: int
     #: Why it was aborted, or None.
     aborted: str | None
@@ -67,7 +68,7 @@ _FIELDS = frozenset(field.name for field in dataclasses.fields(FlowResult))
 
 
 def _flow_result(summary: dict[str, Any]) -> FlowResult:
-    # Keys that a later engine adds are in the tables.
+    # Keys of a newer engine are left out; the tables have them.
     fields = {key: value for key, value in summary.items() if key in _FIELDS}
     fields["legs"] = tuple(summary.get("legs", ()))
     return FlowResult(source=summary["from"], **fields)
@@ -87,27 +88,27 @@ class Result(Tabular):
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """The seed of the run."""
         return self._raw.seed
 
     @property
     def end_s(self) -> float:
-        """When it ended, seconds: all flows that have an end were done, or the time limit was reached."""
+        """End of the run, seconds: all finite flows were done, or the time limit was reached."""
         return self._raw.end_s
 
     @property
     def timed_out(self) -> bool:
-        """True if the time limit ended it while a flow that has an end was not done."""
+        """True if the time limit ended the run before all finite flows were done."""
         return self._raw.timed_out
 
     @property
     def events(self) -> int:
-        """Events of the simulation."""
+        """Number of simulated events."""
         return self._raw.events
 
     @property
     def took_s(self) -> float:
-        """Time that the engine took on this machine, seconds. Another run takes another."""
+        """Time that the engine took on this machine, seconds. It differs from run to run."""
         return self._raw.took_s
 
     @functools.cached_property
@@ -127,13 +128,13 @@ class Result(Tabular):
 
     @functools.cached_property
     def summary(self) -> dict[str, Any]:
-        """All of it, as ``bentpipe run --json`` prints it."""
+        """The whole summary, as ``bentpipe run --json`` prints it."""
         return json.loads(self._raw.json())
 
     def flow(self, name: str | None = None) -> FlowResult:
-        """What came of a flow; without a name of the only one.
+        """The result of a flow; without ``name``, of the only flow.
 
-        Raises :class:`KeyError` if there is none of this name, or several and no name.
+        Raises :class:`KeyError` if no flow has this name, or if there are several flows and no name is given.
 
         >>> import bentpipe as bp
         >>> bp.run("geo", set={"flows.download.bytes": "1 MB"}).flow().timeouts
@@ -143,11 +144,11 @@ class Result(Tabular):
         return _flow_result(json.loads(self._raw.flow(flows.index(_only("flow", name, flows)))))
 
     def trace(self, kind: str = "packets") -> Table:
-        """What happened in the run, as a table of this kind; times are in seconds from the start of the run.
+        """A trace of the run as a table; times are in seconds from the start of the run.
 
         ============  ==========================================================================================
         ``packets``   segments sent and received at the ends; packets offered, delivered and dropped at each link
-        ``drops``     of these, the packets dropped
+        ``drops``     the dropped packets alone
         ``windows``   congestion window, ssthresh and flight of the senders, bytes, after each ACK or loss
         ``rtt``       round-trip samples and the resulting timeout
         ``queue``     packets and bytes waiting at a link when a packet arrives
@@ -156,7 +157,7 @@ class Result(Tabular):
         ``events``    every event, with the columns of ``bentpipe run --trace`` (docs/reference/trace.md); times in ns
         ============  ==========================================================================================
 
-        Nothing is recorded until it is asked for. The run is then made again: the same seed gives the same packets. Tables are kept.
+        Traces are recorded on request: the run is then repeated, and the same seed gives the same packets. Tables are cached.
 
         Raises :class:`ValueError` for another kind.
 
@@ -173,7 +174,7 @@ class Result(Tabular):
 
     @functools.cached_property
     def outlook(self) -> list[dict[str, Any]]:
-        """What :func:`explain` says about the scenario's flows."""
+        """The result of :func:`explain` for the scenario."""
         return json.loads(self.scenario.outlook())["flows"]
 
     def _rows(self) -> Table:
@@ -192,7 +193,7 @@ class Runs(Tabular):
     """Runs of one or several cases under the same seeds.
 
     Read as an Arrow table it is :attr:`flows`, a row per case, seed and flow. With the same seed all cases meet the same fades, so
-    differences are taken pair by pair.
+    differences are computed pair by pair.
     """
 
     def __init__(self, cases: dict[str, Scenario], raw: _bentpipe.Runs) -> None:
@@ -223,7 +224,7 @@ class Runs(Tabular):
     def values(self, column: str = "time_s", case: str | None = None, flow: str | None = None) -> numpy.ndarray:
         """A column of :attr:`flows` for one case and one flow, in the order of the seeds; NaN where there is no value.
 
-        Without ``case`` that of the only case, without ``flow`` that of the only flow. Raises :class:`KeyError` if there are several.
+        ``case`` and ``flow`` may be left out if there is only one. Raises :class:`KeyError` if there are several, or none of this name.
         """
         case = _only("case", case, list(self.cases))
         flow = _only("flow", flow, self.cases[case].flows)
@@ -233,7 +234,7 @@ class Runs(Tabular):
     def medians(self, column: str = "time_s", *, confidence: float = 0.95) -> pandas.DataFrame:
         """The median of a column for each case and flow, with its exact interval, as a DataFrame of pandas.
 
-        The interval is that of order statistics (:func:`bentpipe.stats.median_interval`), which assumes nothing of the distribution.
+        The interval is that of order statistics (:func:`bentpipe.stats.median_interval`), which assumes nothing about the distribution.
         ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
         equal, or nothing is random, ``note`` says so, and the interval is the value. ``missing`` counts the runs without a value: their
         transfers did not finish, so they rank above all others, and a median that falls on one is infinite.
@@ -264,7 +265,7 @@ class Runs(Tabular):
 
     @property
     def measure(self) -> str:
-        """What :meth:`summary` is about: ``slowest_time_s``, or ``goodput_bit_s`` of all flows if none has an end."""
+        """The measure of :meth:`summary`: ``slowest_time_s``, or ``goodput_bit_s`` of all flows if none is finite."""
         return self._comparison[0]
 
     def summary(self) -> Table:
@@ -302,8 +303,8 @@ def run(
 ) -> Result:
     """Runs a scenario once in virtual time.
 
-    ``scenario``, ``set`` and ``variant`` are as for :func:`load`; ``seed`` is that of all random draws, by default the scenario's.
-    Other threads run meanwhile; Ctrl-C ends the run.
+    ``scenario``, ``set`` and ``variant`` are as for :func:`load`. ``seed`` seeds all random draws; the default is the scenario's seed.
+    Other Python threads keep running. Ctrl-C ends the run.
 
     Raises :class:`ScenarioError` for mistakes in the scenario, :class:`RunError` if it cannot be run.
 
@@ -327,7 +328,7 @@ def replicate(
 ) -> Runs:
     """Runs a scenario ``runs`` times, with successive seeds from ``seed`` on, on ``threads`` threads (0: one per core).
 
-    The numbers do not depend on the threads. Nothing is kept of a run but its summary. If the scenario draws nothing at random, every
+    The numbers do not depend on the threads. Only the summaries of the runs are kept. If the scenario draws nothing at random, every
     seed gives the same run, and there is only one.
 
     >>> import bentpipe as bp

@@ -1,4 +1,4 @@
-"""Scenarios: shipped names, files, TOML, dictionaries, and objects with types."""
+"""Scenarios: shipped names, files, TOML, dictionaries and typed objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Union
 
 from ._bentpipe import Scenario, shipped
 
-#: What is taken for a scenario.
+#: Types that are accepted as a scenario.
 ScenarioLike = Union[Scenario, str, "os.PathLike[str]", Mapping[str, Any]]
 
 
@@ -20,9 +20,9 @@ ScenarioLike = Union[Scenario, str, "os.PathLike[str]", Mapping[str, Any]]
 class Link:
     """Two links, one in each direction, between two nodes.
 
-    ``between`` names the nodes; the link forward goes from the first to the second. ``rate``, ``delay``, ``queue`` and ``loss`` are
-    texts with units, for both directions; ``forward`` and ``backward`` are dictionaries of what holds for one. ``more`` has any other
-    key of ``[[links]]`` (docs/reference/scenario.md).
+    ``between`` names the nodes; the forward link goes from the first to the second. ``rate``, ``delay``, ``queue`` and ``loss`` are
+    texts with units, for both directions; ``forward`` and ``backward`` are dictionaries with the keys of one direction. ``more`` has any
+    other key of ``[[links]]`` (docs/reference/scenario.md).
 
     >>> import bentpipe as bp
     >>> sat = bp.Link("sat", ("gateway", "terminal"), rate="2 Mbit/s", delay="279 ms", forward={"queue": "50 packets"})
@@ -49,7 +49,7 @@ class Link:
 class Flow:
     """A flow from one node to another: by default a TCP transfer of ``bytes``.
 
-    ``tcp`` has its own settings, such as ``{"variant": "cubic"}``; ``more`` any other key of ``[[flows]]``, such as ``start``.
+    ``tcp`` has the flow's own TCP settings, such as ``{"variant": "cubic"}``; ``more`` has any other key of ``[[flows]]``, such as ``start``.
 
     >>> import bentpipe as bp
     >>> bp.Flow("download", "server", "client", bytes="1 MB").to_dict()
@@ -70,7 +70,7 @@ class Flow:
 
 
 def _entry(of: Link | Flow) -> dict[str, Any]:
-    """The fields that are given, by the names of the language; what is in ``more`` beside them."""
+    """The given fields by their names in the scenario language, and the keys of ``more``."""
     entry: dict[str, Any] = {}
     for field in dataclasses.fields(of):
         value = getattr(of, field.name)
@@ -82,10 +82,11 @@ def _entry(of: Link | Flow) -> dict[str, Any]:
 
 
 def scenario(name: str, links: Sequence[Link], flows: Sequence[Flow], **keys: Any) -> Scenario:
-    """A scenario of objects, checked at once.
+    """Makes a scenario from objects and checks it.
 
     ``keys`` are the other keys of a scenario: ``seed``, ``time_limit``, ``tcp``, ``variants``, ``layers``, ``nodes``, ``description``.
-    Raises :class:`ScenarioError` as a file does.
+
+    Raises :class:`ScenarioError` for mistakes, as :func:`load` does.
 
     >>> import bentpipe as bp
     >>> mine = bp.scenario(
@@ -109,8 +110,8 @@ def load(
 ) -> Scenario:
     """Reads and checks a scenario.
 
-    ``scenario`` is a file's path, the name of a shipped scenario (:func:`shipped`), TOML text (with a line break in it), a dictionary,
-    or a :class:`Scenario`. A file takes precedence over a shipped scenario of the same name. ``set`` replaces values, as ``--set`` of
+    ``scenario`` is a file's path, the name of a shipped scenario (:func:`shipped`), TOML text (which contains a line break), a
+    dictionary, or a :class:`Scenario`. A file takes precedence over a shipped scenario of the same name. ``set`` replaces values, as ``--set`` of
     the command does: ``{"links.sat.delay": "40 ms"}``. ``variant`` is the TCP variant of all flows, ``hosts`` that of hosts with
     Linux's settings.
 
@@ -142,12 +143,12 @@ def load(
 
 _SHIPPED = frozenset(shipped())
 
-# Shipped scenarios never change, nor do objects of Scenario; to read one takes longer than a short run of it.
+# Neither shipped scenarios nor Scenario objects change, and reading a scenario takes longer than a short run of it.
 _shipped = functools.lru_cache(maxsize=256)(Scenario.named)
 
 
 def _plain(value: Any, path: str) -> Any:
-    """The value as JSON has it. Raises :class:`TypeError` for what TOML does not have, with its key."""
+    """The value in JSON's types. Raises :class:`TypeError`, with the key, for a value that TOML does not have."""
     if isinstance(value, (Link, Flow)):
         value = value.to_dict()
     if isinstance(value, (str, bool, int)):
@@ -162,7 +163,7 @@ def _plain(value: Any, path: str) -> Any:
 
 
 def _literal(value: Any, key: str, *, top: bool = False) -> str:
-    """The value as TOML writes it. A text by itself needs no quotes, as on the command line."""
+    """The value as TOML. A text at the top level has no quotes, as on the command line."""
     value = _plain(value, key)
     if isinstance(value, str):
         return value if top else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Sweeps: many runs over keys, transports and gateways, on this machine or on a cluster, each kept as it ends."""
+"""Sweeps: many runs over keys, transports and gateways, on this machine or on a cluster. Each run is saved when it ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Sweep(Tabular):
 
     def __init__(self, raw: _bentpipe.Sweep, folder: str | None) -> None:
         self._raw = raw
-        #: The folder of the results, or None if none was given. The same call with the same folder goes on where this one ended.
+        #: The folder of the results, or None if none was given. The same call with the same folder continues where this one ended.
         self.folder = folder
 
     @functools.cached_property
@@ -44,15 +44,15 @@ class Sweep(Tabular):
 
     @property
     def measure(self) -> str:
-        """What is compared: ``slowest-time-s``, or ``goodput-bit-s`` of all flows if none has an end."""
+        """The compared measure: ``slowest-time-s``, or ``goodput-bit-s`` of all flows if none is finite."""
         return self._summary["measure"]
 
     def summary(self) -> pandas.DataFrame:
         """A row for each point and candidate, as a DataFrame of pandas: ``median`` with its 95 % interval ``low`` to ``high``, ``x_limit``
         (median), and ``difference`` to the baseline with ``difference_low`` and ``difference_high``.
 
-        Differences are medians over pairs under the same seed. Intervals are of order statistics; an end is missing if the runs are too
-        few to bound it (fewer than six).
+        Differences are medians over pairs under the same seed. Intervals come from order statistics; an end is missing if there are too
+        few runs to bound it (fewer than six).
         """
         import pandas
 
@@ -111,25 +111,25 @@ def sweep(
     """Runs a scenario over many values of its keys.
 
     ``axes`` is a dictionary from keys, as for ``--set``, to their values: a grid. Or it is a list of points, each a dictionary from keys
-    to values, such as :func:`latin_hypercube` and :func:`sobol` make. ``variants`` and ``gateways`` (``"none"``, ``"uplink"``,
+    to values, as :func:`latin_hypercube` and :func:`sobol` return them. ``variants`` and ``gateways`` (``"none"``, ``"uplink"``,
     ``"link"``, ``"split"``) are compared at each point, with the same seeds: ``seed`` (the scenario's) and the following ones.
     The others are compared with ``baseline``, by default the first.
 
     With ``tolerance`` (``"2 %"``, ``"50 ms"``) a point ends when half the 95 % interval of the median paired difference is at most that,
-    after ``min_repetitions``; ``repetitions`` is the most. Which runs are made, and what they give, depends neither on threads nor on the
+    after ``min_repetitions``; ``repetitions`` is the maximum. The runs and their results depend neither on threads nor on the
     executor.
 
-    Each run is kept in ``folder`` as it ends: after Ctrl-C, ``kill -9`` or a full disk the same call goes on, loses none and repeats none.
-    Without ``folder`` runs are in memory, and a temporary folder, until the call ends.
+    Each run is saved in ``folder`` when it ends. After Ctrl-C, ``kill -9`` or a full disk, the same call continues without losing or
+    repeating a run. Without ``folder``, runs are kept in memory and in a temporary folder until the call ends.
 
-    ``executor`` is any of :mod:`concurrent.futures`; Dask's is ``Client.get_executor()``. Without it the runs are made on ``threads``
-    threads of this process (0: one per core). A call of a worker does up to ``chunk`` runs, and ``ahead`` calls are handed out at a time.
-    ``progress`` writes a line to standard error when an executor does the runs; by default if that is a terminal.
+    ``executor`` is any executor of :mod:`concurrent.futures`; Dask's is ``Client.get_executor()``. Without it the runs are made on
+    ``threads`` threads of this process (0: one per core). A call of a worker makes up to ``chunk`` runs, and up to ``ahead`` calls are
+    submitted at a time. ``progress`` writes a line to standard error while an executor makes the runs; by default if that is a terminal.
 
-    Raises :class:`ScenarioError` for mistakes, at the place in the sweep's text that ``bentpipe sweep`` would read; :class:`OSError` if
-    results cannot be kept; :class:`RunError` if a run fails; and what the executor raises. All runs before it are kept.
+    Raises :class:`ScenarioError` for mistakes, at their place in the sweep's text as ``bentpipe sweep`` would read it; :class:`OSError` if
+    results cannot be saved; :class:`RunError` if a run fails; and the exceptions of the executor. All runs before the error are kept.
 
-    Where nothing is random, as without loss here, a candidate has one run.
+    If nothing is random, as without loss in this example, a candidate has one run.
 
     >>> import bentpipe as bp
     >>> found = bp.sweep(
@@ -171,7 +171,7 @@ def _text(
     tolerance: str | None,
     min_repetitions: int,
 ) -> str:
-    """The sweep as a file has it."""
+    """The sweep as the text of a file."""
     is_grid = isinstance(axes, Mapping)
     columns = dict(axes) if isinstance(axes, Mapping) else _columns(list(axes))
     keys: dict[str, Any] = {"scenario": "scenario", "design": "grid" if is_grid else "list", "repetitions": repetitions}
@@ -200,12 +200,12 @@ def _columns(points: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _work(work: str) -> list[bytes]:
-    """What a worker does, wherever it is."""
+    """The work of a worker, in any process or on any machine."""
     return _bentpipe.run_batch(work)
 
 
 def _drive(raw: _bentpipe.Sweep, executor: concurrent.futures.Executor, chunk: int, ahead: int, show: bool) -> None:
-    """Hands out work until the plan is done. Results are kept as they come."""
+    """Submits work until the plan is done, and saves results as they arrive."""
     pending: dict[concurrent.futures.Future[list[bytes]], int] = {}
     started, before = time.monotonic(), raw.progress[0]
     try:
@@ -234,10 +234,9 @@ def _show(raw: _bentpipe.Sweep, started: float, before: int) -> None:
 
 
 def latin_hypercube(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int = 1, log: Iterable[str] = ()) -> list[dict[str, str]]:
-    """Points of a Latin hypercube for :func:`sweep`: ``n`` points; of each n-th part of each range one (:class:`scipy.stats.qmc.LatinHypercube`).
+    """The ``n`` points of a Latin hypercube for :func:`sweep`: one in each n-th part of each range (:class:`scipy.stats.qmc.LatinHypercube`).
 
-    ``ranges`` are from keys to both ends: ``{"links.sat.delay": ("10 ms", "300 ms")}``. The keys in ``log`` have equal ratios instead of
-    equal differences.
+    ``ranges`` maps keys to both ends: ``{"links.sat.delay": ("10 ms", "300 ms")}``. The ranges of the keys in ``log`` are logarithmic.
 
     >>> import bentpipe as bp
     >>> points = bp.latin_hypercube({"links.sat.delay": ("10 ms", "300 ms"), "links.sat.loss": ("0.01 %", "1 %")}, 4, log=["links.sat.loss"])
@@ -250,10 +249,10 @@ def latin_hypercube(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int 
 
 
 def sobol(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int = 1, log: Iterable[str] = ()) -> list[dict[str, str]]:
-    """Points of a scrambled Sobol sequence for :func:`sweep` (:class:`scipy.stats.qmc.Sobol`); ``n`` is a power of two, as the sequence
-    needs it. The other arguments are those of :func:`latin_hypercube`.
+    """The ``n`` points of a scrambled Sobol sequence for :func:`sweep` (:class:`scipy.stats.qmc.Sobol`). The other arguments are those of
+    :func:`latin_hypercube`.
 
-    Raises :class:`ValueError` if ``n`` is no power of two.
+    Raises :class:`ValueError` if ``n`` is not a power of two, for which the sequence is balanced.
 
     >>> import bentpipe as bp
     >>> len(bp.sobol({"links.sat.delay": ("10 ms", "300 ms")}, 8))
@@ -267,7 +266,7 @@ def sobol(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int = 1, log: 
 
 
 def _between(ranges: Mapping[str, tuple[Any, Any]], unit: Any, log: Iterable[str]) -> list[dict[str, str]]:
-    """The points of the unit cube in these ranges."""
+    """Maps points of the unit cube to these ranges."""
     log = {*log}
     if unknown := log - {*ranges}:
         raise ValueError(f"`log` has {', '.join(sorted(unknown))}, which is no range")

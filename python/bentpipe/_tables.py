@@ -1,4 +1,4 @@
-"""Tables: Arrow columns, and what reads them."""
+"""Tables of Arrow columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class Table:
     """A table of Arrow columns.
 
-    polars, pyarrow and duckdb read it without a copy, by ``__arrow_c_stream__``; so does whatever else knows Arrow's PyCapsule
-    interface. ``table["time_s"]`` is a column as a NumPy array. Columns of which values are missing: whole numbers become floats with
-    NaN, text has None.
+    polars, pyarrow, duckdb and all else that supports Arrow's PyCapsule interface read it without a copy, through
+    ``__arrow_c_stream__``. ``table["time_s"]`` is a column as a NumPy array. If values are missing, whole numbers become floats with NaN,
+    and text has None.
 
     >>> import bentpipe as bp
     >>> flows = bp.run("geo").flows
@@ -47,7 +47,7 @@ class Table:
         return self._raw.column_names
 
     def meaning(self, column: str) -> str:
-        """What a column means, with its unit. Raises :class:`KeyError` if there is no such column."""
+        """The meaning of a column, with its unit. Raises :class:`KeyError` if there is no such column."""
         return self._raw.meaning(column)
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class Table:
         array = np.frombuffer(values, dtype=kind)
         gone = None if missing is None else np.frombuffer(missing, dtype="?")
         if words is not None:
-            # The last word is None; a missing value's number is then -1.
+            # Index -1, of a missing value, selects the None at the end.
             known = np.array([*words, None], dtype=object)
             return known[array if gone is None else np.where(gone, -1, array)]
         if gone is None:
@@ -86,7 +86,7 @@ class Table:
         return polars.DataFrame(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The table as one of pyarrow, without a copy."""
+        """The table as a pyarrow Table, without a copy."""
         import pyarrow
 
         return pyarrow.table(self)
@@ -96,7 +96,7 @@ class Table:
 
 
 class Tabular:
-    """An object that is read as one of its tables."""
+    """An object that can be read as one of its tables."""
 
     def _rows(self) -> Table:
         """The table."""

@@ -1,8 +1,8 @@
 """Statistics of runs: medians, intervals, paired differences, fairness, distributions.
 
 Functions take lists or NumPy arrays of finite numbers. Quantiles and their intervals also take infinity, which stands for a transfer
-that did not finish: it is slower than all that did. An interval says at which confidence it holds. No interval of values that cannot be
-negative reaches below zero. Where nothing is random, one run says all: the interval is the value itself, and its note says so.
+that did not finish: it ranks above all others. An interval has the confidence that it reaches. Intervals of values of which none is
+negative do not reach below zero. If nothing is random, one run is enough: the interval is the value itself, and its note says so.
 
 >>> from bentpipe import stats
 >>> stats.median_interval(range(1, 21))
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from scipy import stats as _stats
 
-#: Draws of a bootstrap: those of `bentpipe compare`.
+#: Number of draws of a bootstrap, as in `bentpipe compare`.
 DRAWS = 4000
 
 #: The note of an interval of equal values.
@@ -37,7 +37,7 @@ class Interval:
     high: float
     #: The confidence, 0 to 1; order statistics allow only some levels, so this is the level reached.
     confidence: float
-    #: What else there is to say.
+    #: A remark, or empty.
     note: str = ""
 
     def __contains__(self, value: float) -> bool:
@@ -63,12 +63,12 @@ def _level(name: str, value: float) -> None:
 
 
 def _floor(array: np.ndarray) -> float:
-    """What no value can be below: times, rates and counts are never negative."""
+    """The lower bound of such values: 0 if none is negative, as times, rates and counts, else minus infinity."""
     return 0.0 if array.min() >= 0.0 else -math.inf
 
 
 def certain(value: float) -> Interval:
-    """The value of a run in which nothing is random: every other run has the same.
+    """The interval of a value in which nothing is random: every run gives the same.
 
     >>> certain(7.5).high
     7.5
@@ -77,7 +77,7 @@ def certain(value: float) -> Interval:
 
 
 def _constant(array: np.ndarray) -> Interval | None:
-    """Equal runs: nothing random has happened in them."""
+    """The interval of equal values; None if they differ or there is only one."""
     if len(array) < 2 or array.min() != array.max():
         return None
     value = float(array[0])
@@ -85,7 +85,7 @@ def _constant(array: np.ndarray) -> Interval | None:
 
 
 def quantile(values: Iterable[float], p: float) -> float:
-    """The quantile ``p`` (0 to 1), between neighbours by interpolation (Hyndman and Fan 1996, type 7): that of ``bentpipe compare``.
+    """The quantile ``p`` (0 to 1), interpolated between neighbours (Hyndman and Fan 1996, type 7), as in ``bentpipe compare``.
 
     >>> quantile([10, 20, 30, 40, 50], 0.9)
     46.0
@@ -96,7 +96,7 @@ def quantile(values: Iterable[float], p: float) -> float:
 
 
 def _quantile(ordered: np.ndarray, p: float) -> float:
-    # NumPy's rule; between two infinite values NumPy has NaN.
+    # NumPy's rule. NumPy gives NaN between infinite values.
     rank = (len(ordered) - 1) * p
     low, high = float(ordered[math.floor(rank)]), float(ordered[math.ceil(rank)])
     return low if low == high else float(np.quantile(ordered, p)) if math.isfinite(low) and math.isfinite(high) else high
@@ -111,8 +111,8 @@ def quantile_interval(values: Iterable[float], p: float, confidence: float = 0.9
     """The quantile ``p`` with its exact interval from order statistics (David and Nagaraja 2003, section 7.1).
 
     Of n independent values of any continuous distribution, the number below the quantile is binomial. Each tail has at most half of
-    what the confidence leaves. If the values are too few for that, the end is open: 0 (or minus infinity, if a value is negative)
-    below, infinity above.
+    ``1 - confidence``. If there are too few values, the end is open: 0 (or minus infinity, if a value is negative) below, infinity
+    above.
 
     >>> quantile_interval(range(1, 11), 0.9).high
     inf
@@ -124,7 +124,7 @@ def quantile_interval(values: Iterable[float], p: float, confidence: float = 0.9
         return constant
     n, tail = len(array), (1.0 - confidence) / 2.0
     below = _stats.binom(n, p)
-    # The greatest rank r with P(B <= r-1) <= tail, and the least s with P(B >= s) <= tail.
+    # The maximum rank r with P(B <= r-1) <= tail, and the minimum s with P(B >= s) <= tail.
     ranks = np.arange(1, n + 1)
     low = int(np.count_nonzero(below.cdf(ranks - 1) <= tail))
     high = n + 1 - int(np.count_nonzero(below.sf(ranks - 1) <= tail))
@@ -147,8 +147,8 @@ def median_interval(values: Iterable[float], confidence: float = 0.95) -> Interv
 def mean_interval(values: Iterable[float], confidence: float = 0.95) -> Interval:
     """The mean with Student's t interval, cut off at zero for values that are never negative.
 
-    Good if the mean is nearly normal; for skewed times of few runs prefer :func:`bootstrap_interval`. The cut changes no coverage: the
-    mean of such values is not below zero.
+    Use it if the mean is nearly normal; for skewed times of few runs prefer :func:`bootstrap_interval`. The cut does not change the
+    coverage, because the mean of such values is not below zero.
 
     >>> mean_interval([1, 100]).low
     0.0
@@ -197,7 +197,7 @@ def _pairs(first: Iterable[float], second: Iterable[float]) -> tuple[np.ndarray,
 def paired_difference(first: Iterable[float], second: Iterable[float], confidence: float = 0.95) -> Interval:
     """The mean of ``second - first``, pair by pair, with Student's t interval. It may be negative.
 
-    Under the same seed both met the same fades, so a pair's difference varies less than either time.
+    With the same seed both meet the same fades, so the difference of a pair varies less than either time.
 
     >>> round(paired_difference([100, 400, 900], [101, 402, 903]).high, 2)
     4.48
@@ -215,7 +215,9 @@ def paired_difference(first: Iterable[float], second: Iterable[float], confidenc
 def paired_ratio(
     first: Iterable[float], second: Iterable[float], confidence: float = 0.95, *, draws: int = DRAWS, seed: int = 1
 ) -> Interval:
-    """The geometric mean of ``second / first``, pair by pair, with the bootstrap interval of pairs. Values are above zero.
+    """The geometric mean of ``second / first``, pair by pair, with the bootstrap interval of pairs.
+
+    Raises :class:`ValueError` unless all values are above zero.
 
     >>> paired_ratio([1, 10], [2, 80]).estimate
     4.0
@@ -229,12 +231,12 @@ def paired_ratio(
 
 
 def _exp(value: float) -> float:
-    # Without the last digits, which a logarithm and its inverse make up.
+    # Rounded, because a logarithm and its inverse change the last digits.
     return float(f"{math.exp(value):.14g}")
 
 
 def jain(values: Iterable[float]) -> float:
-    """Jain's fairness index of shares (Jain, Chiu and Hawe 1984): 1 if all are equal, 1/n if one has all.
+    """Jain's fairness index of shares (Jain, Chiu and Hawe 1984): 1 if all are equal, 1/n if one has everything.
 
     Raises :class:`ValueError` for negative shares, or if all are zero.
 

@@ -1,4 +1,4 @@
-"""The examples in the documentation run, and say what they say."""
+"""The examples in the documentation run and print what the pages show."""
 
 import doctest
 import importlib
@@ -25,7 +25,7 @@ def test_examples_of_docstrings(name):
 
 @pytest.mark.parametrize("page", ["README.md", "docs/howto/cluster.md", "docs/howto/python.md"])
 def test_code_of_pages(page, tmp_path, monkeypatch):
-    """The blocks of a page, one after the other, in an empty folder."""
+    """Runs the blocks of a page, one after the other, in an empty folder."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
     assert blocks, page
     monkeypatch.chdir(tmp_path)
@@ -38,7 +38,7 @@ def test_the_notebook_runs_from_start_to_end(tmp_path):
     notebook = nbformat.read(ROOT / "python/notebook.ipynb", as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert cells and not any(cell.outputs or cell.execution_count for cell in cells), "outputs are not kept"
-    # Raises the error of a cell that fails.
+    # Raises the exception of a failing cell.
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
     assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs), "it draws"
 

@@ -1,4 +1,4 @@
-"""Plots: units, counts, and that nothing is hidden."""
+"""Plots: units and counts are right, and nothing is hidden."""
 
 import io
 
@@ -57,7 +57,7 @@ def test_output_is_vectors(ending, faded):
 
 
 def test_many_losses_do_not_look_like_all():
-    # Slow start overshoots the queue: 1429 of 6850 segments and their repetitions are lost.
+    # Slow start overshoots the queue: 1429 of 6850 segments, including retransmissions, are lost.
     lossy = bp.run("geo")
     drops = lossy.trace("drops")
     lost = np.count_nonzero(drops["forward"].astype(bool))
@@ -66,12 +66,12 @@ def test_many_losses_do_not_look_like_all():
     ax = bp.plots.sequence(lossy)
     assert f"lost ({lost}," in legend(ax)
     ax.get_legend().remove()
-    # The bars of losses are nowhere as high as the strip: at most half of what was offered at a time was lost, since the queue is
-    # served at 20 Mbit/s while slow start sends 40. A tenth more for the edges of the intervals.
+    # No bar of losses is as high as the strip: at most half of the packets offered at a time are lost, because the queue is served at
+    # 20 Mbit/s while slow start sends 40. A tenth more allows for the edges of the intervals.
     (strip,) = (drawn for drawn in ax.collections if drawn.get_label().startswith("lost"))
     heights = [1 - path.vertices[:, 1].min() for path in strip.get_paths()]
     assert max(heights) < 0.6 * _style.STRIP
-    # And what was sent is there above the whole time of the losses.
+    # The sent segments are visible for the whole time of the losses.
     blue = pixels(ax.figure, _style.BLUE).any(axis=0)
     left, right = (ax.transData.transform((edge, 0))[0] for edge in (drops["time_s"].min(), drops["time_s"].max()))
     assert blue[int(left) : int(right)].mean() > 0.95
@@ -108,14 +108,14 @@ def test_thirty_flows_are_thirty_and_more_are_counted():
 
 
 def test_goodput_stays_below_the_limit():
-    # Also where a repaired hole lets the ACK jump: an interval of 0.1 s has at most a packet of 1500 B more than the line's rate.
+    # Also when the ACK jumps over a repaired hole: an interval of 0.1 s has at most one packet of 1500 B more than the link rate.
     result = bp.run("geo")
     ax = bp.plots.throughput(result, interval_s=0.1)
     (curve,) = ax.patches
     limit = result.outlook[0]["limit_goodput_bit_s"] / 1e6
     values = curve.get_data().values
     assert limit * 0.99 < values.max() <= limit + 1500 * 8 / 0.1 / 1e6
-    # All of it is there.
+    # No data is left out.
     assert values.sum() * 0.1 == pytest.approx(10e6 * 8 / 1e6)
 
 

@@ -1,4 +1,4 @@
-"""Runs: their numbers are the command's, and depend on nothing but scenario and seed."""
+"""Runs: their numbers are the command's and depend only on scenario and seed."""
 
 import json
 import signal
@@ -47,7 +47,7 @@ def test_where_nothing_is_random_it_says_so():
     (row,) = same.medians().to_dict("records")
     assert row["low"] == row["median"] == row["high"] and "nothing here is random" in row["note"]
     assert bp.load("geo-bursts").random_parts == ["link sat/forward: bursts"]
-    # Beside a case in which something is, both have all seeds: they are compared pair by pair.
+    # Beside a random case, both have all seeds, because they are compared pair by pair.
     pair = {"clear": bp.load("geo"), "faded": bp.load("geo-bursts", set={"flows.download.bytes": "10 MB"})}
     assert len(bp.compare(pair, runs=3)) == 6
 
@@ -57,7 +57,7 @@ def test_runs_that_do_not_finish_are_counted():
     (row,) = never.medians().to_dict("records")
     assert (row["runs"], row["missing"]) == (0, 1)
     assert not never.flows["finished"].any()
-    # Some do: a median over those alone would be too good.
+    # Some finish: a median over those alone would be too low.
     for limit, most_finish in (("40 s", False), ("60 s", True)):
         some = bp.replicate("geo", runs=9, set={"links.sat.loss": "1 %", "flows.download.bytes": "2 MB", "time_limit": limit})
         (row,) = some.medians().to_dict("records")
@@ -67,7 +67,7 @@ def test_runs_that_do_not_finish_are_counted():
 
 
 def test_other_threads_run_meanwhile():
-    # A run of seconds, and a counter beside it: with the lock held the counter would stand still.
+    # A run of seconds beside a counter: if the run held Python's lock, the counter would not advance.
     done, counted = threading.Event(), 0
     work = threading.Thread(target=lambda: (bp.run("geo", set={"flows.download.bytes": "200 MB"}), done.set()))
     work.start()
@@ -90,7 +90,7 @@ def test_ctrl_c_ends_a_run(call):
         child.stdout.readline()
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)
-        # Not a bar on speed: a run that heeds no signal would take an hour.
+        # Not a speed limit: a run that ignores signals would take an hour.
         assert child.wait(timeout=60) == 42
     finally:
         child.kill()

@@ -1,4 +1,4 @@
-"""Where scenarios come from, and the messages for mistakes."""
+"""Sources of scenarios, and the messages for mistakes."""
 
 import json
 import pickle
@@ -52,7 +52,7 @@ def test_all_forms_are_the_same_scenario(tmp_path):
 def test_set_is_that_of_the_command():
     slow = bp.load("geo", set={"links.sat.rate": "2 Mbit/s", "links.sat.forward.bursts": {"gap": "1 s", "length": "100 ms", "loss": "100 %"}})
     assert "2 Mbit/s" in slow.to_toml() and "bursts" in slow.to_toml()
-    # Values set one after the other add up, also on a scenario that has some.
+    # Successive changes add up, also on a scenario that already has changes.
     assert bp.load(slow, set={"links.sat.delay": "40 ms"}).to_toml() != slow.to_toml()
     assert "2 Mbit/s" in bp.load(slow, set={"links.sat.delay": "40 ms"}).to_toml()
 
@@ -70,7 +70,7 @@ def test_a_mistake_has_file_line_key_and_what_was_expected(tmp_path):
     file.write_text(TEXT.replace("delay =", "dealy ="))
     with pytest.raises(bp.ScenarioError) as raised:
         bp.load(file)
-    # Two: the key that is missing, and the one that is unknown.
+    # Two mistakes: a missing key and an unknown one.
     missing, unknown = raised.value.mistakes
     assert missing["key"] == "links.sat.delay"
     assert (unknown["file"], unknown["line"], unknown["key"]) == (str(file), 7, "links.sat.dealy")
@@ -111,7 +111,7 @@ def test_the_command_is_here():
     command = [sys.executable, "-m", "bentpipe", "run", "geo", "--json", "--set", "flows.download.bytes=1 MB"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     printed = json.loads(ran.stdout)
-    # A line that repeats it names the command, not Python.
+    # The command line that reproduces the run names `bentpipe`, not Python.
     assert printed["command"] == "bentpipe run geo --json --set 'flows.download.bytes=1 MB'"
     ours = bp.run("geo", set={"flows.download.bytes": "1 MB"}).summary
     assert {key: printed[key] for key in ours} == ours
@@ -124,7 +124,7 @@ def test_the_command_has_its_exit_codes(arguments, code):
 
 
 def test_shell_works_from_pythons_process():
-    # Without root it needs a process of one thread, which that of the entry point is, and a kernel that allows user namespaces.
+    # Without root it needs a process with one thread, as that of the entry point, and a kernel that allows user namespaces.
     ran = subprocess.run(
         [sys.executable, "-m", "bentpipe", "shell", "geo", "--", "sh", "-c", "exit 7"], capture_output=True, text=True, check=False
     )

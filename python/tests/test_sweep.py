@@ -1,4 +1,4 @@
-"""Sweeps: the same numbers on threads, processes and Dask's workers, whatever dies."""
+"""Sweeps: the same numbers on threads, processes and Dask's workers, also if a worker dies."""
 
 import concurrent.futures
 import multiprocessing
@@ -30,7 +30,7 @@ def processes():
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """The table of one thread."""
+    """The table from a run with one thread."""
     folder = tmp_path_factory.mktemp("alone")
     found = sweep(folder, threads=1)
     assert len(found) == 480
@@ -63,9 +63,9 @@ def test_processes_change_nothing(tmp_path, alone):
 
 
 def test_a_dead_process_loses_no_run(tmp_path, alone):
-    """A pool does not replace a process that dies, so the call fails; the next one goes on."""
+    """A pool does not replace a process that dies, so the call fails. The next call continues."""
     with processes() as executor:
-        # All of its processes are up: a pool that has just lost one fails in many ways while it starts another.
+        # All processes are up: a pool that loses one while it starts another fails in many ways.
         list(executor.map(time.sleep, [0.5] * executor._max_workers))
 
         def kill():
@@ -92,7 +92,7 @@ def test_dask_with_a_worker_killed_in_the_middle(tmp_path, alone):
         submit, count = executor.submit, iter(range(10**9))
 
         def counting(*work):
-            # When a third of the work is out, one worker is gone.
+            # Kills a worker when a third of the work has been submitted.
             if next(count) == 6:
                 os.kill(next(iter(workers.values())), signal.SIGKILL)
                 killed.set()
@@ -119,7 +119,7 @@ def test_samplers(tmp_path):
     assert points == bp.latin_hypercube(ranges, 10, seed=3, log=["links.sat.loss"]) != bp.latin_hypercube(ranges, 10, seed=4)
     found = bp.sweep("geo", points, set={"flows.download.bytes": "100 kB"}, repetitions=1).to_pandas()
     delays, losses = found["links.sat.delay"], found["links.sat.loss"]
-    # One of each tenth of the range; of a logarithmic one of each fifth of a decade.
+    # One point in each tenth of the range; in a logarithmic range one in each fifth of a decade.
     assert sorted(((delays - 0.01) / 0.029).astype(int)) == list(range(10))
     assert losses.between(1e-4, 1e-2).all() and (losses < 1e-3).sum() == 5
     assert len(bp.sobol(ranges, 8)) == 8

@@ -1,4 +1,4 @@
-"""Tables, read by each of the programs that users have; the reference is the command's own trace."""
+"""Tables, read by each of the libraries that users have. The reference is the command's trace."""
 
 import csv
 import subprocess
@@ -15,7 +15,7 @@ import bentpipe as bp
 
 
 def test_every_reader_sees_the_same(faded):
-    # Some of its packets are dropped, so that words are missing in one column and there in others.
+    # Some packets are dropped, so that text is missing in some columns.
     packets = faded.trace("packets")
     frame = packets.to_pandas()
     arrow = pyarrow.table(packets)
@@ -66,7 +66,7 @@ def test_packets_are_conserved(faded):
 
 def test_drops_are_the_dropped_packets(faded):
     packets, drops = faded.trace("packets").to_pandas(), faded.trace("drops").to_pandas()
-    # Beside segments at ends, which have no length on the wire, the lengths are floats.
+    # Segments at the ends have no length on the wire, so the lengths are floats.
     dropped = packets[packets["event"] == "dropped"].reset_index(drop=True)
     pandas.testing.assert_frame_equal(dropped, drops, check_dtype=False)
     assert len(drops) > 0
@@ -78,7 +78,7 @@ def test_windows_and_samples_are_of_the_sender(short):
     assert sender.sum() > 300
     assert rtt["rtt_s"].min() >= 0.6  # the propagation delay of the scenario
     assert windows["flight_bytes"][sender].max() <= short.flow().max_flight_bytes
-    # Unlimited until the first loss, of which there is none.
+    # ssthresh is unlimited until the first loss, and there is no loss.
     assert np.isnan(windows["ssthresh_bytes"][sender]).all()
 
 

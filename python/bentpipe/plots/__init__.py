@@ -1,4 +1,4 @@
-"""The plots of this field, one function each, drawn with matplotlib on the Axes given (or on new ones) and returning them.
+"""The plots of this field. Each function draws with matplotlib on the given Axes, or on new ones, and returns them.
 
 ===============================  ==============================================================================
 :func:`sequence`                 time-sequence graph of a flow, with the lines of ACKs and of the window
@@ -14,9 +14,8 @@
 :func:`fairness`                 goodput of each flow, with Jain's index
 ===============================  ==============================================================================
 
-Axes have units. Colours are Okabe and Ito's, which the colour-blind can tell apart, and no colour stands alone: marks and dashes differ,
-too. Points that fall on the same spot are drawn once, counts are in the legend, and whatever is left out is named in a note. Save as SVG
-or PDF: ``axes.figure.savefig("run.svg")``.
+Axes have units. Colours are Okabe and Ito's, which colour-blind readers can tell apart; marks and dashes differ, too. Points on the same
+spot are drawn once, counts are in the legend, and a note names what is left out. Save as SVG or PDF: ``axes.figure.savefig("run.svg")``.
 
 >>> import bentpipe as bp
 >>> result = bp.run("geo", set={"flows.download.bytes": "1 MB"})

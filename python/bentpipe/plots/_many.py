@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from .._runs import Result, Runs
 
-#: Bars drawn at most; a note says how many were left out.
+#: Max number of bars; a note says how many were left out.
 MAX_BARS = 100
 
-#: Up to this many runs each is a dot beside its box.
+#: Up to this number of runs, each run is a dot beside its box.
 MAX_DOTS = 100
 
 
 def _times(runs: Runs, flow: str | None) -> dict[str, tuple[np.ndarray, int]]:
-    """For each case the times that there are, and the number of runs."""
+    """For each case, the times of the finished transfers and the number of runs."""
     found = {}
     for case in runs.cases:
         values = runs.values("time_s", case, flow).astype(float)
@@ -34,7 +34,7 @@ def _times(runs: Runs, flow: str | None) -> dict[str, tuple[np.ndarray, int]]:
 def completion(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Completion times as empirical distribution functions, a line per case, beside the minimum time that the links allow.
 
-    Transfers that did not finish count: their line ends below 1, and the legend says how many finished. Without ``flow`` the only flow.
+    Transfers that did not finish count: their line ends below 1, and the legend says how many finished. ``flow`` may be left out if there is only one.
     """
     ax = style.new_axes(ax)
     for number, (case, (times, total)) in enumerate(_times(runs, flow).items()):
@@ -85,7 +85,7 @@ def box(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
             manage_ticks=False,
         )
         if len(times) <= MAX_DOTS:
-            # Side by side by rank, so that the picture is always the same.
+            # The horizontal offset depends on the rank, so that the picture is always the same.
             beside = place + 0.34 + 0.08 * (np.arange(len(times)) % 3 - 1)
             ax.plot(beside, np.sort(times), ".", color=style.GREY, markersize=3)
     ax.set_xticks(range(1, len(labels) + 1), labels)
@@ -105,9 +105,10 @@ def goodput_against_loss(
 ) -> Axes:
     """Goodput against the probability of loss: medians with their exact 95 % intervals, the analytic curve, and the limit of the links.
 
-    ``cases`` has for each name the runs at each loss probability (0 to 1). The curve is that of TCP under random loss by Padhye and
-    others (1998, equation 30) for segments of ``mss`` bytes on the path's propagation delay, where the window grows by a segment in
-    ``every`` round trips (1; 2 with delayed ACKs) and the timeout is the RFC's least, 1 s. It knows no queue, no slow start and no end.
+    ``cases`` has, for each name, the runs at each loss probability (0 to 1). The curve is that of TCP under random loss by Padhye and
+    others (1998, equation 30), for segments of ``mss`` bytes and the path's propagation delay. The window grows by a segment in ``every``
+    round trips (1; 2 with delayed ACKs), and the timeout is two round trips, at least the RFC's minimum of 1 s. The curve ignores queue,
+    slow start and the end of the transfer.
     """
     ax = style.new_axes(ax)
     points = {case: dict(sorted(by_loss.items())) for case, by_loss in cases.items()}
@@ -141,7 +142,7 @@ def goodput_against_loss(
             x.append(loss)
             y.append(found.estimate * factor)
             low.append((found.estimate - max(found.low, 0.0)) * factor)
-            # An open end is drawn as an arrow would be: to the limit.
+            # An open end is drawn up to the limit.
             high.append((min(found.high, limit or found.estimate) - found.estimate) * factor)
         colour = style.case_style(number)["color"]
         ax.errorbar(x, y, yerr=np.array([low, np.maximum(high, 0.0)]), fmt="osD^v<>"[number % 7], color=colour, markersize=4.5, capsize=2.5, linewidth=1.2, label=case)

@@ -1,4 +1,4 @@
-"""What all plots share: colours, units, points that fall together, ribbons, notes."""
+"""Shared parts of all plots: colours, units, coinciding points, ribbons, notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#E69F00", "#009E73"
 VERMILION, SKY, PURPLE, GREY = "#D55E00", "#56B4E9", "#CC79A7", "#7F7F7F"
 
-#: For cases side by side: colour and dashes, so that no case is told by its colour alone.
+#: Colour and dashes of each case, so that cases do not differ by colour alone.
 CASES = [
     (BLUE, "-"),
     (VERMILION, "--"),
@@ -25,10 +25,10 @@ CASES = [
     (BLACK, (0, (1, 1))),
 ]
 
-#: Columns of a plot for curves: two or three per pixel of a usual figure. Of a column the extremes are kept.
+#: Columns of a plot for curves: two or three per pixel of a usual figure. The extremes of each column are kept.
 CELLS = 1500
 
-#: Cells of a plot along an axis for points, about a point of 1/72 inch each. Points in one cell are one.
+#: Cells of a plot along an axis for points, about 1/72 inch each. Of the points in a cell, one is drawn.
 SPOTS = 600
 
 #: Intervals of the strip of losses, and its height as a share of the Axes.
@@ -41,7 +41,7 @@ PIXEL = 0.75
 def case_style(number: int) -> dict[str, Any]:
     """Line style of the case with this number, from 0."""
     colour, dashes = CASES[number % len(CASES)]
-    # Beyond the list the same pairs come again, thinner.
+    # After the end of the list the pairs repeat with thinner lines.
     return {"color": colour, "linestyle": dashes, "linewidth": 1.6 / (1 + number // len(CASES))}
 
 
@@ -63,7 +63,7 @@ def scale(maximum: float, unit: str) -> tuple[float, str]:
 
 
 def apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points, of those that would fall on the same spot one."""
+    """The points, with one of those that would fall on the same spot."""
     if len(x) <= 1:
         return x, y
 
@@ -77,7 +77,7 @@ def apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of a curve, per cell along the time axis, the first, least, maximum and last point: no peak is lost."""
+    """The first, minimum, maximum and last point of a curve in each cell along the time axis, so that no peak is lost."""
     if len(x) <= 4 * CELLS:
         return x, y
     cell = ((x - x[0]) / ((x[-1] - x[0]) or 1.0) * CELLS).astype(np.int64)
@@ -96,7 +96,7 @@ def ribbon(ax: Axes, starts: np.ndarray, ends: np.ndarray, label: str, low: floa
     from matplotlib.collections import PolyCollection
 
     corners = [[(a, low), (a, high), (b, high), (b, low)] for a, b in zip(starts, ends)]
-    # The edge is what makes a short interval visible, however far out one zooms.
+    # The edge keeps a short interval visible at any zoom.
     bands = PolyCollection(
         corners, facecolor=GREY, edgecolor=GREY, linewidth=PIXEL, alpha=alpha, transform=ax.get_xaxis_transform(), label=label, zorder=0.5
     )
@@ -104,16 +104,16 @@ def ribbon(ax: Axes, starts: np.ndarray, ends: np.ndarray, label: str, low: floa
 
 
 def rug(ax: Axes, times: np.ndarray, label: str, colour: str = VERMILION) -> None:
-    """Instants as short ticks below the upper edge: they hide nothing. Those on the same spot are one tick."""
+    """Instants as short ticks below the upper edge, where they hide nothing. Those on the same spot are one tick."""
     if len(times):
         spots, _ = apart(np.asarray(times, dtype=float), np.zeros(len(times)))
         ax.vlines(spots, 0.955, 1.0, transform=ax.get_xaxis_transform(), color=colour, linewidth=PIXEL, label=label)
 
 
 def losses(ax: Axes, lost: np.ndarray, offered: np.ndarray, end: float, label: str) -> None:
-    """A strip along the upper edge: in each interval of time the share of the packets offered that were lost.
+    """A strip along the upper edge with the share of offered packets that were lost, in each interval of time.
 
-    A bar as high as the strip is an interval in which all were lost; a single loss is still a tick.
+    In an interval in which all packets were lost, the bar is as high as the strip. A single loss is still visible.
     """
     from matplotlib.collections import PolyCollection
 
@@ -136,24 +136,24 @@ def losses(ax: Axes, lost: np.ndarray, offered: np.ndarray, end: float, label: s
 
 
 def note(ax: Axes, text: str) -> None:
-    """Says below the right end of the Axes what the picture leaves out."""
+    """A note below the right end of the Axes, about what the picture leaves out."""
     ax.annotate(
         text, (1.0, 0.0), (0, -30), xycoords="axes fraction", textcoords="offset points", ha="right", va="top", fontsize="x-small", color="#444444"
     )
 
 
 def time_axis(ax: Axes, end: float) -> None:
-    """The axis of time, from the start of the run."""
+    """Sets the time axis, from the start of the run."""
     ax.set_xlabel("time (s)")
     ax.set_xlim(0.0, end if end > 0.0 and math.isfinite(end) else 1.0)
 
 
 def finish(ax: Axes) -> Axes:
-    """Grid, and the legend if there is something to tell apart."""
+    """Adds the grid, and the legend if anything has a label."""
     ax.grid(True, color="#DDDDDD", linewidth=0.5)
     ax.set_axisbelow(True)
     if ax.get_legend_handles_labels()[0]:
-        # Beside the picture it hides nothing, if the figure makes room for it.
+        # Outside the Axes it hides nothing, if the figure's layout makes room for it.
         beside: dict[str, Any] = {} if ax.figure.get_layout_engine() is None else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
         ax.legend(fontsize="small", **beside)
     return ax

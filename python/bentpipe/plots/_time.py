@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .._runs import Result
 
-#: Flows drawn at most; a note says how many were left out.
+#: Max number of flows; a note says how many were left out.
 MAX_FLOWS = 30
 
 #: Intervals over which goodput is averaged, unless their length is given.
@@ -22,14 +22,14 @@ INTERVALS = 100
 
 
 class _Flow:
-    """A flow of a result: where its data is sent, and its outlook."""
+    """A flow of a result: the ends of its data, and its outlook."""
 
     def __init__(self, result: Result, name: str | None) -> None:
         self.summary = result.flow(name)
         self.outlook: dict[str, Any] = next(look for look in result.outlook if look["name"] == self.summary.name)
         answers = self.outlook["nodes"][0] != self.summary.source
         self.data_forward = not answers
-        # Of a split flow, the first leg of the data.
+        # For a split flow, the first leg of the data.
         legs = len(self.summary.legs)
         self.leg = self.summary.name if not legs else f"{self.summary.name}/leg-{legs if answers else 1}"
         self.end = f"{self.leg}/{'receiver' if answers else 'sender'}"
@@ -44,7 +44,7 @@ class _Flow:
 
 
 def _end(result: Result, flow: _Flow | None = None) -> float:
-    """When the flow was over, or the run."""
+    """The end of the flow if it finished, else of the run, seconds."""
     if flow is not None and flow.summary.time_s is not None:
         return flow.summary.start_s + flow.summary.time_s
     return result.end_s
@@ -61,11 +61,13 @@ def _bursts(ax: Axes, result: Result, link: str | None, end: float) -> None:
 
 
 def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Time-sequence graph of a flow, as xplot's users know it: what was sent, the line of ACKs, and the line of the window above it.
+    """Time-sequence graph of a flow, as in xplot: the sent data, the line of ACKs, and the line of the window above it.
 
-    The vertical axis is the sequence number in bytes from the start of the data, at the sender. Losses are in a strip along the
-    upper edge, whose bars are the share of packets lost at that time; retransmissions are rings; the legend counts both. The line of the window is the last ACK plus the window it advertises; if it
-    is above the picture, the legend says so. Without ``flow`` the only flow. Raises :class:`ValueError` for UDP.
+    The vertical axis is the sequence number in bytes from the start of the data, at the sender. A strip along the upper edge shows the
+    share of packets lost at each time. Retransmissions are rings. The legend counts both. The line of the window is the last ACK plus the
+    window it advertises; if it is above the picture, the legend says so. ``flow`` may be left out if there is only one.
+
+    Raises :class:`ValueError` for UDP.
     """
     ax, of = style.new_axes(ax), _Flow(result, flow)
     of.need_connection()
@@ -75,7 +77,7 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
     data = here & (packets["event"] == "sent") & (length > 0)
     again = data & (packets["retransmission"] == True)  # noqa: E712 (an array of objects)
     acks = here & (packets["event"] == "received")
-    # The SYN is 0, the first byte of data 1.
+    # The SYN has number 0, the first byte of data 1.
     top = max(float((seq + length - 1)[data].max(initial=1.0)), 1.0)
     factor, unit = style.scale(top, "B")
     x, y = style.apart(time[data & ~again], (seq[data & ~again] - 1) * factor)
@@ -84,7 +86,7 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
     x, y = style.envelope(time[acks], acked[acks] * factor)
     ax.step(x, y, where="post", color=style.GREEN, linewidth=1.1, label="ACK")
     edge = (acked + window)[acks]
-    # The window of a SYN is not scaled; before data it bounds nothing.
+    # The window of a SYN is not scaled, and before data it limits nothing.
     opened = acked[acks] > 0
     if opened.any():
         beyond = " (above the picture)" if edge[opened].min() > 1.1 * top else ""
@@ -114,7 +116,7 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
 def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Congestion window and data in flight of a flow, beside the path's bandwidth-delay product; timeouts are ticks at the upper edge.
 
-    In bytes, after each ACK or loss. ssthresh is drawn where it is limited. Raises :class:`ValueError` for UDP.
+    In bytes, after each ACK or loss. ssthresh is drawn where it is not above the picture. Raises :class:`ValueError` for UDP.
     """
     ax, of = style.new_axes(ax), _Flow(result, flow)
     of.need_connection()
@@ -146,7 +148,7 @@ def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> 
 def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) -> Axes:
     """The queue before a link, in packets, as arriving packets find it; the strip along the upper edge has the share that was dropped.
 
-    Without ``link`` the bottleneck of the first flow. Raises :class:`ValueError` if there is no such link.
+    The default ``link`` is the bottleneck of the first flow. Raises :class:`ValueError` if there is no such link.
     """
     ax, end = style.new_axes(ax), result.end_s
     first = result.outlook[0]
@@ -156,7 +158,7 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
     waiting, drops = result.trace("queue"), result.trace("drops")
     here = waiting["link"] == link
     time, packets = waiting["time_s"][here], waiting["packets"][here]
-    # Dots: between two arrivals the queue drains unseen.
+    # Dots, because the trace does not show how the queue drains between arrivals.
     ax.plot(*style.apart(time, packets), ".", color=style.BLUE, markersize=2.5, label="waiting, at arrivals")
     average = waiting["average_packets"].astype(float)[here]
     if np.isfinite(average).any():
@@ -196,7 +198,7 @@ def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> A
 def throughput(result: Result, flows: list[str] | None = None, *, interval_s: float | None = None, ax: Axes | None = None) -> Axes:
     """Goodput of flows over time: new data that arrives at the receiver in each interval, in bit/s, beside the limit of the links.
 
-    Without ``flows`` all connections, at most 30; a note says how many were left out. ``interval_s`` is by default a hundredth of the run.
+    The default is all connections, at most 30; a note says how many were left out. The default ``interval_s`` is a hundredth of the run.
     """
     ax, end = style.new_axes(ax), result.end_s
     names = [flow["name"] for flow in result.summary["flows"] if flow["variant"] is not None] if flows is None else list(flows)
@@ -214,7 +216,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     for name in shown:
         of = _Flow(result, name)
         here = received & (packets["at"] == of.destination)
-        # Data that comes again is not new.
+        # Data that arrives again is not new.
         _, first = np.unique(seq[here], return_index=True)
         bits, _ = np.histogram(time[here][first], bins=edges, weights=length[here][first] * 8)
         curves.append((of, bits / width))
@@ -237,7 +239,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
 
 
 def fades(result: Result, *, ax: Axes | None = None) -> Axes:
-    """Error bursts of each link as a ribbon over time, with their number and their share of it. Each is at least a pixel wide."""
+    """Error bursts of each link as a ribbon over time, with their number and their share of the time. Each is at least a pixel wide."""
     ax, end = style.new_axes(ax), result.end_s
     bursts = result.trace("bursts")
     links, names = list(dict.fromkeys(bursts["link"])), []
@@ -269,6 +271,6 @@ def overview(result: Result, flow: str | None = None) -> Figure:
     rtt(result, flow, ax=axes[3])
     for ax in axes[:-1]:
         ax.set_xlabel("")
-    # The last one drawn has set the axis for all.
+    # The axes are shared, and the last plot has set them.
     style.time_axis(axes[-1], _end(result, _Flow(result, flow)))
     return figure

@@ -4,13 +4,11 @@
 //! acknowledge at once ([`AckPolicy::pushed`](super::AckPolicy)). And a packet that the window would cut short waits for the next ACK
 //! (`tcp_tso_should_defer`), so segments leave in fewer and longer packets.
 
+use super::pacing::{MAX_TOGETHER, MIN_TOGETHER, Pacing};
 use crate::units::{Duration, Rate, Time};
 
-/// A packet holds what the rate carries in this time (`tcp_tso_autosize`, `sk_pacing_shift`: 1/1024 s), and at least two segments.
-const QUANTUM: Duration = Duration::from_nanos(976_562);
-const MIN_SEGMENTS: u64 = 2;
-/// Bytes of payload in a packet (`sk_gso_max_size`).
-const MAX_PACKET: u64 = 65_535;
+/// A packet holds what the rate carries in this time.
+const QUANTUM: Duration = Pacing::LINUX.quantum;
 /// No packet waits if the last one left longer ago.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 /// A packet of this part of the window does not wait (`tcp_tso_win_divisor`).
@@ -41,9 +39,9 @@ pub(in crate::tcp) struct Situation {
 impl Situation {
     /// Segments of a packet that nothing else bounds.
     fn max_segments(&self) -> u64 {
-        let max = MAX_PACKET / self.full;
+        let max = MAX_TOGETHER / self.full;
         match self.rate {
-            Some(rate) => (rate.bytes_in_floor(QUANTUM) / self.full).clamp(MIN_SEGMENTS.min(max), max),
+            Some(rate) => (rate.bytes_in_floor(QUANTUM) / self.full).clamp(MIN_TOGETHER.min(max), max),
             None => max,
         }
         .max(1)
@@ -83,15 +81,15 @@ impl Offload {
 
     /// Begins a packet; false if it waits for the next event.
     pub(in crate::tcp) fn begin(&mut self, situation: &Situation) -> bool {
-        let fitting = situation.room / situation.full;
+        let max_segments = situation.max_segments();
         // A small segment is Nagle's (RFC 9293 §3.7.4).
-        self.waits = self.waits || situation.waiting > situation.full && situation.waits(situation.max_segments());
+        self.waits = self.waits || situation.waiting > situation.full && situation.waits(max_segments);
         if self.waits {
             return false;
         }
         // At least two packets are in flight (`tcp_cwnd_test`).
         let half = situation.cwnd / situation.full / 2;
-        let segments = fitting.min(half).min(situation.max_segments()).max(1);
+        let segments = (situation.room / situation.full).min(half).min(max_segments).max(1);
         (self.left, self.is_long) = (segments as u16, segments > 1);
         true
     }

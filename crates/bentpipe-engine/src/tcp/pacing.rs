@@ -29,8 +29,10 @@ impl Pacing {
     pub const LINUX: Pacing = Pacing { gains: None, quantum: Duration::from_nanos(976_562), credit: true, unpaced: 10 };
 }
 
-/// Maximum bytes that leave together: what a network card takes.
-const MAX_TOGETHER: u64 = 65_535;
+/// Maximum bytes that leave together: what a network card takes (Linux's `sk_gso_max_size`).
+pub(in crate::tcp) const MAX_TOGETHER: u64 = 65_535;
+/// Minimum number of segments that leave together.
+pub(in crate::tcp) const MIN_TOGETHER: u64 = 2;
 /// Below this rate a packet has one segment (Linux's `bbr_min_tso_segs`).
 const SLOW: u64 = 1_200_000;
 
@@ -49,7 +51,7 @@ impl Together {
     /// Another segment leaves at `now`. `next`: when a packet may leave.
     fn add(&mut self, now: Time, next: Time, bytes: u64, rate: Rate) {
         if self.at != now || self.left == 0 {
-            let min = if rate.bits_per_second() < SLOW { 1 } else { 2 };
+            let min = if rate.bits_per_second() < SLOW { 1 } else { MIN_TOGETHER };
             let fitting = rate.bytes_in_floor(self.quantum).min(MAX_TOGETHER) / bytes.max(1);
             let left = fitting.max(min);
             *self = Together { at: now, could: next, bytes: 0, left, ..*self };

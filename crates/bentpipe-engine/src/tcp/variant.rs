@@ -308,7 +308,7 @@ pub struct AckPolicy {
     /// At the start, and after data that had come before, this many ACKs go out at once (Linux's quick ACKs), besides those that tell a
     /// greater window.
     pub quick: u32,
-    /// A segment with PSH is acknowledged at once, unless this end has sent data itself (Linux, if the program reads at once).
+    /// A segment with PSH is acknowledged at once, unless this end has answered data with data (Linux, if the program reads at once).
     pub pushed: bool,
 }
 

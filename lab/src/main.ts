@@ -160,7 +160,7 @@ function accepted(found: Look): void {
     const names = [...new Set([found.settings.link, ...found.path])].sort((a, b) => found.path.indexOf(a) - found.path.indexOf(b));
     link.replaceChildren(...names.map((name) => new Option(name, name, false, name === found.settings.link)));
   }
-  sliders.show(found.settings);
+  sliders.show(found.settings, changed);
   const seed = byId<HTMLInputElement>("seed");
   if (document.activeElement !== seed) seed.value = String(found.settings.seed);
   const toml = byId<HTMLTextAreaElement>("toml");

@@ -55,6 +55,7 @@ export class Sliders {
         const value = at(spec, Number(range.value));
         field.value = spec.show(value);
         range.setAttribute("aria-valuetext", field.value);
+        fill(range);
         changed({ [spec.key]: value });
       });
       const entered = () => {
@@ -71,24 +72,33 @@ export class Sliders {
     });
   }
 
-  /** Shows the values of a scenario, except in a field in which the user types. */
-  show(settings: Settings): void {
+  /**
+   * Shows the values of a scenario, except in a field in which the user types. `superseded`: the user has changed some since, so
+   * that they stay as they are until the next scenario comes.
+   */
+  show(settings: Settings, superseded: boolean): void {
     for (const { spec, row, range, field, typing } of this.#all) {
       const value = settings[spec.key];
       const fixed = value === null;
       range.disabled = field.disabled = fixed && !(spec.key === "queue_s" && settings.rate_bit_s !== null);
       row.classList.toggle("off", range.disabled);
-      if (typing || field.getAttribute("aria-invalid") === "true") continue;
+      if (superseded || typing || field.getAttribute("aria-invalid") === "true") continue;
       // If the link's rate varies, the queue's length in time is unknown.
       const unknown = spec.key === "queue_s" && settings.rate_bit_s === null;
       field.value = unknown ? "–" : fixed ? absent(spec.key) : spec.show(value);
       range.setAttribute("aria-valuetext", field.value);
-      if (document.activeElement !== range || !range.matches(":active")) {
-        range.value = String(fixed ? STEPS : position(spec, value));
-      }
-      range.style.setProperty("--part", `${(Number(range.value) / STEPS) * 100}%`);
+      // Several steps can have the same rounded value. The slider stays on the one that the user chose: else the next key would
+      // start again from the first.
+      if (fixed) range.value = String(STEPS);
+      else if (spec.show(at(spec, Number(range.value))) !== field.value) range.value = String(position(spec, value));
+      fill(range);
     }
   }
+}
+
+/** Colours the part of a slider that is left of its handle. */
+function fill(range: HTMLInputElement): void {
+  range.style.setProperty("--part", `${(Number(range.value) / STEPS) * 100}%`);
 }
 
 function absent(key: Key): string {

@@ -70,12 +70,26 @@ test("each slider changes its value in the scenario, and the result", async () =
       await done(page);
       assert.match(await toml(page), expected);
       assert.notEqual((await rows(page))[0].told, before, key);
-      // The range input, by keyboard: some steps to the right.
+      // The range input, by keyboard: each key is a step, after the result of the one before and while it arrives.
       await page.focus(`#range-${key}`);
-      const value = await page.inputValue(`#field-${key}`);
-      for (let n = 0; n < 12; n++) await page.keyboard.press("ArrowRight");
+      const start = Number(await page.inputValue(`#range-${key}`));
+      for (let n = 0; n < 12; n++) {
+        await page.keyboard.press("ArrowRight", { delay: 8 });
+        if (n < 3) await done(page);
+      }
       await done(page);
-      assert.notEqual(await page.inputValue(`#field-${key}`), value);
+      assert.equal(Number(await page.inputValue(`#range-${key}`)), start + 12, key);
+      const value = await page.inputValue(`#field-${key}`);
+      await page.$eval(
+        `#range-${key}`,
+        (range, step) => {
+          range.value = step;
+          range.dispatchEvent(new Event("input"));
+        },
+        String(start + 12),
+      );
+      assert.equal(value, await page.inputValue(`#field-${key}`), key);
+      await done(page);
       await page.fill(`#field-${key}`, typed);
       await page.press(`#field-${key}`, "Enter");
     }

@@ -5,17 +5,17 @@
 #![cfg(target_os = "linux")]
 #![allow(dead_code)] // What the tests use and this does not.
 
-#[path = "../../tests/it/command/away.rs"]
+#[path = "../../tests/it/real_time/command/away.rs"]
 mod away;
-#[path = "../../tests/it/command/memory.rs"]
+#[path = "../../tests/it/real_time/command/memory.rs"]
 mod flooded;
-#[path = "../../tests/it/command/hub.rs"]
+#[path = "../../tests/it/real_time/command/hub.rs"]
 mod hub;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 mod namespace;
-#[path = "../../tests/it/command/older.rs"]
+#[path = "../../tests/it/real_time/command/older.rs"]
 mod older;
-#[path = "../../tests/it/command/pair.rs"]
+#[path = "../../tests/it/real_time/command/pair.rs"]
 mod pair;
 mod rows;
 #[path = "../../tests/it/sky.rs"]

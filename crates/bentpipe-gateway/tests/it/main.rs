@@ -5,19 +5,11 @@
 //! ```
 #![cfg(target_os = "linux")]
 
-#[cfg(feature = "command")]
-mod command;
-mod gigabyte;
 mod hosts;
-mod link;
-mod mtu;
 #[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;
-mod relay;
+mod real_time;
 mod seeds;
 mod sky;
-mod split;
-mod starving;
-mod uplink;
 mod world;

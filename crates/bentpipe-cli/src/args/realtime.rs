@@ -257,6 +257,9 @@ pub(crate) struct VerifyHosts {
     /// cells; .svg, .png or .pdf
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
+    /// Write to this folder a capture of each run of the kernel, with both hosts, and each cell's scenario of ours for `bentpipe run`
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) captures: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

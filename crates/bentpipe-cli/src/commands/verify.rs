@@ -1,8 +1,10 @@
 //! `bentpipe verify`: the same flows in virtual time and in real time.
 
+use std::path::Path;
+
 use bentpipe_emulator::sockets::{self, KernelSettings, Went};
 use bentpipe_emulator::transfers::{self, Bulk, Transferred};
-use bentpipe_emulator::{EmulateError, Lab};
+use bentpipe_emulator::{EmulateError, HostId, Lab, Tap};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Lateness, note};
 use bentpipe_sim::in_parallel;
@@ -85,7 +87,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let kernel = match args.no_kernel {
         true => Err("left out".to_owned()),
         false if interrupt::asked() => Err("interrupted".to_owned()),
-        false => match aside(|| kernel(&scenario, &bulks, &settings(args), watch("Linux in real time"))) {
+        false => match aside(|| kernel(&scenario, &bulks, &settings(args), None, watch("Linux in real time"))) {
             Err(EmulateError::Lacking { what, help }) if args.plot.is_some() => {
                 return Err(Failure::usage(what, Some(help)));
             }
@@ -199,15 +201,24 @@ pub(super) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-/// Results of the flows, and the number of packets and trains dropped at full devices.
+/// Results of the flows, and the number of packets and trains dropped at full devices. `capture`, a file and its comment: of all hosts.
 pub(super) fn kernel(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
     settings: &KernelSettings,
+    capture: Option<(&Path, &str)>,
     go_on: impl FnMut(Time) -> bool,
 ) -> Result<(Vec<Went>, Option<u64>), EmulateError> {
     let mut lab = Lab::build(scenario, &[])?;
+    let unwritten = |cause| EmulateError::System { doing: "the capture".to_owned(), cause };
+    if let Some((path, comment)) = capture {
+        let hosts = lab.hosts().iter().map(|host| host.name.clone()).collect::<Vec<_>>();
+        let hosts: Vec<_> = HostId::first(hosts.len()).zip(hosts.iter().map(String::as_str)).collect();
+        let tap = Tap::create(path, &hosts, comment, lab.emulator().clock());
+        lab.emulator_mut().tap(tap.map_err(unwritten)?);
+    }
     let went = sockets::run(scenario, bulks, &mut lab, settings, go_on)?;
+    lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(unwritten)?;
     Ok((went, lab.emulator().overruns().ok()))
 }
 

@@ -1,11 +1,14 @@
 //! `bentpipe verify-hosts`: the engine's Linux hosts beside the kernel's.
 
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
 use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::KernelSettings;
 use bentpipe_emulator::transfers;
 use bentpipe_engine::stream::Stream;
-use bentpipe_study::report::Panel;
+use bentpipe_study::report::{Panel, write_whole};
 use bentpipe_study::stats::median_ratio_interval;
 use serde::Serialize;
 
@@ -86,7 +89,7 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     let (mut lines, mut panels) = (Vec::new(), Vec::new());
     for cell in &cells {
         bar.set_message(cell.name.clone());
-        let line = compare(cell, args, &mut panels)?;
+        let line = compare(cell, args, &remake, &mut panels)?;
         if interrupt::asked() {
             break;
         }
@@ -114,7 +117,7 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
 }
 
 /// Runs a cell; adds the panels of its first run, if there is to be a plot.
-fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
+fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
     let seeds = if cell.is_random { u64::from(args.seeds) } else { 1 };
     let runs = if cell.is_random { 1 } else { args.runs };
     let offsets = if cell.is_random { 1 } else { OFFSETS };
@@ -132,15 +135,23 @@ fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<L
         }
         let scenario = cell.of_kernel(seed).map_err(Failure::Scenario)?;
         let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
-        for _ in 0..runs {
+        let captures = args.captures.as_ref().map(|folder| Captures::of(cell, seed, folder));
+        if let Some(captures) = &captures {
+            let ours = cell.of_engine(seed, 0, &args.sets).map_err(Failure::Scenario)?;
+            write_whole(&captures.file(".toml"), ours.to_toml().as_bytes()).map_err(Failure::unwritten)?;
+        }
+        for run in 1..=runs {
             if interrupt::asked() {
                 break;
             }
             let watch = args.plot.is_some() && theirs.is_empty();
             let mut settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
             settings.sysctls.extend(args.sysctl.iter().cloned());
-            let run = aside(|| kernel(&scenario, &bulks, &settings, |_| !interrupt::asked()));
-            let (went, _) = run.map_err(|error| match error {
+            let capture = captures.as_ref().map(|captures| captures.file(&format!("-kernel-{run}.pcapng")));
+            let comment = remake.line();
+            let capture = capture.as_deref().map(|path| (path, comment.as_str()));
+            let ran = aside(|| kernel(&scenario, &bulks, &settings, capture, |_| !interrupt::asked()));
+            let (went, _) = ran.map_err(|error| match error {
                 EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
                 other => Failure::broken(other),
             })?;
@@ -166,6 +177,28 @@ fn compare(cell: &Cell, args: &VerifyHosts, panels: &mut Vec<Panel>) -> Result<L
         bar_s: cell.bar_s,
         verdict: both.map_or(Verdict::Differs, |(ours, theirs)| verdict(cell, ours, theirs, interval)),
     })
+}
+
+/// The files of a cell: `LEO-tail-cubic.toml` or, with random losses, `LEO-1-random-cubic-seed-7.toml`.
+struct Captures {
+    start: PathBuf,
+}
+
+impl Captures {
+    fn of(cell: &Cell, seed: u64, folder: &Path) -> Self {
+        let words = cell.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let mut name = words.collect::<Vec<_>>().join("-");
+        if cell.is_random {
+            let _ = write!(name, "-seed-{seed}");
+        }
+        Captures { start: folder.join(name) }
+    }
+
+    fn file(&self, end: &str) -> PathBuf {
+        let mut path = self.start.clone().into_os_string();
+        path.push(end);
+        path.into()
+    }
 }
 
 fn verdict(cell: &Cell, ours: f64, theirs: f64, interval: Option<(f64, f64)>) -> Verdict {

@@ -2,8 +2,10 @@
 //!
 //! Two parts of it are seen on a path. The last segment of a packet of several has PSH (`__tcp_transmit_skb`), which the receiver may
 //! acknowledge at once ([`AckPolicy::pushed`](super::AckPolicy)). And a packet that the window would cut short waits for the next ACK
-//! (`tcp_tso_should_defer`), so segments leave in fewer and longer packets.
+//! (`tcp_tso_should_defer`), so segments leave in fewer and longer packets. What a program writes is kept in pieces; a packet that holds the
+//! rest of its piece does not wait, so the packets after it begin where a piece does.
 
+use super::FIRST_BYTE;
 use super::pacing::{MAX_TOGETHER, MIN_TOGETHER, Pacing};
 use crate::units::{Duration, Rate, Time};
 
@@ -26,8 +28,12 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) rate: Option<Rate>,
     /// Payload of a full segment.
     pub(in crate::tcp) full: u64,
-    /// Bytes that wait, and how many of them the windows let out now.
-    pub(in crate::tcp) waiting: u64,
+    /// The next byte to send, and one past the last one written.
+    pub(in crate::tcp) next: u64,
+    pub(in crate::tcp) data_end: u64,
+    /// The largest window that the peer has had.
+    pub(in crate::tcp) max_peer: u64,
+    /// How many of the bytes that wait the windows let out now.
     pub(in crate::tcp) room: u64,
     /// The congestion window, and the minimum of it and the peer's window.
     pub(in crate::tcp) cwnd: u64,
@@ -47,10 +53,22 @@ impl Situation {
         .max(1)
     }
 
-    /// True if the packet had better wait for the next ACK, which lets a longer one out.
-    fn waits(&self, max_segments: u64) -> bool {
+    /// Bytes that wait.
+    fn waiting(&self) -> u64 {
+        self.data_end.saturating_sub(self.next)
+    }
+
+    /// The length of a piece: whole segments, up to a packet's maximum, and at most half of the peer's window (`tcp_bound_to_half_wnd`).
+    fn piece(&self) -> u64 {
+        (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
+    }
+
+    /// True if the packet had better wait for the next ACK, which lets a longer one out. Its first byte is in the piece that ends at `end`.
+    fn waits(&self, max_segments: u64, end: u64) -> bool {
         let is_short = self.room < max_segments * self.full && self.room < self.window / WINDOW_PARTS;
-        if !is_short || self.is_closing && self.room >= self.waiting {
+        // The last piece may still grow.
+        let is_rest = end < self.data_end && self.next + self.room >= end;
+        if !is_short || is_rest || self.is_closing && self.room >= self.waiting() {
             return false;
         }
         let is_soon = |oldest: Time| {
@@ -62,9 +80,11 @@ impl Situation {
 }
 
 /// The packet that leaves, or waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Offload {
-    /// Segments of it that have not left.
+    /// One past the piece that the last packet began in.
+    end: u64,
+    /// Segments of the packet that have not left.
     left: u16,
     is_long: bool,
     /// It waits for the next event, or has waited for this one.
@@ -73,6 +93,10 @@ pub(in crate::tcp) struct Offload {
 }
 
 impl Offload {
+    pub(in crate::tcp) const fn new() -> Self {
+        Offload { end: FIRST_BYTE, left: 0, is_long: false, waits: false, waited: false }
+    }
+
     /// True if segments of a packet that has begun are left.
     #[inline(always)]
     pub(in crate::tcp) fn goes_on(&self) -> bool {
@@ -82,8 +106,11 @@ impl Offload {
     /// Begins a packet; false if it waits for the next event.
     pub(in crate::tcp) fn begin(&mut self, situation: &Situation) -> bool {
         let max_segments = situation.max_segments();
+        while self.end <= situation.next {
+            self.end += situation.piece();
+        }
         // A small segment is Nagle's (RFC 9293 §3.7.4).
-        self.waits = self.waits || situation.waiting > situation.full && situation.waits(max_segments);
+        self.waits = self.waits || situation.waiting() > situation.full && situation.waits(max_segments, self.end);
         if self.waits {
             return false;
         }
@@ -131,7 +158,9 @@ mod tests {
         srtt: Some(Duration::from_millis(100)),
         rate: Rate::from_bits_per_second(128_000_000),
         full: 1000,
-        waiting: 1_000_000,
+        next: 100_001,
+        data_end: 1_100_001,
+        max_peer: 64_000,
         room: 4000,
         cwnd: 100_000,
         window: 100_000,
@@ -140,7 +169,7 @@ mod tests {
 
     /// The segments of the next packet, and whether its last one is marked.
     fn packet(situation: Situation) -> Option<(u32, bool)> {
-        let mut offload = Offload::default();
+        let mut offload = Offload::new();
         if !offload.begin(&situation) {
             return None;
         }
@@ -165,9 +194,25 @@ mod tests {
         assert_eq!(packet(Situation { oldest: Some(ms(995)), ..WAITS }), Some((4, true)));
         assert_eq!(packet(Situation { oldest: None, ..WAITS }), Some((4, true)));
         // More will not come.
-        assert_eq!(packet(Situation { waiting: 4000, ..WAITS }), None);
-        assert_eq!(packet(Situation { waiting: 4000, is_closing: true, ..WAITS }), Some((4, true)));
-        assert_eq!(packet(Situation { waiting: 900, room: 900, ..WAITS }), Some((1, false)));
+        let last = |bytes| Situation { data_end: WAITS.next + bytes, ..WAITS };
+        assert_eq!(packet(last(4000)), None);
+        assert_eq!(packet(Situation { is_closing: true, ..last(4000) }), Some((4, true)));
+        assert_eq!(packet(Situation { room: 900, ..last(900) }), Some((1, false)));
+    }
+
+    /// Half of 64 000 bytes are 32 segments: pieces end at 1 + 96 000 and 1 + 128 000 bytes.
+    #[test]
+    fn the_rest_of_a_piece_does_not_wait() {
+        let at = |segments: u64| Situation { next: 1 + 1000 * segments, ..WAITS };
+        assert_eq!((packet(at(123)), packet(at(124)), packet(at(125))), (None, Some((4, true)), Some((4, true))));
+        assert_eq!(packet(at(128)), None, "the next piece");
+        // The last piece may still grow.
+        assert_eq!(packet(Situation { data_end: 1 + 128_000, ..at(124) }), None);
+        // No piece is longer than a packet may be.
+        let wide = Situation { max_peer: 1_000_000, ..WAITS };
+        assert_eq!(packet(Situation { next: 1 + 126_000, ..wide }), Some((4, true)), "two of 65 segments");
+        // With half a window of less than a segment each piece is one.
+        assert_eq!(packet(Situation { max_peer: 1500, ..WAITS }), Some((4, true)));
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Sender {
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
             pacer: Pacer::new(&variant.pacing),
-            offload: (variant.offload && !paces_singly).then(Offload::default),
+            offload: (variant.offload && !paces_singly).then(Offload::new),
             loss,
             recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),

@@ -227,6 +227,7 @@ Examples:
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
   chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
   bentpipe verify-hosts --only overflow --set tcp.ack.compress=off --sysctl tcp_comp_sack_nr=0
+  bentpipe verify-hosts --kernel linux-6.18.json             ours again, beside the kernel's of that file
 
 A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control. The kernel's hosts
 run it in real time over the emulated link, --runs times (--seeds times if losses are random), the
@@ -253,6 +254,9 @@ pub(crate) struct VerifyHosts {
     /// Setting of the kernel's hosts below net.ipv4; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl)]
     pub(crate) sysctl: Vec<(String, String)>,
+    /// Compare with the kernel's times in this file, printed earlier with --json, of the same grid; needs no root
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "seeds", "sysctl", "plot", "captures"])]
+    pub(crate) kernel: Option<PathBuf>,
     /// Write a plot of windows and round trips: the kernel's, as `ss -ti` shows them, and ours, of the first run of up to four
     /// cells; .svg, .png or .pdf
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -8,9 +8,10 @@ use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::KernelSettings;
 use bentpipe_emulator::transfers;
 use bentpipe_engine::stream::Stream;
+use bentpipe_sim::record::Sequence;
 use bentpipe_study::report::{Panel, write_whole};
 use bentpipe_study::stats::median_ratio_interval;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::beside;
 use super::verify::{aside, kernel, seconds};
@@ -45,15 +46,45 @@ struct Line {
     /// Medians.
     ours_s: Option<f64>,
     kernel_s: Option<f64>,
-    /// All runs, in order of time.
-    ours_runs_s: Vec<f64>,
-    kernel_runs_s: Vec<f64>,
+    /// All runs; `null` for one that did not end. If losses are random, those with the same number have the same seed, from 1 on.
+    ours_runs_s: Vec<Option<f64>>,
+    kernel_runs_s: Vec<Option<f64>>,
     difference_percent: Option<f64>,
     /// 95 %, by the bootstrap; of pairs with the same seed, if losses are random.
     difference_interval_percent: Option<(f64, f64)>,
     bar_percent: f64,
     bar_s: f64,
     verdict: Verdict,
+}
+
+/// The kernel's times from an earlier run, as printed by `--json`.
+#[derive(Deserialize)]
+struct Recorded {
+    kernel: String,
+    cells: Vec<RecordedCell>,
+}
+
+#[derive(Deserialize)]
+struct RecordedCell {
+    cell: String,
+    kernel_runs_s: Vec<Option<f64>>,
+}
+
+impl Recorded {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
+        serde_json::from_str(&text).map_err(|error| {
+            let help = "a file that `bentpipe verify-hosts --json` printed".to_owned();
+            Failure::usage(format!("{}: {error}", path.display()), Some(help))
+        })
+    }
+
+    fn runs(&self, cell: &Cell, path: &Path) -> Result<&[Option<f64>], Failure> {
+        let found = self.cells.iter().find(|recorded| recorded.cell == cell.name);
+        let runs = found.map(|recorded| recorded.kernel_runs_s.as_slice()).filter(|runs| !runs.is_empty());
+        runs.ok_or_else(|| Failure::usage(format!("{}: no runs of the cell `{}`", path.display(), cell.name), None))
+    }
 }
 
 #[derive(Serialize)]
@@ -85,11 +116,18 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
             "`--only` chooses them by their names, such as `GEO, one loss, cubic`",
         )?;
     }
+    let recorded = match &args.kernel {
+        Some(path) => Some((path, Recorded::read(path)?)),
+        None => None,
+    };
     let bar = progress::steps(cells.len() as u64);
     let (mut lines, mut panels) = (Vec::new(), Vec::new());
     for cell in &cells {
         bar.set_message(cell.name.clone());
-        let line = compare(cell, args, &remake, &mut panels)?;
+        let line = match &recorded {
+            Some((path, recorded)) => beside_recorded(cell, args, recorded.runs(cell, path)?)?,
+            None => compare(cell, args, &remake, &mut panels)?,
+        };
         if interrupt::asked() {
             break;
         }
@@ -97,7 +135,10 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    let release = match recorded {
+        Some((_, recorded)) => recorded.kernel,
+        None => std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+    };
     let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
     let (agree, undecided) = (count(Verdict::Agrees), count(Verdict::Undecided));
     let report = Report { remake: &remake, kernel: release, cells: lines, agree, undecided };
@@ -116,23 +157,39 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     })
 }
 
-/// Runs a cell; adds the panels of its first run, if there is to be a plot.
+/// Runs a cell on our side, with a seed: once, or over several delays if nothing random decides. Adds the times; returns what the sender
+/// of the first run did.
+fn simulate(cell: &Cell, args: &VerifyHosts, seed: u64, ours: &mut Vec<Option<f64>>) -> Result<Sequence, Failure> {
+    let mut once = |more| {
+        let scenario = cell.of_engine(seed, more, &args.sets).map_err(Failure::Scenario)?;
+        let (times, sequence) = beside::simulate(&scenario)?;
+        ours.push(times[0].map(|at| at.as_secs_f64()));
+        Ok::<_, Failure>(sequence)
+    };
+    let sequence = once(0)?;
+    for more in 1..if cell.is_random { 1 } else { OFFSETS } {
+        once(more)?;
+    }
+    Ok(sequence)
+}
+
+/// Runs a cell on our side; the kernel's runs are known.
+fn beside_recorded(cell: &Cell, args: &VerifyHosts, theirs: &[Option<f64>]) -> Result<Line, Failure> {
+    let seeds = if cell.is_random { theirs.len() as u64 } else { 1 };
+    let mut ours = Vec::new();
+    for seed in 1..=seeds {
+        simulate(cell, args, seed, &mut ours)?;
+    }
+    Ok(line(cell, ours, theirs.to_vec()))
+}
+
+/// Runs a cell on both sides; adds the panels of its first run, if there is to be a plot.
 fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
     let seeds = if cell.is_random { u64::from(args.seeds) } else { 1 };
     let runs = if cell.is_random { 1 } else { args.runs };
-    let offsets = if cell.is_random { 1 } else { OFFSETS };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for seed in 1..=seeds {
-        let mut simulate = |more| {
-            let scenario = cell.of_engine(seed, more, &args.sets).map_err(Failure::Scenario)?;
-            let (times, sequence) = beside::simulate(&scenario)?;
-            ours.push(times[0].map(|at| at.as_secs_f64()));
-            Ok::<_, Failure>(sequence)
-        };
-        let sequence = simulate(0)?;
-        for more in 1..offsets {
-            simulate(more)?;
-        }
+        let sequence = simulate(cell, args, seed, &mut ours)?;
         let scenario = cell.of_kernel(seed).map_err(Failure::Scenario)?;
         let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
         let captures = args.captures.as_ref().map(|folder| Captures::of(cell, seed, folder));
@@ -161,11 +218,15 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
             theirs.push(seconds(&bulks[0], went[0].transferred.received_at));
         }
     }
-    let interval = interval(&ours, &theirs, cell.is_random);
-    let ((ours, ours_runs_s), (theirs, kernel_runs_s)) = (sorted(ours), sorted(theirs));
+    Ok(line(cell, ours, theirs))
+}
+
+fn line(cell: &Cell, ours_runs_s: Vec<Option<f64>>, kernel_runs_s: Vec<Option<f64>>) -> Line {
+    let interval = interval(&ours_runs_s, &kernel_runs_s, cell.is_random);
+    let [ours, theirs] = [&ours_runs_s, &kernel_runs_s].map(|runs| median(&sorted(runs)));
     let both = ours.zip(theirs);
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    Ok(Line {
+    Line {
         cell: cell.name.clone(),
         ours_s: ours,
         kernel_s: theirs,
@@ -176,7 +237,7 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
         bar_percent: cell.bar,
         bar_s: cell.bar_s,
         verdict: both.map_or(Verdict::Differs, |(ours, theirs)| verdict(cell, ours, theirs, interval)),
-    })
+    }
 }
 
 /// The files of a cell: `LEO-tail-cubic.toml` or, with random losses, `LEO-1-random-cubic-seed-7.toml`.
@@ -226,23 +287,27 @@ fn interval(ours: &[Option<f64>], theirs: &[Option<f64>], paired: bool) -> Optio
     ratio.ok().map(|interval| (interval.low, interval.high))
 }
 
-/// The median of the times of those that ended, and these.
-fn sorted(times: Vec<Option<f64>>) -> (Option<f64>, Vec<f64>) {
-    let mut done: Vec<f64> = times.into_iter().flatten().collect();
+/// The times of those that ended, in order.
+fn sorted(times: &[Option<f64>]) -> Vec<f64> {
+    let mut done: Vec<f64> = times.iter().flatten().copied().collect();
     done.sort_by(f64::total_cmp);
-    let middle = done.len() / 2;
-    let median = match done.len() % 2 {
-        1 => done.get(middle).copied(),
-        _ => middle.checked_sub(1).map(|lower| (done[lower] + done[middle]) / 2.0),
-    };
-    (median, done)
+    done
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => sorted.get(middle).copied(),
+        _ => middle.checked_sub(1).map(|lower| (sorted[lower] + sorted[middle]) / 2.0),
+    }
 }
 
 fn text(report: &Report<'_>) -> String {
     let rows = report.cells.iter().map(|line| {
-        let spread = |runs: &[f64]| match runs {
+        let spread = |runs: &[Option<f64>]| match *sorted(runs) {
             [] => "–".to_owned(),
-            runs => format!("{:.3} .. {:.3}", runs[0], runs[runs.len() - 1]),
+            [only] => format!("{only:.3}"),
+            [first, .., last] => format!("{first:.3} .. {last:.3}"),
         };
         let interval = line.difference_interval_percent;
         vec![
@@ -289,7 +354,7 @@ mod tests {
             let noise = |seed: u64| 1.0 + spread * ((seed * 7 % 20) as f64 / 10.0 - 0.95);
             let theirs: Vec<_> = (0..20).map(|seed| Some(10.0 + 0.01 * seed as f64)).collect();
             let ours: Vec<_> = (0..20).map(|seed| Some(9.4 * noise(seed))).collect();
-            let middle = |values: &[Option<f64>]| sorted(values.to_vec()).0.expect("values");
+            let middle = |values: &[Option<f64>]| median(&sorted(values)).expect("values");
             verdict(&cell, middle(&ours), middle(&theirs), interval(&ours, &theirs, true))
         };
         assert_eq!((said(0.3), said(0.01)), (Verdict::Undecided, Verdict::Differs));
@@ -299,8 +364,9 @@ mod tests {
 
     #[test]
     fn the_median_is_of_those_that_ended() {
-        assert_eq!(sorted(vec![Some(3.0), None, Some(1.0), Some(2.0)]), (Some(2.0), vec![1.0, 2.0, 3.0]));
-        assert_eq!(sorted(vec![Some(3.0), Some(1.0)]).0, Some(2.0));
-        assert_eq!(sorted(vec![None]).0, None);
+        let times = sorted(&[Some(3.0), None, Some(1.0), Some(2.0)]);
+        assert_eq!((median(&times), times), (Some(2.0), vec![1.0, 2.0, 3.0]));
+        assert_eq!(median(&[1.0, 3.0]), Some(2.0));
+        assert_eq!(median(&[]), None);
     }
 }

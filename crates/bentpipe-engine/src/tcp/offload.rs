@@ -11,7 +11,7 @@ use crate::units::{Duration, Rate, Time};
 
 /// A packet holds what the rate carries in this time.
 const QUANTUM: Duration = Pacing::LINUX.quantum;
-/// No packet waits if the last one left longer ago.
+/// A packet waits only if the last one left less than this ago.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 /// A packet of this part of the window does not wait (`tcp_tso_win_divisor`).
 const WINDOW_PARTS: u64 = 3;
@@ -75,7 +75,7 @@ impl Situation {
             // An ACK of what left just now is far away.
             self.srtt.is_some_and(|srtt| self.now.saturating_since(oldest) >= srtt.div_floor(16))
         };
-        self.now.saturating_since(self.last_sent) <= MAX_PAUSE && self.oldest.is_some_and(is_soon)
+        self.now.saturating_since(self.last_sent) < MAX_PAUSE && self.oldest.is_some_and(is_soon)
     }
 }
 
@@ -185,8 +185,8 @@ mod tests {
     fn a_short_packet_waits_for_the_next_ack() {
         assert_eq!(packet(WAITS), None);
         let now = |last_sent| Situation { last_sent, ..WAITS };
-        assert_eq!(packet(now(ms(999))), None, "1 ms is not too long");
-        assert_eq!(packet(now(ms(998))), Some((4, true)));
+        assert_eq!(packet(now(ms(999) + Duration::from_nanos(1))), None);
+        assert_eq!(packet(now(ms(999))), Some((4, true)));
         // The packet is as long as packets are, or a third of the window.
         assert_eq!(packet(Situation { room: 15_000, ..WAITS }), Some((15, true)));
         assert_eq!(packet(Situation { room: 4000, window: 12_000, ..WAITS }), Some((4, true)));

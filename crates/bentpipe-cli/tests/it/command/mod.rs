@@ -1,5 +1,7 @@
 //! The command as a user meets it: what it prints, what it leaves behind, and how it ends.
 
+#[cfg(target_os = "linux")]
+mod hosts;
 mod interrupts;
 mod models;
 mod outputs;
@@ -285,7 +287,7 @@ fn a_recommendation_can_be_run() {
     for word in ["500 kB", "Recommended: ", "chosen", "The answer changes", "bentpipe recommend wide.toml"] {
         assert!(text.contains(word), "{word}\n{text}");
     }
-    let json = json(&ok(folder.path(), &["recommend", "wide.toml", "--reps", "6", "--no-flips", "--json"]));
+    let json = json(&ok(folder.path(), &["recommend", "wide.toml", "--reps", "20", "--no-flips", "--json"]));
     let chosen = json["verdict"]["system"].as_str().expect("a system");
     assert_ne!(chosen, "plain", "2 % are lost");
     assert_eq!(json["candidates"].as_array().map(Vec::len), Some(5));

@@ -1,0 +1,32 @@
+//! The engine's Linux hosts beside times that the kernel's took (`validation/linux`).
+
+use super::{folder, json, refused, run};
+
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/linux/kernel-6.18.json");
+
+/// The cells that differ. `docs/explanation/virtual-and-real-time.md` says of each what was tried.
+const DIFFERING: [&str; 1] = ["GEO, one loss, cubic"];
+
+#[test]
+fn they_agree_with_the_recorded_kernel() {
+    let folder = folder();
+    let output = run(folder.path(), &["verify-hosts", "--kernel", RECORDED, "--json"]);
+    let report = json(&String::from_utf8(output.stdout).expect("text"));
+    let cells = report["cells"].as_array().expect("a list");
+    assert_eq!(cells.len(), 63);
+    let differing: Vec<_> = cells.iter().filter(|cell| cell["verdict"] == "differs").collect();
+    let names: Vec<_> = differing.iter().map(|cell| cell["cell"].as_str().expect("a name")).collect();
+    assert_eq!(names, DIFFERING, "{differing:?}");
+    assert_eq!(output.status.code(), Some(1), "one differs");
+}
+
+#[test]
+fn a_file_without_the_cell_is_refused() {
+    let folder = folder();
+    std::fs::write(folder.path().join("k.json"), r#"{"kernel": "6.18", "cells": []}"#).expect("writable");
+    let error = refused(folder.path(), 2, &["verify-hosts", "--kernel", "k.json"]);
+    assert!(error.contains("k.json: no runs of the cell `GEO, no loss, reno`"), "{error}");
+    std::fs::write(folder.path().join("k.json"), "[]").expect("writable");
+    let error = refused(folder.path(), 2, &["verify-hosts", "--kernel", "k.json"]);
+    assert!(error.contains("k.json") && error.contains("bentpipe verify-hosts --json"), "{error}");
+}

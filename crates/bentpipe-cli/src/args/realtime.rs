@@ -227,7 +227,7 @@ Examples:
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
   chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
   bentpipe verify-hosts --only overflow --set tcp.ack.compress=off --sysctl tcp_comp_sack_nr=0
-  bentpipe verify-hosts --kernel linux-6.18.json             ours again, beside the kernel's of that file
+  bentpipe verify-hosts --kernel linux-6.18.json             ours alone, beside that file's times
 
 A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control. The kernel's hosts
 run it in real time over the emulated link, --runs times (--seeds times if losses are random), the

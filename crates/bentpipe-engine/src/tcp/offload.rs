@@ -63,11 +63,11 @@ impl Situation {
         (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
     }
 
-    /// True if the packet had better wait for the next ACK, which lets a longer one out. Its first byte is in the piece that ends at `end`.
-    fn waits(&self, max_segments: u64, end: u64) -> bool {
+    /// True if the packet had better wait for the next ACK, which lets a longer one out. `rest` bytes are left of the piece that it begins in.
+    fn waits(&self, max_segments: u64, rest: u64) -> bool {
         let is_short = self.room < max_segments * self.full && self.room < self.window / WINDOW_PARTS;
         // The last piece may still grow.
-        let is_rest = end < self.data_end && self.next + self.room >= end;
+        let is_rest = rest < self.waiting() && self.room >= rest;
         if !is_short || is_rest || self.is_closing && self.room >= self.waiting() {
             return false;
         }
@@ -82,8 +82,8 @@ impl Situation {
 /// The packet that leaves, or waits.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Offload {
-    /// One past the piece that the last packet began in.
-    end: u64,
+    /// One past the piece that the last packet began in: the lower half of the sequence number.
+    end: u32,
     /// Segments of the packet that have not left.
     left: u16,
     is_long: bool,
@@ -94,7 +94,7 @@ pub(in crate::tcp) struct Offload {
 
 impl Offload {
     pub(in crate::tcp) const fn new() -> Self {
-        Offload { end: FIRST_BYTE, left: 0, is_long: false, waits: false, waited: false }
+        Offload { end: FIRST_BYTE as u32, left: 0, is_long: false, waits: false, waited: false }
     }
 
     /// True if segments of a packet that has begun are left.
@@ -103,14 +103,23 @@ impl Offload {
         self.left > 0
     }
 
+    /// Bytes that are left of the piece in which the next packet begins.
+    fn rest(&mut self, situation: &Situation) -> u64 {
+        loop {
+            // No window is as long as half of the numbers.
+            match self.end.wrapping_sub(situation.next as u32) as i32 {
+                rest @ 1.. => return rest as u64,
+                _ => self.end = self.end.wrapping_add(situation.piece() as u32),
+            }
+        }
+    }
+
     /// Begins a packet; false if it waits for the next event.
     pub(in crate::tcp) fn begin(&mut self, situation: &Situation) -> bool {
         let max_segments = situation.max_segments();
-        while self.end <= situation.next {
-            self.end += situation.piece();
-        }
+        let rest = self.rest(situation);
         // A small segment is Nagle's (RFC 9293 §3.7.4).
-        self.waits = self.waits || situation.waiting() > situation.full && situation.waits(max_segments, self.end);
+        self.waits = self.waits || situation.waiting() > situation.full && situation.waits(max_segments, rest);
         if self.waits {
             return false;
         }

@@ -1,13 +1,14 @@
 //! The status socket: a unix socket that sends the status and closes.
 
-use std::fs::{OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use nix::libc;
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
 
 use super::scrape::PAUSE;
 
@@ -42,7 +43,8 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         // Opens the socket itself: a symbolic link put in its place is not followed.
-        let there = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+        // (With musl the standard library removes `O_PATH` from the flags that it is given.)
+        let there = File::from(open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?);
         if !there.metadata()?.file_type().is_socket() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody has replaced the socket"));
         }

@@ -4,9 +4,6 @@ use super::{folder, json, refused, run};
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/linux/kernel-6.18.json");
 
-/// The cells that differ. `docs/explanation/virtual-and-real-time.md` says of each what was tried.
-const DIFFERING: [&str; 1] = ["GEO, one loss, cubic"];
-
 #[test]
 fn they_agree_with_the_recorded_kernel() {
     let folder = folder();
@@ -15,9 +12,12 @@ fn they_agree_with_the_recorded_kernel() {
     let cells = report["cells"].as_array().expect("a list");
     assert_eq!(cells.len(), 63);
     let differing: Vec<_> = cells.iter().filter(|cell| cell["verdict"] == "differs").collect();
-    let names: Vec<_> = differing.iter().map(|cell| cell["cell"].as_str().expect("a name")).collect();
-    assert_eq!(names, DIFFERING, "{differing:?}");
-    assert_eq!(output.status.code(), Some(1), "one differs");
+    assert!(differing.is_empty(), "{differing:?}");
+    // Where nothing random decides, each is within its bar; elsewhere the seeds may be too few to say.
+    let undecided = cells.iter().filter(|cell| cell["verdict"] == "undecided");
+    let names: Vec<_> = undecided.map(|cell| cell["cell"].as_str().expect("a name")).collect();
+    assert!(names.iter().all(|name| name.contains("random")), "{names:?}");
+    assert_eq!(output.status.code(), Some(0));
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct FlowSpec {
     pub to: NodeId,
     /// Its start time.
     pub start: Duration,
-    /// The interval of a random start, if any: [`Scenario::with_seed`] draws again.
+    /// The interval of a random start, if any: [`Scenario::with_seed`](crate::scenario::Scenario::with_seed) draws again.
     pub spread: Option<Spread>,
     /// DSCP of its packets (RFC 2474).
     pub dscp: u8,

@@ -53,9 +53,13 @@ fn measured(snapshots: &[Snapshot]) -> Measured {
     }
 }
 
+/// The kernel's release.
+pub(super) fn release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
 /// Writes the figure.
 pub(super) fn write(path: &Path, panels: Vec<Panel>, remake: &Remake) -> Result<(), Failure> {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let title = format!("Linux {} beside the simulation", release.trim());
+    let title = format!("Linux {} beside the simulation", release());
     plots::write(path, &Figure { title, panels }, remake)
 }

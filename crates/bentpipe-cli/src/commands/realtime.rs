@@ -1,10 +1,12 @@
 //! Shared by the commands in real time: errors, captures, the summary at the end.
 
 use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
 
 use bentpipe_emulator::{EmulateError, Emulator, HostId, Tap, Unsupported};
 use bentpipe_engine::units::Duration;
-use bentpipe_io::Lateness;
+use bentpipe_io::{Clock, Lateness};
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::{NodeId, Scenario};
@@ -41,10 +43,19 @@ pub(super) fn capture(
 ) -> Result<(), Failure> {
     let Some(path) = &watch.pcap else { return Ok(()) };
     let taps = taps(&watch.taps, hosts, usual)?;
-    let comment = format!("{}\n{}", remake.line(), scenario.to_toml());
-    let tap = Tap::create(path, &taps, &comment, emulator.clock()).map_err(Failure::broken)?;
-    emulator.tap(tap);
+    emulator.tap(tap(path, &taps, scenario, remake, emulator.clock()).map_err(Failure::broken)?);
     Ok(())
+}
+
+/// A capture of these hosts, which says how to make it again.
+pub(super) fn tap(
+    path: &Path,
+    hosts: &[(HostId, &str)],
+    scenario: &Scenario,
+    remake: &Remake,
+    clock: Clock,
+) -> io::Result<Tap> {
+    Tap::create(path, hosts, &format!("{}\n{}", remake.line(), scenario.to_toml()), clock)
 }
 
 /// The hosts to capture, with their names, in their order.

@@ -12,7 +12,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::beside;
-use super::realtime::{overrun, refused, span_of, stall};
+use super::realtime::{overrun, refused, span_of, stall, tap};
 use crate::args::Verify;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
@@ -201,21 +201,21 @@ pub(super) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-/// Results of the flows, and the number of packets and trains dropped at full devices. `capture`, a file and its comment: of all hosts.
+/// Results of the flows, and the number of packets and trains dropped at full devices. All hosts are captured into `capture`.
 pub(super) fn kernel(
     scenario: &Scenario,
     bulks: &[Bulk<'_>],
     settings: &KernelSettings,
-    capture: Option<(&Path, &str)>,
+    capture: Option<(&Path, &Remake)>,
     go_on: impl FnMut(Time) -> bool,
 ) -> Result<(Vec<Went>, Option<u64>), EmulateError> {
     let mut lab = Lab::build(scenario, &[])?;
     let unwritten = |cause| EmulateError::System { doing: "the capture".to_owned(), cause };
-    if let Some((path, comment)) = capture {
-        let hosts = lab.hosts().iter().map(|host| host.name.clone()).collect::<Vec<_>>();
-        let hosts: Vec<_> = HostId::first(hosts.len()).zip(hosts.iter().map(String::as_str)).collect();
-        let tap = Tap::create(path, &hosts, comment, lab.emulator().clock());
-        lab.emulator_mut().tap(tap.map_err(unwritten)?);
+    if let Some((path, remake)) = capture {
+        let names = lab.hosts().iter().map(|host| host.name.as_str());
+        let hosts: Vec<_> = HostId::first(names.len()).zip(names).collect();
+        let tap = tap(path, &hosts, scenario, remake, lab.emulator().clock()).map_err(unwritten)?;
+        lab.emulator_mut().tap(tap);
     }
     let went = sockets::run(scenario, bulks, &mut lab, settings, go_on)?;
     lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(unwritten)?;

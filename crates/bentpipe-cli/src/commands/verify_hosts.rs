@@ -1,6 +1,6 @@
 //! `bentpipe verify-hosts`: the engine's Linux hosts beside the kernel's.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
 
 use bentpipe_emulator::EmulateError;
@@ -10,7 +10,7 @@ use bentpipe_emulator::transfers;
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::record::Sequence;
 use bentpipe_study::report::{Panel, write_whole};
-use bentpipe_study::stats::median_ratio_interval;
+use bentpipe_study::stats::{Sample, median_ratio_interval};
 use serde::{Deserialize, Serialize};
 
 use super::beside;
@@ -72,12 +72,10 @@ struct RecordedCell {
 
 impl Recorded {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-        serde_json::from_str(&text).map_err(|error| {
-            let help = "a file that `bentpipe verify-hosts --json` printed".to_owned();
-            Failure::usage(format!("{}: {error}", path.display()), Some(help))
-        })
+        let refuse = |error: &dyn Display, help| Failure::usage(format!("{}: {error}", path.display()), help);
+        let text = std::fs::read_to_string(path).map_err(|error| refuse(&error, None))?;
+        let help = "a file that `bentpipe verify-hosts --json` printed".to_owned();
+        serde_json::from_str(&text).map_err(|error| refuse(&error, Some(help)))
     }
 
     fn runs(&self, cell: &Cell, path: &Path) -> Result<&[Option<f64>], Failure> {
@@ -137,7 +135,7 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     bar.finish_and_clear();
     let release = match recorded {
         Some((_, recorded)) => recorded.kernel,
-        None => std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned(),
+        None => beside::release(),
     };
     let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
     let (agree, undecided) = (count(Verdict::Agrees), count(Verdict::Undecided));
@@ -205,8 +203,7 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
             let mut settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
             settings.sysctls.extend(args.sysctl.iter().cloned());
             let capture = captures.as_ref().map(|captures| captures.file(&format!("-kernel-{run}.pcapng")));
-            let comment = remake.line();
-            let capture = capture.as_deref().map(|path| (path, comment.as_str()));
+            let capture = capture.as_deref().map(|path| (path, remake));
             let ran = aside(|| kernel(&scenario, &bulks, &settings, capture, |_| !interrupt::asked()));
             let (went, _) = ran.map_err(|error| match error {
                 EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
@@ -223,7 +220,7 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
 
 fn line(cell: &Cell, ours_runs_s: Vec<Option<f64>>, kernel_runs_s: Vec<Option<f64>>) -> Line {
     let interval = interval(&ours_runs_s, &kernel_runs_s, cell.is_random);
-    let [ours, theirs] = [&ours_runs_s, &kernel_runs_s].map(|runs| median(&sorted(runs)));
+    let [ours, theirs] = [&ours_runs_s, &kernel_runs_s].map(|runs| ended(runs).map(|runs| runs.median()));
     let both = ours.zip(theirs);
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Line {
@@ -287,27 +284,17 @@ fn interval(ours: &[Option<f64>], theirs: &[Option<f64>], paired: bool) -> Optio
     ratio.ok().map(|interval| (interval.low, interval.high))
 }
 
-/// The times of those that ended, in order.
-fn sorted(times: &[Option<f64>]) -> Vec<f64> {
-    let mut done: Vec<f64> = times.iter().flatten().copied().collect();
-    done.sort_by(f64::total_cmp);
-    done
-}
-
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        1 => sorted.get(middle).copied(),
-        _ => middle.checked_sub(1).map(|lower| (sorted[lower] + sorted[middle]) / 2.0),
-    }
+/// The times of those that ended.
+fn ended(times: &[Option<f64>]) -> Option<Sample> {
+    Sample::new(times.iter().flatten().copied().collect()).ok()
 }
 
 fn text(report: &Report<'_>) -> String {
     let rows = report.cells.iter().map(|line| {
-        let spread = |runs: &[Option<f64>]| match *sorted(runs) {
-            [] => "–".to_owned(),
-            [only] => format!("{only:.3}"),
-            [first, .., last] => format!("{first:.3} .. {last:.3}"),
+        let spread = |runs: &[Option<f64>]| match ended(runs).as_ref().map(Sample::sorted) {
+            None | Some([]) => "–".to_owned(),
+            Some([only]) => format!("{only:.3}"),
+            Some([first, .., last]) => format!("{first:.3} .. {last:.3}"),
         };
         let interval = line.difference_interval_percent;
         vec![
@@ -354,7 +341,7 @@ mod tests {
             let noise = |seed: u64| 1.0 + spread * ((seed * 7 % 20) as f64 / 10.0 - 0.95);
             let theirs: Vec<_> = (0..20).map(|seed| Some(10.0 + 0.01 * seed as f64)).collect();
             let ours: Vec<_> = (0..20).map(|seed| Some(9.4 * noise(seed))).collect();
-            let middle = |values: &[Option<f64>]| median(&sorted(values)).expect("values");
+            let middle = |values: &[Option<f64>]| ended(values).expect("values").median();
             verdict(&cell, middle(&ours), middle(&theirs), interval(&ours, &theirs, true))
         };
         assert_eq!((said(0.3), said(0.01)), (Verdict::Undecided, Verdict::Differs));
@@ -364,9 +351,10 @@ mod tests {
 
     #[test]
     fn the_median_is_of_those_that_ended() {
-        let times = sorted(&[Some(3.0), None, Some(1.0), Some(2.0)]);
-        assert_eq!((median(&times), times), (Some(2.0), vec![1.0, 2.0, 3.0]));
-        assert_eq!(median(&[1.0, 3.0]), Some(2.0));
-        assert_eq!(median(&[]), None);
+        let median = |times: &[Option<f64>]| ended(times).map(|times| times.median());
+        assert_eq!(median(&[Some(3.0), None, Some(1.0), Some(2.0)]), Some(2.0));
+        assert_eq!(ended(&[Some(3.0), None, Some(1.0)]).expect("two").sorted(), [1.0, 3.0]);
+        assert_eq!(median(&[Some(3.0), Some(1.0)]), Some(2.0));
+        assert_eq!(median(&[None]), None);
     }
 }

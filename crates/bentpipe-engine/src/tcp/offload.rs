@@ -28,12 +28,12 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) rate: Option<Rate>,
     /// Payload of a full segment.
     pub(in crate::tcp) full: u64,
-    /// The next byte to send, and one past the last one written.
+    /// The next byte to send.
     pub(in crate::tcp) next: u64,
-    pub(in crate::tcp) data_end: u64,
     /// The largest window that the peer has had.
     pub(in crate::tcp) max_peer: u64,
-    /// How many of the bytes that wait the windows let out now.
+    /// Bytes that wait, and how many of them the windows let out now.
+    pub(in crate::tcp) waiting: u64,
     pub(in crate::tcp) room: u64,
     /// The congestion window, and the minimum of it and the peer's window.
     pub(in crate::tcp) cwnd: u64,
@@ -53,11 +53,6 @@ impl Situation {
         .max(1)
     }
 
-    /// Bytes that wait.
-    fn waiting(&self) -> u64 {
-        self.data_end.saturating_sub(self.next)
-    }
-
     /// The length of a piece: whole segments, up to a packet's maximum, and at most half of the peer's window (`tcp_bound_to_half_wnd`).
     fn piece(&self) -> u64 {
         (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
@@ -67,8 +62,8 @@ impl Situation {
     fn waits(&self, max_segments: u64, rest: u64) -> bool {
         let is_short = self.room < max_segments * self.full && self.room < self.window / WINDOW_PARTS;
         // The last piece may still grow.
-        let is_rest = rest < self.waiting() && self.room >= rest;
-        if !is_short || is_rest || self.is_closing && self.room >= self.waiting() {
+        let is_rest = rest < self.waiting && self.room >= rest;
+        if !is_short || is_rest || self.is_closing && self.room >= self.waiting {
             return false;
         }
         let is_soon = |oldest: Time| {
@@ -119,7 +114,7 @@ impl Offload {
         let max_segments = situation.max_segments();
         let rest = self.rest(situation);
         // A small segment is Nagle's (RFC 9293 §3.7.4).
-        self.waits = self.waits || situation.waiting() > situation.full && situation.waits(max_segments, rest);
+        self.waits = self.waits || situation.waiting > situation.full && situation.waits(max_segments, rest);
         if self.waits {
             return false;
         }
@@ -168,8 +163,8 @@ mod tests {
         rate: Rate::from_bits_per_second(128_000_000),
         full: 1000,
         next: 100_001,
-        data_end: 1_100_001,
         max_peer: 64_000,
+        waiting: 1_000_000,
         room: 4000,
         cwnd: 100_000,
         window: 100_000,
@@ -203,7 +198,7 @@ mod tests {
         assert_eq!(packet(Situation { oldest: Some(ms(995)), ..WAITS }), Some((4, true)));
         assert_eq!(packet(Situation { oldest: None, ..WAITS }), Some((4, true)));
         // More will not come.
-        let last = |bytes| Situation { data_end: WAITS.next + bytes, ..WAITS };
+        let last = |bytes| Situation { waiting: bytes, ..WAITS };
         assert_eq!(packet(last(4000)), None);
         assert_eq!(packet(Situation { is_closing: true, ..last(4000) }), Some((4, true)));
         assert_eq!(packet(Situation { room: 900, ..last(900) }), Some((1, false)));
@@ -216,7 +211,7 @@ mod tests {
         assert_eq!((packet(at(123)), packet(at(124)), packet(at(125))), (None, Some((4, true)), Some((4, true))));
         assert_eq!(packet(at(128)), None, "the next piece");
         // The last piece may still grow.
-        assert_eq!(packet(Situation { data_end: 1 + 128_000, ..at(124) }), None);
+        assert_eq!(packet(Situation { waiting: 4000, ..at(124) }), None);
         // No piece is longer than a packet may be.
         let wide = Situation { max_peer: 1_000_000, ..WAITS };
         assert_eq!(packet(Situation { next: 1 + 126_000, ..wide }), Some((4, true)), "two of 65 segments");

@@ -26,6 +26,8 @@ fn a_file_without_the_cell_is_refused() {
     std::fs::write(folder.path().join("k.json"), r#"{"kernel": "6.18", "cells": []}"#).expect("writable");
     let error = refused(folder.path(), 2, &["verify-hosts", "--kernel", "k.json"]);
     assert!(error.contains("k.json: no runs of the cell `GEO, no loss, reno`"), "{error}");
+    let error = refused(folder.path(), 2, &["verify-hosts", "--kernel", "absent.json"]);
+    assert!(error.contains("absent.json: No such file"), "{error}");
     std::fs::write(folder.path().join("k.json"), "[]").expect("writable");
     let error = refused(folder.path(), 2, &["verify-hosts", "--kernel", "k.json"]);
     assert!(error.contains("k.json") && error.contains("bentpipe verify-hosts --json"), "{error}");

@@ -16,7 +16,6 @@ fn link(more: &str) -> String {
     )
 }
 
-/// Sends a datagram and waits for it to come back: the time.
 /// The next datagram. A machine that was paused interrupts calls that have a time limit.
 fn received(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<(usize, SocketAddr)> {
     loop {
@@ -27,6 +26,7 @@ fn received(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<(usize, So
     }
 }
 
+/// Sends a datagram and waits for it to come back: the time.
 fn round_trip(socket: &UdpSocket, to: SocketAddr) -> std::io::Result<Duration> {
     let begin = Instant::now();
     socket.send_to(&[1; 100], to)?;

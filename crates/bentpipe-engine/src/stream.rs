@@ -2,6 +2,8 @@
 //!
 //! Adding, removing or using a component does not change the draws of another.
 
+use core::fmt::{self, Write};
+
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
 
@@ -16,10 +18,21 @@ const fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A key for the component `name` under `seed`: FNV-1a over the name, mixed with the seed.
-fn key(seed: u64, name: &str) -> u64 {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
-    mix(hash ^ mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)))
+/// FNV-1a over text, as it is written.
+struct Fnv(u64);
+
+impl Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = text.bytes().fold(self.0, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3));
+        Ok(())
+    }
+}
+
+/// A key for the component `name` under `seed`: the hash of the name, mixed with the seed.
+fn key(seed: u64, name: impl fmt::Display) -> u64 {
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    write!(hash, "{name}").expect("hashing does not fail");
+    mix(hash.0 ^ mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)))
 }
 
 /// The upper 53 bits as a number in 0..1.
@@ -28,8 +41,8 @@ fn unit(bits: u64) -> f64 {
 }
 
 impl Stream {
-    /// The stream of the component `name` under `seed`.
-    pub fn named(seed: u64, name: &str) -> Self {
+    /// The stream of the component `name` under `seed`. The name may be `format_args!`, which allocates nothing.
+    pub fn named(seed: u64, name: impl fmt::Display) -> Self {
         let key = key(seed, name);
         Stream(Pcg64::new((mix(key) as u128) << 64 | key as u128, mix(!key) as u128))
     }
@@ -58,7 +71,7 @@ pub struct TimeNoise {
 
 impl TimeNoise {
     /// The noise of the component `name` under `seed`.
-    pub fn named(seed: u64, name: &str) -> Self {
+    pub fn named(seed: u64, name: impl fmt::Display) -> Self {
         TimeNoise { key: key(seed, name) }
     }
 

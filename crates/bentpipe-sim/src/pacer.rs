@@ -20,7 +20,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// A source that starts at `start`; sending periods and pauses are drawn for the flow `name` under `seed`.
     pub(crate) fn new(rate: Rate, pattern: UdpPattern, start: Time, seed: u64, name: &str) -> Self {
-        let mut stream = Stream::named(seed, &format!("flow/{name}/on-off"));
+        let mut stream = Stream::named(seed, format_args!("flow/{name}/on-off"));
         let on_until = match pattern {
             UdpPattern::OnOff { on, .. } => start + on.draw(&mut stream),
             UdpPattern::Cbr | UdpPattern::Mpeg(_) => Time::NEVER,

@@ -41,7 +41,7 @@ pub(crate) fn round() -> impl Iterator<Item = Vec<Row>> {
 
 /// The n-th random scenario of a seed: one or more flows. Rates, delays and sizes are not round.
 pub(crate) fn scenario(seed: u64, n: u64) -> Vec<Row> {
-    let s = &mut Stream::named(seed, &format!("scenario/{n}"));
+    let s = &mut Stream::named(seed, format_args!("scenario/{n}"));
     let agent = pick(s, &["tahoe", "reno", "newreno", "newreno", "sack", "sack"]);
     let bw = (pick(s, &[256.0, 512.0, 1e3, 2e3, 2e3, 5e3, 10e3]) * s.uniform_in(0.8, 1.25)).round() * 1e3;
     let window = pick(s, &[20, 64, 100, 200, 20_000, 20_000]);

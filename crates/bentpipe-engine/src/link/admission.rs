@@ -33,7 +33,7 @@ impl Admission {
         let red = match config.queue.discipline {
             Discipline::DropTail | Discipline::Codel(_) | Discipline::FqCodel(_) | Discipline::DualPi2(_) => None,
             Discipline::Red(red) => {
-                Some(Box::new(Red::new(red, config.rate, Stream::named(seed, &format!("{name}/red")))))
+                Some(Box::new(Red::new(red, config.rate, Stream::named(seed, format_args!("{name}/red")))))
             }
         };
         let limits = config.moves.as_ref().and_then(|moves| {

@@ -96,7 +96,7 @@ impl Course {
     /// The rates of phases, in bits per second; none in an outage.
     pub(super) fn of_rates(phases: &Phases, rate: Rate, seed: u64, name: &str) -> Self {
         let (min, max) = phases.rate.unwrap_or((rate, rate));
-        let noise = TimeNoise::named(seed, &format!("{name}/phases/rate"));
+        let noise = TimeNoise::named(seed, format_args!("{name}/phases/rate"));
         let in_outage = (phases.outage > Duration::ZERO).then_some(0);
         let (min, max) = (min.bits_per_second(), max.bits_per_second());
         Course::drawn(Drawn { phases: *phases, noise, min, max, in_outage })
@@ -105,7 +105,7 @@ impl Course {
     /// The delays of phases, in ticks, if they have any.
     pub(super) fn of_delays(phases: &Phases, seed: u64, name: &str) -> Option<Self> {
         let (min, max) = phases.delay?;
-        let noise = TimeNoise::named(seed, &format!("{name}/phases/delay"));
+        let noise = TimeNoise::named(seed, format_args!("{name}/phases/delay"));
         let (min, max) = (min.as_ticks(), max.as_ticks());
         Some(Course::drawn(Drawn { phases: *phases, noise, min, max, in_outage: None }))
     }

@@ -62,7 +62,7 @@ impl JitterProcess {
     pub(super) fn new(config: Jitter, seed: u64, name: &str) -> Self {
         let r = config.correlation.get();
         let memory = if r > 0.0 { libm::ceil(-37.0 / libm::log(r)) as u64 } else { 0 };
-        let noise = TimeNoise::named(seed, &format!("{name}/jitter"));
+        let noise = TimeNoise::named(seed, format_args!("{name}/jitter"));
         let mut process = JitterProcess { config, noise, memory, slot: 0, z: 0.0, value: Duration::ZERO };
         process.z = process.fresh(0);
         process.value = process.config.delay.of_normal(process.z);

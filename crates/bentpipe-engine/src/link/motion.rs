@@ -53,7 +53,7 @@ impl Motion {
             .or_else(|| phases.and_then(|phases| Course::of_losses(phases, config.good.packet, seed, name)));
         let alters = config.duplicate != Probability::ZERO || config.corrupt != Probability::ZERO;
         let moves = delay.is_some() || loss.is_some() || config.jitter.is_some() || config.reorder.is_some();
-        let noise = |what: &str| TimeNoise::named(seed, &format!("{name}/{what}"));
+        let noise = |what: &str| TimeNoise::named(seed, format_args!("{name}/{what}"));
         (moves || alters).then(|| {
             Box::new(Motion {
                 delay,

@@ -22,7 +22,7 @@ impl<P> Server<P> {
     pub fn new(time: Distribution, seed: u64, name: &str) -> Self {
         Server {
             time,
-            stream: Stream::named(seed, &format!("{name}/server")),
+            stream: Stream::named(seed, format_args!("{name}/server")),
             busy_until: Time::ZERO,
             held: VecDeque::new(),
         }

@@ -58,7 +58,7 @@ impl Sky {
                 extra_delay: config.extra_delay.0,
                 at_start: channel.clone(),
                 at_exit: channel,
-                noise: TimeNoise::named(seed, &format!("{name}/loss")),
+                noise: TimeNoise::named(seed, format_args!("{name}/loss")),
                 sequence: config
                     .packet_bursts
                     .map(|bursts| PacketSequence::named(bursts, seed, &format!("{name}/packet-bursts"))),

@@ -9,9 +9,9 @@ use crate::ended::{Ended, Outcome, Rest};
 use crate::transport::Transport;
 
 impl TcpEnd {
-    /// The end of another connection with the same settings, for [`TcpEnd::begin`]. This one is the model `model` of both.
-    pub(crate) fn of_another(&self, model: u32) -> TcpEnd {
-        TcpEnd { model: Some(model), ..self.clone() }
+    /// Makes it the model of this number: its clones become ends by [`TcpEnd::begin`].
+    pub(crate) fn is_model(&mut self, number: u32) {
+        self.model = Some(number);
     }
 
     /// Makes it the end `end`, whose application starts at `start`.
@@ -43,6 +43,7 @@ impl TcpEnd {
             acked_at,
             received_at,
             aborted,
+            model: None,
             ..self.clone()
         }
     }

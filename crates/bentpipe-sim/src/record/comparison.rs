@@ -160,7 +160,7 @@ fn ratio(name: &str, first: &Column, column: &Column, seed: u64) -> Option<Ratio
     if logs.is_empty() {
         return None;
     }
-    let mut stream = Stream::named(seed, &format!("compare/{name}"));
+    let mut stream = Stream::named(seed, format_args!("compare/{name}"));
     let interval = bootstrap_interval(&logs, CONFIDENCE, DRAWS, &mut stream, mean).ok();
     Some(Ratio {
         estimate: mean(&logs).exp(),

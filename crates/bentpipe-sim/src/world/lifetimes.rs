@@ -57,7 +57,10 @@ impl World {
     /// Adds two models, of the ends of flows with equal settings. The passive one listens from the start.
     pub(super) fn add_models(&mut self, mut ends: [TcpEnd; 2]) {
         ends[1].act(&mut Context::silent(Time::ZERO));
-        self.models.extend(ends.map(|end| Model { end, ready: Vec::new(), left: 0 }));
+        for mut end in ends {
+            end.is_model(self.models.len() as u32);
+            self.models.push(Model { end, ready: Vec::new(), left: 0 });
+        }
     }
 
     /// Adds the ends of a flow that equals the one of the last two models.
@@ -92,8 +95,7 @@ impl World {
         let model = &mut self.models[number as usize];
         for _ in 0..model.left.min(BATCH) {
             model.left -= 1;
-            let end = model.end.of_another(number);
-            model.ready.push(in_memory_of(&mut self.former.spare, end));
+            model.ready.push(in_memory_of(&mut self.former.spare, || model.end.clone()));
         }
     }
 
@@ -168,21 +170,21 @@ impl World {
         // From here on it has its own timer again.
         self.agenda.remove_rest(due);
         let start = self.flows[ends::connection(n).index()].start;
-        let end = self.models[*model as usize].end.woken(n, start, outcome, resting.wake());
-        self.ends[n.index()].kind = Endpoint::Tcp(in_memory_of(&mut self.former.spare, end));
+        let woken = || self.models[*model as usize].end.woken(n, start, outcome, resting.wake());
+        self.ends[n.index()].kind = Endpoint::Tcp(in_memory_of(&mut self.former.spare, woken));
         true
     }
 }
 
-/// Puts an end into the memory of a former one, if there is one.
+/// Puts an end into the memory of a former one, if there is one. It is made by a function, and so copied once.
 #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
-fn in_memory_of(former: &mut Vec<Box<TcpEnd>>, end: TcpEnd) -> Box<TcpEnd> {
+fn in_memory_of(former: &mut Vec<Box<TcpEnd>>, make: impl FnOnce() -> TcpEnd) -> Box<TcpEnd> {
     match former.pop() {
         Some(mut memory) => {
-            *memory = end;
+            *memory = make();
             memory
         }
-        None => Box::new(end),
+        None => Box::new(make()),
     }
 }
 

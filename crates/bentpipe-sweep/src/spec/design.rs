@@ -58,7 +58,7 @@ fn list(axis: &Axis) -> Vec<String> {
 /// One axis of a Latin hypercube of n points (McKay, Beckman and Conover 1979): of each n-th part of the axis one draw, in
 /// random order. A list of k values is an axis of k equal parts.
 fn column(axis: &Axis, n: usize, seed: u64) -> Vec<String> {
-    let mut stream = Stream::named(seed, &format!("sweep/latin-hypercube/{}", axis.key));
+    let mut stream = Stream::named(seed, format_args!("sweep/latin-hypercube/{}", axis.key));
     let mut order: Vec<usize> = (0..n).collect();
     // Fisher and Yates's shuffle.
     for i in 0..n {

@@ -104,7 +104,7 @@ fn red_change_of_samples(lab: &Lab<'_>, table: u8, without: Variant, with: Varia
     // The first column's samples, then the second's, drawn separately.
     let mut firsts = Vec::with_capacity(DRAWS);
     let ranges = |name: &str, each: &mut dyn FnMut(&[usize]) -> f64| {
-        let stream = &mut Stream::named(lab.seed(), &format!("transat/red/{name}"));
+        let stream = &mut Stream::named(lab.seed(), format_args!("transat/red/{name}"));
         subsets.ranges(LEVEL, stream, |drawn| [each(drawn)]).expect("replications were checked to be there")
     };
     ranges("without", &mut |drawn| {

@@ -65,7 +65,7 @@ pub struct Spread {
 impl Spread {
     /// The start of the flow `name` under `seed`.
     pub fn draw(&self, seed: u64, name: &str) -> Duration {
-        let part = Stream::named(seed, &format!("flow/{name}/start")).uniform();
+        let part = Stream::named(seed, format_args!("flow/{name}/start")).uniform();
         self.earliest + Duration::from_nanos((self.width.as_nanos() as f64 * part) as u64)
     }
 }

@@ -10,6 +10,7 @@ mod replays;
 mod soak;
 mod terminals;
 
+use self::soak::Form;
 use crate::pair::{Line, inside};
 use crate::{Measured, Row, older};
 
@@ -144,25 +145,49 @@ pub(crate) const ROWS: &[Row] = &[
         name: "soak",
         demand: "`split`, 200 connections, a fault every minute, one hour",
         bar: "0 wrong bytes, no stall over 60 s",
-        measure: |is_short| soak::soak(is_short, false),
+        measure: |is_short| soak::run(Form::long(is_short, "50 Mbit/s", 7), false),
     },
     Row {
         name: "soak-link",
         demand: "the same in `link`",
         bar: "0 wrong bytes, no stall over 60 s",
-        measure: |is_short| soak::soak(is_short, true),
+        measure: |is_short| soak::run(Form::long(is_short, "50 Mbit/s", 7), true),
     },
     Row {
         name: "soak-uplink",
         demand: "`uplink`, 200 connections, a fault every minute, half an hour",
         bar: "0 wrong bytes, no stall over 60 s",
-        measure: |is_short| soak::soak_one_box(is_short, false),
+        measure: |is_short| soak::run_one_box(Form::long(is_short, "200 Mbit/s", 6), false),
     },
     Row {
         name: "soak-kernel",
         demand: "the same with the kernel's sender",
         bar: "0 wrong bytes, no stall over 60 s",
-        measure: |is_short| soak::soak_one_box(is_short, true),
+        measure: |is_short| soak::run_one_box(Form::long(is_short, "200 Mbit/s", 6), true),
+    },
+    Row {
+        name: "volume",
+        demand: "100 GB through `split`, a fault every minute (short form: 1 GB)",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::run(Form::wide(is_short), false),
+    },
+    Row {
+        name: "volume-link",
+        demand: "the same through `link`",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::run(Form::wide(is_short), true),
+    },
+    Row {
+        name: "volume-uplink",
+        demand: "the same through `uplink`",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::run_one_box(Form::wide(is_short), false),
+    },
+    Row {
+        name: "volume-kernel",
+        demand: "the same through `uplink` with the kernel's sender",
+        bar: "0 wrong bytes, no stall over 60 s",
+        measure: |is_short| soak::run_one_box(Form::wide(is_short), true),
     },
     Row { name: "guard", demand: "kill -9 with without_peer = \"refuse\"", bar: "no SYN in clear", measure: guard },
     Row { name: "unit", demand: "systemd-analyze security", bar: "3.0 or less", measure: unit },

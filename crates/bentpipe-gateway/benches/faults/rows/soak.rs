@@ -1,4 +1,5 @@
-//! Many connections for a long time, and a fault every minute. A transfer that waits for long is shown from all four hosts.
+//! Many connections for a long time, or for many bytes, and a fault every minute. A transfer that waits for long is shown from all four
+//! hosts.
 
 mod looks;
 mod one_box;
@@ -13,7 +14,7 @@ use self::looks::{LOOK_AFTER, Looks};
 use crate::Measured;
 use crate::namespace::Namespace;
 use crate::pair::{Line, NAMES, Running, inside, many_descriptors};
-pub(super) use one_box::soak as soak_one_box;
+pub(super) use one_box::run as run_one_box;
 
 /// No transfer may wait longer for its connection or its next byte.
 const MAX_STALL: Duration = Duration::from_secs(60);
@@ -191,26 +192,65 @@ trait Gateways {
     fn held(&self) -> (f64, usize);
 }
 
-/// Each of the faults in its turn, one per `span`, for `count` faults.
+/// How long a load lasts.
+#[derive(Clone, Copy)]
+pub(super) enum Lasts {
+    /// Each fault so many times.
+    Rounds(usize),
+    /// Until so many bytes have arrived.
+    Bytes(u64),
+}
+
+/// A load, the line that it has, and how often a fault meets it.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    rate: &'static str,
+    open: u32,
+    span: Duration,
+    lasts: Lasts,
+}
+
+impl Form {
+    /// 200 connections for `rounds` of all faults, a fault every minute. Short: 20 for one round.
+    pub(super) fn long(is_short: bool, rate: &'static str, rounds: usize) -> Form {
+        let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, rounds) };
+        Form { rate, open, span: Duration::from_secs(span), lasts: Lasts::Rounds(rounds) }
+    }
+
+    /// 100 GB through a line that the processors fill, a fault every minute. Short: 1 GB.
+    pub(super) fn wide(is_short: bool) -> Form {
+        let (open, span, bytes) = if is_short { (20, 8, 1_000_000_000) } else { (200, 60, 100_000_000_000) };
+        Form { rate: "10 Gbit/s", open, span: Duration::from_secs(span), lasts: Lasts::Bytes(bytes) }
+    }
+}
+
+/// Each of the faults in its turn, one per `span`.
 fn endure<G: Gateways>(
     gateways: &mut G,
     faults: &[G::Fault],
-    (count, span): (usize, Duration),
+    Form { span, lasts, .. }: Form,
     load: impl FnOnce(&G) -> Load,
 ) -> Measured {
     let before = gateways.held();
     let load = load(gateways);
     std::thread::sleep(span);
     let (start, mut most) = (Instant::now(), 0.0_f64);
-    for fault in faults.iter().cycle().take(count) {
+    let rounds = if let Lasts::Rounds(rounds) = lasts { rounds } else { usize::MAX };
+    let is_over = || matches!(lasts, Lasts::Bytes(bytes) if load.counts.bytes.load(Ordering::Relaxed) >= bytes);
+    for fault in faults.iter().cycle().take(rounds.saturating_mul(faults.len())) {
         let begun = Instant::now();
         gateways.suffer(*fault, span);
-        std::thread::sleep(span.saturating_sub(begun.elapsed()));
+        while begun.elapsed() < span && !is_over() {
+            std::thread::sleep(span.saturating_sub(begun.elapsed()).min(Duration::from_secs(1)));
+        }
         let (resident, descriptors) = gateways.held();
         most = most.max(resident);
         // An hour is long: what was seen so far is worth something.
         let minutes = start.elapsed().as_secs_f64() / 60.0;
         println!("  {minutes:.1} min, after {fault:?}: {}; {resident:.1} MB, {descriptors} descriptors", load.counts);
+        if is_over() {
+            break;
+        }
     }
     let (counts, is_met) = load.end();
     std::thread::sleep(Duration::from_secs(5));
@@ -298,9 +338,9 @@ impl Gateways for Boxes {
     }
 }
 
-pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
+pub(super) fn run(form: Form, is_link: bool) -> Measured {
     many_descriptors();
-    let line = Line::new("50 Mbit/s");
+    let line = Line::new(form.rate);
     if is_link {
         line.edit("near", "[split]\ncapture = [\"lan\"]", "[link]\naddresses = [\"10.8.0.1/24\"]");
         line.edit("far", "[split]", "[link]\naddresses = [\"10.8.0.2/24\"]");
@@ -310,10 +350,9 @@ pub(super) fn soak(is_short: bool, is_link: bool) -> Measured {
     let mut boxes = Boxes { line, running, is_link };
     boxes.line.wait_until_up(&NAMES, true);
     (0..2).for_each(|end| boxes.route(end));
-    let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 7) };
-    endure(&mut boxes, &FAULTS, (rounds * FAULTS.len(), Duration::from_secs(span)), |Boxes { line, .. }| {
+    endure(&mut boxes, &FAULTS, form, |Boxes { line, .. }| {
         let hosts = [&line.client, &line.near, &line.far, &line.server].map(|host| host.name());
         let looks = Looks::new(line, &["client", "near", "far", "server"], &hosts, &NAMES);
-        Load::begin(&line.client, server, open, looks)
+        Load::begin(&line.client, server, form.open, looks)
     })
 }

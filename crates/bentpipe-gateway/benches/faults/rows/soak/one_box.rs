@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Gateways, Load, Looks, endure, serve_object};
+use super::{Form, Gateways, Load, Looks, endure, serve_object};
 use crate::Measured;
 use crate::hub::Hub;
 use crate::pair::{Running, inside, many_descriptors};
@@ -69,7 +69,7 @@ impl Gateways for OneBox {
 }
 
 /// With the engine's TCP, or the kernel's. Of the engine's a client that only listens is not told of `kill -9`, so that is left out.
-pub(crate) fn soak(is_short: bool, is_kernel: bool) -> Measured {
+pub(crate) fn run(form: Form, is_kernel: bool) -> Measured {
     many_descriptors();
     let (settings, faults) = match is_kernel {
         true => ("sender = \"kernel\"\ncongestion = \"cubic\"\n", &FAULTS[..]),
@@ -77,14 +77,13 @@ pub(crate) fn soak(is_short: bool, is_kernel: bool) -> Measured {
     };
     let hub = Hub::new(settings);
     let path = hub.hosts.folder.path().join("hub.toml");
-    let text = std::fs::read_to_string(&path).expect("it is there").replace("50 Mbit/s", "200 Mbit/s");
+    let text = std::fs::read_to_string(&path).expect("it is there").replace("50 Mbit/s", form.rate);
     std::fs::write(path, text).expect("a file");
     let server = hub.hosts.serve(80, serve_object);
     let mut one = OneBox { running: hub.run(4096), hub };
-    let (open, span, rounds) = if is_short { (20, 8, 1) } else { (200, 60, 6) };
-    endure(&mut one, faults, (rounds * faults.len(), Duration::from_secs(span)), |OneBox { hub, .. }| {
+    endure(&mut one, faults, form, |OneBox { hub, .. }| {
         let hosts = [&hub.hosts.client, &hub.hub, &hub.hosts.server].map(|host| host.name());
         let looks = Looks::new(&hub.hosts, &["client", "hub", "server"], &hosts, &["hub"]);
-        Load::begin(&hub.hosts.client, server, open, looks)
+        Load::begin(&hub.hosts.client, server, form.open, looks)
     })
 }

@@ -4,14 +4,13 @@
 //! the wire format and the arithmetic of the erasure code. Packets that the machine no longer needs are dropped: an
 //! end holds its queues, a window of packets in flight, and the packets of unfinished blocks.
 
+mod bytes;
 mod erasure;
 mod incoming;
 mod numbered;
 mod outgoing;
 mod stats;
 mod variation;
-
-use std::sync::Arc;
 
 use bentpipe_engine::compression::{Announcement, Headers};
 use bentpipe_engine::gateway::{packet_memory, queue_room};
@@ -22,12 +21,11 @@ use bentpipe_engine::wire::slacp::{self, Integrity, SlacpError};
 use bentpipe_engine::wire::{EmitError, WireError};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
+use bytes::Bytes;
 use incoming::Incoming;
 use outgoing::{Given, Outgoing};
 pub use stats::LinkEndpointStats;
 use variation::{Variation, microseconds};
-
-type Bytes = Arc<[u8]>;
 
 const fn cost(len: usize) -> u64 {
     packet_memory(len as u64)
@@ -215,12 +213,13 @@ impl LinkEndpoint {
             return Ok(());
         };
         let (form, announcement) = headers.compress(flow.flow, packet)?;
-        let form: Bytes = form.into();
+        let form = Bytes::from(form);
         self.stats.headers_saved += (packet.len() - form.len()) as u64;
         self.give(cx, channel, flow, acknowledges, form);
         if let Some(Announcement { base, message }) = announcement {
             // In a flow of its own, so nothing waits for it.
-            let handle = self.give(cx, self.default_channel, Flow { flow: !flow.flow, ..flow }, None, message.into());
+            let handle =
+                self.give(cx, self.default_channel, Flow { flow: !flow.flow, ..flow }, None, message[..].into());
             self.headers.as_mut().expect("just used").announced(handle, base);
         }
         Ok(())
@@ -392,7 +391,7 @@ impl LinkEndpoint {
             (&Frame::Data { channel, seq, behind, .. }, Some(handle)) => {
                 let packet = self.given.get(handle);
                 self.outgoing[usize::from(channel)].on_sent(seq, behind, packet);
-                slacp::emit(frame, time, &[packet], self.integrity, out).ok()
+                slacp::emit(frame, time, &[&packet[..]], self.integrity, out).ok()
             }
             (&Frame::Repair { channel, first, count, index, len, .. }, _) => {
                 let symbol = self.outgoing[usize::from(channel)].symbol(first, count, index, len)?;

@@ -16,8 +16,9 @@ pub fn max_unsent(all: u64, budget: u64) -> usize {
     if all > budget / 2 { MIN_UNSENT } else { MAX_UNSENT }
 }
 
-/// Memory of a packet or symbol besides its bytes: 32 bytes of its allocation, and its places in tables of the port and of the machine (a
-/// handle, a queue entry, a slot and a transmission), some 150 bytes in tables that may be half empty.
+/// Memory of a packet or symbol besides its bytes: 32 bytes of its allocation, up to 63 if it uses that of a longer packet again, and its
+/// places in tables of the port and of the machine (a handle, a queue entry, a slot and a transmission), some 150 bytes in tables that
+/// may be half empty.
 const PACKET: u64 = 256;
 
 /// Memory of a packet or symbol of `len` bytes.

@@ -81,7 +81,7 @@ mod tests {
     fn block(count: usize, seed: u8) -> Vec<Held> {
         let byte = |n: usize, at: usize| (n * 31 + at * 7) as u8 ^ seed;
         let packet = |n: usize| (0..1 + n * 13 % 90).map(|at| byte(n, at)).collect::<Vec<u8>>();
-        (0..count).map(|n| Held { bytes: packet(n).into(), behind: n as u16 }).collect()
+        (0..count).map(|n| Held { bytes: packet(n)[..].into(), behind: n as u16 }).collect()
     }
 
     #[test]

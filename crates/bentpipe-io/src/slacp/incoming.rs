@@ -101,7 +101,7 @@ impl Incoming {
     }
 
     fn drop_kept(&mut self, seq: u64) -> u64 {
-        let freed = self.packets.remove(seq).map_or(0, |packet| cost(packet.held.bytes.len()));
+        let freed = self.packets.remove(seq).map_or(0, |packet| packet.held.bytes.release());
         (self.bytes, self.kept_bytes, self.kept) = (self.bytes - freed, self.kept_bytes - freed, self.kept - 1);
         freed
     }
@@ -179,14 +179,13 @@ impl Incoming {
         }
         if self.kept >= self.sweep_at {
             let (bytes, kept_bytes, kept) = (&mut self.bytes, &mut self.kept_bytes, &mut self.kept);
-            self.packets.retain(|seq, packet| {
-                let stays = !packet.is_kept || needs(seq);
-                if !stays {
-                    let freed = cost(packet.held.bytes.len());
+            self.packets.retain(
+                |seq, packet| !packet.is_kept || needs(seq),
+                |packet| {
+                    let freed = packet.held.bytes.release();
                     (*bytes, *kept_bytes, *kept) = (*bytes - freed, *kept_bytes - freed, *kept - 1);
-                }
-                stays
-            });
+                },
+            );
             self.sweep_at = (2 * self.kept).max(MIN_SWEEP);
         }
     }
@@ -215,7 +214,7 @@ mod tests {
     #[test]
     fn only_what_was_delivered_makes_way() {
         let mut incoming = Incoming::new();
-        incoming.keep(0, Held { bytes: [7; 100].into(), behind: 0 });
+        incoming.keep(0, Held { bytes: [7; 100][..].into(), behind: 0 });
         assert!(incoming.reaches(MAX_SPAN - 1));
         assert!(!incoming.reaches(MAX_SPAN), "the first packet still waits");
         assert_eq!(incoming.deliver(0), [7; 100]);

@@ -86,10 +86,13 @@ impl<T> Numbered<T> {
         self.range(0..u64::MAX)
     }
 
-    /// Removes the values for which `stays` is false.
-    pub(super) fn retain(&mut self, mut stays: impl FnMut(u64, &T) -> bool) {
+    /// Removes the values for which `stays` is false, and passes them to `gone`.
+    pub(super) fn retain(&mut self, mut stays: impl FnMut(u64, &T) -> bool, mut gone: impl FnMut(T)) {
         for (seq, slot) in (self.first..).zip(&mut self.slots) {
-            self.len -= usize::from(slot.take_if(|value| !stays(seq, value)).is_some());
+            if let Some(value) = slot.take_if(|value| !stays(seq, value)) {
+                self.len -= 1;
+                gone(value);
+            }
         }
         self.trim();
     }
@@ -120,7 +123,9 @@ mod tests {
         for seq in 0..100_000u64 {
             numbered.insert(seq, seq);
         }
-        numbered.retain(|seq, _| seq >= 99_990);
+        let mut gone = 0;
+        numbered.retain(|seq, _| seq >= 99_990, |_| gone += 1);
+        assert_eq!(gone, 99_990);
         assert_eq!((numbered.first(), numbered.iter().count()), (Some((99_990, &99_990)), 10));
         assert!(numbered.slots.capacity() <= 2 * MIN_SLOTS, "{}", numbered.slots.capacity());
     }
@@ -136,8 +141,12 @@ mod tests {
                     2 => prop_assert_eq!(numbered.remove(1000 + seq), map.remove(&(1000 + seq))),
                     3 => prop_assert_eq!(numbered.get_mut(1000 + seq), map.get_mut(&(1000 + seq))),
                     _ => {
-                        numbered.retain(|at, value| !(at + *value as u64 + seq).is_multiple_of(3));
-                        map.retain(|at, value| !(at + *value as u64 + seq).is_multiple_of(3));
+                        let goes = |at: u64, value: usize| (at + value as u64 + seq).is_multiple_of(3);
+                        let mut gone = Vec::new();
+                        numbered.retain(|at, value| !goes(at, *value), |value| gone.push(value));
+                        let expected = map.iter().filter(|(at, value)| goes(**at, **value));
+                        prop_assert_eq!(gone, expected.map(|(_, value)| *value).collect::<Vec<_>>());
+                        map.retain(|at, value| !goes(*at, *value));
                     }
                 }
                 prop_assert_eq!(numbered.len(), map.len());

@@ -1,7 +1,6 @@
 //! The bytes that an end sends.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use bentpipe_engine::slacp::Fec;
 use bentpipe_engine::slots::Slots;
@@ -25,17 +24,12 @@ impl Given {
     pub(super) fn release(&mut self, handle: u32) -> u64 {
         let packet = self.0.take(handle);
         debug_assert!(packet.is_some(), "released once");
-        packet.map_or(0, |packet| freed(&packet))
+        packet.map_or(0, Bytes::release)
     }
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
-}
-
-/// The memory that is free once this reference to a packet is gone.
-fn freed(packet: &Bytes) -> u64 {
-    if Arc::strong_count(packet) == 1 { cost(packet.len()) } else { 0 }
 }
 
 /// A channel's packets that repair frames may still protect; none without an erasure code.
@@ -85,7 +79,7 @@ impl Outgoing {
             && let Some(packet) = self.packets.pop_front()
         {
             self.first += 1;
-            bytes += freed(&packet.bytes);
+            bytes += packet.bytes.release();
         }
         if self.symbols.0 < below {
             self.symbols.1.clear();

@@ -19,14 +19,13 @@ pub(super) fn prepare() {
     let _ = tables::get_log_walsh();
 }
 
-/// A packet as a symbol of `len` bytes.
-fn symbol(packet: &Held, len: usize) -> Vec<u8> {
-    let mut symbol = Vec::with_capacity(len);
+/// Writes a packet as a symbol of `len` bytes.
+fn write(packet: &Held, len: usize, symbol: &mut Vec<u8>) {
+    symbol.clear();
     symbol.extend((packet.bytes.len() as u16).to_be_bytes());
     symbol.extend(packet.behind.to_be_bytes());
     symbol.extend_from_slice(&packet.bytes);
     symbol.resize(len, 0);
-    symbol
 }
 
 /// The packet in a symbol; `None` if it holds none.
@@ -42,8 +41,10 @@ fn packet(symbol: &[u8]) -> Option<Held> {
 pub(super) fn encode<'a>(block: impl ExactSizeIterator<Item = &'a Held>, len: usize, repairs: usize) -> Vec<Vec<u8>> {
     let engine = DefaultEngine::new();
     let mut encoder = LowRateEncoder::new(block.len(), repairs, len, engine, None).expect("up to 128 of each, even");
+    let mut symbol = Vec::with_capacity(len);
     for packet in block {
-        encoder.add_original_shard(symbol(packet, len)).expect("as many as announced, of that length");
+        write(packet, len, &mut symbol);
+        encoder.add_original_shard(&symbol).expect("as many as announced, of that length");
     }
     encoder.encode().expect("all are there").recovery_iter().map(<[u8]>::to_vec).collect()
 }
@@ -59,11 +60,13 @@ pub(super) fn decode<'a>(
     let repairs: Vec<_> = repairs.collect();
     let highest = repairs.iter().map(|&(index, _)| index).max()?;
     let mut decoder = LowRateDecoder::new(count, highest + 1, len, DefaultEngine::new(), None).ok()?;
+    let mut symbol = Vec::with_capacity(len);
     for (index, packet) in there {
         if packet.bytes.len() + HEADER > len {
             return None;
         }
-        decoder.add_original_shard(index, symbol(packet, len)).ok()?;
+        write(packet, len, &mut symbol);
+        decoder.add_original_shard(index, &symbol).ok()?;
     }
     for (index, symbol) in repairs {
         decoder.add_recovery_shard(index, symbol).ok()?;

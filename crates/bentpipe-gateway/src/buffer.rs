@@ -1,4 +1,11 @@
 //! A queue of bytes that takes no memory while it is empty.
+//!
+//! One that is full and empty again in each turn would grow anew each time, for which some allocators, musl's for one, ask the system for
+//! pages and return them. So a thread keeps the memory of a few queues that became empty for the next that are filled. Idle
+//! connections have none of it.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
 
 /// A queue of bytes whose front is one slice.
 #[derive(Debug, Default)]
@@ -10,8 +17,16 @@ pub(super) struct Buffer {
 /// A longer buffer grows by at most this or an eighth, and keeps at most this many consumed bytes: it may hold half of a gateway's memory.
 const LONG: usize = 1 << 20;
 
-/// What an empty buffer may keep for the next bytes.
-const KEPT: usize = 0;
+/// Memory that is used again has so many bytes: less is soon grown, and more is rare.
+const REUSED: RangeInclusive<usize> = 32 << 10..=128 << 10;
+/// A buffer takes at most so many times the memory that it needs, so that many with a few bytes each do not.
+const LARGER: usize = 8;
+/// Spare memory: for a few buffers that are filled at a time.
+const SPARES: usize = 4;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
 
 impl From<Vec<u8>> for Buffer {
     fn from(bytes: Vec<u8>) -> Buffer {
@@ -40,10 +55,23 @@ impl Buffer {
             self.bytes.drain(..self.start);
             self.start = 0;
         }
-        if self.bytes.capacity() - self.bytes.len() < bytes.len() && len > LONG {
-            self.bytes.reserve_exact(bytes.len() + spare);
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+            if len > LONG {
+                self.bytes.reserve_exact(bytes.len() + spare);
+            } else {
+                self.move_to_spare(len + bytes.len());
+            }
         }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Moves to spare memory that has room for `needed` bytes, if there is some.
+    fn move_to_spare(&mut self, needed: usize) {
+        let fits = |spare: &mut Vec<u8>| (needed..=LARGER * needed).contains(&spare.capacity());
+        if let Some(mut spare) = SPARE.with_borrow_mut(|spares| spares.pop_if(fits)) {
+            spare.extend_from_slice(self.front());
+            (self.bytes, self.start) = (spare, 0);
+        }
     }
 
     pub(super) fn front(&self) -> &[u8] {
@@ -54,9 +82,16 @@ impl Buffer {
         self.start += count;
         debug_assert!(self.start <= self.bytes.len(), "only what is there is taken");
         if self.is_empty() {
-            self.bytes.clear();
-            self.bytes.shrink_to(KEPT);
             self.start = 0;
+            let mut bytes = std::mem::take(&mut self.bytes);
+            if REUSED.contains(&bytes.capacity()) {
+                bytes.clear();
+                SPARE.with_borrow_mut(|spare| {
+                    if spare.len() < SPARES {
+                        spare.push(bytes)
+                    }
+                });
+            }
         }
     }
 }
@@ -85,11 +120,47 @@ mod tests {
         }
     }
 
+    fn spare() -> usize {
+        SPARE.with_borrow(|spare| {
+            assert!(spare.iter().all(|bytes| bytes.is_empty() && REUSED.contains(&bytes.capacity())));
+            spare.len()
+        })
+    }
+
+    #[test]
+    fn the_memory_of_few_buffers_is_used_again() {
+        let filled = |len: usize| {
+            let mut buffer = Buffer::default();
+            buffer.push(&vec![7; len]);
+            buffer
+        };
+        let len = *REUSED.start();
+        let mut buffers: Vec<_> = (0..2 * SPARES).map(|_| filled(len)).collect();
+        assert_eq!(spare(), 0);
+        let memory = |buffers: &[Buffer]| buffers.iter().map(Buffer::memory).sum::<usize>();
+        buffers.iter_mut().for_each(|buffer| buffer.take(len));
+        assert_eq!((memory(&buffers), spare()), (0, SPARES), "an empty one has none");
+        let few = len / LARGER - 1;
+        buffers.iter_mut().for_each(|buffer| buffer.push(&vec![1; few]));
+        assert_eq!((memory(&buffers), spare()), (2 * SPARES * few, SPARES), "few bytes take little");
+        buffers.iter_mut().for_each(|buffer| buffer.push(&[1]));
+        assert_eq!((memory(&buffers[..SPARES]), spare()), (SPARES * len, 0), "what is taken counts");
+        assert!(memory(&buffers[SPARES..]) < SPARES * len);
+        drop(buffers);
+        // Too short, and too long.
+        for len in [len / 2, 2 * REUSED.end()] {
+            filled(len).take(len);
+        }
+        assert_eq!(spare(), 0);
+    }
+
     proptest! {
         #[test]
-        fn a_queue(steps in prop::collection::vec((any::<bool>(), 0usize..300), 1..100)) {
+        fn a_queue(steps in prop::collection::vec((any::<bool>(), (0usize..300, 0u32..10)), 1..100)) {
             let (mut buffer, mut model, mut next) = (Buffer::default(), VecDeque::new(), 0u8);
-            for (push, count) in steps {
+            for (push, (count, doublings)) in steps {
+                // Some are as long as memory that is used again.
+                let count = count << doublings.saturating_sub(1);
                 if push {
                     let bytes: Vec<u8> = (0..count).map(|_| { next = next.wrapping_add(1); next }).collect();
                     buffer.push(&bytes);

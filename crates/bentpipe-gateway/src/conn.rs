@@ -24,6 +24,9 @@ pub(super) struct Outcome {
     pub(super) failed: Option<io::Error>,
 }
 
+/// Bytes for the user that are written at once: what a turn brings may be several times as much, and would take new memory each time.
+const AT_ONCE: usize = 32 << 10;
+
 #[derive(Debug)]
 pub(super) struct Conn {
     socket: TcpStream,
@@ -113,6 +116,11 @@ impl Conn {
     /// Takes data for the user.
     pub(super) fn bring(&mut self, bytes: &[u8]) {
         self.to_user.push(bytes);
+    }
+
+    /// True if the data for the user should be written before more comes.
+    pub(super) fn is_due(&self) -> bool {
+        self.writable && self.to_user.len() >= AT_ONCE
     }
 
     /// No more data follows.

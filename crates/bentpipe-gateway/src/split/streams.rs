@@ -303,10 +303,12 @@ impl Streams {
             Output::Received { stream, .. } => {
                 if let Some((.., conn)) = self.conns.get_mut(&stream) {
                     conn.bring(payload);
-                    let change = conn.memory_change();
+                    let (change, is_due) = (conn.memory_change(), conn.is_due());
                     self.count_memory(change);
-                    // Served once per turn, not once per message.
-                    if self.brought.last() != Some(&stream) {
+                    // Not once per message, but once per turn or before its buffer is long.
+                    if is_due {
+                        self.serve(cx, stream);
+                    } else if self.brought.last() != Some(&stream) {
                         self.brought.push(stream);
                     }
                 }

@@ -31,6 +31,10 @@ const fn cost(len: usize) -> u64 {
     packet_memory(len as u64)
 }
 
+/// What is kept for repair frames goes when no packet has come for so much longer than these may be late. After an outage of this length
+/// they still repair what was lost before it.
+const PAUSE: Duration = Duration::from_secs(10);
+
 /// A packet, and the distance back to the flow's previous packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
@@ -83,6 +87,9 @@ pub struct LinkEndpoint {
     given_bytes: u64,
     /// Memory that all may take.
     room: u64,
+    /// How long after the last packet what is kept for repair frames goes, and when that is.
+    keeps_for: Duration,
+    keeps_until: Option<Time>,
     variation: Variation,
     stats: LinkEndpointStats,
 }
@@ -120,6 +127,8 @@ impl LinkEndpoint {
             incoming: layer.channels.iter().map(|_| Incoming::new()).collect(),
             given_bytes: 0,
             room: u64::MAX,
+            keeps_for: layer.repairable + PAUSE,
+            keeps_until: None,
             variation: Variation::default(),
             stats: LinkEndpointStats::default(),
         }
@@ -303,6 +312,7 @@ impl LinkEndpoint {
                     let held = Held { bytes: bytes[body].into(), behind: behind as u16 };
                     self.learn(&held.bytes);
                     self.incoming[usize::from(channel)].keep(seq, held);
+                    self.keeps_until = Some(cx.now + self.keeps_for);
                 }
                 verdict
             }
@@ -351,8 +361,8 @@ impl LinkEndpoint {
         loop {
             match self.end.poll(cx) {
                 Step::Wait(until) => {
-                    self.tidy();
-                    return Ok(Step::Wait(until));
+                    self.tidy(cx.now);
+                    return Ok(Step::Wait(until.into_iter().chain(self.keeps_until).min()));
                 }
                 Step::Do(Output::Transmit { frame, handle }) => match self.emit(cx.now, &frame, handle, out) {
                     Some(length) => return Ok(Step::Do(Emitted::Frame(length))),
@@ -427,7 +437,10 @@ impl LinkEndpoint {
         }
     }
 
-    fn tidy(&mut self) {
+    fn tidy(&mut self, now: Time) {
+        if self.keeps_until.take_if(|until| *until <= now).is_some() {
+            incoming::spare(&mut self.incoming, u64::MAX);
+        }
         let end = &self.end;
         for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {
             self.given_bytes -= outgoing.forget(end.protects_from(channel).expect("one of ours"));

@@ -40,7 +40,7 @@ fn without_a_limit_it_takes_what_it_needs() {
 fn what_is_kept_for_repairs_goes_first() {
     let packets = traffic(300);
     let channel = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };
-    let mut pair = Pair::new(&config(channel), 0.0).run(&packets, Time::ZERO + MS(60_000));
+    let mut pair = Pair::new(&config(channel), 0.0).run(&packets, Time::ZERO + MS(5000));
     let port = &mut pair.ports[1];
     let held = port.held_bytes();
     assert!(held > 50 * cost(500), "{held}");
@@ -53,6 +53,26 @@ fn what_is_kept_for_repairs_goes_first() {
     assert!(left <= held / 2 && left > held / 2 - held / 16 - cost(1500), "{left} of {held}");
     port.set_room(0);
     assert_eq!(port.held_bytes(), 0);
+}
+
+/// And after a pause, which may be as long as an outage. What comes later is repaired as before.
+#[test]
+fn what_is_kept_for_repairs_goes_after_a_pause() {
+    let channel = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };
+    let mut packets = traffic(2000);
+    packets.iter_mut().skip(1000).for_each(|(time, _)| *time += MS(20_000));
+    let mut pair = Pair::new(&config(channel), 0.0);
+    // The last of the first half is sent after 2 s, and arrives 250 ms later.
+    let mut held_at = |until: u64, loss: f64| {
+        let given: Vec<_> = packets.extract_if(.., |(time, _)| *time < Time::ZERO + MS(until)).collect();
+        pair.loss = loss;
+        pair = std::mem::replace(&mut pair, Pair::new(&config(channel), 0.0)).run(&given, Time::ZERO + MS(until));
+        pair.ports[1].held_bytes()
+    };
+    let held = [held_at(12_000, 0.0), held_at(13_000, 0.0), held_at(27_000, 0.2), held_at(40_000, 0.2)];
+    assert!(held[0] > 500 * cost(500) && held[1] == 0 && held[2] > 500 * cost(500) && held[3] == 0, "{held:?}");
+    assert_eq!(pair.whole(&traffic(2000)).len(), 2000);
+    assert!(pair.ports[1].layer_stats().channels[0].recovered > 100);
 }
 
 /// A packet from a host of this address.

@@ -10,7 +10,7 @@ use crate::transport::Transport;
 
 impl TcpEnd {
     /// Makes it the model of this number: its clones become ends by [`TcpEnd::begin`].
-    pub(crate) fn is_model(&mut self, number: u32) {
+    pub(crate) fn set_model(&mut self, number: u32) {
         self.model = Some(number);
     }
 

@@ -58,7 +58,7 @@ impl World {
     pub(super) fn add_models(&mut self, mut ends: [TcpEnd; 2]) {
         ends[1].act(&mut Context::silent(Time::ZERO));
         for mut end in ends {
-            end.is_model(self.models.len() as u32);
+            end.set_model(self.models.len() as u32);
             self.models.push(Model { end, ready: Vec::new(), left: 0 });
         }
     }

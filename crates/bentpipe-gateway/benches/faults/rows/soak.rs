@@ -194,7 +194,7 @@ trait Gateways {
 
 /// How long a load lasts.
 #[derive(Clone, Copy)]
-pub(super) enum Lasts {
+enum Lasts {
     /// Each fault so many times.
     Rounds(usize),
     /// Until so many bytes have arrived.

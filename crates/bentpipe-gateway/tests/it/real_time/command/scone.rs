@@ -23,12 +23,15 @@ fn datagram() -> Vec<u8> {
 
 /// What arrives of a datagram; the receiving kernel drops it if its checksum is wrong.
 fn sent(datagram: &[u8], (from, source): (&Namespace, IpAddr), (to, at): (&Namespace, IpAddr)) -> Vec<u8> {
-    let receiver = to.inside(move || UdpSocket::bind(SocketAddr::from((at, 4433))).expect("a free port"));
+    // A port of the kernel's choice: a child that another test forks holds the last socket until its exec, which would refuse a
+    // second bind to a fixed port.
+    let receiver = to.inside(move || UdpSocket::bind(SocketAddr::from((at, 0))).expect("it is ours"));
+    let at = receiver.local_addr().expect("it is bound");
     receiver.set_read_timeout(Some(Duration::from_millis(500))).expect("not zero");
     let sender = from.inside(move || UdpSocket::bind(SocketAddr::from((source, 0))).expect("it is ours"));
     let mut buffer = [0; 2000];
     for _ in 0..40 {
-        sender.send_to(datagram, (at, 4433)).expect("there is a route");
+        sender.send_to(datagram, at).expect("there is a route");
         if let Ok(length) = receiver.recv(&mut buffer) {
             return buffer[..length].to_vec();
         }

@@ -136,8 +136,9 @@ impl Shape for LinkShape {
     }
 
     fn read_common(&self, readings: &mut Readings) {
+        readings.add_link(self.tun.refused(), self.unrouted, self.memory.in_use());
         // A device that was removed ends the loop; its counters are lost.
-        readings.add_link(self.tun.refused(), self.tun.overruns().ok(), self.unrouted, self.memory.in_use());
+        readings.add_overruns("link", self.tun.overruns().ok());
     }
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {

@@ -79,9 +79,11 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     link.add_forbidden("link", 0);
     uplink.add_forbidden("uplink", 0);
     relay.add_forbidden("uplink", 0);
-    link.add_link(0, Some(0), 0, 0);
+    link.add_link(0, 0, 0);
+    link.add_overruns("link", Some(0));
     link.add_link_peer(0, 0, 0);
     uplink.add_uplink(rate, &UplinkStats::default(), 0, 0);
+    uplink.add_overruns("uplink", Some(0));
     relay.add_relay(rate, 0, &RelayStats::default());
     for readings in &mut all {
         readings.add_interfaces(&[]);

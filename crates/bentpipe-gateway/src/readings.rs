@@ -153,6 +153,14 @@ impl Readings {
         self.add(table, "forbidden", "bentpipe_gateway_forbidden_total", help, Value::Total(count));
     }
 
+    /// Adds the packets of hosts that the kernel dropped before the shape's TUN device; `None` if the device is gone.
+    pub(crate) fn add_overruns(&mut self, table: &'static str, overruns: Option<u64>) {
+        let Some(overruns) = overruns else { return };
+        let help =
+            "Sends of hosts (packets or GSO trains) that the kernel dropped because the TUN device's queue was full.";
+        self.add(table, "overruns", "bentpipe_gateway_device_overruns_total", help, Value::Total(overruns));
+    }
+
     /// Adds whether the gateway is ready: its link is up, and none of its interfaces is `absent`.
     pub(crate) fn add_interfaces(&mut self, absent: &[String]) {
         let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice};
 
+use crate::overruns::Overruns;
+
 /// Checks that TUN devices are available.
 ///
 /// # Errors
@@ -36,18 +38,12 @@ pub struct TunConfig {
 }
 
 impl TunConfig {
-    /// Creates the device in the network namespace of the calling thread.
-    pub(crate) fn build(&self, offload: bool) -> io::Result<SyncDevice> {
-        let mut builder = DeviceBuilder::new().name(&self.name).mtu(self.mtu).offload(offload);
-        if let Some((address, prefix)) = self.v4 {
-            builder = builder.ipv4(address, prefix, None);
-        }
-        if let Some((address, prefix)) = self.v6 {
-            builder = builder.ipv6(address, prefix);
-        }
-        let device = builder.build_sync()?;
-        device.set_nonblocking(true)?;
-        Ok(device)
+    /// Creates the device in the network namespace of the calling thread and brings it up, with GSO and GRO.
+    pub(crate) fn build(&self) -> io::Result<SyncDevice> {
+        let v4 = self.v4.map(|(address, prefix)| (IpAddr::V4(address), prefix));
+        let v6 = self.v6.map(|(address, prefix)| (IpAddr::V6(address), prefix));
+        let addresses: Vec<_> = v4.into_iter().chain(v6).collect();
+        with_addresses(&self.name, &addresses, self.mtu, true)
     }
 }
 
@@ -66,26 +62,19 @@ pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16, offload:
 /// A TUN device, removed when dropped. It stays in the network namespace of the thread that created it.
 pub struct Tun {
     device: SyncDevice,
+    overruns: Overruns,
 }
 
 impl Tun {
-    /// Creates the device `name` and brings it up, with the host's `address` and a prefix of `prefix` bits.
-    /// Endpoints use other addresses of that network.
-    ///
-    /// # Errors
-    /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
-    pub fn create(name: &str, address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<Self> {
-        let v4 = Some((address, prefix));
-        let config = TunConfig { name: name.to_owned(), v4, v6: None, mtu };
-        Ok(Tun { device: config.build(false)? })
-    }
-
     /// Creates the device `name` and brings it up, with addresses of either version and their prefix lengths.
     ///
     /// # Errors
-    /// As [`Tun::create`].
+    /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name. Also fails if
+    /// `/proc/thread-self/net` cannot be read.
     pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
-        Ok(Tun { device: with_addresses(name, addresses, mtu, false)? })
+        let device = with_addresses(name, addresses, mtu, false)?;
+        let overruns = Overruns::of(device.name()?)?;
+        Ok(Tun { device, overruns })
     }
 
     /// Reads the next packet from the host; returns its length, if there is one.
@@ -99,6 +88,14 @@ impl Tun {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Packets of the host that the kernel dropped because the device's queue was full.
+    ///
+    /// # Errors
+    /// Fails if the device is gone.
+    pub fn overruns(&self) -> io::Result<u64> {
+        self.overruns.count()
     }
 
     /// Passes a packet to the host; false if the host's queue is full.

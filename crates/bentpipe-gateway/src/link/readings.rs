@@ -3,15 +3,11 @@
 use crate::readings::{Readings, Value};
 
 impl Readings {
-    /// Adds the counters of the `link` device, and the memory of all peers' packets; `overruns` is `None` if the device is gone.
-    pub(crate) fn add_link(&mut self, refused: u64, overruns: Option<u64>, unrouted: u64, memory: u64) {
+    /// Adds the counters of the `link` device, and the memory of all peers' packets.
+    pub(crate) fn add_link(&mut self, refused: u64, unrouted: u64, memory: u64) {
         use Value::{Level, Total};
         let help = "Packets from the peer that the host's stack did not accept.";
         self.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, Total(refused));
-        if let Some(overruns) = overruns {
-            let help = "Sends of the host (packets or GSO trains) that the kernel dropped because the TUN device's queue was full.";
-            self.add("link", "overruns", "bentpipe_gateway_device_overruns_total", help, Total(overruns));
-        }
         let help = "Packets of the host whose destination is in no peer's `prefixes`.";
         self.add("link", "unrouted", "bentpipe_gateway_packets_unrouted_total", help, Total(unrouted));
         let help = "Memory that the packets of all peers take.";

@@ -26,8 +26,12 @@ use crate::rules::Instance;
 use crate::run::{FIRST_TOKEN, Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
-/// Packets read from the device before other work gets its turn.
-const BATCH: usize = 64;
+/// Packets read from the device before other work gets its turn: as many as Linux queues there. A shorter turn would lose
+/// acknowledgements of clients while segments are sent, and with them segments that arrived.
+const MAX_READS: usize = 512;
+/// Steps of the machine, most of them segments to send, before the device is read again. At 10 Gbit/s the pacer permits more than the
+/// host can send, and the device's queue would overflow meanwhile.
+const MAX_STEPS: usize = 64;
 /// Maximum bytes of a client that wait for a server's kernel; then the client's window closes.
 const MAX_WAITING: usize = 64 << 10;
 
@@ -132,7 +136,7 @@ fn token(id: ConnectionId) -> Token {
 impl Uplinking {
     /// Takes packets from clients. Returns whether there may be more.
     fn take(&mut self, now: Time) -> io::Result<bool> {
-        for _ in 0..BATCH {
+        for _ in 0..MAX_READS {
             if !self.tun_is_readable {
                 return Ok(false);
             }
@@ -256,7 +260,7 @@ impl Work for Uplinking {
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let more = self.take(now)?;
-        loop {
+        for _ in 0..MAX_STEPS {
             match self.machine.poll(now, &mut self.out) {
                 Step::Do(Uplinked::Send(length)) => self.raw.send(&self.out[..length]),
                 Step::Do(Uplinked::Connect(id, route)) => self.connect(now, registry, id, route),
@@ -272,6 +276,7 @@ impl Work for Uplinking {
                 Step::Wait(until) => return Ok((more, until)),
             }
         }
+        Ok((true, None))
     }
 
     fn drain(&mut self, _: Time, _: &Registry) -> io::Result<bool> {
@@ -303,6 +308,7 @@ impl Work for Uplinking {
     fn read(&self, _: Time, readings: &mut Readings) {
         let rate = self.machine.config().sender.rate;
         readings.add_uplink(rate, &self.machine.stats(), self.raw.refused, self.other_port);
+        readings.add_overruns("uplink", self.tun.overruns().ok());
         readings.add_forbidden("uplink", self.access.refused());
     }
 }

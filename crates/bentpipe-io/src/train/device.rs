@@ -66,7 +66,7 @@ impl TrainTun {
     /// # Errors
     /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
     pub fn create(config: &TunConfig) -> io::Result<Self> {
-        Self::over(config.build(true)?)
+        Self::over(config.build()?)
     }
 
     /// As [`TrainTun::create`], with addresses of either version and their prefix lengths.

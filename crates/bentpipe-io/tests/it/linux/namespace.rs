@@ -66,7 +66,8 @@ impl Namespace {
         let number = self.devices.fetch_add(1, Ordering::Relaxed);
         let [host, engine] = [1, 2].map(|last| Ipv4Addr::new(10, 88, number, last));
         let name = format!("bp{number}");
-        let tun = self.inside(move || Tun::create(&name, host, 24, 1500).expect("root may make a device"));
+        let address = [(host.into(), 24)];
+        let tun = self.inside(move || Tun::with_addresses(&name, &address, 1500).expect("root may make a device"));
         // The host's least retransmission timeout, 200 ms, is meant for other paths than one of a few milliseconds.
         let network = format!("10.88.{number}.0/24");
         let device = format!("bp{number}");

@@ -6,9 +6,11 @@ mod one_box;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use bentpipe_engine::stream::Stream;
 
 use self::looks::{LOOK_AFTER, Looks};
 use crate::Measured;
@@ -66,22 +68,24 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// Byte `at` of object `n`.
-fn byte(n: u32, at: usize) -> u8 {
-    (n.wrapping_mul(2_654_435_761).wrapping_add((at as u32).wrapping_mul(0x9e37_79b9)) >> 24) as u8
-}
-
-fn size(n: u32) -> usize {
-    1 + (n.wrapping_mul(0x85eb_ca6b) % MAX_OBJECT) as usize
+/// Object `n`: a piece of bytes at random, whose place and length the number decides. Parts of two objects, or of one in another
+/// order, are other bytes.
+fn object(n: u32) -> &'static [u8] {
+    const PLACES: u32 = 1 << 20;
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    let bytes = BYTES.get_or_init(|| {
+        let mut random = Stream::named(1, "objects");
+        (0..PLACES + MAX_OBJECT).map(|_| (random.uniform() * 256.0) as u8).collect()
+    });
+    let at = (n.wrapping_mul(2_654_435_761) % PLACES) as usize;
+    &bytes[at..at + 1 + (n.wrapping_mul(0x85eb_ca6b) % MAX_OBJECT) as usize]
 }
 
 /// Sends the object that is asked for by its number, and ends.
 fn serve_object(mut stream: TcpStream) {
     let mut number = [0; 4];
     if stream.read_exact(&mut number).is_ok() {
-        let n = u32::from_be_bytes(number);
-        let object: Vec<u8> = (0..size(n)).map(|at| byte(n, at)).collect();
-        let _ = stream.write_all(&object);
+        let _ = stream.write_all(object(u32::from_be_bytes(number)));
     }
 }
 
@@ -108,23 +112,21 @@ fn fetch(stream: std::io::Result<TcpStream>, n: u32, counts: &Counts, looks: &Lo
     if stream.write_all(&n.to_be_bytes()).is_err() {
         return count(&counts.broken);
     }
-    let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
+    let (object, mut buffer, mut got) = (object(n), vec![0; 1 << 16], 0);
     let mut begun = Instant::now();
     loop {
         let read = stream.read(&mut buffer);
         counts.longest.fetch_max(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
         match read {
-            Ok(0) if got == size(n) => return count(&counts.whole),
+            Ok(0) if got == object.len() => return count(&counts.whole),
             Ok(0) => {
-                looks.take(
-                    port,
-                    &format!("ended cleanly after {got} of {} bytes, {:.1?} after the last", size(n), begun.elapsed()),
-                );
+                let (all, since) = (object.len(), begun.elapsed());
+                looks.take(port, &format!("ended cleanly after {got} of {all} bytes, {since:.1?} after the last"));
                 return count(&counts.wrong);
             }
             Ok(len) => {
-                if let Some(at) = (0..len).find(|&at| buffer[at] != byte(n, got + at)) {
-                    looks.take(port, &format!("has other bytes from {} of {} on", got + at, size(n)));
+                if object.get(got..got + len) != Some(&buffer[..len]) {
+                    looks.take(port, &format!("has other bytes after {got} of {}", object.len()));
                     return count(&counts.wrong);
                 }
                 got += len;

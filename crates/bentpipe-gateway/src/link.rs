@@ -29,9 +29,10 @@ use super::run::DEVICE;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
 
-/// Packets or trains that one turn of the loop reads from the device, and sends before it reads more. If the host answers a
-/// burst with ACKs at once, the ACK filter leaves one in 64.
-const BATCH: usize = 64;
+/// Packets or trains that one turn of the loop reads from the device: as many as Linux queues there. If the box is too slow for the
+/// hosts, FQ-CoDel then decides what is dropped, and not the device's queue, where retransmissions of one connection may be dropped
+/// many times in a row.
+const BATCH: usize = 512;
 
 /// The minimum MTU of a device that carries IPv6 (RFC 8200 §5).
 const MIN_MTU: u16 = 1280;

@@ -156,10 +156,6 @@ impl<S: Shape> Gateway<S> {
     }
 }
 
-/// Steps of the hub, most of them datagrams to send, before datagrams and packets of hosts are received again. At a rate that the box
-/// cannot reach, the pacer would let it send until the kernel's queues overflow.
-const MAX_STEPS: usize = 256;
-
 impl<S: Shape> Work for Tunnelled<S> {
     fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()> {
         if token == UDP {
@@ -186,13 +182,7 @@ impl<S: Shape> Work for Tunnelled<S> {
             shape.on_event(&mut turn, slot, event)?;
         }
         let mut more = shape.fill(&mut turn, None)?;
-        let mut steps = 0..MAX_STEPS;
         let until = loop {
-            if steps.next().is_none() {
-                shape.flush()?;
-                more = true;
-                break None;
-            }
             match turn.hub.poll(now, wall, udp.room()) {
                 Step::Do((slot, Carried::Send(sealed))) => {
                     udp.send(now, sealed.to, sealed.len);

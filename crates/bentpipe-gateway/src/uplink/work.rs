@@ -29,9 +29,9 @@ use crate::sockets::{self, ClientAddress};
 /// Packets read from the device before other work gets its turn: as many as Linux queues there. A shorter turn would lose
 /// acknowledgements of clients while segments are sent, and with them segments that arrived.
 const MAX_READS: usize = 512;
-/// Steps of the machine, most of them segments to send, before the device is read again. At 10 Gbit/s the pacer permits more than the
-/// host can send, and the device's queue would overflow meanwhile.
-const MAX_STEPS: usize = 64;
+/// Segments to send before the device is read again. At a rate that the box cannot reach, the pacer would let it send until the device's
+/// queue overflows.
+const MAX_SENDS: usize = 64;
 /// Maximum bytes of a client that wait for a server's kernel; then the client's window closes.
 const MAX_WAITING: usize = 64 << 10;
 
@@ -260,9 +260,13 @@ impl Work for Uplinking {
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let more = self.take(now)?;
-        for _ in 0..MAX_STEPS {
+        let mut sends = 0;
+        while sends < MAX_SENDS {
             match self.machine.poll(now, &mut self.out) {
-                Step::Do(Uplinked::Send(length)) => self.raw.send(&self.out[..length]),
+                Step::Do(Uplinked::Send(length)) => {
+                    self.raw.send(&self.out[..length]);
+                    sends += 1;
+                }
                 Step::Do(Uplinked::Connect(id, route)) => self.connect(now, registry, id, route),
                 Step::Do(Uplinked::Ready(id)) => self.serve(now, id),
                 Step::Do(Uplinked::Closed(id)) => {

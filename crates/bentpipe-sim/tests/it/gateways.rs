@@ -238,3 +238,27 @@ fn packets_of_the_link_take_no_more_than_memory() {
     let (little, plenty) = (dropped("4 MiB"), dropped("256 MiB"));
     assert!(little > plenty, "{little} {plenty}");
 }
+
+/// A link that falls from 20 to 2 Mbit/s for 20 s: after 3 s of it the hosts have 1.7 Mbit/s, and 5 s after its end 95 % of what they had.
+#[test]
+fn a_box_follows_the_rate_of_the_link_down_and_up() {
+    const UPLOAD: &str = "greedy = true";
+    const DATAGRAMS: &str = "type = \"udp\"\nrate = \"24 Mbit/s\"\npacket = \"1000 B\"";
+    for (shape, flow) in [("split", UPLOAD), ("link", DATAGRAMS)] {
+        let text = format!(
+            "name = \"dip\"\ntime_limit = \"LIMIT s\"\nLINES\n[[gateways]]\nname = \"box\"\nshape = \"{shape}\"\nnear = \"near\"\n\
+             far = \"far\"\n[[flows]]\nname = \"flow\"\nfrom = \"client\"\nto = \"server\"\n{flow}\n"
+        );
+        let schedule = "schedule = [{ at = \"20 s\", rate = \"2 Mbit/s\" }, { at = \"40 s\", rate = \"20 Mbit/s\" }]";
+        let until = |limit: u64| {
+            let lines = LINES.replace("10 Mbit/s", "20 Mbit/s").replace("LINK", schedule);
+            let text = text.replace("LIMIT", &limit.to_string()).replace("LINES", &lines);
+            let scenario = Scenario::parse(&text, "dip.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            one(&scenario, 1).flows[0].delivered
+        };
+        // Mbit/s of data that the receiver has had between two instants.
+        let between = |from: u64, to: u64| (until(to) - until(from)) as f64 * 8e-6 / (to - from) as f64;
+        let (before, within, after) = (between(15, 20), between(23, 40), between(45, 50));
+        assert!(before > 17.0 && within >= 1.7 && after >= 0.95 * before, "{shape}: {before} {within} {after}");
+    }
+}

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::scone::{self, Signal};
-use bentpipe_io::{Buffers, TrainTun};
+use bentpipe_io::{Buffers, TrainTun, tun};
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -29,11 +29,6 @@ use super::run::DEVICE;
 use super::shape::{Shape, Turn};
 use crate::tunnel::Event;
 
-/// Packets or trains that one turn of the loop reads from the device: as many as Linux queues there. If the box is too slow for the
-/// hosts, FQ-CoDel then decides what is dropped, and not the device's queue, where retransmissions of one connection may be dropped
-/// many times in a row.
-const BATCH: usize = 512;
-
 /// The minimum MTU of a device that carries IPv6 (RFC 8200 §5).
 const MIN_MTU: u16 = 1280;
 
@@ -42,7 +37,9 @@ const MIN_MTU: u16 = 1280;
 pub struct LinkShape {
     tun: TrainTun,
     is_readable: bool,
-    /// How many more may be read in the turn of this instant.
+    /// How many more packets or trains may be read in the turn of this instant, at first the device's whole queue. If the box is too
+    /// slow for the hosts, FQ-CoDel then decides what is dropped, and not that queue, where retransmissions of one connection may be
+    /// dropped many times in a row.
     left: usize,
     filled_at: Time,
     buffers: Buffers,
@@ -80,7 +77,7 @@ impl LinkShape {
         LinkShape {
             tun,
             is_readable: true,
-            left: BATCH,
+            left: tun::QUEUE,
             filled_at: Time::ZERO,
             buffers: Buffers::default(),
             packet: Vec::new(),
@@ -204,7 +201,7 @@ impl Shape for LinkShape {
             heard.into_iter().for_each(|slot| self.settle(turn.hub, slot));
         }
         if self.filled_at != turn.now {
-            (self.filled_at, self.left) = (turn.now, BATCH);
+            (self.filled_at, self.left) = (turn.now, tun::QUEUE);
         }
         while self.is_readable && self.left > 0 {
             self.left -= 1;

@@ -8,6 +8,10 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::overruns::Overruns;
 
+/// The queue of a device, in packets or trains: 500 in Linux (TUN_READQ_SIZE), and a few that arrive while it is read. A loop that reads
+/// this many in a turn empties the queue.
+pub const QUEUE: usize = 512;
+
 /// Checks that TUN devices are available.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use bentpipe_engine::Step;
 use bentpipe_engine::mux::{Reason, Route};
 use bentpipe_engine::units::Time;
-use bentpipe_io::tun::Tun;
+use bentpipe_io::tun::{self, Tun};
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -26,9 +26,6 @@ use crate::rules::Instance;
 use crate::run::{FIRST_TOKEN, Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
-/// Packets read from the device before other work gets its turn: as many as Linux queues there. A shorter turn would lose
-/// acknowledgements of clients while segments are sent, and with them segments that arrived.
-const MAX_READS: usize = 512;
 /// Segments to send before the device is read again. At a rate that the box cannot reach, the pacer would let it send until the device's
 /// queue overflows.
 const MAX_SENDS: usize = 64;
@@ -134,9 +131,9 @@ fn token(id: ConnectionId) -> Token {
 }
 
 impl Uplinking {
-    /// Takes packets from clients. Returns whether there may be more.
+    /// Takes packets from clients, at most the device's whole queue. Returns whether there may be more.
     fn take(&mut self, now: Time) -> io::Result<bool> {
-        for _ in 0..MAX_READS {
+        for _ in 0..tun::QUEUE {
             if !self.tun_is_readable {
                 return Ok(false);
             }

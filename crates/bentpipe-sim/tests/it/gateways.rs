@@ -8,6 +8,8 @@ use bentpipe_sim::record::Summary;
 use bentpipe_sim::{Fingerprint, RunResult, Timers, replicate, run, run_with};
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
 
+use crate::worlds::parse;
+
 /// A client, a box or none at each end of the satellite link, a server.
 const LINES: &str = r#"
 [tcp]
@@ -76,7 +78,7 @@ fn world(shape: &str, link: &str) -> Scenario {
 /// The scenario of a text in which `LINES` stands for a client, a satellite link with these keys, and a server.
 pub(crate) fn over(text: &str, link: &str) -> Scenario {
     let text = text.replace("LINES", &LINES.replace("LINK", link));
-    Scenario::parse(&text, "world.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    parse(&text)
 }
 
 pub(crate) fn one(scenario: &Scenario, seed: u64) -> RunResult {
@@ -253,8 +255,7 @@ fn a_box_follows_the_rate_of_the_link_down_and_up() {
         let until = |limit: u64| {
             let lines = LINES.replace("10 Mbit/s", "20 Mbit/s").replace("LINK", schedule);
             let text = text.replace("LIMIT", &limit.to_string()).replace("LINES", &lines);
-            let scenario = Scenario::parse(&text, "dip.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
-            one(&scenario, 1).flows[0].delivered
+            one(&parse(&text), 1).flows[0].delivered
         };
         // Mbit/s of data that the receiver has had between two instants.
         let between = |from: u64, to: u64| (until(to) - until(from)) as f64 * 8e-6 / (to - from) as f64;

@@ -40,6 +40,37 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
     }
 }
 
+/// An observer whose type is not known: the world is compiled for this one and for none.
+pub(crate) struct Watched<'a>(pub(crate) &'a mut dyn Sink);
+
+/// The methods of an [`Observer`], which its constant keeps from being used as a `dyn` trait.
+pub(crate) trait Sink {
+    fn event(&mut self, now: Time, who: Who, event: &Event);
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet);
+}
+
+impl<O: Observer> Sink for O {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        Probe::event(self, now, who, event);
+    }
+
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
+        Observer::packet(self, now, link, passage, packet);
+    }
+}
+
+impl Probe for Watched<'_> {
+    fn event(&mut self, now: Time, who: Who, event: &Event) {
+        self.0.event(now, who, event);
+    }
+}
+
+impl Observer for Watched<'_> {
+    fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
+        self.0.packet(now, link, passage, packet);
+    }
+}
+
 /// Adapts an observer to the network: looks packets up, and skips frames of link layers.
 pub(crate) struct Watching<'a, O> {
     observer: &'a mut O,

@@ -12,7 +12,7 @@ use bentpipe_study::topology::Unreachable;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-use crate::observe::Observer;
+use crate::observe::{Observer, Watched};
 use crate::world::{FlowResult, Timers, World};
 
 /// Why a scenario cannot be run.
@@ -74,6 +74,41 @@ pub fn run_with<O: Observer>(
     observer: &mut O,
     timers: Timers,
     mut go_on: impl FnMut(Time) -> bool,
+) -> Result<RunResult, RunError> {
+    if O::WATCHES {
+        run_watched(scenario, seed, Watched(observer), timers, &mut go_on)
+    } else {
+        run_unwatched(scenario, seed, timers, &mut go_on)
+    }
+}
+
+// The world is compiled here, for these two, and not again in each crate that has an observer.
+
+fn run_watched(
+    scenario: &Scenario,
+    seed: u64,
+    mut watched: Watched<'_>,
+    timers: Timers,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<RunResult, RunError> {
+    run_world(scenario, seed, &mut watched, timers, go_on)
+}
+
+fn run_unwatched(
+    scenario: &Scenario,
+    seed: u64,
+    timers: Timers,
+    go_on: &mut dyn FnMut(Time) -> bool,
+) -> Result<RunResult, RunError> {
+    run_world(scenario, seed, &mut NoProbe, timers, go_on)
+}
+
+fn run_world<O: Observer>(
+    scenario: &Scenario,
+    seed: u64,
+    observer: &mut O,
+    timers: Timers,
+    go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
     /// Events between two of these calls: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;

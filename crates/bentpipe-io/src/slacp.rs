@@ -9,11 +9,12 @@ mod erasure;
 mod incoming;
 mod numbered;
 mod outgoing;
+mod room;
 mod stats;
 mod variation;
 
 use bentpipe_engine::compression::{Announcement, Headers};
-use bentpipe_engine::gateway::{packet_memory, queue_room};
+use bentpipe_engine::gateway::packet_memory;
 use bentpipe_engine::slacp::classify::{self, Flow, FlowHash, Rule};
 use bentpipe_engine::slacp::{DATA_HEADER, End, Frame, Input, Output, PROTECTED_HEADER, SlacpConfig, Stats, Verdict};
 use bentpipe_engine::units::{Duration, Time};
@@ -169,42 +170,6 @@ impl LinkEndpoint {
         self.given.len()
     }
 
-    /// Number of stored packets and symbols.
-    pub fn held(&self) -> usize {
-        let outgoing: usize = self.outgoing.iter().map(Outgoing::len).sum();
-        self.given.len() + outgoing + self.incoming.iter().map(Incoming::len).sum::<usize>()
-    }
-
-    /// Memory of all stored packets and symbols, bytes.
-    pub fn held_bytes(&self) -> u64 {
-        let symbols: u64 = self.outgoing.iter().map(Outgoing::symbol_bytes).sum();
-        self.given_bytes + symbols + self.incoming.iter().map(Incoming::bytes).sum::<u64>()
-    }
-
-    /// Memory of all packets but those kept for repair frames only, which go as soon as [`LinkEndpoint::set_room`] leaves less.
-    pub fn needed_bytes(&self) -> u64 {
-        self.held_bytes() - self.incoming.iter().map(Incoming::kept_bytes).sum::<u64>()
-    }
-
-    /// Memory of the packets for the far end that it has not confirmed, bytes.
-    pub fn given_bytes(&self) -> u64 {
-        self.given_bytes
-    }
-
-    /// Limits the memory of packets and symbols to `bytes`. Without room:
-    ///
-    /// - Packets that are kept for repair frames go first and at once, the oldest first, and repair frames for them are not accepted any more.
-    /// - A packet of [`LinkEndpoint::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
-    ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
-    ///   one.
-    /// - A frame from the far end is not accepted and comes again, but for the packet that all others wait for. So the far end should
-    ///   repeat the oldest first (`ChannelConfig::resends_oldest_first`): a frame that is not accepted brings no report.
-    pub fn set_room(&mut self, bytes: u64) {
-        self.room = bytes;
-        let excess = self.held_bytes().saturating_sub(bytes);
-        incoming::spare(&mut self.incoming, excess);
-    }
-
     /// Queues a packet for the far end. The layer's counters show whether the queue had room.
     ///
     /// # Errors
@@ -265,33 +230,6 @@ impl LinkEndpoint {
         let handle = self.given.keep(bytes);
         self.end.handle(cx, Input::Packet { channel, handle, len, flow, host, acknowledges });
         handle
-    }
-
-    /// Leaves a queue as much room for the next packet as the limit of memory does.
-    fn limit_queue(&mut self, channel: u8) {
-        let free = queue_room(self.room, self.given_bytes, channel == self.default_channel);
-        let is_plenty = free >= self.max_packet as u64;
-        self.end.set_room(channel, if is_plenty { u64::MAX } else { self.end.waiting_bytes(channel) + free });
-    }
-
-    /// True if a frame of `len` bytes may be kept.
-    fn has_room(&mut self, frame: &Frame, len: usize) -> bool {
-        if let Frame::Data { channel, seq, .. } = *frame
-            && !self.incoming.get_mut(usize::from(channel)).is_some_and(|incoming| incoming.reaches(seq))
-        {
-            return false;
-        }
-        if self.held_bytes() + cost(len) <= self.room {
-            return true;
-        }
-        let excess = self.held_bytes() + cost(len) - self.room;
-        incoming::spare(&mut self.incoming, excess);
-        match *frame {
-            _ if self.held_bytes() + cost(len) <= self.room => true,
-            Frame::Data { channel, seq, .. } => (self.end.near().packet)(channel) == Some(seq),
-            Frame::Repair { .. } => false,
-            Frame::Sync { .. } | Frame::Report(_) => true,
-        }
     }
 
     /// Handles a frame from the far end.

@@ -5,6 +5,7 @@ mod clocks;
 mod dip;
 mod floods;
 mod memory;
+mod oom;
 mod peer;
 mod replays;
 mod soak;
@@ -26,6 +27,12 @@ pub(crate) const ROWS: &[Row] = &[
         demand: "the peer's restart, after kill -9",
         bar: "new connections within 3 s",
         measure: peer::returns,
+    },
+    Row {
+        name: "oom",
+        demand: "either box killed for its memory, in the middle of transfers",
+        bar: "serves within 3 s, 0 wrong bytes, said",
+        measure: oom::killed,
     },
     Row {
         name: "stopped",

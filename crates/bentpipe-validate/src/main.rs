@@ -60,7 +60,13 @@ enum Command {
         /// The scenario
         #[arg(long, default_value = "scenarios/starlink.toml")]
         scenario: PathBuf,
-        /// Draw both distributions into this SVG file
+        /// What `ping -D` printed over `bentpipe shell starlink`
+        #[arg(long)]
+        pings: Option<PathBuf>,
+        /// What `iperf3 --json` printed of a download over it; repeatable
+        #[arg(long)]
+        download: Vec<PathBuf>,
+        /// Draw the distributions into this SVG file
         #[arg(long)]
         picture: Option<PathBuf>,
     },
@@ -84,7 +90,10 @@ fn main() -> ExitCode {
     let agrees = match Arguments::parse().command {
         Command::Ns2 { csv, show: Some(id), .. } => ns2::show(&csv, &id),
         Command::Ns2 { csv, rerun, script, show: None } => ns2::validate(&csv, rerun, &script),
-        Command::Starlink { data, scenario, picture } => starlink::compare(&scenario, &data, picture.as_deref()),
+        Command::Starlink { data, scenario, pings, download, picture } => {
+            let emulated = starlink::Emulated { pings, downloads: download };
+            starlink::compare(&scenario, &data, &emulated, picture.as_deref())
+        }
         Command::Quotations { root } => rfc::check(&root),
         Command::RfcDigest { texts, out } => rfc::make(&texts, &out),
         Command::Ns2Explore { seed, show: Some(n), script, .. } => ns2::show_drawn(seed, n, &script),

@@ -1,9 +1,10 @@
-//! The scenario `starlink` against recordings that it was not made from: round trips of pings, and a TCP download by second.
+//! The scenario `starlink` against recordings that it was not made from: round trips of pings, and a TCP download by second. In virtual time,
+//! and in real time as measured over `bentpipe shell starlink`.
 //!
 //! `validation/starlink/README.md` says which part of which recording is used for what.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use bentpipe_engine::link::Moves;
@@ -97,13 +98,26 @@ fn pings(data: &Path, odd: bool) -> anyhow::Result<Samples> {
     Ok(all)
 }
 
-/// Mbit/s by second, of an iperf3 recording in tenths of a second.
-fn recorded_seconds(data: &Path, name: &str) -> anyhow::Result<Samples> {
-    let path = data.join(name);
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let recorded: Recording = serde_json::from_str(&text)?;
-    let tenths: Vec<f64> = recorded.intervals.iter().map(|interval| interval.sum.bits_per_second / 1e6).collect();
-    Ok(tenths.chunks_exact(10).enumerate().map(|(n, ten)| (n as f64, ten.iter().sum::<f64>() / 10.0)).collect())
+/// Mbit/s by second, of an iperf3 recording.
+fn recorded_seconds(path: &Path) -> anyhow::Result<Samples> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let recorded: Recording = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let first = recorded.intervals.first().with_context(|| format!("{}: no interval", path.display()))?;
+    let in_a_second = (1.0 / first.sum.seconds).round().max(1.0) as usize;
+    let rates: Vec<f64> = recorded.intervals.iter().map(|interval| interval.sum.bits_per_second / 1e6).collect();
+    let means = rates.chunks_exact(in_a_second).map(|second| second.iter().sum::<f64>() / in_a_second as f64);
+    Ok(means.enumerate().map(|(n, mean)| (n as f64, mean)).collect())
+}
+
+/// The round trips in what `ping -D` printed, in milliseconds.
+fn printed_pings(path: &Path) -> anyhow::Result<Samples> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let number = |line: &str, before: &str, after: char| -> Option<f64> {
+        line.split_once(before)?.1.split(after).next()?.parse().ok()
+    };
+    let samples: Samples =
+        text.lines().filter_map(|line| Some((number(line, "[", ']')?, number(line, "time=", ' ')?))).collect();
+    if samples.is_empty() { Err(anyhow!("{}: no line as `ping -D` prints it", path.display())) } else { Ok(samples) }
 }
 
 #[derive(serde::Deserialize)]
@@ -118,6 +132,7 @@ struct Interval {
 
 #[derive(serde::Deserialize)]
 struct Sum {
+    seconds: f64,
     bits_per_second: f64,
 }
 
@@ -192,10 +207,14 @@ fn our_seconds(scenario: &Scenario) -> anyhow::Result<Samples> {
         let mut watch = Watch { link: Some(link), ..Watch::default() };
         run(&scenario, scenario.seed, &mut watch)?;
         let seconds = watch.seconds.iter().skip(*start as usize).take(120);
-        // Far apart, so that seconds of two downloads are no neighbours.
-        all.extend(seconds.enumerate().map(|(at, bytes)| ((1000 * n + at) as f64, bytes * 8.0 / 1e6)));
+        all.extend(seconds.enumerate().map(|(at, bytes)| (apart(n, at as f64), bytes * 8.0 / 1e6)));
     }
     Ok(all)
+}
+
+/// A second of download `n`, far from those of the others: they are no neighbours.
+fn apart(n: usize, at: f64) -> f64 {
+    (1000 * n) as f64 + at
 }
 
 /// The scenario with other flows.
@@ -235,13 +254,33 @@ fn row(name: &str, count: usize, ours: Shape, far: Option<f64>) -> String {
     format!("| {name} | {count} | {far} | {p50:.1} | {p95:.1} | {p99:.1} | {after_1s:.2} | {after_15s:.2} |\n")
 }
 
-/// Prints the comparison as Markdown and writes the picture. True if the round trips meet their targets.
-pub(crate) fn compare(scenario: &Path, data: &Path, picture: Option<&Path>) -> anyhow::Result<bool> {
+/// What was measured over the emulated links, in files.
+pub(crate) struct Emulated {
+    /// What `ping -D` printed.
+    pub(crate) pings: Option<PathBuf>,
+    /// What `iperf3 --json` printed of downloads of 120 s.
+    pub(crate) downloads: Vec<PathBuf>,
+}
+
+/// Prints the comparison as Markdown and writes the picture. True if the round trips meet their targets, in virtual time and in real time as far
+/// as that was measured.
+pub(crate) fn compare(
+    scenario: &Path,
+    data: &Path,
+    emulated: &Emulated,
+    picture: Option<&Path>,
+) -> anyhow::Result<bool> {
     let scenario = Scenario::load(scenario, &[]).map_err(|errors| anyhow!("{errors}"))?;
     let still = fixed(&scenario);
     let (held_out, fitted) = (pings(data, true)?, pings(data, false)?);
     let (ours, constant) = (our_pings(&scenario)?, our_pings(&still)?);
-    let down = recorded_seconds(data, "mmsys24_iperf3_down_2min.json")?;
+    let down = recorded_seconds(&data.join("mmsys24_iperf3_down_2min.json"))?;
+    let real_pings = emulated.pings.as_deref().map(printed_pings).transpose()?;
+    let mut real_tcp = Samples::new();
+    for (n, path) in emulated.downloads.iter().enumerate() {
+        real_tcp.extend(recorded_seconds(path)?.into_iter().map(|(at, rate)| (apart(n, at), rate)));
+    }
+    let real_tcp = Some(real_tcp).filter(|samples| !samples.is_empty());
     let (tcp, tcp_constant) = (our_seconds(&scenario)?, our_seconds(&still)?);
     let head = "| | samples | distance | p50 | p95 | p99 | after 1 s | after 15 s |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
     let mut text = format!("Round trips, ms\n\n{head}");
@@ -252,12 +291,19 @@ pub(crate) fn compare(scenario: &Path, data: &Path, picture: Option<&Path>) -> a
     add(&mut text, "recorded, held out", &held_out, None);
     add(&mut text, "recorded, used for the trace", &fitted, Some(&held_out));
     add(&mut text, "`starlink`, virtual time", &ours, Some(&held_out));
+    if let Some(real) = &real_pings {
+        add(&mut text, "`starlink`, real time", real, Some(&held_out));
+    }
     add(&mut text, "a fixed delay of the same mean", &constant, Some(&held_out));
     let _ = write!(text, "\nTCP download (CUBIC), Mbit/s by second\n\n{head}");
     let (first, second) = down.split_at(down.len() / 2);
     add(&mut text, "recorded, 120 s", &down, None);
     add(&mut text, "its first half against its second", &first.to_vec(), Some(&second.to_vec()));
     add(&mut text, "`starlink`, virtual time, 8 starts", &tcp, Some(&down));
+    if let Some(real) = &real_tcp {
+        let name = format!("`starlink`, real time, {} starts", emulated.downloads.len());
+        add(&mut text, &name, real, Some(&down));
+    }
     add(&mut text, "a fixed rate and delay of the same means", &tcp_constant, Some(&down));
     print!("{text}");
     if let Some(path) = picture {
@@ -268,27 +314,33 @@ pub(crate) fn compare(scenario: &Path, data: &Path, picture: Option<&Path>) -> a
             series,
             spans: None,
         };
-        let named = |recorded: &Samples, ours: &Samples, still: &Samples| {
-            vec![curve("recorded", recorded), curve("starlink", ours), curve("fixed", still)]
+        let named = |recorded: &Samples, ours: &Samples, real: &Option<Samples>, still: &Samples| {
+            let real = real.as_ref().map(|real| curve("real time", real));
+            let virtual_ones = [curve("recorded", recorded), curve("virtual time", ours), curve("fixed", still)];
+            virtual_ones.into_iter().chain(real).collect()
         };
         let figure = Figure {
-            title: "Starlink, recorded and in virtual time".to_owned(),
+            title: "Starlink, recorded and emulated".to_owned(),
             panels: vec![
                 panel(
                     "pings, held out",
                     Axis::new("round trip", "ms").between(0.0, 150.0),
-                    named(&held_out, &ours, &constant),
+                    named(&held_out, &ours, &real_pings, &constant),
                 ),
                 panel(
                     "TCP download by second",
                     Axis::new("rate", "Mbit/s").between(0.0, 150.0),
-                    named(&down, &tcp, &tcp_constant),
+                    named(&down, &tcp, &real_tcp, &tcp_constant),
                 ),
             ],
         };
         std::fs::write(path, figure.to_svg().map_err(|error| anyhow!("{error}"))?)?;
     }
-    let (want, have) = (shape(&held_out), shape(&ours));
+    let want = shape(&held_out);
     let near = |a: f64, b: f64| (a / b - 1.0).abs() <= 0.1;
-    Ok(distance(&ours, &held_out) < 0.1 && near(have.p50, want.p50) && near(have.p99, want.p99))
+    let is_met = |samples: &Samples| {
+        let have = shape(samples);
+        distance(samples, &held_out) < 0.1 && near(have.p50, want.p50) && near(have.p99, want.p99)
+    };
+    Ok(is_met(&ours) && real_pings.as_ref().is_none_or(is_met))
 }

@@ -41,7 +41,7 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
 }
 
 /// An observer whose type is not known: the world is compiled for this one and for none.
-pub(crate) struct Watched<'a>(pub(crate) &'a mut dyn Sink);
+pub(crate) struct AnyObserver<'a>(pub(crate) &'a mut dyn Sink);
 
 /// The methods of an [`Observer`], which its constant keeps from being used as a `dyn` trait.
 pub(crate) trait Sink {
@@ -59,13 +59,13 @@ impl<O: Observer> Sink for O {
     }
 }
 
-impl Probe for Watched<'_> {
+impl Probe for AnyObserver<'_> {
     fn event(&mut self, now: Time, who: Who, event: &Event) {
         self.0.event(now, who, event);
     }
 }
 
-impl Observer for Watched<'_> {
+impl Observer for AnyObserver<'_> {
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
         self.0.packet(now, link, passage, packet);
     }

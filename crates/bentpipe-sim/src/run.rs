@@ -12,7 +12,7 @@ use bentpipe_study::topology::Unreachable;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
-use crate::observe::{Observer, Watched};
+use crate::observe::{AnyObserver, Observer};
 use crate::world::{FlowResult, Timers, World};
 
 /// Why a scenario cannot be run.
@@ -76,7 +76,7 @@ pub fn run_with<O: Observer>(
     mut go_on: impl FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
     if O::WATCHES {
-        run_watched(scenario, seed, Watched(observer), timers, &mut go_on)
+        run_watched(scenario, seed, AnyObserver(observer), timers, &mut go_on)
     } else {
         run_unwatched(scenario, seed, timers, &mut go_on)
     }
@@ -87,7 +87,7 @@ pub fn run_with<O: Observer>(
 fn run_watched(
     scenario: &Scenario,
     seed: u64,
-    mut watched: Watched<'_>,
+    mut watched: AnyObserver<'_>,
     timers: Timers,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {

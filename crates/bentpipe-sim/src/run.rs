@@ -196,7 +196,8 @@ fn run_all<J: Send, R: Send>(
         .num_threads(wanted.min(cores).min(jobs.len()).max(1))
         .build()
         .map_err(|cause| RunError::Threads { threads, cause: cause.to_string() })?;
-    Ok(pool.install(|| jobs.into_par_iter().map(work).collect()))
+    // One by one, since one job may take as long as a hundred others: no thread keeps a share of them to itself.
+    Ok(pool.install(|| jobs.into_par_iter().with_max_len(1).map(work).collect()))
 }
 
 #[cfg(not(feature = "parallel"))]

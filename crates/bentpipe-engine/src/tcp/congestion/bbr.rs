@@ -22,10 +22,11 @@ use crate::tcp::recovery::Phase;
 use crate::tcp::startup::SlowStart;
 use crate::units::{Duration, Rate, Time};
 
-/// 2/ln 2: doubles the rate each round trip, also where samples are a round trip old (draft §4.3.2.1).
-const HIGH_GAIN: f64 = 2885.0 / 1000.0;
-/// Drains in a round trip what that has queued.
-const DRAIN_GAIN: f64 = 1000.0 / 2885.0;
+/// 2/ln 2: doubles the rate each round trip, also where samples are a round trip old (draft §4.3.2.1). In 256ths, as `ss -ti` shows
+/// it of Linux.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// Drains in a round trip what that has queued; in 256ths.
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The gains of a cycle, each for a round trip (§4.3.4.1).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Products in flight while probing for bandwidth: room for delayed ACKs.

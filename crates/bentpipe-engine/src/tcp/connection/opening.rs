@@ -60,6 +60,8 @@ impl<S: SendingHalf> Duplex<S> {
         let fresh = self.keep_text_of_syn(segment);
         if acks_syn {
             let sample = self.sample(cx.now, segment);
+            // First, since the first pacing rate follows from the window in bytes.
+            self.sender.set_peer_mss(mss);
             self.sender.on_ack(cx, segment, true, sample);
             self.receiver.acknowledge_now();
             self.establish(cx, mss);

@@ -316,8 +316,8 @@ pub(crate) fn compare(
         };
         let named = |recorded: &Samples, ours: &Samples, real: &Option<Samples>, still: &Samples| {
             let real = real.as_ref().map(|real| curve("real time", real));
-            let virtual_ones = [curve("recorded", recorded), curve("virtual time", ours), curve("fixed", still)];
-            virtual_ones.into_iter().chain(real).collect()
+            let others = [curve("recorded", recorded), curve("virtual time", ours), curve("fixed", still)];
+            others.into_iter().chain(real).collect()
         };
         let figure = Figure {
             title: "Starlink, recorded and emulated".to_owned(),

@@ -58,10 +58,10 @@ impl<S: SendingHalf> Duplex<S> {
         let mss = self.effective_mss(segment.syn.mss);
         self.sender.update_window(segment);
         let fresh = self.keep_text_of_syn(segment);
+        // Before the ACK: the first pacing rate follows from the window in bytes.
+        self.sender.set_peer_mss(mss);
         if acks_syn {
             let sample = self.sample(cx.now, segment);
-            // First, since the first pacing rate follows from the window in bytes.
-            self.sender.set_peer_mss(mss);
             self.sender.on_ack(cx, segment, true, sample);
             self.receiver.acknowledge_now();
             self.establish(cx, mss);
@@ -69,7 +69,6 @@ impl<S: SendingHalf> Duplex<S> {
             self.on_end_of_stream(cx);
         } else {
             // Both SYNs cross: ours is sent again, with an ACK.
-            self.sender.set_peer_mss(mss);
             self.sender.resend_syn();
             self.enter(cx, State::SynReceived);
         }

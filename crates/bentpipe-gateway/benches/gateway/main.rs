@@ -11,6 +11,8 @@
 //! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves
 //! downloads: compare it with `direct` under `--direction down`. `uplink-kernel-NAME` is the same box with the kernel's
 //! sender and that congestion control.
+//!
+//! `--paced yes`: hosts whose default is bbr. Their sockets are paced, also under the control that they are given later.
 #![allow(dead_code)] // What the tests use and this does not.
 
 #[path = "../../tests/it/hosts.rs"]
@@ -50,6 +52,7 @@ struct Options {
     losses: Vec<String>,
     down: bool,
     kernel: String,
+    paced: bool,
     /// Their lengths, bytes.
     objects: Vec<usize>,
     shared: bool,
@@ -81,6 +84,7 @@ fn options() -> Options {
         losses: ["0", "0.001", "0.01", "0.05", "outages"].map(str::to_owned).into(),
         down: false,
         kernel: "cubic".to_owned(),
+        paced: false,
         objects: vec![100_000, 1_000_000],
         shared: false,
         beside: None,
@@ -103,6 +107,7 @@ fn options() -> Options {
             "--losses" => options.losses = list(),
             "--direction" => options.down = value == "down",
             "--kernel" => options.kernel = value,
+            "--paced" => options.paced = value != "no",
             "--objects" if value == "no" => options.objects.clear(),
             "--objects" => options.objects = value.split(',').map(|len| len.parse().expect("bytes")).collect(),
             "--shared" => options.shared = value != "no",
@@ -264,9 +269,10 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
     world.shared = options.shared;
     world.told = options.told;
     world.memory = options.memory;
-    for host in [&world.client, &world.near, &world.far, &world.server] {
+    for (host, at_an_end) in [(&world.client, true), (&world.near, false), (&world.far, false), (&world.server, true)] {
         // A connection that was opened while bbr was the default is paced ever after, whatever control it is given then.
-        run(host, "sysctl -qw net.ipv4.tcp_congestion_control=reno");
+        let default = if options.paced && at_an_end { "bbr" } else { "reno" };
+        run(host, &format!("sysctl -qw net.ipv4.tcp_congestion_control={default}"));
     }
     for host in [&world.client, &world.server] {
         // Connections of one run teach the next ones nothing.

@@ -95,9 +95,10 @@ WASM = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/wasm32-unknown-unknown/page/be
 WASM_STD = test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown/lib"
 lab:
 	@scripts/setup rust wasm node
-	@std=; $(WASM_STD) || { std=-Zbuild-std=std,panic_abort; export RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld; }; \
-	$(CARGO) build --quiet --profile page --target wasm32-unknown-unknown $$std -p bentpipe-wasm
-	@cd lab && npm ci --silent --no-audit --no-fund && npm run --silent check && BENTPIPE_WASM=$(WASM) npm run --silent build
+	@cd lab && npm ci --silent --no-audit --no-fund & packages=$$!; \
+	std=; $(WASM_STD) || { std=-Zbuild-std=std,panic_abort; export RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld; }; \
+	$(CARGO) build --quiet --profile page --target wasm32-unknown-unknown $$std -p bentpipe-wasm && wait $$packages
+	@cd lab && npm run --silent check && BENTPIPE_WASM=$(WASM) npm run --silent build
 	@mkdir -p $(OUT)
 	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html
 	@ls -l $(OUT)/bentpipe-lab.html
@@ -138,10 +139,11 @@ PYTHON ?= python3
 VENV = $(abspath $(or $(CARGO_TARGET_DIR),target))/venv
 test-python:
 	@scripts/setup rust python
-	$(CARGO) build --quiet --workspace
-	@cp $(BUILT_BY_TESTS)/lib_bentpipe.so python/bentpipe/_bentpipe.abi3.so
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/pip install --quiet 'distributed>=2024.8' 'duckdb>=1.1' 'ipykernel>=6' 'matplotlib>=3.8' 'nbclient>=0.10' 'numpy>=1.26' 'pandas>=2.1' 'polars>=1.10' 'pyarrow>=15' 'pytest>=8' 'scipy>=1.12'
+	@# The packages are downloaded while the compiler runs.
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check 'distributed>=2024.8' 'duckdb>=1.1' 'ipykernel>=6' 'matplotlib>=3.8' 'nbclient>=0.10' 'numpy>=1.26' 'pandas>=2.1' 'polars>=1.10' 'pyarrow>=15' 'pytest>=8' 'scipy>=1.12' & \
+	packages=$$!; $(CARGO) build --quiet --workspace && wait $$packages
+	@cp $(BUILT_BY_TESTS)/lib_bentpipe.so python/bentpipe/_bentpipe.abi3.so
 	@PYTHONPATH=$(CURDIR)/python $(VENV)/bin/python -m pytest --quiet -p bentpipe._pytest
 
 # It in headless Chromium: each control, the command's numbers, no request to any network; pictures in $(OUT)/lab.

@@ -5,4 +5,4 @@ mod docs;
 mod examples;
 mod gateway;
 #[cfg(target_os = "linux")]
-mod realtime;
+mod real_time;

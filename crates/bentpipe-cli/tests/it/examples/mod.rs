@@ -4,6 +4,7 @@ mod document;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use document::{Step, steps};
 
@@ -48,10 +49,19 @@ fn missing<'a>(expected: &'a [String], output: &str) -> Option<&'a str> {
     wanted.into_iter().find(|line| !said.any(|said| said == plain(line))).map(String::as_str)
 }
 
-/// Does what a document says, in a folder of its own. Returns the mistakes, and the commands that are not run, with the reasons.
-fn follow(document: &Path, ran: &mut usize) -> (Vec<String>, Vec<String>) {
+/// What became of a document's commands.
+#[derive(Default)]
+struct Followed {
+    ran: usize,
+    mistakes: Vec<String>,
+    /// The commands that are not run, with the reasons.
+    left: Vec<String>,
+}
+
+/// Does what a document says, in a folder of its own.
+fn follow(document: &Path) -> Followed {
     let folder = tempfile::tempdir().expect("a folder");
-    let (mut mistakes, mut left) = (Vec::new(), Vec::new());
+    let Followed { mut ran, mut mistakes, mut left } = Followed::default();
     let name = document.strip_prefix(root()).expect("below the root").display();
     for step in steps(&std::fs::read_to_string(document).expect("text")) {
         match step {
@@ -61,7 +71,7 @@ fn follow(document: &Path, ran: &mut usize) -> (Vec<String>, Vec<String>) {
                 assert_eq!(code, Some(0), "{name}: first: {command}\n{said}");
             }
             Step::Run { line, command, output, exit } => {
-                *ran += 1;
+                ran += 1;
                 let (said, code) = shell(folder.path(), &command);
                 if code != Some(exit) {
                     mistakes.push(format!("{name}:{line}: {command}\nexit code {code:?}, not {exit}\n{said}"));
@@ -75,7 +85,7 @@ fn follow(document: &Path, ran: &mut usize) -> (Vec<String>, Vec<String>) {
             }
         }
     }
-    (mistakes, left)
+    Followed { ran, mistakes, left }
 }
 
 /// Why the command would refuse its options; its own command after `--` is not looked at.
@@ -94,15 +104,22 @@ fn misspelt(command: &str) -> Option<String> {
     })
 }
 
-/// In debug builds some 30 CPU-seconds.
+/// Each processor follows one document at a time.
 #[test]
 fn the_commands_of_the_documents_run() {
-    let (mut ran, mut mistakes, mut left) = (0, Vec::new(), Vec::new());
-    for document in documents() {
-        let (wrong, unseen) = follow(&document, &mut ran);
-        mistakes.extend(wrong);
-        left.extend(unseen);
-    }
+    let (documents, next) = (documents(), AtomicUsize::new(0));
+    let follow_some = || {
+        let mine = std::iter::from_fn(|| documents.get(next.fetch_add(1, Ordering::Relaxed)));
+        mine.map(|document| follow(document)).collect::<Vec<_>>()
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let followed = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(follow_some)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let ran: usize = followed.iter().map(|document| document.ran).sum();
+    let all = |of: fn(&Followed) -> &Vec<String>| followed.iter().flat_map(of).cloned().collect::<Vec<_>>();
+    let (mistakes, left) = (all(|document| &document.mistakes), all(|document| &document.left));
     println!("{ran} commands were run, {} were not:\n{}", left.len(), left.join("\n"));
     assert!(mistakes.is_empty(), "{} mistakes\n\n{}", mistakes.len(), mistakes.join("\n"));
     assert!(ran > 40, "{ran} commands");

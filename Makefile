@@ -197,7 +197,8 @@ quic-stacks:
 
 # Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.
 fuzz:
-	@scripts/setup rust cargo-fuzz
+	@scripts/setup rust cargo-fuzz python3
+	@python3 fuzz/seeds.py unpack
 	@for target in $(FUZZ_TARGETS); do \
 		echo "fuzzing $$target for $(FUZZ_SECONDS) s"; \
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \

@@ -17,6 +17,7 @@
 //! 5. [`Loop`]; [`Gateway`], its work for boxes with tunnels; `udp` and `timer`, their I/O.
 //! 6. [`Rules`], installed in the kernel; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve them.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "command"), allow(dead_code, unused_imports, reason = "the command alone uses some"))]
 
 mod access;
 mod both;

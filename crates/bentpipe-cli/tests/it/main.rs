@@ -1,5 +1,7 @@
 //! The command as people call it.
 
+#[cfg(target_os = "linux")]
+mod captures;
 mod command;
 mod docs;
 mod examples;

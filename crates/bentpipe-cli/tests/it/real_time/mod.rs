@@ -1,7 +1,6 @@
 //! Links in real time, with programs of the machine at their ends. Needs root; skipped without, except in CI.
 
-mod captures;
 mod emulate;
 mod shell;
-mod support;
+pub(crate) mod support;
 mod verify;

@@ -1,4 +1,7 @@
 //! Captures of running links, as tshark and `bentpipe fit` read them, and the table of intervals.
+//!
+//! What is read from a capture is as late as the machine was, so these are not among the tests of [`crate::real_time`], of which
+//! several run on one processor.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::support::{Emulation, Host, file, output, possible};
+use crate::real_time::support::{Emulation, Host, file, output, possible};
 
 /// 20 Mbit/s and a round trip of 80 ms; the queue holds 100 ms.
 const LINK: &str = r#"

@@ -11,7 +11,7 @@
 //! Memory is bounded. Data that a client sends ahead of the link is limited to `bentpipe_engine::gateway::MAX_UNSENT` per connection,
 //! and to less with many connections. Data that a user does not accept is limited by the multiplexer's window and budget. Buffers and
 //! connections count against the same budget, and so do their packets in the link, which may take half of it in flight to the peer.
-//! While seven eighths of it are taken, new connections are refused. Peers share it by a [`Pool`](super::pool::Pool).
+//! [`Memory`](bentpipe_engine::gateway::Memory) says how they share it. Peers share it by a [`Pool`](super::pool::Pool).
 
 mod common;
 mod config;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use bentpipe_engine::compression::Headers;
+use bentpipe_engine::gateway::{self, Memory};
 use bentpipe_engine::mux::{Input, Message, Mux, MuxConfig, Output, Side, StreamId};
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::units::Time;
-use bentpipe_engine::{Context, Machine, Step, gateway};
+use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{Carries, NodeId, PairSpec, Scenario};
 
 use crate::bytes::Bytes;
@@ -54,14 +55,13 @@ impl StreamBox {
         self.memory = self.memory.saturating_add_signed(change);
     }
 
-    /// Memory of all, bytes.
-    pub(crate) fn taken(&self) -> u64 {
-        self.memory + self.link
+    pub(crate) fn in_memory(&self) -> Memory {
+        Memory { limit: self.budget, connections: self.memory, link: self.link }
     }
 
     /// True if there is memory for another connection.
     pub(crate) fn has_room(&self) -> bool {
-        self.taken() < self.budget / 8 * 7
+        self.in_memory().for_connections() > 0
     }
 
     /// The message that this end sends when the tunnel comes up.

@@ -11,9 +11,54 @@ pub const MIN_UNSENT: usize = 4 << 10;
 /// Bytes that a connection takes besides its buffers: itself, its stream, and their places in tables.
 pub const CONNECTION: usize = 1 << 10;
 
-/// Bytes of a connection that may wait for the link when all connections take `all` of `budget` bytes: above half of it less.
-pub fn max_unsent(all: u64, budget: u64) -> usize {
-    if all > budget / 2 { MIN_UNSENT } else { MAX_UNSENT }
+/// The memory of a box of shape `split`, bytes.
+///
+/// Sixteenths of the limit are shared so that nothing keeps the others out:
+///
+/// - Connections and their data, with what the link has beyond three, have twelve, and data has one in any case.
+/// - The link has what connections leave of fifteen, and at least one.
+/// - New connections are accepted while connections, with what the link has beyond two, have less than fourteen. So data and the link
+///   always leave one for new connections, unless others fill more than eleven.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// The limit of all.
+    pub limit: u64,
+    /// Of connections and their data in both directions.
+    pub connections: u64,
+    /// Of the link's packets.
+    pub link: u64,
+}
+
+impl Memory {
+    const fn sixteenths(self, count: u64) -> u64 {
+        self.limit / 16 * count
+    }
+
+    /// All that is in use.
+    pub const fn taken(self) -> u64 {
+        self.connections + self.link
+    }
+
+    /// Bytes of a connection that may wait for the link.
+    pub fn max_unsent(self) -> usize {
+        if self.taken() > self.limit / 2 { MIN_UNSENT } else { MAX_UNSENT }
+    }
+
+    /// What streams may hold of received data, when they hold `held` of what connections have.
+    pub fn for_streams(self, held: u64) -> u64 {
+        let elsewhere = self.connections.saturating_sub(held) + self.link.saturating_sub(self.sixteenths(3));
+        self.sixteenths(12).saturating_sub(elsewhere).max(self.sixteenths(1))
+    }
+
+    /// What the link may have.
+    pub fn for_link(self) -> u64 {
+        self.sixteenths(15).saturating_sub(self.connections).max(self.sixteenths(1))
+    }
+
+    /// What is free for new connections.
+    pub fn for_connections(self) -> u64 {
+        self.sixteenths(14).saturating_sub(self.connections + self.link.saturating_sub(self.sixteenths(2)))
+    }
 }
 
 /// Memory of a packet or symbol besides its bytes: 32 bytes of its allocation, up to 63 if it uses that of a longer packet again, and its
@@ -31,4 +76,49 @@ pub const fn packet_memory(len: u64) -> u64 {
 pub const fn queue_room(memory: u64, given: u64, is_default_channel: bool) -> u64 {
     let eighths = if is_default_channel { 4 } else { 5 };
     (memory / 8 * eighths).saturating_sub(given + PACKET)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Memory = Memory { limit: 1600, connections: 0, link: 0 };
+
+    /// `idle`: bytes of connections without data.
+    fn full_of_data(idle: u64) -> Memory {
+        let held = Memory { connections: idle, ..NOTHING }.for_streams(0);
+        Memory { connections: idle + held, ..NOTHING }
+    }
+
+    #[test]
+    fn data_leaves_room_for_connections_and_the_link() {
+        let full = full_of_data(300);
+        assert_eq!((full.connections, full.for_connections(), full.for_link()), (1200, 200, 300));
+        let both = Memory { link: full.for_link(), ..full };
+        assert_eq!((both.for_connections(), both.for_streams(900), both.taken()), (100, 900, 1500));
+    }
+
+    /// What waits behind a gap in the link leaves room for connections, and no stream is reset for it.
+    #[test]
+    fn the_link_leaves_room_for_connections_and_data() {
+        for (idle, held) in [(0, 0), (300, 0), (300, 500), (1100, 0), (1100, 100)] {
+            let before = Memory { connections: idle + held, ..NOTHING };
+            let full = Memory { link: before.for_link(), ..before };
+            assert!(full.for_connections() >= 100 && full.for_streams(held) >= held, "{full:?}");
+        }
+    }
+
+    /// Connections that fill all they may leave both a sixteenth, and the sum is the limit.
+    #[test]
+    fn connections_leave_room_for_data_and_the_link() {
+        let idle = NOTHING.for_connections();
+        let full = full_of_data(idle);
+        assert_eq!((idle, full.connections, full.for_link(), full.for_connections()), (1400, 1500, 100, 0));
+    }
+
+    #[test]
+    fn less_is_read_while_memory_is_short() {
+        let unsent = |connections, link| Memory { connections, link, ..NOTHING }.max_unsent();
+        assert_eq!((unsent(400, 400), unsent(400, 401)), (MAX_UNSENT, MIN_UNSENT));
+    }
 }

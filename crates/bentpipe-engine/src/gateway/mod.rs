@@ -10,7 +10,7 @@ mod satellite;
 mod sizes;
 mod uplink;
 
-pub use holding::{CONNECTION, MAX_UNSENT, MIN_UNSENT, ROOM, max_unsent, packet_memory, queue_room};
+pub use holding::{CONNECTION, MAX_UNSENT, MIN_UNSENT, Memory, ROOM, packet_memory, queue_room};
 pub use pacer::Pacer;
 pub use satellite::{Layer, Satellite};
 pub use sizes::{

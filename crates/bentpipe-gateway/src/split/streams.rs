@@ -4,7 +4,7 @@ mod drain;
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, ROOM, max_payload, max_unsent, packet_memory};
+use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, Memory, ROOM, max_payload, packet_memory};
 use bentpipe_engine::mux::{Host, Input, Mux, MuxConfig, MuxStats, Output, Reason, Route, Side, StreamId};
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::mux as wire;
@@ -127,14 +127,14 @@ impl Streams {
     /// True if there are descriptors and memory for another connection of this client.
     fn has_room(&self, common: &Common, route: Route) -> bool {
         let descriptors = common.descriptors.limit(self.slot).saturating_sub(self.conns.len() as u64);
-        let memory = (common.memory.limit(self.slot) / 8 * 7).saturating_sub(self.taken());
+        let memory = self.in_memory(common).for_connections();
         let free = descriptors.min(memory.div_ceil((CONNECTION + MIN_UNSENT) as u64));
         self.shares.has_place(Host::of(route.source.ip()), free)
     }
 
-    /// Bytes of memory in use or reserved.
-    fn taken(&self) -> u64 {
-        self.memory + self.needed
+    /// Its memory. Packets that the link can drop do not count.
+    fn in_memory(&self, common: &Common) -> Memory {
+        Memory { limit: common.memory.limit(self.slot), connections: self.memory, link: self.needed }
     }
 
     /// Reports its use to the pools that peers share.
@@ -247,9 +247,8 @@ impl Streams {
 
     /// Moves data between a connection and its stream.
     fn serve(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
-        let taken = self.taken();
+        let limit = self.in_memory(cx.common).max_unsent();
         let Some((.., conn)) = self.conns.get_mut(&stream) else { return };
-        let limit = max_unsent(taken, cx.common.memory.limit(self.slot));
         let before = conn.unsent();
         let was_connecting = conn.is_connecting();
         let Outcome { read, taken, ended, failed } = conn.serve(&mut cx.common.scratch, limit);
@@ -387,17 +386,16 @@ impl Streams {
 
     /// Records the link's use of memory, and sets its limit.
     pub(super) fn settle(&mut self, common: &mut Common, carrier: &mut Carrier) {
-        carrier.set_room(common.memory.limit(self.slot).saturating_sub(self.memory));
+        carrier.set_room(self.in_memory(common).for_link());
         (self.link, self.needed) = (carrier.held_bytes(), carrier.needed_bytes());
         self.tell_use(common);
     }
 
     /// Gives streams the memory that connections and the link do not use. Returns the total limit.
     fn give_budget(&mut self, cx: &Cx<'_>) -> u64 {
-        let limit = cx.common.memory.limit(self.slot);
-        let elsewhere = self.taken().saturating_sub(self.held());
-        self.give(cx.now, Input::Budget(limit.saturating_sub(elsewhere)));
-        limit
+        let memory = self.in_memory(cx.common);
+        self.give(cx.now, Input::Budget(memory.for_streams(self.held())));
+        memory.limit
     }
 
     /// Fills the carrier as far as it has room.

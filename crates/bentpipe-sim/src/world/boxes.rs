@@ -4,7 +4,7 @@
 //! as many messages as it has room for.
 
 use bentpipe_engine::compression::Announcement;
-use bentpipe_engine::gateway::{ROOM, max_unsent};
+use bentpipe_engine::gateway::ROOM;
 use bentpipe_engine::mux::{Input as MuxInput, Message, Output as MuxOutput, Reason, Route, StreamId};
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::slacp::{Input, Released};
@@ -135,7 +135,7 @@ impl World {
                 Step::Wait(until) => until,
             };
             let state = self.boxes.streams[socket.side].as_ref().expect("a socket is at a box of shape `split`");
-            let limit = max_unsent(state.taken(), state.budget) as u64;
+            let limit = state.in_memory().max_unsent() as u64;
             let outcome = socket.serve(&mut cx, limit);
             let touched = self.follow_socket(end, outcome, observer);
             if !touched {
@@ -205,7 +205,7 @@ impl World {
     /// Records the memory of the tunnel's packets, and sets its limit. Returns the memory of those for the far end.
     fn note_link(&mut self, side: usize) -> u64 {
         let state = self.boxes.side(side);
-        let room = state.budget.saturating_sub(state.memory);
+        let room = state.in_memory().for_link();
         let end = self.tunnel_end(side);
         let holding = self.layer(end).holding.as_mut().expect("an end of a box");
         holding.set_room(room);
@@ -221,9 +221,8 @@ impl World {
         let waiting = self.layer(end).end.waiting(0);
         let state = self.boxes.side(side);
         // Streams may hold the memory that connections and the link do not use otherwise.
-        let elsewhere = state.taken().saturating_sub(state.mux.held());
+        let budget = state.in_memory().for_streams(state.mux.held());
         let room = if given < state.budget / 2 { ROOM.saturating_sub(waiting) } else { 0 };
-        let budget = state.budget.saturating_sub(elsewhere);
         self.give(side, MuxInput::Budget(budget), observer);
         self.give(side, MuxInput::Room(room as u32), observer);
         let mut any = false;

@@ -295,6 +295,14 @@ impl Hosts {
         std::fs::read_to_string(self.folder.path().join(format!("{name}.said"))).expect("the file is there")
     }
 
+    /// What all gateways say of themselves and wrote to their standard errors, for the message of a test that fails.
+    pub(crate) fn all_said(&self) -> String {
+        let files = std::fs::read_dir(self.folder.path()).expect("the folder is there").flatten();
+        let paths = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "said"));
+        let names = paths.filter_map(|path| path.file_stem()?.to_str().map(str::to_owned));
+        names.map(|name| format!("{name}: {:?}\n{}", self.status(&name), self.said(&name))).collect()
+    }
+
     /// A server that treats each connection in a thread of its own, for as long as the test lives.
     pub(crate) fn serve(&self, port: u16, work: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddr {
         let at = SocketAddr::from((SERVER, port));

@@ -50,8 +50,8 @@ fn one_host_leaves_places(hosts: &Hosts, count: usize) {
 /// The client has an address of its own.
 fn others_are_served(hosts: &Hosts, at: SocketAddr) {
     for n in 0..5 {
-        let mut stream = hosts.connect(at).unwrap_or_else(|error| panic!("{n}: {error}"));
-        asks(&mut stream).unwrap_or_else(|error| panic!("{n}: {error}"));
+        let asked = hosts.connect(at).and_then(|mut stream| asks(&mut stream));
+        asked.unwrap_or_else(|error| panic!("{n}: {error}\n{}", hosts.all_said()));
     }
 }
 
@@ -102,6 +102,14 @@ fn of_memory_in_split(are_uploads: bool) {
         line.edit(name, "[split]", "[split]\nmemory = \"8 MiB\"");
         // For windows of half of it.
         line.edit(name, "20 ms", "600 ms");
+    }
+    // What nobody reads is to wait in the boxes.
+    for host in if are_uploads { [&line.far, &line.server] } else { [&line.near, &line.client] } {
+        host.inside(|| {
+            for buffer in ["tcp_rmem", "tcp_wmem"] {
+                std::fs::write(format!("/proc/sys/net/ipv4/{buffer}"), "4096 16384 16384").expect("root may");
+            }
+        });
     }
     let _gateways = NAMES.map(|name| line.start(name, 1024));
     line.wait_until_up(&NAMES, true);

@@ -225,6 +225,7 @@ Examples:
   chrt -r 10 bentpipe verify-hosts                           the whole grid: half an hour
   chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
+  chrt -r 10 bentpipe verify-hosts --only random --seeds 300 --jobs 12
   chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
   bentpipe verify-hosts --only overflow --set tcp.ack.compress=off --sysctl tcp_comp_sack_nr=0
   bentpipe verify-hosts --kernel linux-6.18.json             ours alone, beside that file's times
@@ -248,6 +249,9 @@ pub(crate) struct VerifyHosts {
     /// Seeds per cell with random losses, for both
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) seeds: u32,
+    /// Seeds that the kernel runs at once, where losses are random; elsewhere one run at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) jobs: u32,
     /// Replace a value of the engine's hosts, e.g. --set tcp.ack.compress=off; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::key_and_value)]
     pub(crate) sets: Vec<(String, String)>,
@@ -255,7 +259,7 @@ pub(crate) struct VerifyHosts {
     #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl)]
     pub(crate) sysctl: Vec<(String, String)>,
     /// Compare with the kernel's times in this file, printed earlier with --json, of the same grid; needs no root
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "seeds", "sysctl", "plot", "captures"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "seeds", "jobs", "sysctl", "plot", "captures"])]
     pub(crate) kernel: Option<PathBuf>,
     /// Write a plot of windows and round trips: the kernel's, as `ss -ti` shows them, and ours, of the first run of up to four
     /// cells; .svg, .png or .pdf

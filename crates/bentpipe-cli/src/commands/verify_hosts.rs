@@ -2,10 +2,11 @@
 
 use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
-use bentpipe_emulator::sockets::KernelSettings;
+use bentpipe_emulator::sockets::{KernelSettings, Went};
 use bentpipe_emulator::transfers;
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::record::Sequence;
@@ -183,39 +184,80 @@ fn beside_recorded(cell: &Cell, args: &VerifyHosts, theirs: &[Option<f64>]) -> R
 
 /// Runs a cell on both sides; adds the panels of its first run, if there is to be a plot.
 fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
-    let seeds = if cell.is_random { u64::from(args.seeds) } else { 1 };
-    let runs = if cell.is_random { 1 } else { args.runs };
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (seeds, runs) = if cell.is_random { (u64::from(args.seeds), 1) } else { (1, args.runs) };
+    let (mut ours, mut first) = (Vec::new(), None);
     for seed in 1..=seeds {
         let sequence = simulate(cell, args, seed, &mut ours)?;
-        let scenario = cell.of_kernel(seed).map_err(Failure::Scenario)?;
-        let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
-        let captures = args.captures.as_ref().map(|folder| Captures::of(cell, seed, folder));
-        if let Some(captures) = &captures {
-            let ours = cell.of_engine(seed, 0, &args.sets).map_err(Failure::Scenario)?;
-            write_whole(&captures.file(".toml"), ours.to_toml().as_bytes()).map_err(Failure::unwritten)?;
+        first.get_or_insert(sequence);
+    }
+    let jobs = if cell.is_random { args.jobs } else { 1 };
+    let list: Vec<(u64, u32)> = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
+    let mut theirs = Vec::new();
+    for (at, went) in
+        at_once(jobs as usize, &list, |&(seed, run)| on_kernel(cell, args, remake, seed, run))?.iter().enumerate()
+    {
+        if let (0, Some(first)) = (at, first.as_ref().filter(|_| args.plot.is_some())) {
+            panels.extend(beside::panels(std::slice::from_ref(&cell.name), first, &went.0));
         }
-        for run in 1..=runs {
-            if interrupt::asked() {
-                break;
-            }
-            let watch = args.plot.is_some() && theirs.is_empty();
-            let mut settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
-            settings.sysctls.extend(args.sysctl.iter().cloned());
-            let capture = captures.as_ref().map(|captures| captures.file(&format!("-kernel-{run}.pcapng")));
-            let capture = capture.as_deref().map(|path| (path, remake));
-            let ran = aside(|| kernel(&scenario, &bulks, &settings, capture, |_| !interrupt::asked()));
-            let (went, _) = ran.map_err(|error| match error {
-                EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
-                other => Failure::broken(other),
-            })?;
-            if watch {
-                panels.extend(beside::panels(std::slice::from_ref(&cell.name), &sequence, &went));
-            }
-            theirs.push(seconds(&bulks[0], went[0].transferred.received_at));
-        }
+        theirs.push(went.1);
     }
     Ok(line(cell, ours, theirs))
+}
+
+/// Does the work of a list, `jobs` at a time, until all is done, one fails, or an interrupt is asked for. Returns the results in the
+/// list's order.
+fn at_once<T: Sync, R: Send>(
+    jobs: usize,
+    list: &[T],
+    work: impl Fn(&T) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while !interrupt::asked() {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = list.get(at) else { break };
+            done.push((at, work(item).inspect_err(|_| next.store(list.len(), Ordering::Relaxed))));
+        }
+        done
+    };
+    let mut done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.min(list.len())).map(|_| scope.spawn(worker)).collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect::<Vec<_>>()
+    });
+    done.sort_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Runs a cell on the kernel's hosts once. Returns what went, and the time of the transfer in seconds.
+fn on_kernel(
+    cell: &Cell,
+    args: &VerifyHosts,
+    remake: &Remake,
+    seed: u64,
+    run: u32,
+) -> Result<(Vec<Went>, Option<f64>), Failure> {
+    let scenario = cell.of_kernel(seed).map_err(Failure::Scenario)?;
+    let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
+    let captures = args.captures.as_ref().map(|folder| Captures::of(cell, seed, folder));
+    if let Some(captures) = captures.as_ref().filter(|_| run == 1) {
+        let ours = cell.of_engine(seed, 0, &args.sets).map_err(Failure::Scenario)?;
+        write_whole(&captures.file(".toml"), ours.to_toml().as_bytes()).map_err(Failure::unwritten)?;
+    }
+    let watch = args.plot.is_some() && (seed, run) == (1, 1);
+    let mut settings = KernelSettings { watch, ..KernelSettings::with_control(cell.control) };
+    settings.sysctls.extend(args.sysctl.iter().cloned());
+    let capture = captures.as_ref().map(|captures| captures.file(&format!("-kernel-{run}.pcapng")));
+    let capture = capture.as_deref().map(|path| (path, remake));
+    let ran = aside(|| kernel(&scenario, &bulks, &settings, capture, |_| !interrupt::asked()));
+    let (went, _) = ran.map_err(|error| match error {
+        EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
+        other => Failure::broken(other),
+    })?;
+    let time = seconds(&bulks[0], went[0].transferred.received_at);
+    Ok((went, time))
 }
 
 fn line(cell: &Cell, ours_runs_s: Vec<Option<f64>>, kernel_runs_s: Vec<Option<f64>>) -> Line {

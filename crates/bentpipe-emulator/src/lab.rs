@@ -58,13 +58,16 @@ impl Lab {
         possible()?;
         let mut session = Session::begin().map_err(EmulateError::system("/run/bentpipe"))?;
         let addressing = Addressing::default();
-        let pid = std::process::id();
+        let run = match session.number() {
+            0 => std::process::id().to_string(),
+            number => format!("{}.{number}", std::process::id()),
+        };
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
         let ids = || HostId::first(plan.hosts.len());
         for (id, &node) in ids().zip(&plan.hosts) {
             let name = scenario[node].to_owned();
-            let namespace = format!("bentpipe-{pid}-{}", plain(&name));
+            let namespace = format!("bentpipe-{run}-{}", plain(&name));
             if hosts.iter().any(|host: &Host| host.namespace == namespace) {
                 return Err(Unsupported {
                     key: "links".to_owned(),

@@ -212,7 +212,7 @@ fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>>
     }
     let stream = TcpStream::from(socket);
     let patience = PollTimeout::try_from(PATIENCE).expect("it fits");
-    while poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], patience)? == 0 {
+    while matches!(poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], patience), Ok(0) | Err(Errno::EINTR)) {
         if over.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -260,6 +260,11 @@ fn watch(
     Ok(snapshots)
 }
 
+/// A call ended after its time, or by a signal. One with a time limit is not restarted by the system.
+fn is_no_failure(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
 fn write(mut stream: TcpStream, bytes: u64, over: &AtomicBool) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -269,7 +274,7 @@ fn write(mut stream: TcpStream, bytes: u64, over: &AtomicBool) -> io::Result<()>
         let length = left.min(block.len() as u64) as usize;
         match stream.write(&block[..length]) {
             Ok(written) => left -= written as u64,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if is_no_failure(&error) => {}
             Err(error) => return Err(error),
         }
     }
@@ -297,7 +302,7 @@ fn receive(listener: &TcpListener, bytes: u64, clock: Clock, over: &AtomicBool) 
         match stream.read(&mut block) {
             Ok(0) => return Ok(None),
             Ok(got) => read += got as u64,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(error) if is_no_failure(&error) => continue,
             Err(error) => return Err(error),
         }
         if read >= bytes {

@@ -84,6 +84,7 @@ pub struct Session {
     folder: PathBuf,
     path: PathBuf,
     file: Flock<File>,
+    number: u32,
     made: Vec<Made>,
 }
 
@@ -103,11 +104,16 @@ impl Session {
         // Runs of one process have separate records; so do network namespaces, because tables and settings belong to
         // them.
         let stem = format!("{}-{}", network(), std::process::id());
-        let path = (0..).map(|n| folder.join(format!("{stem}-{n}"))).find(|path| !path.exists());
-        let path = path.expect("some number is free");
+        let mut paths = (0..).map(|n: u32| (n, folder.join(format!("{stem}-{n}"))));
+        let (number, path) = paths.find(|(_, path)| !path.exists()).expect("some number is free");
         let file = OpenOptions::new().create_new(true).read(true).write(true).open(&path)?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error)?;
-        Ok(Session { folder: folder.to_owned(), path, file, made: Vec::new() })
+        Ok(Session { folder: folder.to_owned(), path, file, number, made: Vec::new() })
+    }
+
+    /// Tells runs of one process at the same time apart: 0 for the first.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Locks out other runs until the returned value is dropped.

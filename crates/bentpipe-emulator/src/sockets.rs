@@ -212,9 +212,12 @@ fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>>
     }
     let stream = TcpStream::from(socket);
     let patience = PollTimeout::try_from(PATIENCE).expect("it fits");
-    while matches!(poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], patience), Ok(0) | Err(Errno::EINTR)) {
-        if over.load(Ordering::Relaxed) {
-            return Ok(None);
+    loop {
+        match poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)], patience) {
+            Ok(0) | Err(Errno::EINTR) if over.load(Ordering::Relaxed) => return Ok(None),
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
         }
     }
     stream.take_error()?.map_or(Ok(()), Err)?;

@@ -256,6 +256,7 @@ mod tests {
         let path = "net/ipv4/no_such_setting".to_owned();
         first.note(Made::Setting(path.clone(), "1".into())).expect("writable");
         let second = Session::begin_in(&folder).expect("a folder for all");
+        assert_eq!((first.number(), second.number()), (0, 1));
         // The second has not taken the first for dead.
         assert_eq!((count(), living(&folder).expect("readable")), (2, vec![Made::Setting(path, "1".into())]));
         drop(second);

@@ -2,13 +2,14 @@
 
 use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::{KernelSettings, Went};
 use bentpipe_emulator::transfers;
 use bentpipe_engine::stream::Stream;
+use bentpipe_sim::in_parallel;
 use bentpipe_sim::record::Sequence;
 use bentpipe_study::report::{Panel, write_whole};
 use bentpipe_study::stats::{Sample, median_ratio_interval};
@@ -191,44 +192,25 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
         first.get_or_insert(sequence);
     }
     let jobs = if cell.is_random { args.jobs } else { 1 };
-    let list: Vec<(u64, u32)> = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
-    let mut theirs = Vec::new();
-    for (at, went) in
-        at_once(jobs as usize, &list, |&(seed, run)| on_kernel(cell, args, remake, seed, run))?.iter().enumerate()
-    {
-        if let (0, Some(first)) = (at, first.as_ref().filter(|_| args.plot.is_some())) {
-            panels.extend(beside::panels(std::slice::from_ref(&cell.name), first, &went.0));
+    let list = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
+    let has_failed = AtomicBool::new(false);
+    let ran = in_parallel(list, jobs as usize, |(seed, run)| {
+        if interrupt::asked() || has_failed.load(Ordering::Relaxed) {
+            return Ok(None);
         }
-        theirs.push(went.1);
+        let went = on_kernel(cell, args, remake, seed, run);
+        has_failed.fetch_or(went.is_err(), Ordering::Relaxed);
+        Ok(Some(went))
+    });
+    let mut theirs = Vec::new();
+    for ran in ran.map_err(Failure::broken)?.into_iter().flatten() {
+        let (went, time) = ran?;
+        if let Some(first) = first.take().filter(|_| args.plot.is_some()) {
+            panels.extend(beside::panels(std::slice::from_ref(&cell.name), &first, &went));
+        }
+        theirs.push(time);
     }
     Ok(line(cell, ours, theirs))
-}
-
-/// Does the work of a list, `jobs` at a time, until all is done, one fails, or an interrupt is asked for. Returns the results in the
-/// list's order.
-fn at_once<T: Sync, R: Send>(
-    jobs: usize,
-    list: &[T],
-    work: impl Fn(&T) -> Result<R, Failure> + Sync,
-) -> Result<Vec<R>, Failure> {
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        while !interrupt::asked() {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = list.get(at) else { break };
-            done.push((at, work(item).inspect_err(|_| next.store(list.len(), Ordering::Relaxed))));
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs.min(list.len())).map(|_| scope.spawn(worker)).collect();
-        let joined =
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.flatten().collect::<Vec<_>>()
-    });
-    done.sort_by_key(|&(at, _)| at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Runs a cell on the kernel's hosts once. Returns what went, and the time of the transfer in seconds.

@@ -18,7 +18,7 @@ pub const CONNECTION: usize = 1 << 10;
 /// - Connections and their data, with what the link has beyond three, have twelve, and data has one in any case.
 /// - The link has what connections leave of fifteen, and at least one.
 /// - New connections are accepted while connections, with what the link has beyond two, have less than fourteen. So data and the link
-///   always leave one for new connections, unless others fill more than eleven.
+///   leave one for new connections, as long as connections without data have at most eleven.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     /// The limit of all.
@@ -34,14 +34,9 @@ impl Memory {
         self.limit / 16 * count
     }
 
-    /// All that is in use.
-    pub const fn taken(self) -> u64 {
-        self.connections + self.link
-    }
-
     /// Bytes of a connection that may wait for the link.
     pub fn max_unsent(self) -> usize {
-        if self.taken() > self.limit / 2 { MIN_UNSENT } else { MAX_UNSENT }
+        if self.connections + self.link > self.limit / 2 { MIN_UNSENT } else { MAX_UNSENT }
     }
 
     /// What streams may hold of received data, when they hold `held` of what connections have.
@@ -95,7 +90,7 @@ mod tests {
         let full = full_of_data(300);
         assert_eq!((full.connections, full.for_connections(), full.for_link()), (1200, 200, 300));
         let both = Memory { link: full.for_link(), ..full };
-        assert_eq!((both.for_connections(), both.for_streams(900), both.taken()), (100, 900, 1500));
+        assert_eq!((both.for_connections(), both.for_streams(900), both.connections + both.link), (100, 900, 1500));
     }
 
     /// What waits behind a gap in the link leaves room for connections, and no stream is reset for it.

@@ -2,14 +2,13 @@
 
 use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::{KernelSettings, Went};
 use bentpipe_emulator::transfers;
 use bentpipe_engine::stream::Stream;
-use bentpipe_sim::in_parallel;
 use bentpipe_sim::record::Sequence;
 use bentpipe_study::report::{Panel, write_whole};
 use bentpipe_study::stats::{Sample, median_ratio_interval};
@@ -192,25 +191,44 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
         first.get_or_insert(sequence);
     }
     let jobs = if cell.is_random { args.jobs } else { 1 };
-    let list = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
-    let has_failed = AtomicBool::new(false);
-    let ran = in_parallel(list, jobs as usize, |(seed, run)| {
-        if interrupt::asked() || has_failed.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let went = on_kernel(cell, args, remake, seed, run);
-        has_failed.fetch_or(went.is_err(), Ordering::Relaxed);
-        Ok(Some(went))
-    });
+    let list: Vec<(u64, u32)> = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
     let mut theirs = Vec::new();
-    for ran in ran.map_err(Failure::broken)?.into_iter().flatten() {
-        let (went, time) = ran?;
-        if let Some(first) = first.take().filter(|_| args.plot.is_some()) {
-            panels.extend(beside::panels(std::slice::from_ref(&cell.name), &first, &went));
+    for (at, went) in
+        at_once(jobs as usize, &list, |&(seed, run)| on_kernel(cell, args, remake, seed, run))?.iter().enumerate()
+    {
+        if let (0, Some(first)) = (at, first.as_ref().filter(|_| args.plot.is_some())) {
+            panels.extend(beside::panels(std::slice::from_ref(&cell.name), first, &went.0));
         }
-        theirs.push(time);
+        theirs.push(went.1);
     }
     Ok(line(cell, ours, theirs))
+}
+
+/// Does the work of a list, `jobs` at a time, until all is done, one fails, or an interrupt is asked for. Returns the results in the
+/// list's order. The work is to wait for the kernel, so there may be more jobs than processors.
+fn at_once<T: Sync, R: Send>(
+    jobs: usize,
+    list: &[T],
+    work: impl Fn(&T) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while !interrupt::asked() {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = list.get(at) else { break };
+            done.push((at, work(item).inspect_err(|_| next.store(list.len(), Ordering::Relaxed))));
+        }
+        done
+    };
+    let mut done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.min(list.len())).map(|_| scope.spawn(worker)).collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect::<Vec<_>>()
+    });
+    done.sort_by_key(|&(at, _)| at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Runs a cell on the kernel's hosts once. Returns what went, and the time of the transfer in seconds.
@@ -380,5 +398,20 @@ mod tests {
         assert_eq!(ended(&[Some(3.0), None, Some(1.0)]).expect("two").sorted(), [1.0, 3.0]);
         assert_eq!(median(&[Some(3.0), Some(1.0)]), Some(2.0));
         assert_eq!(median(&[None]), None);
+    }
+    #[test]
+    fn there_may_be_more_jobs_than_processors() {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from) + 6;
+        let running = AtomicUsize::new(0);
+        let list: Vec<usize> = (0..jobs).collect();
+        let all_run = at_once(jobs, &list, |_| {
+            running.fetch_add(1, Ordering::Relaxed);
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            while running.load(Ordering::Relaxed) < jobs && std::time::Instant::now() < until {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            Ok(running.load(Ordering::Relaxed) == jobs)
+        });
+        assert_eq!(all_run.expect("no failure"), vec![true; jobs]);
     }
 }

@@ -13,6 +13,8 @@ use crate::units::{Duration, Rate, Time};
 const QUANTUM: Duration = Pacing::LINUX.quantum;
 /// A packet waits only if the last one left less than this ago.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
+/// A packet waits only for an ACK that is expected within this.
+const MAX_WAIT: Duration = Duration::from_millis(1);
 /// A packet of this part of the window does not wait (`tcp_tso_win_divisor`).
 const WINDOW_PARTS: u64 = 3;
 
@@ -66,10 +68,9 @@ impl Situation {
         if !is_short || is_rest || self.is_closing && self.room >= self.waiting {
             return false;
         }
-        let is_soon = |oldest: Time| {
-            // An ACK of what left just now is far away.
-            self.srtt.is_some_and(|srtt| self.now.saturating_since(oldest) >= srtt.div_floor(16))
-        };
+        // Half of a round trip at most, and the ACK of the oldest segment is expected a round trip after it.
+        let is_soon =
+            |oldest: Time| self.srtt.is_some_and(|srtt| oldest + srtt <= self.now + MAX_WAIT.min(srtt.div_floor(2)));
         self.now.saturating_since(self.last_sent) < MAX_PAUSE && self.oldest.is_some_and(is_soon)
     }
 }
@@ -194,8 +195,9 @@ mod tests {
         // The packet is as long as packets are, or a third of the window.
         assert_eq!(packet(Situation { room: 15_000, ..WAITS }), Some((15, true)));
         assert_eq!(packet(Situation { room: 4000, window: 12_000, ..WAITS }), Some((4, true)));
-        // No ACK will come soon, or none is outstanding.
-        assert_eq!(packet(Situation { oldest: Some(ms(995)), ..WAITS }), Some((4, true)));
+        // The ACK of the oldest segment is expected in 1 ms; in 2 ms, or none at all.
+        assert_eq!(packet(Situation { oldest: Some(ms(901)), ..WAITS }), None);
+        assert_eq!(packet(Situation { oldest: Some(ms(902)), ..WAITS }), Some((4, true)));
         assert_eq!(packet(Situation { oldest: None, ..WAITS }), Some((4, true)));
         // More will not come.
         let last = |bytes| Situation { waiting: bytes, ..WAITS };

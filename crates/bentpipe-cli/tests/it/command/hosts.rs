@@ -11,12 +11,8 @@ fn they_agree_with_the_recorded_kernel() {
     let report = json(&String::from_utf8(output.stdout).expect("text"));
     let cells = report["cells"].as_array().expect("a list");
     assert_eq!(cells.len(), 63);
-    let differing: Vec<_> = cells.iter().filter(|cell| cell["verdict"] == "differs").collect();
-    assert!(differing.is_empty(), "{differing:?}");
-    // Where nothing random decides, each is within its bar; elsewhere the seeds may be too few to say.
-    let undecided = cells.iter().filter(|cell| cell["verdict"] == "undecided");
-    let names: Vec<_> = undecided.map(|cell| cell["cell"].as_str().expect("a name")).collect();
-    assert!(names.iter().all(|name| name.contains("random")), "{names:?}");
+    let others: Vec<_> = cells.iter().filter(|cell| cell["verdict"] != "agrees").collect();
+    assert!(others.is_empty(), "{others:?}");
     assert_eq!(output.status.code(), Some(0));
 }
 

@@ -11,7 +11,7 @@ pub(in crate::tcp) mod tlp;
 pub(in crate::tcp) mod undo;
 
 use self::scoreboard::Scoreboard;
-use super::segment::Segment;
+use super::segment::{MAX_SACK_BLOCKS, Segment};
 use super::sequence::SequenceSpace;
 #[cfg(feature = "ns2")]
 use super::variant::PipeForm;
@@ -137,16 +137,25 @@ impl Detector {
         let floor = seq.snd_una.max(segment.ack);
         // A receiver of full segments has at most one gap per two segments.
         let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
+        let (mut taken, mut count) = ([(0, 0); MAX_SACK_BLOCKS], 0);
         for (start, end) in segment.sack.iter(segment.ack) {
             // A block below the ACK is a D-SACK (RFC 2883). One beyond sent data is invalid.
             if start >= floor && start < end && end <= seq.snd_max && self.scoreboard.has_room(start, end, max) {
                 news |= self.scoreboard.sack(start, end);
-                if let Some(rack) = self.scoreboard.rack() {
-                    rack.on_sack(start, end, seq.fin.then_some(seq.data_end), now);
-                }
+                taken[count] = (start, end);
+                count += 1;
             }
         }
-        self.scoreboard.note_news(before);
+        if let Some(rack) = self.scoreboard.rack() {
+            // Blocks come newest first (RFC 2018 §4), and one ACK may report several arrivals. In that order a lower block that
+            // has grown with a higher one would look late.
+            let taken = &mut taken[..count];
+            taken.sort_unstable();
+            for &mut (start, end) in taken {
+                rack.on_sack(start, end, seq.fin.then_some(seq.data_end), now);
+            }
+        }
+        self.scoreboard.note_delivered(self.scoreboard.sacked_bytes() - before);
         if news {
             self.mark_losses(mss);
         }

@@ -23,7 +23,7 @@ pub(in crate::tcp) struct Scoreboard {
     lost_edge: u64,
     high_rxt: u64,
     /// Bytes that the last ACK with SACK blocks was the first to report.
-    news: u64,
+    newly: u64,
     rack: Option<Box<Rack>>,
 }
 
@@ -135,14 +135,14 @@ impl Scoreboard {
         self.rack.as_ref().map_or(self.total, |rack| rack.sacked_bytes())
     }
 
-    /// Bytes that the last ACK with SACK blocks was the first to report.
-    pub(in crate::tcp) fn newly_sacked(&self) -> u64 {
-        self.news
+    /// Bytes that the last ACK was the first to report.
+    pub(in crate::tcp) fn newly_delivered(&self) -> u64 {
+        self.newly
     }
 
-    /// The blocks of an ACK have been taken; `before` bytes were SACKed before it.
-    pub(in crate::tcp) fn note_news(&mut self, before: u64) {
-        self.news = self.sacked_bytes() - before;
+    /// An ACK was the first to report these bytes.
+    pub(in crate::tcp) fn note_delivered(&mut self, newly: u64) {
+        self.newly = newly;
     }
 
     /// A number that grows when something new is lost.

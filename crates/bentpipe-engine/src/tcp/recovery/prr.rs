@@ -40,7 +40,7 @@ impl Prr {
 
     /// Recovery begins; `window` is the target at its end, and was `before`.
     pub(super) fn enter(&mut self, before: u64, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
-        let newly = scoreboard.newly_sacked();
+        let newly = scoreboard.newly_delivered();
         let delivered_before = delivered(seq, scoreboard).saturating_sub(newly);
         *self = Prr {
             base: self.base,
@@ -123,7 +123,7 @@ mod tests {
     fn sack(scoreboard: &mut Scoreboard, n: u64) {
         let before = scoreboard.sacked_bytes();
         scoreboard.sack(n * MSS, (n + 1) * MSS);
-        scoreboard.note_news(before);
+        scoreboard.note_delivered(scoreboard.sacked_bytes() - before);
         scoreboard.find_losses(3, 2 * MSS);
     }
 

@@ -50,7 +50,7 @@ impl Sender {
             }
         }
         if by_time {
-            self.after_look_back(cx, segment, lost, advances);
+            self.after_look_back(cx, segment, lost.then(|| self.delivered().saturating_sub(delivered)), advances);
         }
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
@@ -71,11 +71,12 @@ impl Sender {
             return;
         }
         self.new_event();
+        let delivered = self.delivered();
         let (news, lost) = self.look_back(cx.now, segment);
         if news {
             self.on_same_ack(cx, false, news);
         }
-        self.after_look_back(cx, segment, lost, false);
+        self.after_look_back(cx, segment, lost.then(|| self.delivered().saturating_sub(delivered)), false);
     }
 
     /// Takes SACK blocks. Returns whether they have new information.
@@ -101,7 +102,7 @@ impl Sender {
                 }
                 self.grow(cx.now, acked, delivered, rtt);
             }
-            Phase::Recovery => self.on_new_ack_in_recovery(cx, ack, sample),
+            Phase::Recovery => self.on_new_ack_in_recovery(cx, ack, delivered, sample),
             Phase::Loss => self.on_new_ack_after_timeout(cx, ack, delivered, sample),
         }
     }
@@ -141,11 +142,23 @@ impl Sender {
                 return;
             }
         }
-        self.grow(cx.now, acked, delivered, rtt);
+        let goes_on = is_full && self.has_more_losses();
+        if !goes_on {
+            self.grow(cx.now, acked, delivered, rtt);
+        }
         self.recovery.on_ack_after_timeout(&mut self.loss.scoreboard, is_full);
+        if goes_on {
+            self.repair(cx, self.delivered().saturating_sub(delivered));
+        }
     }
 
-    fn on_new_ack_in_recovery<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+    fn on_new_ack_in_recovery<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        delivered: u64,
+        sample: Option<Duration>,
+    ) {
         let acked = ack - self.seq.snd_una;
         if !self.recovery.ends_at(ack) {
             self.advance_to(ack);
@@ -159,13 +172,20 @@ impl Sender {
         recovery.leave(parts);
         //= RFC 5681 §3.2 step 6: "set cwnd to ssthresh", which takes the inflation away
         let rtt = self.advance(cx, ack, sample);
+        let goes_on = self.has_more_losses();
         if self.recovery.inflates() && self.departures.grows_on_exit() {
             let ack = AckSample { flight: acked, ..self.ack_sample(cx.now, acked, rtt) };
             self.congestion.grow(&ack);
         } else if self.recovery.limits_to_flight() {
             self.congestion.on_recovered(self.seq.flight());
+        } else if self.counts_delivered && !goes_on {
+            // In Linux the ACK that ends a recovery opens the window already (`tcp_cong_control` follows `tcp_fastretrans_alert`).
+            self.grow(cx.now, acked, delivered, rtt);
         }
         cx.emit(|| Event::RecoveryLeft);
+        if goes_on {
+            self.repair(cx, self.delivered().saturating_sub(delivered));
+        }
     }
 
     /// `snd_una` moves, and no loss is being repaired any more: round trip, timer, window. Returns the round trip measured.

@@ -36,13 +36,13 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
     }
 
-    /// An ACK has been taken; `lost`: it showed a loss; `advances`: it acknowledged new data.
+    /// An ACK has been taken; `lost`: it showed a loss, and these bytes to have arrived; `advances`: it acknowledged new data.
     #[inline(never)]
     pub(super) fn after_look_back<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
         segment: &Segment,
-        lost: bool,
+        lost: Option<u64>,
         advances: bool,
     ) {
         let duplicate = Detector::duplicate_report(segment);
@@ -56,8 +56,8 @@ impl Sender {
         let after_timeout = self.recovery.phase() == Phase::Loss;
         if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
             self.give_back(cx, cwnd, ssthresh);
-        } else if lost {
-            self.repair(cx);
+        } else if let Some(newly) = lost {
+            self.repair(cx, newly);
         }
         if self.recovery.phase() != Phase::Open {
             self.tail.stop();
@@ -114,9 +114,19 @@ impl Sender {
         self.counters.spurious_recoveries += u64::from(phase != Phase::Loss);
     }
 
-    /// Starts a recovery for the segments that RACK has marked, unless one is in progress.
-    fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+    /// True if RACK has marked segments that have not arrived since. At the end of a recovery they were sent during it, and their
+    /// loss is another sign of congestion, even if they have been sent again already.
+    pub(super) fn has_more_losses(&mut self) -> bool {
+        //= RFC 5681 §4.3: "Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications of
+        //= congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case."
+        let probe = self.tail.resent();
+        self.loss.scoreboard.rack().is_some_and(|rack| rack.outstanding(probe).lost > 0)
+    }
+
+    /// Starts a recovery for the segments that RACK has marked, unless one is in progress. `newly`: the bytes that the ACK has delivered.
+    pub(super) fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>, newly: u64) {
         if self.recovery.phase() == Phase::Open && self.recovery.may_enter(self.seq.snd_una) {
+            self.loss.scoreboard.note_delivered(newly);
             let count = self.loss.duplicates();
             self.enter_recovery(cx, Duplicates { count, threshold: count, lost: true });
         }
@@ -127,7 +137,8 @@ impl Sender {
         if self.loss.scoreboard.deadline() <= cx.now {
             self.new_event();
             if self.detect(cx.now) {
-                self.repair(cx);
+                // No ACK, but a segment may leave (Linux's `tcp_rack_reo_timeout`).
+                self.repair(cx, u64::from(self.mss));
             }
         }
         if self.tail.deadline() <= cx.now {

@@ -3,7 +3,8 @@
 //!
 //! What the user reads in a round trip is what the sender's window was. It may double in the next round trip, so the room is twice that,
 //! and more where it has grown since the last round, so that it is ahead of slow start. In Linux the window follows the room by two
-//! segments per segment that arrives (`window.rs`).
+//! segments per segment that arrives (`window.rs`). Data that a gap has held is read at once; only its first segment belongs to the round
+//! that it ends (`tcp_rcv_space_adjust`).
 //!
 //! The round trip is that of the handshake, then the one that the timestamps of data show, as in Linux: the least one at once, greater ones
 //! by an eighth of the difference, so that a queue that fills gives room, too.
@@ -17,6 +18,7 @@ const FIRST_ROUND: u64 = 10;
 #[derive(Clone, Debug)]
 pub(super) struct Tuning {
     max: u64,
+    mss: u64,
     rtt: Option<Duration>,
     /// The last echo that gave a sample: one per round trip is enough, and others are of the same segments.
     echo: u32,
@@ -31,7 +33,7 @@ impl Tuning {
     /// The room never exceeds `max` bytes.
     pub(super) fn new(first: u32, max: u32, mss: u16) -> Self {
         let max_read = u64::from(first).min(FIRST_ROUND * u64::from(mss)).max(1);
-        Tuning { max: max.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
+        Tuning { max: max.into(), mss: mss.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
     }
 
     /// The handshake has taken this long.
@@ -58,8 +60,11 @@ impl Tuning {
         if now < self.begun + rtt {
             return None;
         }
-        let (read, before) = (std::mem::take(&mut self.read), self.max_read);
-        self.begun = now;
+        // A round ends with the first segment of a reading. The rest still waits then: it counts against this round, and for the next.
+        let rest = bytes.saturating_sub(self.mss);
+        let read = (self.read - rest).saturating_sub(rest);
+        (self.begun, self.read) = (now, rest);
+        let before = self.max_read;
         if read <= before {
             return None;
         }
@@ -90,19 +95,39 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
+    /// Reads so many bytes segment by segment, of which the last one ends the round at `millis`.
+    fn read(tuning: &mut Tuning, millis: u64, bytes: u64, room: u64) -> Option<u64> {
+        let (mss, mut grown) = (tuning.mss, None);
+        for left in (0..bytes / mss).rev() {
+            grown = grown.or(tuning.on_read(at(millis - u64::from(left > 0)), mss, room));
+        }
+        grown
+    }
+
     /// Rounds of 100 ms. 10 kB are the initial window; then 20 kB, twice those: 2 * 20 = 40 kB, and as much again twice. The same again
     /// changes nothing. 30 kB: 2 * 30, and half of that twice.
     #[test]
     fn the_window_is_ahead_of_slow_start() {
         let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
-        assert_eq!(tuning.on_read(at(100), 10_000, 65_535), None, "no round trip is known");
+        assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None, "no round trip is known");
         tuning.on_round_trip(Duration::from_millis(100));
         assert_eq!(tuning.on_read(at(150), 0, 65_535), None, "the initial window");
-        assert_eq!(tuning.on_read(at(200), 12_000, 65_535), None, "the round is not over");
-        assert_eq!(tuning.on_read(at(250), 8_000, 65_535), Some(3 * 40_000));
-        assert_eq!(tuning.on_read(at(350), 20_000, 120_000), None);
-        assert_eq!(tuning.on_read(at(450), 30_000, 0), Some(2 * 60_000));
-        assert_eq!(tuning.on_read(at(550), 1 << 30, 120_000), Some(1 << 30), "the maximum");
+        assert_eq!(read(&mut tuning, 200, 12_000, 65_535), None, "the round is not over");
+        assert_eq!(read(&mut tuning, 250, 8_000, 65_535), Some(3 * 40_000));
+        assert_eq!(read(&mut tuning, 350, 20_000, 120_000), None);
+        assert_eq!(read(&mut tuning, 450, 30_000, 0), Some(2 * 60_000));
+        assert_eq!(read(&mut tuning, 550, 1 << 30, 120_000), Some(1 << 30), "the maximum");
+    }
+
+    /// A gap is filled, and 40 segments are read at once. The round that they end has one of them, against 39 that wait; the next one has
+    /// those, and is four times the initial window: 2 * 40 kB, and three times as much again twice.
+    #[test]
+    fn what_a_gap_has_held_counts_for_the_next_round() {
+        let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
+        tuning.on_round_trip(Duration::from_millis(100));
+        assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None);
+        assert_eq!(tuning.on_read(at(300), 40_000, 65_535), None);
+        assert_eq!(tuning.on_read(at(400), 1000, 65_535), Some(7 * 80_000));
     }
 
     /// A shorter round trip counts at once, a longer one by an eighth: 80 ms, then 80 + 160/8 = 100.
@@ -123,8 +148,8 @@ mod tests {
     fn the_windows_are_those_of_a_capture() {
         let mut tuning = Tuning::new(65_535, 1 << 30, 1448);
         tuning.on_round_trip(Duration::from_millis(600));
-        let rounds = [(1200, 20), (1800, 40), (2400, 80), (3000, 160)];
-        let rooms = rounds.map(|(now, segments)| tuning.on_read(at(now), segments * 1448, 0).map(|room| room / 1024));
-        assert_eq!(rooms, [Some(169), Some(339), Some(678), Some(1357)]);
+        let rounds = [(600, 10), (1200, 20), (1800, 40), (2400, 80), (3000, 160)];
+        let rooms = rounds.map(|(now, segments)| read(&mut tuning, now, segments * 1448, 0).map(|room| room / 1024));
+        assert_eq!(rooms, [None, Some(169), Some(339), Some(678), Some(1357)]);
     }
 }

@@ -32,7 +32,11 @@ impl Rate {
 
     /// Bytes that pass in `span`, rounded down.
     pub fn bytes_in_floor(self, span: Duration) -> u64 {
-        (self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000) as u64
+        // Division of 128 bits is slow, and few products need it.
+        match self.0.checked_mul(span.as_nanos()) {
+            Some(bits) => bits / 8_000_000_000,
+            None => (u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64,
+        }
     }
 }
 

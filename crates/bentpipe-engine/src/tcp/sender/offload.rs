@@ -7,13 +7,19 @@ use crate::units::Time;
 impl Sender {
     /// The segment at `snd_nxt` leaves in the packet that has begun, or begins one. Returns whether it is the last one of several; `None` if
     /// it waits for the next ACK.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn leaves_in_packet(&mut self, now: Time) -> Option<bool> {
-        let mut offload = self.offload?;
-        let leaves = offload.goes_on() && self.last_sent == now || offload.begin(&self.situation(now));
-        let ends = leaves && offload.sent();
-        self.offload = Some(offload);
-        leaves.then_some(ends)
+        let goes_on = self.last_sent == now && self.offload?.goes_on();
+        if !goes_on && !self.begins_packet(now) {
+            return None;
+        }
+        self.offload.as_mut().map(|offload| offload.sent())
+    }
+
+    #[inline(never)]
+    fn begins_packet(&mut self, now: Time) -> bool {
+        let situation = self.situation(now);
+        self.offload.as_mut().is_some_and(|offload| offload.begin(&situation))
     }
 
     fn situation(&self, now: Time) -> Situation {

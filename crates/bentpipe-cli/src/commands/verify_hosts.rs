@@ -399,6 +399,7 @@ mod tests {
         assert_eq!(median(&[Some(3.0), Some(1.0)]), Some(2.0));
         assert_eq!(median(&[None]), None);
     }
+
     #[test]
     fn there_may_be_more_jobs_than_processors() {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from) + 6;

@@ -149,9 +149,8 @@ impl Detector {
         if let Some(rack) = self.scoreboard.rack() {
             // Blocks come newest first (RFC 2018 §4), and one ACK may report several arrivals. In that order a lower block that
             // has grown with a higher one would look late.
-            let taken = &mut taken[..count];
-            taken.sort_unstable();
-            for &mut (start, end) in taken {
+            taken[..count].sort_unstable();
+            for &(start, end) in &taken[..count] {
                 rack.on_sack(start, end, seq.fin.then_some(seq.data_end), now);
             }
         }

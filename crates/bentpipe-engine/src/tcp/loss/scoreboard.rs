@@ -22,7 +22,7 @@ pub(in crate::tcp) struct Scoreboard {
     below_rxt: u64,
     lost_edge: u64,
     high_rxt: u64,
-    /// Bytes that the last ACK with SACK blocks was the first to report.
+    /// Bytes that the last ACK was the first to report.
     newly: u64,
     rack: Option<Box<Rack>>,
 }

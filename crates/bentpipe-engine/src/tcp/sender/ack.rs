@@ -50,7 +50,7 @@ impl Sender {
             }
         }
         if by_time {
-            self.after_look_back(cx, segment, lost.then(|| self.delivered().saturating_sub(delivered)), advances);
+            self.after_look_back(cx, segment, lost.then_some(delivered), advances);
         }
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
@@ -76,7 +76,7 @@ impl Sender {
         if news {
             self.on_same_ack(cx, false, news);
         }
-        self.after_look_back(cx, segment, lost.then(|| self.delivered().saturating_sub(delivered)), false);
+        self.after_look_back(cx, segment, lost.then_some(delivered), false);
     }
 
     /// Takes SACK blocks. Returns whether they have new information.
@@ -148,7 +148,7 @@ impl Sender {
         }
         self.recovery.on_ack_after_timeout(&mut self.loss.scoreboard, is_full);
         if goes_on {
-            self.repair(cx, self.delivered().saturating_sub(delivered));
+            self.repair(cx, delivered);
         }
     }
 
@@ -184,7 +184,7 @@ impl Sender {
         }
         cx.emit(|| Event::RecoveryLeft);
         if goes_on {
-            self.repair(cx, self.delivered().saturating_sub(delivered));
+            self.repair(cx, delivered);
         }
     }
 

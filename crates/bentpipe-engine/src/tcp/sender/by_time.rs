@@ -36,7 +36,7 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
     }
 
-    /// An ACK has been taken; `lost`: it showed a loss, and these bytes to have arrived; `advances`: it acknowledged new data.
+    /// An ACK has been taken; `lost`: it showed a loss, and these bytes had been delivered before it; `advances`: it acknowledged new data.
     #[inline(never)]
     pub(super) fn after_look_back<P: Probe>(
         &mut self,
@@ -56,8 +56,8 @@ impl Sender {
         let after_timeout = self.recovery.phase() == Phase::Loss;
         if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
             self.give_back(cx, cwnd, ssthresh);
-        } else if let Some(newly) = lost {
-            self.repair(cx, newly);
+        } else if let Some(delivered) = lost {
+            self.repair(cx, delivered);
         }
         if self.recovery.phase() != Phase::Open {
             self.tail.stop();
@@ -123,10 +123,11 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.outstanding(probe).lost > 0)
     }
 
-    /// Starts a recovery for the segments that RACK has marked, unless one is in progress. `newly`: the bytes that the ACK has delivered.
-    pub(super) fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>, newly: u64) {
+    /// Starts a recovery for the segments that RACK has marked, unless one is in progress. `delivered`: bytes delivered before the
+    /// ACK that showed them.
+    pub(super) fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>, delivered: u64) {
         if self.recovery.phase() == Phase::Open && self.recovery.may_enter(self.seq.snd_una) {
-            self.loss.scoreboard.note_delivered(newly);
+            self.loss.scoreboard.note_delivered(self.delivered().saturating_sub(delivered));
             let count = self.loss.duplicates();
             self.enter_recovery(cx, Duplicates { count, threshold: count, lost: true });
         }
@@ -138,7 +139,7 @@ impl Sender {
             self.new_event();
             if self.detect(cx.now) {
                 // No ACK, but a segment may leave (Linux's `tcp_rack_reo_timeout`).
-                self.repair(cx, u64::from(self.mss));
+                self.repair(cx, self.delivered().saturating_sub(u64::from(self.mss)));
             }
         }
         if self.tail.deadline() <= cx.now {

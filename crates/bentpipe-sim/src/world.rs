@@ -139,7 +139,7 @@ impl World {
     }
 
     /// Runs the next event, if it is not after `limit`. Returns false if there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {
         let (network, end) = (self.network.first(), self.agenda.first());
         let due = network.min(end);

@@ -6,8 +6,9 @@
 //! rest of its piece does not wait, so the packets after it begin where a piece does.
 
 use super::FIRST_BYTE;
+use super::congestion::PacketRate;
 use super::pacing::{MAX_TOGETHER, MIN_TOGETHER, Pacing};
-use crate::units::{Duration, Rate, Time};
+use crate::units::{Duration, Time};
 
 /// A packet holds what the rate carries in this time.
 const QUANTUM: Duration = Pacing::LINUX.quantum;
@@ -26,8 +27,6 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) last_sent: Time,
     pub(in crate::tcp) oldest: Option<Time>,
     pub(in crate::tcp) srtt: Option<Duration>,
-    /// The rate of the sender, if the round trip is known.
-    pub(in crate::tcp) rate: Option<Rate>,
     /// Payload of a full segment.
     pub(in crate::tcp) full: u64,
     /// The next byte to send.
@@ -40,38 +39,49 @@ pub(in crate::tcp) struct Situation {
     /// The congestion window, and the minimum of it and the peer's window.
     pub(in crate::tcp) cwnd: u64,
     pub(in crate::tcp) window: u64,
+    /// True if the congestion window is the least that bounds what goes out: neither the peer's window nor the host's clamp is.
+    pub(in crate::tcp) is_cwnd_limited: bool,
     /// Nothing follows what waits.
     pub(in crate::tcp) is_closing: bool,
 }
 
-impl Situation {
-    /// Segments of a packet that nothing else bounds.
-    fn max_segments(&self) -> u64 {
-        let max = MAX_TOGETHER / self.full;
-        match self.rate {
-            Some(rate) => (rate.bytes_in_floor(QUANTUM) / self.full).clamp(MIN_TOGETHER.min(max), max),
-            None => max,
-        }
-        .max(1)
+/// Segments of `full` bytes in a packet that only the rate of the sender bounds, if the round trip is known.
+#[inline(never)]
+fn max_segments(full: u64, rate: Option<PacketRate>) -> u64 {
+    let max = MAX_TOGETHER / full;
+    match rate.and_then(PacketRate::rate) {
+        Some(rate) => (rate.bytes_in_floor(QUANTUM) / full).clamp(MIN_TOGETHER.min(max), max),
+        None => max,
     }
+    .max(1)
+}
 
+impl Situation {
     /// The length of a piece: whole segments, up to a packet's maximum, and at most half of the peer's window (`tcp_bound_to_half_wnd`).
     fn piece(&self) -> u64 {
         (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
     }
 
-    /// True if the packet had better wait for the next ACK, which lets a longer one out. `rest` bytes are left of the piece that it begins in.
-    fn waits(&self, max_segments: u64, rest: u64) -> bool {
-        let is_short = self.room < max_segments * self.full && self.room < self.window / WINDOW_PARTS;
+    /// True if a packet that is shorter than packets are had better wait for the next ACK, which lets a longer one out. `rest` bytes are left
+    /// of the piece that it begins in.
+    #[inline(always)]
+    fn may_wait(&self, rest: u64) -> bool {
+        // A small segment is Nagle's (RFC 9293 §3.7.4).
+        if self.waiting <= self.full
+            || self.room >= self.window / WINDOW_PARTS
+            || self.now.saturating_since(self.last_sent) >= MAX_PAUSE
+        {
+            return false;
+        }
         // The last piece may still grow.
         let is_rest = rest < self.waiting && self.room >= rest;
-        if !is_short || is_rest || self.is_closing && self.room >= self.waiting {
+        if is_rest || self.is_closing && self.room >= self.waiting {
             return false;
         }
         // Half of a round trip at most, and the ACK of the oldest segment is expected a round trip after it.
         let is_soon =
             |oldest: Time| self.srtt.is_some_and(|srtt| oldest + srtt <= self.now + MAX_WAIT.min(srtt.div_floor(2)));
-        self.now.saturating_since(self.last_sent) < MAX_PAUSE && self.oldest.is_some_and(is_soon)
+        self.oldest.is_some_and(is_soon)
     }
 }
 
@@ -82,15 +92,28 @@ pub(in crate::tcp) struct Offload {
     end: u32,
     /// Segments of the packet that have not left.
     left: u16,
+    /// The most that a packet has, and what that was computed from: between two ACKs it seldom changes.
+    max: u16,
+    max_of: (u64, Option<PacketRate>),
     is_long: bool,
-    /// It waits for the next event, or has waited for this one.
+    /// It waits for the next event, because of the congestion window, or has so waited for this one.
     waits: bool,
-    waited: bool,
+    waits_for_cwnd: bool,
+    waited_for_cwnd: bool,
 }
 
 impl Offload {
     pub(in crate::tcp) const fn new() -> Self {
-        Offload { end: FIRST_BYTE as u32, left: 0, is_long: false, waits: false, waited: false }
+        Offload {
+            end: FIRST_BYTE as u32,
+            left: 0,
+            max: 0,
+            max_of: (0, None),
+            is_long: false,
+            waits: false,
+            waits_for_cwnd: false,
+            waited_for_cwnd: false,
+        }
     }
 
     /// True if segments of a packet that has begun are left.
@@ -110,18 +133,33 @@ impl Offload {
         }
     }
 
-    /// Begins a packet; false if it waits for the next event.
-    pub(in crate::tcp) fn begin(&mut self, situation: &Situation) -> bool {
-        let max_segments = situation.max_segments();
-        let rest = self.rest(situation);
-        // A small segment is Nagle's (RFC 9293 §3.7.4).
-        self.waits = self.waits || situation.waiting > situation.full && situation.waits(max_segments, rest);
+    #[inline(always)]
+    fn max_segments(&mut self, full: u64, rate: Option<PacketRate>) -> u64 {
+        if self.max_of != (full, rate) {
+            self.max_of = (full, rate);
+            self.max = max_segments(full, rate) as u16;
+        }
+        u64::from(self.max)
+    }
+
+    /// Begins a packet; false if it waits for the next event. `rate` is that of the sender, if the round trip is known; it is asked for
+    /// where it decides.
+    #[inline(always)]
+    pub(in crate::tcp) fn begin(&mut self, situation: &Situation, rate: impl FnOnce() -> Option<PacketRate>) -> bool {
         if self.waits {
             return false;
         }
+        let (full, room) = (situation.full, situation.room);
+        let rest = self.rest(situation);
+        let may_wait = situation.may_wait(rest);
+        let max_segments = if may_wait || room >= 2 * full { self.max_segments(full, rate()) } else { 1 };
+        if may_wait && room < max_segments * full {
+            (self.waits, self.waits_for_cwnd) = (true, situation.is_cwnd_limited);
+            return false;
+        }
         // At least two packets are in flight (`tcp_cwnd_test`).
-        let half = situation.cwnd / situation.full / 2;
-        let segments = (situation.room / situation.full).min(half).min(max_segments).max(1);
+        let half = situation.cwnd / full / 2;
+        let segments = (room / full).min(half).min(max_segments).max(1);
         (self.left, self.is_long) = (segments as u16, segments > 1);
         true
     }
@@ -136,19 +174,21 @@ impl Offload {
     /// An ACK, a write or a timer: what waits is looked at again.
     #[inline(always)]
     pub(in crate::tcp) fn on_event(&mut self) {
-        self.waited = core::mem::take(&mut self.waits);
+        self.waited_for_cwnd = core::mem::take(&mut self.waits_for_cwnd);
+        self.waits = false;
     }
 
-    /// True if a packet has waited for this event.
+    /// True if a packet has waited for this event because of the congestion window (`is_cwnd_limited` of `tcp_tso_should_defer`).
     #[inline(always)]
-    pub(in crate::tcp) fn has_waited(&self) -> bool {
-        self.waited
+    pub(in crate::tcp) fn has_waited_for_cwnd(&self) -> bool {
+        self.waited_for_cwnd
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Rate;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
@@ -156,12 +196,12 @@ mod tests {
 
     /// A window of 100 segments of 1000 bytes, 96 of which are in flight; the last one left half a millisecond ago. 100 segments per
     /// 100 ms, twice as fast, are 16 Mbit/s: two in 1/1024 s. So is eight times as fast: 15.
+    const RATE: Option<PacketRate> = paced(128_000_000);
     const WAITS: Situation = Situation {
         now: Time::from_nanos(1_000_000_000),
         last_sent: Time::from_nanos(999_500_000),
         oldest: Some(Time::from_nanos(900_000_000)),
         srtt: Some(Duration::from_millis(100)),
-        rate: Rate::from_bits_per_second(128_000_000),
         full: 1000,
         next: 100_001,
         max_peer: 64_000,
@@ -169,13 +209,25 @@ mod tests {
         room: 4000,
         cwnd: 100_000,
         window: 100_000,
+        is_cwnd_limited: true,
         is_closing: false,
     };
 
+    const fn paced(bits: u64) -> Option<PacketRate> {
+        match Rate::from_bits_per_second(bits) {
+            Some(rate) => Some(PacketRate::Paced(rate)),
+            None => None,
+        }
+    }
+
     /// The segments of the next packet, and whether its last one is marked.
     fn packet(situation: Situation) -> Option<(u32, bool)> {
+        packet_at(situation, RATE)
+    }
+
+    fn packet_at(situation: Situation, rate: Option<PacketRate>) -> Option<(u32, bool)> {
         let mut offload = Offload::new();
-        if !offload.begin(&situation) {
+        if !offload.begin(&situation, || rate) {
             return None;
         }
         let (mut segments, mut push) = (0, false);
@@ -206,6 +258,20 @@ mod tests {
         assert_eq!(packet(Situation { room: 900, ..last(900) }), Some((1, false)));
     }
 
+    /// Only the congestion window that cuts a packet short is in use, and only until the next event.
+    #[test]
+    fn a_packet_that_waits_uses_the_congestion_window_if_that_is_the_least() {
+        for is_cwnd_limited in [true, false] {
+            let mut offload = Offload::new();
+            assert!(!offload.begin(&Situation { is_cwnd_limited, ..WAITS }, || RATE));
+            assert!(!offload.has_waited_for_cwnd());
+            offload.on_event();
+            assert_eq!(offload.has_waited_for_cwnd(), is_cwnd_limited);
+            offload.on_event();
+            assert!(!offload.has_waited_for_cwnd());
+        }
+    }
+
     /// Half of 64 000 bytes are 32 segments: pieces end at 1 + 96 000 and 1 + 128 000 bytes.
     #[test]
     fn the_rest_of_a_piece_does_not_wait() {
@@ -226,9 +292,9 @@ mod tests {
         let first = Situation { room: 100_000, oldest: None, ..WAITS };
         assert_eq!(packet(first), Some((15, true)));
         // Without a round trip only the card bounds it; with a slow sender it has two segments; never more than half of the window.
-        assert_eq!(packet(Situation { rate: None, cwnd: 1_000_000, ..first }), Some((65, true)));
-        assert_eq!(packet(Situation { rate: Rate::from_bits_per_second(1_000_000), ..first }), Some((2, true)));
-        assert_eq!(packet(Situation { rate: None, cwnd: 10_000, room: 10_000, ..first }), Some((5, true)));
+        assert_eq!(packet_at(Situation { cwnd: 1_000_000, ..first }, None), Some((65, true)));
+        assert_eq!(packet_at(first, paced(1_000_000)), Some((2, true)));
+        assert_eq!(packet_at(Situation { cwnd: 10_000, room: 10_000, ..first }, None), Some((5, true)));
         assert_eq!(packet(Situation { cwnd: 1000, room: 1000, ..first }), Some((1, false)));
         // A segment may be as long as a packet.
         assert_eq!(packet(Situation { full: 65_495, room: 200_000, cwnd: 400_000, ..first }), Some((1, false)));

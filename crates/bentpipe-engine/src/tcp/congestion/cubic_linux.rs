@@ -36,6 +36,12 @@ const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// Round trips this soon after a loss are not the least one.
 const SETTLING: Duration = Duration::from_secs(1);
 
+/// A count of segments, not negative, rounded down.
+fn whole(count: f64) -> f64 {
+    // Larger ones are whole.
+    if count < (1u64 << 53) as f64 { count as i64 as f64 } else { count }
+}
+
 /// The growth since the last loss.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
@@ -63,7 +69,7 @@ pub(super) struct CubicLinux {
     memory: Memory,
     factors: Factors,
     delay_min: Option<Duration>,
-    cnt: f64,
+    cnt: u64,
     /// When `cnt` was computed, and for which window.
     computed: Option<(Time, f64)>,
     /// Segments acknowledged towards the next one of the window, and bytes towards the next of these.
@@ -78,7 +84,7 @@ impl CubicLinux {
 
     /// Nothing is measured yet.
     fn beginning(memory: Memory, factors: Factors) -> Self {
-        CubicLinux { memory, factors, delay_min: None, cnt: 0.0, computed: None, count: 0, bytes: 0 }
+        CubicLinux { memory, factors, delay_min: None, cnt: 0, computed: None, count: 0, bytes: 0 }
     }
 
     fn measure(&mut self, ack: &AckSample) {
@@ -106,21 +112,21 @@ impl CubicLinux {
         let ahead = now.saturating_since(epoch.start) + self.delay_min.unwrap_or(Duration::ZERO);
         let t = ahead.as_secs_f64() - epoch.k;
         // The distance from the flat point is in whole segments, so small windows grow as soon as they are nearer by a part of one.
-        let distance = (C * (t * t * t).abs()).floor();
+        let distance = whole(C * (t * t * t).abs());
         let target = if t < 0.0 { epoch.origin - distance } else { epoch.origin + distance };
-        self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
+        let mut cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
         if *last_max == 0.0 {
-            self.cnt = self.cnt.min(SEARCHING);
+            cnt = cnt.min(SEARCHING);
         }
-        let delta = (cwnd * RENO).floor().max(1.0);
+        let delta = whole(cwnd * RENO).max(1.0);
         while epoch.reno_count > delta {
             epoch.reno_count -= delta;
             epoch.reno += 1.0;
         }
         if epoch.reno > cwnd {
-            self.cnt = self.cnt.min((cwnd / (epoch.reno - cwnd)).floor());
+            cnt = cnt.min(whole(cwnd / (epoch.reno - cwnd)));
         }
-        self.cnt = self.cnt.floor().max(STEEPEST);
+        self.cnt = whole(cnt).max(STEEPEST) as u64;
     }
 }
 
@@ -128,11 +134,11 @@ impl Reduces for CubicLinux {
     /// What the next epoch begins with, and the threshold.
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         let mss = window.exact_mss();
-        let cwnd = (window.exact() / mss).floor();
+        let cwnd = f64::from(window.segments());
         let falls_behind = cwnd < self.memory.last_max;
-        let last_max = if falls_behind { (cwnd * (1.0 + self.factors.loss) / 2.0).floor() } else { cwnd };
+        let last_max = if falls_behind { whole(cwnd * (1.0 + self.factors.loss) / 2.0) } else { cwnd };
         self.memory = Memory { last_max, epoch: None };
-        window.set_ssthresh((cwnd * self.factors.of(loss)).floor().max(2.0) * mss);
+        window.set_ssthresh(whole(cwnd * self.factors.of(loss)).max(2.0) * mss);
     }
 
     fn after_timeout(&mut self) {
@@ -153,9 +159,9 @@ impl CongestionRules for CubicLinux {
         self.bytes += ack.acked;
         let acked = self.bytes / mss;
         self.bytes %= mss;
-        let cwnd = (window.exact() / window.exact_mss()).floor();
+        let cwnd = f64::from(window.segments());
         self.update(cwnd, acked as f64, ack.now);
-        let cnt = self.cnt as u64;
+        let cnt = self.cnt;
         let mut more = 0;
         if self.count >= cnt {
             self.count = 0;
@@ -166,7 +172,10 @@ impl CongestionRules for CubicLinux {
             more += self.count / cnt;
             self.count %= cnt;
         }
-        window.set((cwnd + more as f64) * window.exact_mss());
+        let to = (cwnd + more as f64) * window.exact_mss();
+        if to != window.exact() {
+            window.set(to);
+        }
     }
 
     fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {

@@ -211,6 +211,24 @@ macro_rules! controls {
 
 congestion_controls!(controls);
 
+/// The rate by which a host divides what it sends into packets, before it is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::tcp) enum PacketRate {
+    Paced(Rate),
+    /// So many bytes in a smoothed round trip.
+    PerRoundTrip(f64, Duration),
+}
+
+impl PacketRate {
+    /// `None` for a round trip of no time.
+    pub(in crate::tcp) fn rate(self) -> Option<Rate> {
+        match self {
+            PacketRate::Paced(rate) => Some(rate),
+            PacketRate::PerRoundTrip(bytes, srtt) => spread::per_round_trip(bytes, srtt),
+        }
+    }
+}
+
 /// The window of a connection and the control that sets it.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Congestion {
@@ -351,8 +369,12 @@ impl Congestion {
     }
 
     /// The rate by which a host divides what it sends into packets, also where it does not pace them; `None` before the first round trip.
-    pub(in crate::tcp) fn packet_rate(&self, flight: u64, srtt: Option<Duration>) -> Option<Rate> {
-        self.pacing_rate().or_else(|| spread::Spread::LINUX.rate(&self.window, flight, srtt?))
+    #[inline(always)]
+    pub(in crate::tcp) fn packet_rate(&self, flight: u64, srtt: Option<Duration>) -> Option<PacketRate> {
+        match self.pacing_rate() {
+            Some(rate) => Some(PacketRate::Paced(rate)),
+            None => Some(PacketRate::PerRoundTrip(spread::Spread::LINUX.bytes(&self.window, flight), srtt?)),
+        }
     }
 
     /// The window, the bytes in flight or the round trip may have changed.

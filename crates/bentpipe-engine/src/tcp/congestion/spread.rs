@@ -29,12 +29,22 @@ impl Spread {
     }
 
     /// The rate with this window, this many bytes in flight and this round trip; `None` if that is zero.
-    pub(super) fn rate(&self, window: &Window, flight: u64, srtt: Duration) -> Option<Rate> {
+    fn rate(&self, window: &Window, flight: u64, srtt: Duration) -> Option<Rate> {
+        per_round_trip(self.bytes(window, flight), srtt)
+    }
+
+    /// The bytes that leave in a round trip with this window and this many bytes in flight.
+    #[inline(always)]
+    pub(super) fn bytes(&self, window: &Window, flight: u64) -> f64 {
         // From half of the threshold on slow start is about to end.
         let gain = if window.exact() < window.exact_ssthresh() / 2.0 { self.slow_start } else { self.after };
-        let bytes = window.exact().max(flight as f64);
-        (srtt > Duration::ZERO).then(|| rate_of(gain * bytes / srtt.as_secs_f64()))
+        gain * window.exact().max(flight as f64)
     }
+}
+
+/// So many bytes in a round trip; `None` if that is zero.
+pub(super) fn per_round_trip(bytes: f64, srtt: Duration) -> Option<Rate> {
+    (srtt > Duration::ZERO).then(|| rate_of(bytes / srtt.as_secs_f64()))
 }
 
 #[cfg(test)]

@@ -9,13 +9,16 @@ use crate::tcp::config::{TcpConfig, WindowUnit};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Window {
     mss: f64,
+    /// The same as an integer, which is read more often than it changes.
+    mss_bytes: u64,
     cwnd: f64,
     ssthresh: f64,
     /// Bytes by which duplicate ACKs inflate the window in fast recovery.
     inflation: u64,
     /// The largest window in bytes.
     clamp: u64,
-    /// `cwnd` in whole units, cached because it is read more often than it changes.
+    /// `cwnd` in bytes and in whole units, cached because they are read more often than they change.
+    bytes: u64,
     whole: u64,
     unit: WindowUnit,
     clamp_segments: Option<u32>,
@@ -26,10 +29,12 @@ impl Window {
         let mss = config.mss as f64;
         let mut window = Window {
             mss,
+            mss_bytes: 0,
             cwnd: segments as f64 * mss,
             ssthresh: config.initial_ssthresh.map_or(f64::MAX, |segments| segments as f64 * mss),
             inflation: 0,
             clamp: 0,
+            bytes: 0,
             whole: 0,
             unit: config.shortcuts.window_unit,
             clamp_segments: config.window_clamp,
@@ -41,7 +46,7 @@ impl Window {
     /// Sets the peer's MSS, from which windows in segments follow.
     pub(in crate::tcp) fn set_mss(&mut self, mss: u16) {
         let factor = mss as f64 / self.mss;
-        self.mss = mss as f64;
+        (self.mss, self.mss_bytes) = (mss as f64, u64::from(mss));
         self.clamp = self.clamp_segments.map_or(u64::MAX, |segments| segments as u64 * mss as u64);
         // The product may round to just below a segment.
         self.set((self.cwnd * factor).max(self.mss));
@@ -51,8 +56,9 @@ impl Window {
     }
 
     /// `cwnd` in bytes, rounded down.
+    #[inline(always)]
     pub(in crate::tcp) fn cwnd(&self) -> u64 {
-        self.cwnd as u64
+        self.bytes
     }
 
     /// `cwnd` in segments, rounded down.
@@ -91,7 +97,7 @@ impl Window {
     /// Bytes of a full segment.
     #[inline(always)]
     pub(in crate::tcp) fn mss(&self) -> u64 {
-        self.mss as u64
+        self.mss_bytes
     }
 
     /// The unit in which windows are counted.
@@ -108,11 +114,7 @@ impl Window {
     /// True if `flight` bytes used the window: half of it in slow start, otherwise all but two segments.
     #[inline(always)]
     pub(super) fn is_used(&self, flight: u64) -> bool {
-        if self.in_slow_start() {
-            2 * flight > self.cwnd as u64
-        } else {
-            flight + 2 * self.mss as u64 > self.cwnd as u64
-        }
+        if self.in_slow_start() { 2 * flight > self.bytes } else { flight + 2 * self.mss_bytes > self.bytes }
     }
 
     /// True if the window is greater than `segments`.
@@ -127,7 +129,7 @@ impl Window {
 
     /// A duplicate ACK in fast recovery: a segment has left the network.
     pub(in crate::tcp) fn inflate(&mut self) {
-        self.inflation += self.mss as u64;
+        self.inflation += self.mss_bytes;
     }
 
     /// Inflates the window by exactly `bytes`.
@@ -151,7 +153,11 @@ impl Window {
     #[inline(always)]
     pub(in crate::tcp) fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
-        self.whole = self.whole_units(cwnd);
+        self.bytes = cwnd as u64;
+        self.whole = match self.unit {
+            WindowUnit::Bytes => self.bytes,
+            WindowUnit::Segments => self.whole_units(cwnd),
+        };
     }
 
     /// `bytes` rounded down to the unit of windows.
@@ -159,7 +165,7 @@ impl Window {
     pub(super) fn whole_units(&self, bytes: f64) -> u64 {
         match self.unit {
             WindowUnit::Bytes => bytes as u64,
-            WindowUnit::Segments => (bytes / self.mss) as u64 * self.mss as u64,
+            WindowUnit::Segments => (bytes / self.mss) as u64 * self.mss_bytes,
         }
     }
 
@@ -190,7 +196,7 @@ impl Window {
     //= RFC 6582 §3.2 step 3: "(1) min (ssthresh, max(FlightSize, SMSS) + SMSS)"
     /// The window after NewReno's recovery: no burst.
     pub(super) fn limit_to_flight(&mut self, flight: u64) {
-        self.set(self.ssthresh.min(flight.max(self.mss as u64) as f64 + self.mss));
+        self.set(self.ssthresh.min(flight.max(self.mss_bytes) as f64 + self.mss));
     }
 
     /// Restores the window and threshold after a spurious timeout.

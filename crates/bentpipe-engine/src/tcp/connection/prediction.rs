@@ -106,7 +106,7 @@ impl<S: SendingHalf> Duplex<S> {
     pub(super) fn take_predicted<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
         // An observer sees the slow path.
         if P::WATCHES
-            || segment.flags != Flags::ACK
+            || segment.flags | Flags::PSH != Flags::ACK | Flags::PSH
             || segment.ecn == Ecn::Ce
             // The count of marks may be zero.
             || self.ecn.mode == EcnMode::Accurate
@@ -137,6 +137,9 @@ impl<S: SendingHalf> Duplex<S> {
         self.note_timestamp(cx.now, segment);
         self.receiver.on_expected_data(cx.now, end);
         self.pending.set(Pending::READABLE);
+        if segment.flags.has(Flags::PSH) {
+            self.receiver.on_push();
+        }
         Some(Verdict::Accepted(Fresh::Span(segment.seq, end)))
     }
 }

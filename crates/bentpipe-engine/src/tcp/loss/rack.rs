@@ -69,7 +69,7 @@ pub(in crate::tcp) struct Rack {
     min_rtt: Option<Duration>,
     /// The highest sequence number delivered.
     fack: u64,
-    /// The lowest end of a segment that was delivered without being retransmitted, since [`Self::take_original`].
+    /// The lowest end of a segment that was delivered without being retransmitted, since the last timeout or [`Self::take_original`].
     original: Option<u64>,
     reordering_seen: bool,
     /// The largest distance, in bytes, by which a segment came late.
@@ -132,7 +132,7 @@ impl Rack {
     }
 
     /// When [`Self::detect`] is to be called again.
-    pub(super) fn deadline(&self) -> Time {
+    pub(in crate::tcp) fn deadline(&self) -> Time {
         self.deadline.unwrap_or(Time::NEVER)
     }
 
@@ -250,13 +250,24 @@ impl Rack {
     }
 
     /// Everything before `una` is acknowledged.
+    #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, una: u64, now: Time) {
+        if self.rate.is_none() {
+            self.take_ordinary(una, now);
+        }
+        if self.rate.is_some() || self.segments.front().is_some_and(|first| first.start < una) {
+            self.on_any_ack(una, now);
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_ack(&mut self, una: u64, now: Time) {
         while let Some(&first) = self.segments.front() {
             if first.start >= una {
                 break;
             }
             if first.end <= una && first.is_ordinary() && self.rate.is_none() {
-                self.pop_ordinary(first, una, now);
+                self.take_ordinary(una, now);
                 continue;
             }
             let done = first.end.min(una);
@@ -279,22 +290,23 @@ impl Rack {
         }
     }
 
-    /// Acknowledged segments that were sent once, from `first` on. Of these only the first one can show reordering, and the last one was
-    /// sent last and has the minimum round trip.
+    /// Takes the first segments that are acknowledged and were sent once. Of these only the first one can show reordering, and the last one
+    /// was sent last and has the minimum round trip.
     #[inline(always)]
-    fn pop_ordinary(&mut self, first: Sent, una: u64, now: Time) {
-        self.reordering_seen |= first.end < self.fack;
+    fn take_ordinary(&mut self, una: u64, now: Time) {
+        let is_done = |segment: &&Sent| segment.end <= una && segment.is_ordinary();
+        let Some(&first) = self.segments.front().filter(is_done) else { return };
         let mut last = first;
-        self.note_original(first.end);
         self.segments.pop_front();
-        while let Some(&next) = self.segments.front()
-            && next.end <= una
-            && next.is_ordinary()
-        {
+        while let Some(&next) = self.segments.front().filter(is_done) {
             last = next;
             self.segments.pop_front();
         }
-        self.delivered(last, now);
+        self.reordering_seen |= first.end < self.fack;
+        self.note_original(first.end);
+        let rtt = now.saturating_since(last.at);
+        self.delivered_once(&last, rtt);
+        self.note_delivered(&last, rtt);
     }
 
     /// The peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our FIN, which has arrived with
@@ -330,15 +342,27 @@ impl Rack {
             }
         } else {
             self.note_original(segment.end);
-            //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
-            //= in RACK.min_RTT"
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
-            if segment.end < self.fack {
-                self.reordering_seen = true;
-                self.reordered = self.reordered.max(self.fack - segment.start);
-            }
+            self.delivered_once(&segment, rtt);
         }
+        self.note_delivered(&segment, rtt);
+    }
+
+    /// A segment that was sent once has been delivered after `rtt`.
+    #[inline(always)]
+    fn delivered_once(&mut self, segment: &Sent, rtt: Duration) {
+        //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
+        //= in RACK.min_RTT"
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
+        if segment.end < self.fack {
+            self.reordering_seen = true;
+            self.reordered = self.reordered.max(self.fack - segment.start);
+        }
+    }
+
+    /// A segment has been delivered `rtt` after it was sent last.
+    #[inline(always)]
+    fn note_delivered(&mut self, segment: &Sent, rtt: Duration) {
         self.fack = self.fack.max(segment.end);
         self.rtt = Some(rtt);
         if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
@@ -351,7 +375,7 @@ impl Rack {
         self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
     }
 
-    /// The lowest end of a segment that was delivered without being retransmitted, since the last call.
+    /// The lowest end of a segment that was delivered without being retransmitted, since the last call and the last timeout.
     pub(in crate::tcp) fn take_original(&mut self) -> Option<u64> {
         self.original.take()
     }
@@ -385,7 +409,7 @@ impl Rack {
     /// The retransmission timer has expired: the first segment is lost, and those as old as a round trip (RFC 8985
     /// §6.3).
     pub(super) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
-        self.deadline = None;
+        (self.deadline, self.original) = (None, None);
         let patience = self.rtt.map(|rtt| rtt + self.reo_wnd(true, srtt));
         for index in 0..self.segments.len() {
             let segment = self.segments[index];

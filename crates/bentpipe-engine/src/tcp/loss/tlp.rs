@@ -27,6 +27,8 @@ pub(in crate::tcp) struct TailProbe {
     /// What it waits beyond two round trips.
     slack: Duration,
     at: Time,
+    /// When its timer was started, if more than a segment was outstanding; otherwise not known.
+    started: Time,
     is_due: bool,
     /// `snd_max` after the outstanding probe, and whether it is a retransmission.
     out: Option<(u64, bool)>,
@@ -36,7 +38,7 @@ pub(in crate::tcp) struct TailProbe {
 
 impl TailProbe {
     pub(in crate::tcp) fn new(is_enabled: bool, slack: Duration) -> Self {
-        TailProbe { is_enabled, slack, at: Time::NEVER, is_due: false, out: None, acked: None }
+        TailProbe { is_enabled, slack, at: Time::NEVER, started: Time::NEVER, is_due: false, out: None, acked: None }
     }
 
     /// When the probe is due.
@@ -59,23 +61,31 @@ impl TailProbe {
             return;
         }
         if seq.flight() == 0 || self.out.is_some() {
-            self.at = Time::NEVER;
+            (self.at, self.started) = (Time::NEVER, Time::NEVER);
             return;
         }
         //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"
         let mut after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2));
-        after += if seq.flight() <= u64::from(mss) { MAX_ACK_DELAY } else { self.slack };
+        let is_single = seq.flight() <= u64::from(mss);
+        after += if is_single { MAX_ACK_DELAY } else { self.slack };
+        self.started = if is_single { Time::NEVER } else { now };
         self.at = (now + after).min(rto_at);
+    }
+
+    /// True if the timer was started at `now`, and another segment that is sent now would not change it.
+    #[inline(always)]
+    pub(in crate::tcp) fn has_just_started(&self, now: Time) -> bool {
+        self.started == now
     }
 
     /// No probe while a loss is repaired, or after its time has passed.
     pub(in crate::tcp) fn stop(&mut self) {
-        (self.at, self.is_due) = (Time::NEVER, false);
+        (self.at, self.started, self.is_due) = (Time::NEVER, Time::NEVER, false);
     }
 
     /// The timer expires: a probe is to be sent regardless of the window.
     pub(in crate::tcp) fn expire(&mut self) {
-        (self.at, self.is_due) = (Time::NEVER, true);
+        (self.at, self.started, self.is_due) = (Time::NEVER, Time::NEVER, true);
     }
 
     /// True if a probe is to be sent.
@@ -87,6 +97,12 @@ impl TailProbe {
     /// The probe is sent; everything sent is then below `snd_max`.
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, is_retransmission: bool) {
         (self.is_due, self.out, self.acked) = (false, Some((snd_max, is_retransmission)), None);
+    }
+
+    /// True if a probe is outstanding.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_out(&self) -> bool {
+        self.out.is_some()
     }
 
     /// The end of the outstanding probe, if it is a retransmission.

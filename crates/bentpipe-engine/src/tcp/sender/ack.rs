@@ -33,7 +33,8 @@ impl Sender {
         }
         let (news, lost) = if by_time {
             let (news, lost) = self.look_back(cx.now, segment);
-            (news, !self.test_timeout(cx) && lost)
+            let is_undone = self.recovery.phase() == Phase::Loss && self.test_timeout(cx);
+            (news, !is_undone && lost)
         } else {
             (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
         };
@@ -222,11 +223,11 @@ impl Sender {
         }
     }
 
-    /// The bytes of the window that were in use before an ACK of `acked` new bytes: all, if a packet waited for that ACK.
+    /// The bytes of the window that were in use before an ACK of `acked` new bytes: all, if a packet waited for that ACK because of it.
     #[inline(always)]
     fn used(&self, acked: u64) -> u64 {
         let flight = self.seq.flight() + acked;
-        let waited = self.offload.is_some_and(|offload| offload.has_waited());
+        let waited = self.offload.is_some_and(|offload| offload.has_waited_for_cwnd());
         if waited { flight.max(self.congestion.window.cwnd()) } else { flight }
     }
 

@@ -15,6 +15,18 @@ impl Sender {
     /// whether a segment was lost.
     #[inline(never)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
+        if !self.is_open || !segment.sack.is_empty() {
+            return self.look_at_blocks(now, segment);
+        }
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            rack.on_ack(segment.ack, now);
+        }
+        (false, self.detect(now))
+    }
+
+    /// Takes an ACK that has SACK blocks, or is that of the SYN.
+    #[inline(never)]
+    fn look_at_blocks(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
         if let Some(rack) = self.loss.scoreboard.rack() {
             if let Some(rtt) = syn {
@@ -30,6 +42,7 @@ impl Sender {
     }
 
     /// Asks RACK for the losses so far. Returns true if there are new ones.
+    #[inline(always)]
     fn detect(&mut self, now: Time) -> bool {
         let repairing = self.recovery.phase() != Phase::Open;
         let srtt = self.timer.rtt.srtt();
@@ -37,7 +50,7 @@ impl Sender {
     }
 
     /// An ACK has been taken; `lost`: it showed a loss, and these bytes had been delivered before it; `advances`: it acknowledged new data.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn after_look_back<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -45,6 +58,29 @@ impl Sender {
         lost: Option<u64>,
         advances: bool,
     ) {
+        if lost.is_some() || !segment.sack.is_empty() || self.tail.is_out() {
+            self.after_news(cx, segment, lost);
+        }
+        if self.recovery.phase() != Phase::Open {
+            self.tail.stop();
+            return;
+        }
+        let Some(rack) = self.loss.scoreboard.rack() else { return };
+        // SACKed data has left the network: new data may take its place until the loss is
+        // certain.
+        self.congestion.window.set_inflation(rack.sacked_bytes());
+        //= RFC 8985 §7.2: "upon receiving an ACK that cumulatively acknowledges new data unless it is already in fast recovery, RTO
+        //= recovery, or segments have been SACKed"
+        if rack.deadline() < Time::NEVER {
+            self.tail.stop();
+        } else if advances {
+            self.start_tail(cx.now);
+        }
+    }
+
+    /// The ACK has shown a loss, it has SACK blocks, or a tail loss probe is outstanding.
+    #[inline(never)]
+    fn after_news<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: Option<u64>) {
         let duplicate = Detector::duplicate_report(segment);
         let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
         if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
@@ -59,29 +95,14 @@ impl Sender {
         } else if let Some(delivered) = lost {
             self.repair(cx, delivered);
         }
-        if self.recovery.phase() != Phase::Open {
-            self.tail.stop();
-            return;
-        }
-        if let Some(rack) = self.loss.scoreboard.rack() {
-            // SACKed data has left the network: new data may take its place until the loss is
-            // certain.
-            self.congestion.window.set_inflation(rack.sacked_bytes());
-        }
-        //= RFC 8985 §7.2: "upon receiving an ACK that cumulatively acknowledges new data unless it is already in fast recovery, RTO
-        //= recovery, or segments have been SACKed"
-        if self.loss.scoreboard.deadline() < Time::NEVER {
-            self.tail.stop();
-        } else if advances {
-            self.start_tail(cx.now);
-        }
     }
 
     /// An ACK has delivered what was not sent again after the timeout, and sent before it: not everything was lost. So Linux decides with
     /// SACK (RFC 5682 §3.1 step 3b), and without new data in between. Returns true if the timeout is undone.
+    #[inline(never)]
     pub(super) fn test_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
         let original = self.loss.scoreboard.rack().and_then(|rack| rack.take_original());
-        if self.recovery.phase() != Phase::Loss || !self.frto.is_testing() || !self.undo.is_enabled() {
+        if !self.frto.is_testing() || !self.undo.is_enabled() {
             return false;
         }
         let is_original = original.is_some_and(|end| self.recovery.recover().is_some_and(|recover| end <= recover));

@@ -18,27 +18,25 @@ impl Sender {
 
     #[inline(never)]
     fn begins_packet(&mut self, now: Time) -> bool {
-        let situation = self.situation(now);
-        self.offload.as_mut().is_some_and(|offload| offload.begin(&situation))
-    }
-
-    fn situation(&self, now: Time) -> Situation {
-        let (usable, next) = (self.congestion.window.usable(), self.seq.snd_nxt);
-        let waiting = self.seq.data_end.saturating_sub(next);
-        Situation {
+        let Some(offload) = &mut self.offload else { return true };
+        let (seq, rtt, congestion) = (&self.seq, &self.timer.rtt, &self.congestion);
+        let (cwnd, next, srtt) = (congestion.window.usable(), seq.snd_nxt, rtt.srtt());
+        let waiting = seq.data_end.saturating_sub(next);
+        let situation = Situation {
             now,
             last_sent: self.last_sent,
             oldest: self.loss.scoreboard.first_sent(),
-            srtt: self.timer.rtt.srtt(),
-            rate: self.congestion.packet_rate(self.seq.flight(), self.timer.rtt.srtt()),
-            full: u64::from(self.full()),
+            srtt,
+            full: u64::from(self.mss - self.reserved),
             next,
-            max_peer: self.seq.peer.max,
+            max_peer: seq.peer.max,
             waiting,
-            room: waiting.min(self.seq.right_edge(usable).saturating_sub(next)),
-            cwnd: usable,
-            window: usable.min(self.seq.peer.now),
-            is_closing: self.seq.fin,
-        }
+            room: waiting.min(seq.right_edge(cwnd).saturating_sub(next)),
+            cwnd,
+            window: cwnd.min(seq.peer.now),
+            is_cwnd_limited: cwnd < seq.peer.now.min(congestion.window.clamp()),
+            is_closing: seq.fin,
+        };
+        offload.begin(&situation, || congestion.packet_rate(seq.flight(), srtt))
     }
 }

@@ -261,7 +261,7 @@ impl Sender {
             && let Some(rack) = self.loss.scoreboard.rack()
         {
             rack.on_sent(span.seq, end, now);
-            if fresh && self.recovery.phase() == Phase::Open {
+            if fresh && !self.tail.has_just_started(now) && self.recovery.phase() == Phase::Open {
                 self.start_tail(now);
             }
         }

@@ -1,6 +1,6 @@
 //! Which segments are lost by now (RFC 8985 §6.2, steps 4 and 5).
 
-use super::{Rack, State};
+use super::{Rack, Sent, State};
 use crate::units::{Duration, Time};
 
 /// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4).
@@ -44,7 +44,20 @@ impl Rack {
     //= later has been delivered, and the reordering window has passed."
     /// Marks the segments that are lost by now. `repairing`: a recovery or the repair after a timeout is in
     /// progress. Returns true if any was marked.
+    #[inline(always)]
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
+        let sent_last = (self.xmit_ts, self.end_seq);
+        // Mostly all that was delivered was sent before all that is in flight.
+        let is_later = |first: &Sent| first.is_ordinary() && (first.at, first.end) >= sent_last;
+        if self.again.is_empty() && self.segments.front().is_none_or(is_later) {
+            self.deadline = None;
+            return false;
+        }
+        self.detect_any(now, repairing, srtt)
+    }
+
+    #[inline(never)]
+    fn detect_any(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;
         let Some(rtt) = self.rtt else { return false };
         let mut any = false;

@@ -18,15 +18,23 @@ pub struct Pacing {
     pub credit: bool,
     /// The first segments leave at once.
     pub unpaced: u32,
+    /// The maximum rate of payload (Linux's SO_MAX_PACING_RATE). A control that sets no rate and has no gains is then paced by those of
+    /// [`Pacing::LINUX_GAINS`].
+    pub max_rate: Option<Rate>,
 }
 
 impl Pacing {
     /// Segment by segment, where the control sets a rate.
-    pub const PLAIN: Pacing = Pacing { gains: None, quantum: Duration::ZERO, credit: false, unpaced: 0 };
+    pub const PLAIN: Pacing =
+        Pacing { gains: None, quantum: Duration::ZERO, credit: false, unpaced: 0, max_rate: None };
 
     /// Linux, tcp_output.c. `tcp_tso_autosize`: 1/1024 of a second. `tcp_update_skb_after_send`: the credit, and no pacing of the first ten
     /// segments, as its queue discipline fq did first. BBR v1 paces there, and any control behind fq.
-    pub const LINUX: Pacing = Pacing { gains: None, quantum: Duration::from_nanos(976_562), credit: true, unpaced: 10 };
+    pub const LINUX: Pacing =
+        Pacing { gains: None, quantum: Duration::from_nanos(976_562), credit: true, unpaced: 10, max_rate: None };
+
+    /// tcp_pacing_ss_ratio and tcp_pacing_ca_ratio of Linux.
+    pub const LINUX_GAINS: (u32, u32) = (200, 120);
 }
 
 /// Maximum bytes that leave together: what a network card takes (Linux's `sk_gso_max_size`).

@@ -198,11 +198,12 @@ impl Bbr {
         self.mode = Mode::ProbeBw((CYCLE.len() - draw.min(6)) % CYCLE.len(), now);
     }
 
-    /// §4.1.2, §4.3.5.
+    /// §4.1.2, §4.3.5. As in Linux, and other than in §4.1.2.3, an equal round trip does not count as a new minimum: where nothing queues, round
+    /// trips are equal, and there would never be a probe.
     fn update_min_rtt(&mut self, window: &mut Window, seen: &Delivered) {
         let has_expired = self.min_rtt.is_some() && seen.now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = seen.rtt
-            && ((has_expired && !may_be_delayed(seen, window.exact_mss())) || self.min_rtt.is_none_or(|min| rtt <= min))
+            && ((has_expired && !may_be_delayed(seen, window.exact_mss())) || self.min_rtt.is_none_or(|min| rtt < min))
         {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), seen.now);
         }

@@ -33,6 +33,7 @@ pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
+use super::pacing::Pacing;
 use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
 use crate::units::{Duration, Rate, Time};
@@ -243,6 +244,8 @@ pub(in crate::tcp) struct Congestion {
     properties: Properties,
     /// The pacing of a control that sets no rate, if it is paced.
     spread: Option<Box<spread::Spread>>,
+    /// No segments leave faster.
+    max_rate: Option<Rate>,
 }
 
 impl Congestion {
@@ -253,7 +256,9 @@ impl Congestion {
         };
         let window = Window::new(config, segments);
         let control = Control::new(config);
-        let gains = config.variant.pacing.gains.filter(|_| !control.properties().paces);
+        let pacing = config.variant.pacing;
+        let gains = pacing.gains.or(pacing.max_rate.map(|_| Pacing::LINUX_GAINS));
+        let gains = gains.filter(|_| !control.properties().paces);
         let spread = gains.map(|gains| Box::new(spread::Spread::new(gains)));
         let (mut start, mut properties) = (SlowStart::new(&config.variant), control.properties());
         if spread.is_some() {
@@ -261,7 +266,8 @@ impl Congestion {
             start.allow_for_pacing();
         }
         let peak = (config.variant.growth == Growth::All).then(Box::default);
-        let mut congestion = Congestion { window, control, start, grows_unused, peak, properties, spread };
+        let max_rate = pacing.max_rate;
+        let mut congestion = Congestion { window, control, start, grows_unused, peak, properties, spread, max_rate };
         if let Some(saved) = config.resume {
             congestion.resume(saved);
         }
@@ -365,7 +371,11 @@ impl Congestion {
         if !self.properties.paces {
             return None;
         }
-        self.control.pacing_rate(&self.window).or_else(|| self.spread.as_ref()?.rate)
+        let rate = self.control.pacing_rate(&self.window).or_else(|| self.spread.as_ref()?.rate);
+        match self.max_rate {
+            Some(max) => Some(rate.map_or(max, |rate| rate.min(max))),
+            None => rate,
+        }
     }
 
     /// The rate by which a host divides what it sends into packets, also where it does not pace them; `None` before the first round trip.

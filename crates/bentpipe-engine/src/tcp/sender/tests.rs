@@ -57,6 +57,26 @@ fn a_pacing_deadline_passes_unasked() {
     assert_eq!(sender.deadline(), at(1005));
 }
 
+/// SO_MAX_PACING_RATE paces a control that sets no rate, from the first segment on, and bounds one that does.
+#[test]
+fn a_max_rate_paces_any_control() {
+    let rate = |bits| Rate::from_bits_per_second(bits);
+    for variant in ["linux-reno", "bbr"] {
+        let mut config = TcpConfig { mss: 1000, ..TcpConfig::default() };
+        config.variant = crate::tcp::Variant::named(variant).expect("a row");
+        config.variant.pacing.max_rate = rate(800_000);
+        let mut congestion = Congestion::new(&config, false);
+        congestion.note_round_trip(0, None);
+        assert_eq!(congestion.pacing_rate(), rate(800_000), "{variant}");
+        // A window of 10 segments per 10 s, at 200 %: 16 kbit/s.
+        congestion.note_round_trip(0, Some(Duration::from_secs(10)));
+        let slow = if variant == "bbr" { rate(800_000) } else { rate(16_000) };
+        assert_eq!(congestion.pacing_rate(), slow, "{variant}");
+        congestion.note_round_trip(0, Some(Duration::from_millis(1)));
+        assert_eq!(congestion.pacing_rate(), rate(800_000), "{variant}");
+    }
+}
+
 /// Without a pacing rate a window goes out at once.
 #[test]
 fn without_a_rate_the_window_goes_out_at_once() {

@@ -58,7 +58,7 @@ fn every_field_has_a_row() {
         once_per_window: _,
         guard_after_timeout: _,
         max_burst: _,
-        pacing: Pacing { gains: _, quantum: _, credit: _, unpaced: _ },
+        pacing: Pacing { gains: _, quantum: _, credit: _, unpaced: _, max_rate: _ },
         offload: _,
     } = variant;
     let AckPolicy { delay: _, every: _, daass: _, tick: _, before_reading: _, compress: _, quick: _, pushed: _ } = ack;

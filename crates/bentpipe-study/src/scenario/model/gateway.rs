@@ -2,7 +2,7 @@
 
 use bentpipe_engine::gateway::{Satellite, UplinkSender};
 use bentpipe_engine::network::LinkId;
-use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::tcp::{Pacing, TcpConfig};
 use bentpipe_engine::units::{Bytes, Rate};
 use bentpipe_language::gateway::{MEMORY_DEFAULT, REORDERING_DEFAULT, STREAMS_DEFAULT};
 use bentpipe_language::tcp::{TcpOverrides, Variants, resolve_tcp};
@@ -133,10 +133,14 @@ impl UplinkSpec {
     pub const KERNEL: &'static [(&'static str, &'static str)] =
         &[("bbr", "bbr"), ("cubic", "linux-cubic"), ("reno", "linux-reno")];
 
-    /// The settings of the kernel's TCP with this congestion control; `None` if it is unknown.
-    pub fn kernel(congestion: &str) -> Option<TcpConfig> {
+    /// The settings of the kernel's TCP with this congestion control, whose sockets send at `rate` at most, counted with 52 bytes of
+    /// headers in packets of 1500, as the gateway sets them (SO_MAX_PACING_RATE); `None` if it is unknown.
+    pub fn kernel(congestion: &str, rate: Rate) -> Option<TcpConfig> {
         let (_, row) = Self::KERNEL.iter().find(|(name, _)| *name == congestion)?;
-        resolve_tcp("linux", row, &Variants::new(), &TcpOverrides::default()).ok().map(|(sender, _)| sender)
+        let (mut tcp, _) = resolve_tcp("linux", row, &Variants::new(), &TcpOverrides::default()).ok()?;
+        let max_rate = Rate::from_bits_per_second((rate.bits_per_second() / 8 * 1448 / 1500 * 8).max(1));
+        tcp.variant.pacing = Pacing { max_rate, ..Pacing::LINUX };
+        Some(tcp)
     }
 
     /// tcp_wmem[2] of Linux: bytes that the kernel keeps for a client.

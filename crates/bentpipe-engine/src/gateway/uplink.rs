@@ -7,6 +7,12 @@ use crate::units::{Duration, Rate};
 /// Stray segments and retransmissions of the last FIN arrive within a few round trips; the client's port has no other user.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
 
+/// Bytes of payload per second at which the kernel's sender of a gateway with this rate paces a connection: full Ethernet segments with
+/// timestamps keep to the rate, headers of IP included.
+pub const fn kernel_pacing(rate: Rate) -> u64 {
+    rate.bits_per_second() / 8 * 1448 / 1500
+}
+
 /// A sender of the engine's, and what it is told of the way to the clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UplinkSender {

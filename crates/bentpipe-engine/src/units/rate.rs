@@ -1,25 +1,30 @@
 //! Data rates, and the time that data takes at a rate.
 
+use core::num::NonZeroU64;
+
 use super::Duration;
 
 /// A data rate in whole bits per second, above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rate(u64);
+pub struct Rate(NonZeroU64);
 
 impl Rate {
     /// A rate, or `None` for zero.
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
-        if bits == 0 { None } else { Some(Rate(bits)) }
+        match NonZeroU64::new(bits) {
+            Some(bits) => Some(Rate(bits)),
+            None => None,
+        }
     }
 
     /// Bits per second.
     pub const fn bits_per_second(self) -> u64 {
-        self.0
+        self.0.get()
     }
 
     /// The transmission time of `bytes`, rounded up to a nanosecond.
     pub const fn time_for_ceil(self, bytes: u64) -> Duration {
-        Duration::from_nanos((bytes * 8 * 1_000_000_000).div_ceil(self.0))
+        Duration::from_nanos((bytes * 8 * 1_000_000_000).div_ceil(self.bits_per_second()))
     }
 
     /// The transmission time of `bytes`, rounded up to a tick.
@@ -27,15 +32,16 @@ impl Rate {
     #[inline(never)]
     fn time_for(self, bytes: u32) -> Duration {
         let bits = bytes as u128 * 8 * Duration::from_secs(1).as_ticks() as u128;
-        Duration::from_ticks(u64::try_from(bits.div_ceil(self.0 as u128)).unwrap_or(u64::MAX))
+        Duration::from_ticks(u64::try_from(bits.div_ceil(u128::from(self.bits_per_second()))).unwrap_or(u64::MAX))
     }
 
     /// Bytes that pass in `span`, rounded down.
     pub fn bytes_in_floor(self, span: Duration) -> u64 {
         // Division of 128 bits is slow, and few products need it.
-        match self.0.checked_mul(span.as_nanos()) {
+        let rate = self.bits_per_second();
+        match rate.checked_mul(span.as_nanos()) {
             Some(bits) => bits / 8_000_000_000,
-            None => (u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000) as u64,
+            None => (u128::from(rate) * u128::from(span.as_nanos()) / 8_000_000_000) as u64,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use bentpipe_engine::gateway::kernel_pacing;
 use bentpipe_engine::units::Rate;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -31,9 +32,9 @@ pub struct RelayConfig {
 }
 
 impl RelayConfig {
-    /// The rate at which the kernel paces payload, bytes per second: that of full Ethernet segments with timestamps.
+    /// The rate at which the kernel paces payload, bytes per second.
     pub(super) fn pacing(&self) -> u64 {
-        self.rate.bits_per_second() / 8 * 1448 / 1500
+        kernel_pacing(self.rate)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Window;
 use crate::tcp::delivery::rate_of;
+use crate::tcp::pacing::Pacing;
 use crate::units::{Duration, Rate};
 
 /// The rate, and what it follows from.
@@ -15,12 +16,12 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Linux: tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
-    pub(super) const LINUX: Spread = Spread { slow_start: 2.0, after: 1.2, rate: None };
+    /// A host of Linux.
+    pub(super) const LINUX: Spread = Spread::new(Pacing::LINUX_GAINS);
 
     /// `gains`: the two parts in percent.
-    pub(super) fn new((slow_start, after): (u32, u32)) -> Self {
-        Spread { slow_start: f64::from(slow_start) / 100.0, after: f64::from(after) / 100.0, rate: None }
+    pub(super) const fn new((slow_start, after): (u32, u32)) -> Self {
+        Spread { slow_start: slow_start as f64 / 100.0, after: after as f64 / 100.0, rate: None }
     }
 
     /// The window, the bytes in flight or the round trip have changed.

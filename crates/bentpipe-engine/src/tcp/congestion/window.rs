@@ -9,17 +9,15 @@ use crate::tcp::config::{TcpConfig, WindowUnit};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Window {
     mss: f64,
-    /// The same as an integer, which is read more often than it changes.
-    mss_bytes: u64,
     cwnd: f64,
     ssthresh: f64,
     /// Bytes by which duplicate ACKs inflate the window in fast recovery.
     inflation: u64,
     /// The largest window in bytes.
     clamp: u64,
-    /// `cwnd` in bytes and in whole units, cached because they are read more often than they change.
-    bytes: u64,
+    /// `cwnd` in whole units, cached because it is read more often than it changes. So is `mss` as an integer.
     whole: u64,
+    mss_bytes: u16,
     unit: WindowUnit,
     clamp_segments: Option<u32>,
 }
@@ -34,7 +32,6 @@ impl Window {
             ssthresh: config.initial_ssthresh.map_or(f64::MAX, |segments| segments as f64 * mss),
             inflation: 0,
             clamp: 0,
-            bytes: 0,
             whole: 0,
             unit: config.shortcuts.window_unit,
             clamp_segments: config.window_clamp,
@@ -46,7 +43,7 @@ impl Window {
     /// Sets the peer's MSS, from which windows in segments follow.
     pub(in crate::tcp) fn set_mss(&mut self, mss: u16) {
         let factor = mss as f64 / self.mss;
-        (self.mss, self.mss_bytes) = (mss as f64, u64::from(mss));
+        (self.mss, self.mss_bytes) = (mss as f64, mss);
         self.clamp = self.clamp_segments.map_or(u64::MAX, |segments| segments as u64 * mss as u64);
         // The product may round to just below a segment.
         self.set((self.cwnd * factor).max(self.mss));
@@ -58,7 +55,10 @@ impl Window {
     /// `cwnd` in bytes, rounded down.
     #[inline(always)]
     pub(in crate::tcp) fn cwnd(&self) -> u64 {
-        self.bytes
+        match self.unit {
+            WindowUnit::Bytes => self.whole,
+            WindowUnit::Segments => self.cwnd as u64,
+        }
     }
 
     /// `cwnd` in segments, rounded down.
@@ -97,7 +97,7 @@ impl Window {
     /// Bytes of a full segment.
     #[inline(always)]
     pub(in crate::tcp) fn mss(&self) -> u64 {
-        self.mss_bytes
+        self.mss_bytes.into()
     }
 
     /// The unit in which windows are counted.
@@ -114,7 +114,7 @@ impl Window {
     /// True if `flight` bytes used the window: half of it in slow start, otherwise all but two segments.
     #[inline(always)]
     pub(super) fn is_used(&self, flight: u64) -> bool {
-        if self.in_slow_start() { 2 * flight > self.bytes } else { flight + 2 * self.mss_bytes > self.bytes }
+        if self.in_slow_start() { 2 * flight > self.cwnd() } else { flight + 2 * self.mss() > self.cwnd() }
     }
 
     /// True if the window is greater than `segments`.
@@ -129,7 +129,7 @@ impl Window {
 
     /// A duplicate ACK in fast recovery: a segment has left the network.
     pub(in crate::tcp) fn inflate(&mut self) {
-        self.inflation += self.mss_bytes;
+        self.inflation += self.mss();
     }
 
     /// Inflates the window by exactly `bytes`.
@@ -153,11 +153,7 @@ impl Window {
     #[inline(always)]
     pub(in crate::tcp) fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
-        self.bytes = cwnd as u64;
-        self.whole = match self.unit {
-            WindowUnit::Bytes => self.bytes,
-            WindowUnit::Segments => self.whole_units(cwnd),
-        };
+        self.whole = self.whole_units(cwnd);
     }
 
     /// `bytes` rounded down to the unit of windows.
@@ -165,7 +161,7 @@ impl Window {
     pub(super) fn whole_units(&self, bytes: f64) -> u64 {
         match self.unit {
             WindowUnit::Bytes => bytes as u64,
-            WindowUnit::Segments => (bytes / self.mss) as u64 * self.mss_bytes,
+            WindowUnit::Segments => (bytes / self.mss) as u64 * self.mss(),
         }
     }
 
@@ -196,7 +192,7 @@ impl Window {
     //= RFC 6582 §3.2 step 3: "(1) min (ssthresh, max(FlightSize, SMSS) + SMSS)"
     /// The window after NewReno's recovery: no burst.
     pub(super) fn limit_to_flight(&mut self, flight: u64) {
-        self.set(self.ssthresh.min(flight.max(self.mss_bytes) as f64 + self.mss));
+        self.set(self.ssthresh.min(flight.max(self.mss()) as f64 + self.mss));
     }
 
     /// Restores the window and threshold after a spurious timeout.

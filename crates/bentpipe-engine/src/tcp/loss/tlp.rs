@@ -32,13 +32,21 @@ pub(in crate::tcp) struct TailProbe {
     is_due: bool,
     /// `snd_max` after the outstanding probe, and whether it is a retransmission.
     out: Option<(u64, bool)>,
-    /// The number of the last ACK since then that covers the probe.
-    acked: Option<u64>,
+    /// The last ACK since then that covers the probe covers no more.
+    is_acked: bool,
 }
 
 impl TailProbe {
     pub(in crate::tcp) fn new(is_enabled: bool, slack: Duration) -> Self {
-        TailProbe { is_enabled, slack, at: Time::NEVER, started: Time::NEVER, is_due: false, out: None, acked: None }
+        TailProbe {
+            is_enabled,
+            slack,
+            at: Time::NEVER,
+            started: Time::NEVER,
+            is_due: false,
+            out: None,
+            is_acked: false,
+        }
     }
 
     /// When the probe is due.
@@ -96,7 +104,7 @@ impl TailProbe {
 
     /// The probe is sent; everything sent is then below `snd_max`.
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, is_retransmission: bool) {
-        (self.is_due, self.out, self.acked) = (false, Some((snd_max, is_retransmission)), None);
+        (self.is_due, self.out, self.is_acked) = (false, Some((snd_max, is_retransmission)), false);
     }
 
     /// True if a probe is outstanding.
@@ -123,8 +131,8 @@ impl TailProbe {
             return ProbeVerdict::Nothing;
         };
         let duplicate = duplicate == Some(end_seq);
-        let bare = bare && ack == end_seq && self.acked == Some(end_seq);
-        self.acked = Some(ack);
+        let bare = bare && ack == end_seq && self.is_acked;
+        self.is_acked = ack == end_seq;
         if !is_retransmission || duplicate || ack > end_seq || bare {
             self.out = None;
         }

@@ -227,7 +227,7 @@ impl Sender {
     #[inline(always)]
     fn used(&self, acked: u64) -> u64 {
         let flight = self.seq.flight() + acked;
-        let waited = self.offload.is_some_and(|offload| offload.has_waited_for_cwnd());
+        let waited = self.offload.as_ref().is_some_and(|offload| offload.has_waited_for_cwnd());
         if waited { flight.max(self.congestion.window.cwnd()) } else { flight }
     }
 

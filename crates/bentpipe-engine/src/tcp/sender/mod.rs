@@ -56,7 +56,7 @@ pub struct Sender {
     is_open: bool,
     timeout_window: TimeoutWindow,
     /// If the host leaves the division into segments to its network card.
-    offload: Option<Offload>,
+    offload: Option<Box<Offload>>,
     /// Initial window in segments.
     initial_window: u32,
     max_burst: u32,
@@ -112,7 +112,7 @@ impl Sender {
             timer: RetransmissionTimer::new(config.rto),
             persist: Persist::new(),
             pacer: Pacer::new(&variant.pacing),
-            offload: (variant.offload && !paces_singly).then(Offload::new),
+            offload: (variant.offload && !paces_singly).then(|| Box::new(Offload::new())),
             loss,
             recovery: LossRecovery::new(variant, config.shortcuts.ssthresh_base),
             frto: Frto::new(variant.frto),

@@ -9,7 +9,7 @@ impl Sender {
     /// it waits for the next ACK.
     #[inline(always)]
     pub(super) fn leaves_in_packet(&mut self, now: Time) -> Option<bool> {
-        let goes_on = self.last_sent == now && self.offload?.goes_on();
+        let goes_on = self.last_sent == now && self.offload.as_ref()?.goes_on();
         if !goes_on && !self.begins_packet(now) {
             return None;
         }

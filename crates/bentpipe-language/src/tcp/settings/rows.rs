@@ -1,12 +1,10 @@
 //! The rows, one per field of a variant and of [`TcpConfig`](bentpipe_engine::tcp::TcpConfig).
 
 use super::*;
+use bentpipe_engine::tcp::Pacing;
 
 /// The saved round trip of a geostationary path, unless it is given.
 const DEFAULT_MIN_RTT: Duration = Duration::from_millis(600);
-
-/// Linux's tcp_pacing_ss_ratio, percent.
-const DEFAULT_GAIN_IN_SLOW_START: u32 = 200;
 
 /// All rows. Order matters: a row may depend on an earlier one (`inflate.*` on `recovery`).
 pub(crate) const SETTINGS: &[Setting] = &[
@@ -145,7 +143,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         get: |c| Some(c.variant.pacing.gains.map_or(Cell::Word("off"), |(_, gain)| Cell::Count(u64::from(gain)))),
         set: |c, cell| {
             let slow_start = c.variant.pacing.gains.map(|(slow_start, _)| slow_start);
-            let gains = |gain| (slow_start.unwrap_or(DEFAULT_GAIN_IN_SLOW_START), gain);
+            let gains = |gain| (slow_start.unwrap_or(Pacing::LINUX_GAINS.0), gain);
             c.variant.pacing.gains = cell.count_or_off().map(gains);
             true
         },

@@ -1,6 +1,6 @@
 //! Gateways, as values.
 
-use bentpipe_engine::gateway::{Satellite, UplinkSender};
+use bentpipe_engine::gateway::{Satellite, UplinkSender, kernel_pacing};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Pacing, TcpConfig};
 use bentpipe_engine::units::{Bytes, Rate};
@@ -133,12 +133,12 @@ impl UplinkSpec {
     pub const KERNEL: &'static [(&'static str, &'static str)] =
         &[("bbr", "bbr"), ("cubic", "linux-cubic"), ("reno", "linux-reno")];
 
-    /// The settings of the kernel's TCP with this congestion control, whose sockets send at `rate` at most, counted with 52 bytes of
-    /// headers in packets of 1500, as the gateway sets them (SO_MAX_PACING_RATE); `None` if it is unknown.
+    /// The settings of the kernel's TCP with this congestion control, whose sockets send at `rate` at most, as the gateway
+    /// sets them (SO_MAX_PACING_RATE); `None` if it is unknown.
     pub fn kernel(congestion: &str, rate: Rate) -> Option<TcpConfig> {
         let (_, row) = Self::KERNEL.iter().find(|(name, _)| *name == congestion)?;
         let (mut tcp, _) = resolve_tcp("linux", row, &Variants::new(), &TcpOverrides::default()).ok()?;
-        let max_rate = Rate::from_bits_per_second((rate.bits_per_second() / 8 * 1448 / 1500 * 8).max(1));
+        let max_rate = Rate::from_bits_per_second((8 * kernel_pacing(rate)).max(1));
         tcp.variant.pacing = Pacing { max_rate, ..Pacing::LINUX };
         Some(tcp)
     }

@@ -21,6 +21,8 @@ struct Orbit {
     short: &'static str,
     /// The first packet to lose: after slow start.
     lost: u64,
+    /// The bytes of a long transfer: at least 35 s, during which BBR probes for the round trip two or three times.
+    long: u64,
 }
 
 const ORBITS: [Orbit; 3] = [
@@ -33,6 +35,7 @@ const ORBITS: [Orbit; 3] = [
         queue: "1800 ms",
         short: "100 packets",
         lost: 2500,
+        long: 90_000_000,
     },
     Orbit {
         name: "MEO",
@@ -43,6 +46,7 @@ const ORBITS: [Orbit; 3] = [
         queue: "450 ms",
         short: "100 packets",
         lost: 5000,
+        long: 220_000_000,
     },
     Orbit {
         name: "LEO",
@@ -53,6 +57,7 @@ const ORBITS: [Orbit; 3] = [
         queue: "120 ms",
         short: "50 packets",
         lost: 5000,
+        long: 220_000_000,
     },
 ];
 
@@ -69,9 +74,13 @@ enum Mishap {
     Overflow,
     /// 1 % of the packets of a short transfer, drawn by their numbers.
     Random,
+    /// None, in a long transfer.
+    Long,
+    /// One packet in 10 000 of a long transfer, evenly spaced.
+    Sparse,
 }
 
-const MISHAPS: [(&str, Mishap); 7] = [
+const MISHAPS: [(&str, Mishap); 9] = [
     ("no loss", Mishap::None),
     ("one loss", Mishap::One),
     ("five losses", Mishap::Five),
@@ -79,6 +88,8 @@ const MISHAPS: [(&str, Mishap); 7] = [
     ("fade", Mishap::Fade),
     ("overflow", Mishap::Overflow),
     ("1 % random", Mishap::Random),
+    ("long", Mishap::Long),
+    ("long, losses", Mishap::Sparse),
 ];
 
 /// The controls: the kernel's name, the engine's variant, and the bar where nothing random decides, percent.
@@ -151,7 +162,7 @@ impl Cell {
     }
 
     fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
-        let Orbit { rate, delay, queue, short, lost, .. } = ORBITS[self.orbit];
+        let Orbit { rate, delay, queue, short, lost, long, .. } = ORBITS[self.orbit];
         let Orbit { mut bytes, mut window, .. } = ORBITS[self.orbit];
         let mut queue = queue;
         let mut numbers: Vec<u64> = Vec::new();
@@ -168,7 +179,16 @@ impl Cell {
                 let mut stream = Stream::named(seed, "grid");
                 numbers.extend((1..4000).filter(|_| stream.uniform() < 0.01));
             }
+            Mishap::Long => bytes = long,
+            Mishap::Sparse => {
+                bytes = long;
+                numbers.extend((lost..bytes / 1448).step_by(10_000));
+            }
         }
+        // In real time the delay varies by some microseconds, so now and then a sample is below `min_rtt` and puts off BBR's next
+        // probe. Without jitter no sample is, and ours probes more often than the kernel.
+        let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse);
+        let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
         let delay = 1000 * delay + more;
         let shift = u64::from(kernel);
         let list: Vec<String> = numbers.iter().map(|number| (number + shift).to_string()).collect();
@@ -177,7 +197,7 @@ impl Cell {
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
              [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n\
              [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} us\"\n\
-             forward.queue = \"{queue}\"\n{loss}\n\
+             forward.queue = \"{queue}\"\n{loss}\n{jitter}\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",
             self.variant
         )

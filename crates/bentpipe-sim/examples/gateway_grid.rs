@@ -2,15 +2,20 @@
 //! both hosts, directly and through gateways. `cargo run -p bentpipe-sim --example gateway_grid`.
 //!
 //! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes told 99.5 % of the rate. Transfers start within the first minute, each under
-//! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`. A shape of
+//! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`, `--measured FILE`, the
+//! `--out` of `make bench-gateway`: each figure is followed by how many percent it is from the measured one, and by the 95 % interval of
+//! that (bootstrap). A shape of
 //! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME` is one box before the link.
 //! Its transfer is a download of 30 MB that the client asks for.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
+use bentpipe_engine::stream::Stream;
+
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, in_parallel, replicate, run};
 use bentpipe_study::scenario::Scenario;
+use bentpipe_study::stats::median_ratio_interval;
 use bentpipe_study::topology;
 
 const SKY: &str = r#"
@@ -135,8 +140,8 @@ impl Observer for Reader {
     }
 }
 
-/// What the reader of a bulk transfer saw: medians of the rate in Mbit/s, and of bytes offered to the satellite link per byte read.
-fn bulk(shape: &str, loss: &str, seeds: u64) -> (f64, f64) {
+/// What the reader of each bulk transfer saw: the rate in Mbit/s, and bytes offered to the satellite link per byte read.
+fn bulk(shape: &str, loss: &str, seeds: u64) -> (Vec<f64>, Vec<f64>) {
     let is_down = shape.starts_with("uplink-");
     let flow = match is_down {
         true => format!("request_response = {{ request = \"1 B\", response = \"{BULK} B\", count = 1 }}"),
@@ -158,14 +163,45 @@ fn bulk(shape: &str, loss: &str, seeds: u64) -> (f64, f64) {
         let offered = sat.delivered_bytes as f64 * sat.offered as f64 / sat.delivered as f64;
         Ok((reader.rate(), offered / reader.read as f64))
     });
-    let (rates, offered) = figures.expect("a path and threads").into_iter().unzip();
-    (median(rates), median(offered))
+    figures.expect("a path and threads").into_iter().unzip()
+}
+
+/// A figure's median, and how far it is from that of the measurement.
+fn shown(ours: &[f64], measured: Option<Vec<f64>>) -> String {
+    let Some(measured) = measured else { return format!("{:8.3}", median(ours.to_vec())) };
+    let ratio = median(ours.to_vec()) / median(measured.clone());
+    let mut stream = Stream::named(1, "bootstrap");
+    let range = match median_ratio_interval([ours, &measured], false, 0.95, 2000, &mut stream) {
+        Ok(interval) => format!("{:+.1} to {:+.1}", 100.0 * (interval.low - 1.0), 100.0 * (interval.high - 1.0)),
+        Err(_) => "?".to_owned(),
+    };
+    format!("{:8.3} {:+5.1} % ({range})", median(ours.to_vec()), 100.0 * (ratio - 1.0))
+}
+
+/// The runs of a row of the measurement: rates, offered bytes, and seconds that objects of 100 kB and 1 MB took.
+fn measured_row(file: &serde_json::Value, shape: &str, loss: &str) -> [Option<Vec<f64>>; 4] {
+    let rows = file.as_array().expect("the output of make bench-gateway");
+    let row = rows.iter().find(|row| row["mode"] == shape && row["loss"] == loss);
+    let list = |value: &serde_json::Value| {
+        value.as_array().map(|list| list.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>())
+    };
+    let object = |row: &serde_json::Value, bytes: u64| {
+        let place = row["object_bytes"].as_array()?.iter().position(|value| value == bytes)?;
+        list(&row["object_s_runs"][place])
+    };
+    [
+        row.and_then(|row| list(&row["mbits_runs"])),
+        row.and_then(|row| list(&row["offered_runs"])),
+        row.and_then(|row| object(row, 100_000)),
+        row.and_then(|row| object(row, 1_000_000)),
+    ]
 }
 
 fn main() {
     let list = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
     let (mut shapes, mut losses) = (list("direct,split,link"), list("0,0.001,0.01,0.05,outages"));
     let mut seeds = 20;
+    let mut measured = serde_json::Value::Array(Vec::new());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -173,10 +209,13 @@ fn main() {
             "--shapes" => shapes = list(&value),
             "--losses" => losses = list(&value),
             "--seeds" => seeds = value.parse().expect("a number"),
+            "--measured" => {
+                let text = std::fs::read_to_string(&value).unwrap_or_else(|error| panic!("{value}: {error}"));
+                measured = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{value}: {error}"));
+            }
             other => panic!("unknown option {other}"),
         }
     }
-    println!("{:8} {:>8}  {:>8} {:>8} {:>9} {:>8}", "", "loss", "Mbit/s", "offered", "100 kB, s", "1 MB, s");
     for shape in &shapes {
         for loss in &losses {
             let asked = |bytes: &str, seeds| {
@@ -184,9 +223,13 @@ fn main() {
                 runs(shape, loss, &flow, seeds)
             };
             let (rate, offered) = bulk(shape, loss, seeds);
-            let object = |bytes: &str| median(asked(bytes, 3 * seeds).iter().map(seconds).collect());
-            let (small, large) = (object("100 kB"), object("1 MB"));
-            println!("{shape:8} {loss:>8}  {rate:8.2} {offered:8.3} {small:9.2} {large:8.2}");
+            let object = |bytes: &str| asked(bytes, 3 * seeds).iter().map(seconds).collect::<Vec<_>>();
+            let found = [rate, offered, object("100 kB"), object("1 MB")];
+            let names = ["Mbit/s", "offered", "100 kB, s", "1 MB, s"];
+            println!("{shape}, {loss}");
+            for ((name, ours), measured) in names.iter().zip(&found).zip(measured_row(&measured, shape, loss)) {
+                println!("    {name:10} {}", shown(ours, measured));
+            }
         }
     }
 }

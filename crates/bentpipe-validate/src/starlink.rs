@@ -217,6 +217,18 @@ fn apart(n: usize, at: f64) -> f64 {
     (1000 * n) as f64 + at
 }
 
+/// How far each download is from the others together: the least, the median and the most. This is what 120 s of one and the same link differ by.
+fn among(downloads: &Samples) -> [f64; 3] {
+    let of =
+        |n: usize| downloads.iter().copied().partition::<Samples, _>(|&(at, _)| (at / apart(1, 0.0)) as usize == n);
+    let far = (0..STARTS.len()).map(|n| {
+        let (one, others) = of(n);
+        (n as f64, distance(&one, &others))
+    });
+    let far = sorted(&far.collect());
+    [0.0, 0.5, 1.0].map(|p| quantile(&far, p))
+}
+
 /// The scenario with other flows.
 fn with_flows(scenario: &Scenario, flows: &[String], seconds: u64) -> anyhow::Result<Scenario> {
     let text = scenario.to_toml();
@@ -305,6 +317,11 @@ pub(crate) fn compare(
         add(&mut text, &name, real, Some(&down));
     }
     add(&mut text, "a fixed rate and delay of the same means", &tcp_constant, Some(&down));
+    let [least, median, most] = among(&tcp);
+    let _ = writeln!(
+        text,
+        "\nOne of the eight starts against the other seven: {least:.3} to {most:.3}, median {median:.3}"
+    );
     print!("{text}");
     if let Some(path) = picture {
         let panel = |title: &str, x: Axis, series: Vec<Series>| Panel {

@@ -121,17 +121,25 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     };
     let bar = progress::steps(cells.len() as u64);
     let (mut lines, mut panels) = (Vec::new(), Vec::new());
-    for cell in &cells {
-        bar.set_message(cell.name.clone());
-        let line = match &recorded {
-            Some((path, recorded)) => beside_recorded(cell, args, recorded.runs(cell, path)?)?,
-            None => compare(cell, args, &remake, &mut panels)?,
-        };
-        if interrupt::asked() {
-            break;
+    if let Some((path, recorded)) = &recorded {
+        // Nothing is timed, so each processor takes a cell.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        lines = at_once(processors, &cells, |cell| {
+            bar.set_message(cell.name.clone());
+            let line = beside_recorded(cell, args, recorded.runs(cell, path)?)?;
+            bar.inc(1);
+            Ok(line)
+        })?;
+    } else {
+        for cell in &cells {
+            bar.set_message(cell.name.clone());
+            let line = compare(cell, args, &remake, &mut panels)?;
+            if interrupt::asked() {
+                break;
+            }
+            lines.push(line);
+            bar.inc(1);
         }
-        lines.push(line);
-        bar.inc(1);
     }
     bar.finish_and_clear();
     let release = match recorded {
@@ -205,7 +213,7 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
 }
 
 /// Does the work of a list, `jobs` at a time, until all is done, one fails, or an interrupt is asked for. Returns the results in the
-/// list's order. The work is to wait for the kernel, so there may be more jobs than processors.
+/// list's order. Where the work is to wait for the kernel, there may be more jobs than processors.
 fn at_once<T: Sync, R: Send>(
     jobs: usize,
     list: &[T],

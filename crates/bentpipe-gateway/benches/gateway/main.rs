@@ -1,7 +1,7 @@
 //! What a gateway gains: kernel TCP at both hosts, with and without gateways on the same path. `make bench-gateway`.
 //!
 //! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new connections.
-//! Options: `--seeds N`, `--rate "20 Mbit/s"` of the link, `--up "3 Mbit/s"` from client to server if that is another, `--round-trip
+//! Losses and outages have run for up to a minute when a seed begins. Options: `--seeds N`, `--jobs N` seeds at once, `--rate "20 Mbit/s"` of the link, `--up "3 Mbit/s"` from client to server if that is another, `--round-trip
 //! "650 ms"`, `--queue PACKETS`, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate if not given), `--bulk BYTES`, `--modes
 //! direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts, `--memory MIB`
 //! of a box of `split` (256 if not given), `--objects 100000,1000000` or `no`, `--shared yes` for gateways that find their share, `--beside cubic|bbr` for a greedy connection
@@ -27,10 +27,11 @@ mod world;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bentpipe_engine::stream::Stream;
 use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units;
 use bentpipe_gateway::{ClientAddress, RelayConfig};
@@ -40,6 +41,7 @@ use world::{Path, SERVER, World, run};
 
 struct Options {
     seeds: u64,
+    jobs: usize,
     rate: u64,
     up: Option<u64>,
     round_trip: u64,
@@ -73,6 +75,7 @@ fn milliseconds(text: &str) -> u64 {
 fn options() -> Options {
     let mut options = Options {
         seeds: 5,
+        jobs: 1,
         rate: 10_000_000,
         up: None,
         round_trip: 600,
@@ -96,6 +99,7 @@ fn options() -> Options {
         let list = || value.split(',').map(str::to_owned).collect();
         match word.as_str() {
             "--seeds" => options.seeds = value.parse().expect("a number"),
+            "--jobs" => options.jobs = value.parse().expect("a number"),
             "--rate" => options.rate = rate(&value),
             "--up" => options.up = Some(rate(&value)),
             "--round-trip" => options.round_trip = milliseconds(&value),
@@ -126,8 +130,8 @@ struct Sample {
     offered: f64,
     ping: f64,
     beside: f64,
-    /// Seconds that each object takes.
-    objects: Vec<f64>,
+    /// Seconds that three objects of each length take.
+    objects: Vec<[f64; 3]>,
 }
 
 /// A transfer is given up after so long: kernel cubic at 5 % would take half an hour.
@@ -264,6 +268,7 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         queue: options.queue,
         loss: loss.parse().unwrap_or(0.0),
         outages: loss == "outages",
+        age: units::Duration::from_secs_f64_rounded(60.0 * Stream::named(seed, "age").uniform()),
     };
     let mut world = World::new(path, seed);
     world.shared = options.shared;
@@ -291,11 +296,33 @@ fn sample(mode: &str, loss: &str, seed: u64, options: &Options) -> Sample {
         }
         world.uplink(config, ClientAddress::Keep)
     });
-    let took = |&bytes: &usize| median((0..3).map(|_| object(&world, bytes, &options.kernel)).collect());
+    let took = |&bytes: &usize| [(); 3].map(|()| object(&world, bytes, &options.kernel));
     let objects = options.objects.iter().map(took).collect();
     let [mbits, offered, ping, beside] = if options.bulk > 0 { bulk(&world, options) } else { [f64::NAN; 4] };
     drop((split, link, relay, uplink));
     Sample { mbits, offered, ping, beside, objects }
+}
+
+/// What all seeds gave, in their order; `jobs` of them run at once.
+fn samples(mode: &str, loss: &str, options: &Options) -> Vec<Sample> {
+    let (next, found) = (AtomicU64::new(1), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed > options.seeds {
+                        break;
+                    }
+                    let sample = sample(mode, loss, seed, options);
+                    found.lock().expect("nobody panics").push((seed, sample));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().expect("nobody panics");
+    found.sort_by_key(|&(seed, _)| seed);
+    found.into_iter().map(|(_, sample)| sample).collect()
 }
 
 fn main() {
@@ -306,18 +333,25 @@ fn main() {
     println!();
     for loss in &options.losses {
         for mode in &options.modes {
-            let samples: Vec<_> = (1..=options.seeds).map(|seed| sample(mode, loss, seed, &options)).collect();
-            let of = |get: fn(&Sample) -> f64| median(samples.iter().map(get).collect());
+            let samples = samples(mode, loss, &options);
+            let of = |get: fn(&Sample) -> f64| samples.iter().map(get).collect::<Vec<_>>();
             let [mbits, offered] = [of(|sample| sample.mbits), of(|sample| sample.offered)];
-            let [ping, beside] = [of(|sample| sample.ping), of(|sample| sample.beside)];
-            let object = |n: usize| median(samples.iter().map(|sample| sample.objects[n]).collect());
-            let objects: Vec<_> = (0..options.objects.len()).map(object).collect();
-            print!("{mode:20} {loss:>8}  {mbits:8.2} {offered:8.3} {ping:8.0} {beside:8.2}");
-            objects.iter().for_each(|took| print!(" {took:12.2}"));
+            let [ping, beside] = [of(|sample| sample.ping), of(|sample| sample.beside)].map(median);
+            let objects: Vec<Vec<f64>> = (0..options.objects.len())
+                .map(|n| samples.iter().flat_map(|sample| sample.objects[n]).collect())
+                .collect();
+            print!(
+                "{mode:20} {loss:>8}  {:8.2} {:8.3} {ping:8.0} {beside:8.2}",
+                median(mbits.clone()),
+                median(offered.clone())
+            );
+            objects.iter().for_each(|took| print!(" {:12.2}", median(took.clone())));
             println!();
             found.push(json!({
-                "mode": mode, "loss": loss, "seeds": options.seeds, "mbits": mbits, "offered": offered, "ping_ms": ping,
-                "beside_mbits": beside, "object_bytes": options.objects, "object_s": objects,
+                "mode": mode, "loss": loss, "seeds": options.seeds, "mbits": median(mbits.clone()), "offered": median(offered.clone()),
+                "ping_ms": ping, "beside_mbits": beside, "object_bytes": options.objects,
+                "object_s": objects.iter().cloned().map(median).collect::<Vec<_>>(),
+                "mbits_runs": mbits, "offered_runs": offered, "object_s_runs": objects,
             }));
         }
     }

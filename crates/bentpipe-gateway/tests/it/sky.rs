@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use bentpipe_engine::link::{Link, LinkConfig, Outcome};
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::units::Time;
+use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, NoProbe};
 use bentpipe_io::{Clock, Datagram, Tun};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -32,6 +32,11 @@ type Change = Arc<Mutex<Option<[LinkConfig; 2]>>>;
 impl Sky {
     /// A link between two devices; `configs` from the first to the second and back.
     pub(crate) fn over(doors: [Tun; 2], configs: [LinkConfig; 2], seed: u64) -> Sky {
+        Sky::aged(doors, configs, seed, Duration::ZERO)
+    }
+
+    /// The same, whose channels have run for `age` already.
+    pub(crate) fn aged(doors: [Tun; 2], configs: [LinkConfig; 2], seed: u64, age: Duration) -> Sky {
         let stop = Arc::new(AtomicBool::new(false));
         let cut = Arc::new(AtomicBool::new(false));
         let mtu = Arc::new(AtomicUsize::new(usize::MAX));
@@ -40,7 +45,8 @@ impl Sky {
         let (ends, cuts, counts) = (stop.clone(), cut.clone(), offered.clone());
         let change = Change::default();
         let changes = change.clone();
-        let thread = std::thread::spawn(move || run(&doors, &configs, seed, &ends, (&cuts, &takes, &changes), &counts));
+        let thread =
+            std::thread::spawn(move || run(&doors, &configs, (seed, age), &ends, (&cuts, &takes, &changes), &counts));
         Sky { stop, cut, mtu, offered, change, thread: Some(thread) }
     }
 
@@ -63,18 +69,19 @@ impl Drop for Sky {
 fn run(
     doors: &[Tun; 2],
     configs: &[LinkConfig; 2],
-    seed: u64,
+    (seed, age): (u64, Duration),
     stop: &AtomicBool,
     (cut, mtu, change): (&AtomicBool, &AtomicUsize, &Mutex<Option<[LinkConfig; 2]>>),
     offered: &[AtomicU64; 2],
 ) {
     let _ = nix::sys::prctl::set_timerslack(1);
     let clock = Clock::start();
+    let time = || clock.now() + age;
     let names = ["there", "back"];
     let mut links = [0, 1].map(|side| Link::<Datagram>::new(&configs[side], seed, names[side]));
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::SeqCst) {
-        let now = clock.now();
+        let now = time();
         let mut more = false;
         if let Some(configs) = change.lock().expect("nobody panics").take() {
             (0..2).for_each(|side| links[side].retune(now, &configs[side], seed, names[side]));
@@ -101,7 +108,7 @@ fn run(
         }
         let next = Time::earliest(links[0].next_arrival(), links[1].next_arrival());
         // Looks up now and then, to be stopped.
-        let span = next.map_or(50_000_000, |at| at.saturating_since(clock.now()).as_nanos().min(50_000_000));
+        let span = next.map_or(50_000_000, |at| at.saturating_since(time()).as_nanos().min(50_000_000));
         let mut fds = [0, 1].map(|side| PollFd::new(doors[side].as_fd(), PollFlags::POLLIN));
         let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(std::time::Duration::from_nanos(span))), None);
     }

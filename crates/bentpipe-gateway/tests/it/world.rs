@@ -46,6 +46,8 @@ pub(crate) struct Path {
     pub(crate) loss: f64,
     /// Outages of 100 to 500 ms every 1 to 10 s, of each direction by itself.
     pub(crate) outages: bool,
+    /// How long losses and outages have run when the world begins.
+    pub(crate) age: Duration,
 }
 
 impl Path {
@@ -56,7 +58,7 @@ impl Path {
 
     /// One that costs a test little time.
     pub(crate) fn quick(rate: u64, loss: f64) -> Self {
-        Path { rate, up: None, queue: 500, delay: Duration::from_millis(5), loss, outages: false }
+        Path { rate, up: None, queue: 500, delay: Duration::from_millis(5), loss, outages: false, age: Duration::ZERO }
     }
 
     /// The rate at which the box on that side may send.
@@ -117,13 +119,11 @@ impl World {
         let [client, near, far, server] =
             [(); 4].map(|()| Arc::new(Namespace::new().expect("these tests need root and namespaces")));
         for (host, box_, net) in [(&client, &near, 1), (&server, &far, 2)] {
-            let (host, gate) = (host.name(), box_.name());
-            run(box_, &format!("ip link add lan type veth peer name eth netns {host}"));
+            run(box_, &format!("ip link add lan type veth peer name eth netns {}", host.name()));
             run(box_, &format!("ip addr add 10.{net}.0.1/24 dev lan"));
             run(box_, &format!("ip addr add fd0{net}::1/64 dev lan nodad"));
             run(box_, "ip link set lan up");
             run(box_, "ip link set lo up");
-            let _ = gate;
         }
         for (host, net) in [(&client, 1), (&server, 2)] {
             run(host, "ip link set lo up");
@@ -145,7 +145,7 @@ impl World {
             }
             tun
         });
-        let sky = Sky::over(doors, [path.link(0), path.link(1)], seed);
+        let sky = Sky::aged(doors, [path.link(0), path.link(1)], seed, path.age);
         World {
             client,
             near,

@@ -54,10 +54,16 @@ impl KernelSettings {
     }
 }
 
-/// The scenario with the engine's nearest model of Linux: the variant `linux-reno` and the profile `linux`.
-pub fn nearest(scenario: &Scenario) -> Scenario {
-    let linux =
-        profile("linux").expect("a profile").with_row(Variant::named("linux-reno").expect("a row of the table"));
+/// The congestion controls that the engine has as Linux has them: the kernel's name, and the row of the table of variants.
+pub const CONTROLS: [(&str, &str); 3] = [("reno", "linux-reno"), ("cubic", "linux-cubic"), ("bbr", "bbr")];
+
+/// The scenario with the engine's nearest model of Linux under one of these [`CONTROLS`], in the profile `linux`.
+///
+/// # Panics
+/// If `control` is none of them.
+pub fn nearest(scenario: &Scenario, control: &str) -> Scenario {
+    let (_, row) = CONTROLS.into_iter().find(|&(name, _)| name == control).expect("a control of Linux");
+    let linux = profile("linux").expect("a profile").with_row(Variant::named(row).expect("a row of the table"));
     let mut scenario = scenario.clone();
     for flow in &mut scenario.flows {
         let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };

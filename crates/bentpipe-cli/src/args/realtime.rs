@@ -174,13 +174,14 @@ pub(crate) struct LinkSet {
 const VERIFY_MORE: &str = "\
 Examples:
   bentpipe verify geo
+  bentpipe verify geo --control cubic
   bentpipe verify leo --set flows.download.bytes='5 MB' --json
   bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
   bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
   bentpipe verify geo --plot windows.svg
 
 Each flow runs in virtual time, in real time with the engine's own TCP over the same links, and (as
-root) with Linux's reno between network namespaces. This takes as long as the flows take. Then the
+root) with Linux's TCP between network namespaces. This takes as long as the flows take. Then the
 engine's real run is repeated --draws times in virtual time, with wake-ups as late as those
 measured. If these draws differ from each other, the result depends on the machine's timing.
 The command fails if a real time of the engine differs from virtual time by more than --tolerance
@@ -203,6 +204,9 @@ pub(crate) struct Verify {
     /// Number of repetitions with drawn lateness
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) draws: u64,
+    /// Congestion control of Linux's hosts
+    #[arg(long, value_name = "NAME", value_parser = ["reno", "cubic", "bbr"], default_value = "reno", help_heading = "Linux")]
+    pub(crate) control: String,
     /// Setting below net.ipv4, at both ends; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl, help_heading = "Linux")]
     pub(crate) sysctl: Vec<(String, String)>,

@@ -53,6 +53,8 @@ struct Report<'a> {
     late_p99_us: f64,
     late_max_us: f64,
     draws: u64,
+    /// The congestion control of Linux's hosts.
+    kernel_control: &'a str,
     /// Packets and trains of the kernel's TCP that were dropped at full devices.
     kernel_overruns: Option<u64>,
     /// Why the kernel's TCP was not measured, if it was not.
@@ -73,7 +75,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     }
     interrupt::heed();
     let (simulated, _) = beside::simulate(&scenario)?;
-    let (nearest, sequence) = beside::simulate(&sockets::nearest(&scenario))?;
+    let (nearest, sequence) = beside::simulate(&sockets::nearest(&scenario, &args.control))?;
     let bar = progress::spinner();
     let watch = |what: &'static str| {
         let bar = bar.clone();
@@ -118,10 +120,11 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
         .collect();
     let (agrees, within_drawn) = judge(&lines, args.tolerance);
     let kernel_overruns = kernel.as_ref().ok().and_then(|(_, overruns)| *overruns);
-    let titles: Vec<String> = bulks.iter().map(|bulk| format!("{}, reno", bulk.name)).collect();
+    let titles: Vec<String> = bulks.iter().map(|bulk| format!("{}, {}", bulk.name, args.control)).collect();
     let panels = kernel.as_ref().ok().map(|(all, _)| beside::panels(&titles, &sequence, all));
     let report = report(&remake, lines, &lateness, kernel.err(), agrees);
-    let report = Report { draws: args.draws, within_drawn, kernel_overruns, ..report };
+    let kernel_control = &args.control;
+    let report = Report { kernel_control, draws: args.draws, within_drawn, kernel_overruns, ..report };
     if args.json {
         print(&output::json(&report)?)?;
     } else {
@@ -192,8 +195,9 @@ fn summed_up(times: Vec<Option<f64>>) -> Option<Drawn> {
 }
 
 fn settings(args: &Verify) -> KernelSettings {
-    let route = args.route.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect();
-    KernelSettings { sysctls: args.sysctl.clone(), route, watch: args.plot.is_some() }
+    let mut settings = KernelSettings::with_control(&args.control);
+    settings.route.extend(args.route.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned));
+    KernelSettings { sysctls: args.sysctl.clone(), watch: args.plot.is_some(), ..settings }
 }
 
 /// Runs in a thread of its own, whose priority later work need not have.
@@ -261,6 +265,7 @@ fn report<'a>(
         late_p99_us: micros(lateness.p99()),
         late_max_us: micros(lateness.max()),
         draws: 0,
+        kernel_control: "",
         kernel_overruns: None,
         no_kernel,
         agrees,
@@ -292,6 +297,7 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
             percent(line.kernel_difference_percent),
         ]
     });
+    let kernels = format!("Linux {} (s)", report.kernel_control);
     let header = [
         "flow",
         "data",
@@ -300,7 +306,7 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
         "difference",
         "draws (s)",
         "nearest variant (s)",
-        "Linux reno (s)",
+        &kernels,
         "difference",
     ];
     let table = output::table(&header, 1, rows);

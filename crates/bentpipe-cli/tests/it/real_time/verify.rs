@@ -130,9 +130,9 @@ fn the_kernels_windows_are_drawn() {
     let (folder, path) = file(&scenario("100 ms", "10 Mbit/s", "100 kB", ""));
     let plot = folder.path().join("windows.svg");
     let plot = plot.to_str().expect("UTF-8");
-    let drawn = output(&["verify", &path, "--draws", "0", "--plot", plot]);
+    let drawn = output(&["verify", &path, "--control", "bbr", "--draws", "0", "--plot", plot]);
     let picture = std::fs::read_to_string(plot).unwrap_or_else(|error| panic!("{error}: {drawn:?}"));
-    for word in ["Linux", "data, reno", "cwnd", "segments", "ms"] {
+    for word in ["Linux", "data, bbr", "cwnd", "segments", "ms"] {
         assert!(picture.contains(word), "no {word} in it");
     }
     // A transfer of a second is read some hundred times; each curve of the kernel's has its own points.

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::gateway::Pacer;
 use bentpipe_engine::mux::{Host, Reason, Route};
+use bentpipe_engine::tcp::State;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::seq::SeqNumber;
 use bentpipe_engine::{Context, Step};
@@ -227,7 +228,7 @@ impl Uplink {
         }
     }
 
-    /// The number of bytes that the connection accepts now, 0 after [`Uplink::close`]. Grows its buffer if there is memory.
+    /// The number of bytes that the connection accepts now, 0 after [`Uplink::close`] and after its end. Grows its buffer if there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
         let (max, budget) = (self.config.sender.send_buffer(), self.spare(id));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
@@ -235,6 +236,10 @@ impl Uplink {
         else {
             return 0;
         };
+        // Its end may not have been reported yet.
+        if endpoint.connection().state() == State::Closed {
+            return 0;
+        }
         let held = endpoint.unacknowledged() + endpoint.writable();
         if endpoint.writable() < held / 2 && (held as usize) < max {
             endpoint.spare(budget);

@@ -278,6 +278,14 @@ fn aborts_are_carried_across() {
     assert_eq!(client.0.outcome(), Some(Err(Abort::Reset)));
     assert_eq!(world.machine.stats().memory, 0);
 
+    // The server's data may come between the client's reset and its report: nothing is read for which there is no room.
+    let (mut world, mut client, id) = open(config());
+    assert!(world.machine.room(id) > 0);
+    client.user(world.now, |end, cx| end.abort(cx));
+    let reset = client.packet(world.now).expect("a reset");
+    assert_eq!(world.machine.receive(world.now, &reset), Heard::Taken);
+    assert_eq!((world.machine.room(id), world.machine.write(world.now, id, b"data")), (0, 0));
+
     // While the server is still being contacted.
     let (mut world, mut client) = (World::new(config()), Client::new());
     let syn = client.packet(Time::ZERO).expect("a SYN");

@@ -56,10 +56,10 @@ bench:
 	$(CARGO) build --quiet --release -p bentpipe-bench
 	$(or $(CARGO_TARGET_DIR),target)/release/bentpipe-bench --out bench.json
 
-# What gateways gain, between namespaces over an emulated GEO link; root, some 40 minutes; writes bench-gateway.json.
+# What gateways gain, between namespaces over an emulated GEO link; root, some 50 minutes; writes bench-gateway.json.
 bench-gateway:
 	@scripts/setup rust ip nft ping
-	$(CARGO) bench --quiet -p bentpipe-gateway --bench gateway -- --out $(CURDIR)/bench-gateway.json
+	$(CARGO) bench --quiet -p bentpipe-gateway --bench gateway -- --seeds 24 --jobs 8 --out $(CURDIR)/bench-gateway.json
 
 # The gateway alone, static, for boxes without a compiler: $(OUT)/bentpipe-gateway.
 STATIC = $(shell uname -m)-unknown-linux-musl

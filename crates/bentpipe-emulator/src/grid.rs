@@ -7,6 +7,8 @@
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 
+use crate::sockets::CONTROLS;
+
 /// A link: its rate and the delay of one way, the bytes sent over it, and the receiver's window, 1.5 times what it holds.
 struct Orbit {
     name: &'static str,
@@ -92,10 +94,9 @@ const MISHAPS: [(&str, Mishap); 9] = [
     ("long, losses", Mishap::Sparse),
 ];
 
-/// The controls: the kernel's name, the engine's variant, and the bar where nothing random decides, percent.
-const CONTROLS: [(&str, &str, f64); 3] =
-    [("reno", "linux-reno", 1.0), ("cubic", "linux-cubic", 1.0), ("bbr", "bbr", 5.0)];
-
+/// The bar where nothing random decides, percent; that of bbr, which draws the phase of its cycle.
+const BAR: f64 = 1.0;
+const BBR_BAR: f64 = 5.0;
 /// The bar of medians over random losses, percent. Both lose the same packets, but an additional retransmission shifts the rest.
 const RANDOM_BAR: f64 = 3.0;
 /// The bar of long transfers, percent: BBR may probe the round trip once more or less, which takes 2.7 % of the time over GEO.
@@ -126,10 +127,11 @@ pub struct Cell {
 /// All cells.
 pub fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (control, variant, bar) in CONTROLS {
+    for (control, variant) in CONTROLS {
         for (orbit, Orbit { name, .. }) in ORBITS.iter().enumerate() {
             for (what, mishap) in MISHAPS {
                 let is_random = mishap == Mishap::Random;
+                let bar = if control == "bbr" { BBR_BAR } else { BAR };
                 let bar = match mishap {
                     Mishap::Random => bar.max(RANDOM_BAR),
                     Mishap::Long | Mishap::Sparse => bar.min(LONG_BAR),

@@ -11,7 +11,6 @@
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
 use bentpipe_engine::stream::Stream;
-
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, in_parallel, replicate, run};
 use bentpipe_study::scenario::Scenario;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bentpipe_emulator::sockets::CONTROLS;
 use bentpipe_gateway::command::interval;
 use clap::{Args, Subcommand};
 
@@ -205,7 +206,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) draws: u64,
     /// Congestion control of Linux's hosts
-    #[arg(long, value_name = "NAME", value_parser = ["reno", "cubic", "bbr"], default_value = "reno", help_heading = "Linux")]
+    #[arg(long, value_name = "NAME", value_parser = CONTROLS.map(|(name, _)| name), default_value = "reno", help_heading = "Linux")]
     pub(crate) control: String,
     /// Setting below net.ipv4, at both ends; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl, help_heading = "Linux")]

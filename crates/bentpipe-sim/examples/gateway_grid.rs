@@ -12,7 +12,7 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::{Duration, Time};
-use bentpipe_sim::{Observer, Packet, Passage, RunResult, in_parallel, replicate, run};
+use bentpipe_sim::{Observer, Packet, Passage, RunResult, in_parallel, run};
 use bentpipe_study::scenario::Scenario;
 use bentpipe_study::stats::median_ratio_interval;
 use bentpipe_study::topology;
@@ -45,13 +45,14 @@ BOXES
 name = "transfer"
 from = "client"
 to = "server"
-spread = "60 s"
 FLOW
 "#;
 
 const BULK: u64 = 30_000_000;
 /// As in the measurement: the reader gives up when so much time has passed, or nothing has come for so long.
 const PATIENCE: Duration = Duration::from_secs(40);
+/// Milliseconds between the starts of objects.
+const SPACING: u64 = 4000;
 const SILENCE: Duration = Duration::from_secs(5);
 const OUTAGES: &str =
     "bursts = { gap = { uniform = [\"1 s\", \"10 s\"] }, length = { uniform = [\"100 ms\", \"500 ms\"] } }";
@@ -88,8 +89,25 @@ fn seconds(result: &RunResult) -> f64 {
     flow.received_at.map_or(f64::INFINITY, |end| end.saturating_since(flow.start).as_secs_f64())
 }
 
-fn runs(shape: &str, loss: &str, flow: &str, seeds: u64) -> Vec<RunResult> {
-    replicate(&world(shape, loss, flow), 1..seeds + 1, 0, |_| ()).expect("a path and threads")
+/// How long objects on new connections take, in seconds. As in the measurement three of 100 kB come before one of 1 MB, so that boxes
+/// have learned what is lost.
+fn objects(shape: &str, loss: &str, bytes: &str, seeds: u64) -> Vec<f64> {
+    let times = in_parallel((1..seeds + 1).collect(), 0, |seed| {
+        let start = (60_000.0 * Stream::named(seed, "start").uniform()) as u64;
+        let before = if bytes == "1 MB" { 3 } else { 0 };
+        let asked = |bytes: &str, at: u64| {
+            format!(
+                "start = \"{at} ms\"\nrequest_response = {{ request = \"100 B\", response = \"{bytes}\", count = 1 }}\n"
+            )
+        };
+        let mut flows = asked(bytes, start + SPACING * before);
+        for n in 0..before {
+            let small = asked("100 kB", start + SPACING * n);
+            flows += &format!("[[flows]]\nname = \"before-{n}\"\nfrom = \"client\"\nto = \"server\"\n{small}");
+        }
+        Ok(seconds(&run(&world(shape, loss, &flows), seed, &mut NoProbe)?))
+    });
+    times.expect("a path and threads")
 }
 
 /// The reader of a bulk transfer.
@@ -146,6 +164,7 @@ fn bulk(shape: &str, loss: &str, seeds: u64) -> (Vec<f64>, Vec<f64>) {
         true => format!("request_response = {{ request = \"1 B\", response = \"{BULK} B\", count = 1 }}"),
         false => format!("bytes = \"{BULK} B\""),
     };
+    let flow = format!("spread = \"60 s\"\n{flow}");
     let world = world(shape, loss, &flow);
     let last = topology::connections(&world).len() as u32 - 1;
     let (who, sat) = if is_down { (Who(0), 3) } else { (Who(2 * last + 1), 2) };
@@ -217,12 +236,8 @@ fn main() {
     }
     for shape in &shapes {
         for loss in &losses {
-            let asked = |bytes: &str, seeds| {
-                let flow = format!("request_response = {{ request = \"100 B\", response = \"{bytes}\", count = 1 }}");
-                runs(shape, loss, &flow, seeds)
-            };
             let (rate, offered) = bulk(shape, loss, seeds);
-            let object = |bytes: &str| asked(bytes, 3 * seeds).iter().map(seconds).collect::<Vec<_>>();
+            let object = |bytes: &str| objects(shape, loss, bytes, 3 * seeds);
             let found = [rate, offered, object("100 kB"), object("1 MB")];
             let names = ["Mbit/s", "offered", "100 kB, s", "1 MB, s"];
             println!("{shape}, {loss}");

@@ -201,7 +201,10 @@ fn measured_row(file: &serde_json::Value, shape: &str, loss: &str) -> [Option<Ve
     let rows = file.as_array().expect("the output of make bench-gateway");
     let row = rows.iter().find(|row| row["mode"] == shape && row["loss"] == loss);
     let list = |value: &serde_json::Value| {
-        value.as_array().map(|list| list.iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>())
+        // A transfer of which nothing came has the rate 0, of which there is no ratio.
+        let values =
+            |list: &Vec<serde_json::Value>| list.iter().filter_map(|value| Some(value.as_f64()?.max(1e-9))).collect();
+        value.as_array().map(values)
     };
     let object = |row: &serde_json::Value, bytes: u64| {
         let place = row["object_bytes"].as_array()?.iter().position(|value| value == bytes)?;

@@ -5,9 +5,7 @@
 //! is to overflow, queues are long and the receiver limits the window, so that no single packet decides.
 
 use bentpipe_engine::stream::Stream;
-use bentpipe_study::scenario::{Scenario, ScenarioErrors};
-
-use crate::sockets::CONTROLS;
+use bentpipe_study::scenario::{Scenario, ScenarioErrors, UplinkSpec};
 
 /// A link: its rate and the delay of one way, the bytes sent over it, and the receiver's window, 1.5 times what it holds.
 struct Orbit {
@@ -94,8 +92,9 @@ const MISHAPS: [(&str, Mishap); 9] = [
     ("long, losses", Mishap::Sparse),
 ];
 
-/// The bar where nothing random decides, percent; that of bbr, which draws the phase of its cycle.
+/// The bar where nothing random decides, percent.
 const BAR: f64 = 1.0;
+/// The same for bbr, which draws the phase of its cycle.
 const BBR_BAR: f64 = 5.0;
 /// The bar of medians over random losses, percent. Both lose the same packets, but an additional retransmission shifts the rest.
 const RANDOM_BAR: f64 = 3.0;
@@ -127,7 +126,7 @@ pub struct Cell {
 /// All cells.
 pub fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (control, variant) in CONTROLS {
+    for &(control, variant) in UplinkSpec::KERNEL {
         for (orbit, Orbit { name, .. }) in ORBITS.iter().enumerate() {
             for (what, mishap) in MISHAPS {
                 let is_random = mishap == Mishap::Random;

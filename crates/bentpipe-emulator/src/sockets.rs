@@ -16,7 +16,7 @@ use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Clock, Namespace, hurry, ip};
 use bentpipe_study::scenario::profile::profile;
-use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
+use bentpipe_study::scenario::{FlowKind, NodeId, Scenario, UplinkSpec};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, socket};
@@ -54,15 +54,12 @@ impl KernelSettings {
     }
 }
 
-/// The congestion controls that the engine has as Linux has them: the kernel's name, and the row of the table of variants.
-pub const CONTROLS: [(&str, &str); 3] = [("reno", "linux-reno"), ("cubic", "linux-cubic"), ("bbr", "bbr")];
-
-/// The scenario with the engine's nearest model of Linux under one of these [`CONTROLS`], in the profile `linux`.
+/// The scenario with the engine's nearest model of Linux under one of the controls of [`UplinkSpec::KERNEL`], in the profile `linux`.
 ///
 /// # Panics
 /// If `control` is none of them.
 pub fn nearest(scenario: &Scenario, control: &str) -> Scenario {
-    let (_, row) = CONTROLS.into_iter().find(|&(name, _)| name == control).expect("a control of Linux");
+    let (_, row) = UplinkSpec::KERNEL.iter().find(|(name, _)| *name == control).expect("a control of Linux");
     let linux = profile("linux").expect("a profile").with_row(Variant::named(row).expect("a row of the table"));
     let mut scenario = scenario.clone();
     for flow in &mut scenario.flows {

@@ -51,9 +51,9 @@ FLOW
 const BULK: u64 = 30_000_000;
 /// As in the measurement: the reader gives up when so much time has passed, or nothing has come for so long.
 const PATIENCE: Duration = Duration::from_secs(40);
+const SILENCE: Duration = Duration::from_secs(5);
 /// Milliseconds between the starts of objects.
 const SPACING: u64 = 4000;
-const SILENCE: Duration = Duration::from_secs(5);
 const OUTAGES: &str =
     "bursts = { gap = { uniform = [\"1 s\", \"10 s\"] }, length = { uniform = [\"100 ms\", \"500 ms\"] } }";
 

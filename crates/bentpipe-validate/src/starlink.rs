@@ -219,10 +219,9 @@ fn apart(n: usize, at: f64) -> f64 {
 
 /// How far each download is from the others together: the least, the median and the most. This is what 120 s of one and the same link differ by.
 fn among(downloads: &Samples) -> [f64; 3] {
-    let of =
-        |n: usize| downloads.iter().copied().partition::<Samples, _>(|&(at, _)| (at / apart(1, 0.0)) as usize == n);
     let far = (0..STARTS.len()).map(|n| {
-        let (one, others) = of(n);
+        let is_of_n = |&(at, _): &(f64, f64)| (apart(n, 0.0)..apart(n + 1, 0.0)).contains(&at);
+        let (one, others): (Samples, Samples) = downloads.iter().copied().partition(is_of_n);
         (n as f64, distance(&one, &others))
     });
     let far = sorted(&far.collect());

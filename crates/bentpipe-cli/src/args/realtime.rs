@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use bentpipe_emulator::sockets::CONTROLS;
 use bentpipe_gateway::command::interval;
+use bentpipe_study::scenario::UplinkSpec;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use super::World;
@@ -172,6 +173,11 @@ pub(crate) struct LinkSet {
     pub(crate) json: bool,
 }
 
+/// The names of Linux's congestion controls that the engine has.
+fn controls() -> PossibleValuesParser {
+    PossibleValuesParser::new(UplinkSpec::KERNEL.iter().map(|&(name, _)| name))
+}
+
 const VERIFY_MORE: &str = "\
 Examples:
   bentpipe verify geo
@@ -206,7 +212,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) draws: u64,
     /// Congestion control of Linux's hosts
-    #[arg(long, value_name = "NAME", value_parser = CONTROLS.map(|(name, _)| name), default_value = "reno", help_heading = "Linux")]
+    #[arg(long, value_name = "NAME", value_parser = controls(), default_value = "reno", help_heading = "Linux")]
     pub(crate) control: String,
     /// Setting below net.ipv4, at both ends; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = sysctl, help_heading = "Linux")]

@@ -122,9 +122,8 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let kernel_overruns = kernel.as_ref().ok().and_then(|(_, overruns)| *overruns);
     let titles: Vec<String> = bulks.iter().map(|bulk| format!("{}, {}", bulk.name, args.control)).collect();
     let panels = kernel.as_ref().ok().map(|(all, _)| beside::panels(&titles, &sequence, all));
-    let report = report(&remake, lines, &lateness, kernel.err(), agrees);
-    let kernel_control = &args.control;
-    let report = Report { kernel_control, draws: args.draws, within_drawn, kernel_overruns, ..report };
+    let report = report(&remake, args, lines, &lateness, kernel.err(), agrees);
+    let report = Report { within_drawn, kernel_overruns, ..report };
     if args.json {
         print(&output::json(&report)?)?;
     } else {
@@ -251,6 +250,7 @@ fn line(bulk: &Bulk<'_>, virtual_time: [Option<Time>; 2], engine: &Transferred, 
 
 fn report<'a>(
     remake: &'a Remake,
+    args: &'a Verify,
     flows: Vec<Line>,
     lateness: &Lateness,
     no_kernel: Option<String>,
@@ -264,8 +264,8 @@ fn report<'a>(
         late_median_us: micros(lateness.median()),
         late_p99_us: micros(lateness.p99()),
         late_max_us: micros(lateness.max()),
-        draws: 0,
-        kernel_control: "",
+        draws: args.draws,
+        kernel_control: &args.control,
         kernel_overruns: None,
         no_kernel,
         agrees,

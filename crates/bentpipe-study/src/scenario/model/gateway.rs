@@ -129,9 +129,9 @@ pub enum SenderOf {
 }
 
 impl UplinkSpec {
-    /// The kernel's congestion controls that are known, and their rows.
+    /// Linux's congestion controls that have a row as Linux computes them: the kernel's name, and the row.
     pub const KERNEL: &'static [(&'static str, &'static str)] =
-        &[("bbr", "bbr"), ("cubic", "linux-cubic"), ("reno", "linux-reno")];
+        &[("reno", "linux-reno"), ("cubic", "linux-cubic"), ("bbr", "bbr")];
 
     /// The settings of the kernel's TCP with this congestion control, whose sockets send at `rate` at most, as the gateway
     /// sets them (SO_MAX_PACING_RATE); `None` if it is unknown.

@@ -78,11 +78,48 @@ impl Situation {
         if is_rest || self.is_closing && self.room >= self.waiting {
             return false;
         }
-        // Half of a round trip at most, and the ACK of the oldest segment is expected a round trip after it.
-        let is_soon =
-            |oldest: Time| self.srtt.is_some_and(|srtt| oldest + srtt <= self.now + MAX_WAIT.min(srtt.div_floor(2)));
-        self.oldest.is_some_and(is_soon)
+        self.oldest.zip(self.srtt).is_some_and(|(oldest, srtt)| is_soon(self.now, oldest, srtt))
     }
+
+    /// What the packet waits for that [may wait](Self::may_wait) and would have `max` bytes, with any congestion window that is not less than
+    /// `least`.
+    fn hold(&self, max: u64, least: Option<f64>) -> Option<Hold> {
+        let room = max.min(self.window / WINDOW_PARTS);
+        Some(Hold { room, full: self.full, cwnd: least?, window: self.window, srtt: self.srtt? })
+    }
+}
+
+/// What a packet has waited for. The next ones wait for no less while the path is no worse, so they need not be looked at so closely.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    /// A packet of segments of `full` bytes waits while the windows let out less than this.
+    room: u64,
+    full: u64,
+    /// It does so with windows no less than these, and a round trip no longer.
+    cwnd: f64,
+    window: u64,
+    srtt: Duration,
+}
+
+/// What decides on a packet if a [`Hold`] is known.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Moment {
+    pub(in crate::tcp) now: Time,
+    pub(in crate::tcp) last_sent: Time,
+    pub(in crate::tcp) full: u64,
+    pub(in crate::tcp) next: u64,
+    /// Bytes that wait, and how many the windows let out, whether they wait or not.
+    pub(in crate::tcp) waiting: u64,
+    pub(in crate::tcp) open: u64,
+    pub(in crate::tcp) cwnd: f64,
+    pub(in crate::tcp) window: u64,
+    pub(in crate::tcp) srtt: Option<Duration>,
+}
+
+/// True if the ACK of what left at `oldest` is expected soon: a round trip later, and within half of one.
+#[inline(always)]
+fn is_soon(now: Time, oldest: Time, srtt: Duration) -> bool {
+    oldest + srtt <= now + MAX_WAIT.min(srtt.div_floor(2))
 }
 
 /// The packet that leaves, or waits.
@@ -100,6 +137,7 @@ pub(in crate::tcp) struct Offload {
     waits: bool,
     waits_for_cwnd: bool,
     waited_for_cwnd: bool,
+    hold: Option<Hold>,
 }
 
 impl Offload {
@@ -113,13 +151,43 @@ impl Offload {
             waits: false,
             waits_for_cwnd: false,
             waited_for_cwnd: false,
+            hold: None,
         }
     }
 
-    /// True if segments of a packet that has begun are left.
+    /// True if the next packet waits as an earlier one did: [`Offload::begin`] would say so, too. False says nothing. `oldest` is when the
+    /// oldest segment left that is outstanding; it is asked for last.
     #[inline(always)]
-    pub(in crate::tcp) fn goes_on(&self) -> bool {
-        self.left > 0
+    pub(in crate::tcp) fn holds(&self, at: &Moment, oldest: impl FnOnce() -> Option<Time>) -> bool {
+        let Some(hold) = &self.hold else { return false };
+        // Nonsense where the next piece has not begun.
+        let rest = u64::from(self.end.wrapping_sub(at.next as u32));
+        // A segment of full length might leave, but not a packet, the rest of its piece, or all that waits.
+        let is_short = at.open >= at.full && at.open < hold.room.min(rest).min(at.waiting) && rest <= MAX_TOGETHER;
+        let is_no_worse = at.full == hold.full && at.cwnd >= hold.cwnd && at.window >= hold.window;
+        if is_short
+            && is_no_worse
+            && at.now.saturating_since(at.last_sent) < MAX_PAUSE
+            && let Some(srtt) = at.srtt
+            && srtt <= hold.srtt
+            && let Some(oldest) = oldest()
+        {
+            is_soon(at.now, oldest, srtt)
+        } else {
+            false
+        }
+    }
+
+    /// The next packet waits for the next event, because of the congestion window or not.
+    #[inline(always)]
+    pub(in crate::tcp) fn wait(&mut self, is_cwnd_limited: bool) {
+        (self.waits, self.waits_for_cwnd) = (true, is_cwnd_limited);
+    }
+
+    /// True if segments are left of the packet that has begun: all of them leave at one instant.
+    #[inline(always)]
+    pub(in crate::tcp) fn goes_on(&self, now: Time, last_sent: Time) -> bool {
+        self.left > 0 && last_sent == now
     }
 
     /// Bytes that are left of the piece in which the next packet begins.
@@ -142,10 +210,15 @@ impl Offload {
         u64::from(self.max)
     }
 
-    /// Begins a packet; false if it waits for the next event. `rate` is that of the sender, if the round trip is known; it is asked for
-    /// where it decides.
+    /// Begins a packet; false if it waits for the next event. `rate` is that of the sender, if the round trip is known, and `least` the
+    /// congestion window from which on the rate is not lower, if there is one; they are asked for where they decide.
     #[inline(always)]
-    pub(in crate::tcp) fn begin(&mut self, situation: &Situation, rate: impl FnOnce() -> Option<PacketRate>) -> bool {
+    pub(in crate::tcp) fn begin(
+        &mut self,
+        situation: &Situation,
+        rate: impl FnOnce() -> Option<PacketRate>,
+        least: impl FnOnce() -> Option<f64>,
+    ) -> bool {
         if self.waits {
             return false;
         }
@@ -154,12 +227,16 @@ impl Offload {
         let may_wait = situation.may_wait(rest);
         let max_segments = if may_wait || room >= 2 * full { self.max_segments(full, rate()) } else { 1 };
         if may_wait && room < max_segments * full {
-            (self.waits, self.waits_for_cwnd) = (true, situation.is_cwnd_limited);
+            self.wait(situation.is_cwnd_limited);
+            self.hold = situation.hold(max_segments * full, least());
             return false;
         }
+        let mut segments = (room / full).min(max_segments);
         // At least two packets are in flight (`tcp_cwnd_test`).
-        let half = situation.cwnd / full / 2;
-        let segments = (room / full).min(half).min(max_segments).max(1);
+        if 2 * segments * full > situation.cwnd {
+            segments = situation.cwnd / full / 2;
+        }
+        let segments = segments.max(1);
         (self.left, self.is_long) = (segments as u16, segments > 1);
         true
     }
@@ -189,6 +266,7 @@ impl Offload {
 mod tests {
     use super::*;
     use crate::units::Rate;
+    use proptest::prelude::*;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
@@ -227,11 +305,11 @@ mod tests {
 
     fn packet_at(situation: Situation, rate: Option<PacketRate>) -> Option<(u32, bool)> {
         let mut offload = Offload::new();
-        if !offload.begin(&situation, || rate) {
+        if !offload.begin(&situation, || rate, || None) {
             return None;
         }
         let (mut segments, mut push) = (0, false);
-        while offload.goes_on() {
+        while offload.left > 0 {
             push = offload.sent();
             segments += 1;
         }
@@ -263,7 +341,7 @@ mod tests {
     fn a_packet_that_waits_uses_the_congestion_window_if_that_is_the_least() {
         for is_cwnd_limited in [true, false] {
             let mut offload = Offload::new();
-            assert!(!offload.begin(&Situation { is_cwnd_limited, ..WAITS }, || RATE));
+            assert!(!offload.begin(&Situation { is_cwnd_limited, ..WAITS }, || RATE, || None));
             assert!(!offload.has_waited_for_cwnd());
             offload.on_event();
             assert_eq!(offload.has_waited_for_cwnd(), is_cwnd_limited);
@@ -298,5 +376,42 @@ mod tests {
         assert_eq!(packet(Situation { cwnd: 1000, room: 1000, ..first }), Some((1, false)));
         // A segment may be as long as a packet.
         assert_eq!(packet(Situation { full: 65_495, room: 200_000, cwnd: 400_000, ..first }), Some((1, false)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        /// A packet that waits by what an earlier one has waited for waits as it would if it were looked at. Each figure is one time in two
+        /// such that the packet waits, so that a tenth of all cases hold.
+        #[test]
+        fn what_holds_waits(
+            (first, factor) in (1u64..11, prop::sample::select(vec![20, 40])),
+            (open, cwnd, peer, srtt) in (50u64..250, 45_000u64..75_000, 40_000u64..56_000, 80u64..125),
+            (oldest, pause, waiting, sent) in (880u64..1000, 0u64..2000, 0u64..60_000, 0u64..60),
+            good in prop::array::uniform7(any::<bool>()),
+            is_closing in any::<bool>(),
+        ) {
+            const CWND: u64 = 60_000;
+            const PEER: u64 = 48_000;
+            let mut offload = Offload::new();
+            // 40 windows of 60 000 bytes per 100 ms are 23 segments in 1/1024 s, and 20 are 11; a third of the window is 16.
+            let rate = |cwnd: u64, srtt: Option<Duration>| Some(PacketRate::PerRoundTrip((factor * cwnd) as f64, srtt?));
+            let before = Situation { room: 1000 * first, cwnd: CWND, window: PEER, ..WAITS };
+            prop_assert!(!offload.begin(&before, || rate(CWND, before.srtt), || Some(CWND as f64)));
+            offload.on_event();
+            let pick = |n: usize, good_one: u64, any: u64| if good[n] { good_one } else { any };
+            let (cwnd, peer) = (pick(0, cwnd.max(CWND), cwnd), pick(1, peer.max(PEER), peer));
+            let (srtt, oldest) = (pick(2, srtt.min(100), srtt), pick(3, 880, oldest));
+            let (pause, waiting, sent) = (pick(4, pause % 1000, pause), pick(5, waiting + 40_000, waiting), pick(6, sent % 8, sent));
+            let (now, srtt, window) = (WAITS.now, Some(Duration::from_millis(srtt)), cwnd.min(peer));
+            let last_sent = now.saturating_sub(Duration::from_micros(pause));
+            let (next, open, oldest) = (WAITS.next + 1000 * sent, 100 * open, Some(ms(oldest)));
+            let moment = Moment { now, last_sent, full: 1000, next, waiting, open, cwnd: cwnd as f64, window, srtt };
+            let holds = offload.holds(&moment, || oldest);
+            let room = open.min(waiting);
+            let after = Situation { last_sent, oldest, srtt, next, waiting, room, cwnd, window, is_closing, ..WAITS };
+            let begins = offload.begin(&after, || rate(cwnd, srtt), || None);
+            prop_assert!(!holds || !begins);
+        }
     }
 }

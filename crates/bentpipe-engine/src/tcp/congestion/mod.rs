@@ -387,6 +387,13 @@ impl Congestion {
         }
     }
 
+    /// The least window for which the [rate of packets](Self::packet_rate) is not lower than now for any greater one, with a round trip
+    /// that is not longer. `None` if nothing is known of greater windows: of a paced sender, and where slow start may end.
+    pub(in crate::tcp) fn least_for_rate(&self, flight: u64) -> Option<f64> {
+        (!self.properties.paces && !spread::Spread::is_early(&self.window))
+            .then(|| self.window.exact().max(flight as f64))
+    }
+
     /// The window, the bytes in flight or the round trip may have changed.
     #[inline(always)]
     pub(in crate::tcp) fn note_round_trip(&mut self, flight: u64, srtt: Option<Duration>) {

@@ -37,9 +37,14 @@ impl Spread {
     /// The bytes that leave in a round trip with this window and this many bytes in flight.
     #[inline(always)]
     pub(super) fn bytes(&self, window: &Window, flight: u64) -> f64 {
-        // From half of the threshold on slow start is about to end.
-        let gain = if window.exact() < window.exact_ssthresh() / 2.0 { self.slow_start } else { self.after };
+        let gain = if Spread::is_early(window) { self.slow_start } else { self.after };
         gain * window.exact().max(flight as f64)
+    }
+
+    /// True if slow start is not about to end, as it is from half of the threshold on.
+    #[inline(always)]
+    pub(super) fn is_early(window: &Window) -> bool {
+        window.exact() < window.exact_ssthresh() / 2.0
     }
 }
 

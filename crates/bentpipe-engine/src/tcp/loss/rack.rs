@@ -4,10 +4,13 @@
 //! times. First transmissions are in the order of sequence numbers, so a number tells which of them are done; the others are
 //! in a queue. The tests compare it with the literal version.
 
+mod delivered;
 mod detection;
+mod runs;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use self::runs::Runs;
 use super::Outstanding;
 use crate::tcp::delivery::DeliveryRate;
 use crate::units::{Duration, Time};
@@ -51,6 +54,8 @@ impl Sent {
 pub(in crate::tcp) struct Rack {
     /// From `snd_una` to `snd_max`, in order.
     segments: VecDeque<Sent>,
+    /// Those after them: nothing has happened to them since they were sent.
+    runs: Runs,
     /// No segment below is in flight by its first transmission; from here on first transmissions are in the order of time.
     first: u64,
     /// Other transmissions in the order of time: when, and where the segment starts.
@@ -105,12 +110,27 @@ impl Rack {
 
     /// The segment sent with the highest numbers, `(start, end)`.
     pub(in crate::tcp) fn last(&self) -> Option<(u64, u64)> {
-        self.segments.back().map(|segment| (segment.start, segment.end))
+        self.last_segment().map(|segment| (segment.start, segment.end))
     }
 
     /// When the first segment was sent last.
     pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
-        self.segments.front().map(|segment| segment.at)
+        self.first_segment().map(|segment| segment.at)
+    }
+
+    #[inline(always)]
+    fn first_segment(&self) -> Option<Sent> {
+        self.segments.front().copied().or_else(|| self.runs.first())
+    }
+
+    #[inline(always)]
+    fn last_segment(&self) -> Option<Sent> {
+        self.runs.last().or_else(|| self.segments.back().copied())
+    }
+
+    /// Lists all segments one by one: something else than the acknowledgement of all before it may happen to one of them.
+    fn list_all(&mut self) {
+        self.segments.extend(self.runs.drain());
     }
 
     /// Bytes ever marked lost.
@@ -165,6 +185,7 @@ impl Rack {
     pub(super) fn memory(&self) -> usize {
         self.rate.as_ref().map_or(0, |rate| rate.memory())
             + self.segments.capacity() * size_of::<Sent>()
+            + self.runs.memory()
             + self.again.capacity() * size_of::<(Time, u64)>()
     }
 
@@ -181,10 +202,7 @@ impl Rack {
     /// `start..end` is transmitted now, for the first time or again.
     #[inline(always)]
     pub(in crate::tcp) fn on_sent(&mut self, start: u64, end: u64, now: Time) {
-        let is_next = self.segments.back().is_none_or(|last| last.end <= start);
-        if is_next && start < end && self.rate.is_none() {
-            self.segments.push_back(Sent { start, end, at: now, retransmitted: false, state: State::InFlight });
-        } else {
+        if !self.runs.extend(start, end, now) {
             self.on_any_sent(start, end, now);
         }
     }
@@ -194,6 +212,10 @@ impl Rack {
         if start == end {
             return;
         }
+        if self.rate.is_none() && self.last_segment().is_none_or(|last| last.end <= start) {
+            return self.runs.begin(start, end, now);
+        }
+        self.list_all();
         if let Some(rate) = &mut self.rate {
             let is_first = self.segments.is_empty();
             let first = self.segments.front().map_or(start, |first| first.start);
@@ -249,132 +271,6 @@ impl Rack {
         self.min_rtt = Some(rtt);
     }
 
-    /// Everything before `una` is acknowledged.
-    #[inline(always)]
-    pub(in crate::tcp) fn on_ack(&mut self, una: u64, now: Time) {
-        if self.rate.is_none() {
-            self.take_ordinary(una, now);
-        }
-        if self.rate.is_some() || self.segments.front().is_some_and(|first| first.start < una) {
-            self.on_any_ack(una, now);
-        }
-    }
-
-    #[inline(never)]
-    fn on_any_ack(&mut self, una: u64, now: Time) {
-        while let Some(&first) = self.segments.front() {
-            if first.start >= una {
-                break;
-            }
-            if first.end <= una && first.is_ordinary() && self.rate.is_none() {
-                self.take_ordinary(una, now);
-                continue;
-            }
-            let done = first.end.min(una);
-            self.unlose(0);
-            if first.state == State::Sacked {
-                self.sacked_bytes -= done - first.start;
-                self.sacked_segments -= (done == first.end) as usize;
-            }
-            if done < first.end {
-                self.segments[0].start = done;
-                break;
-            }
-            if first.state != State::Sacked {
-                self.delivered(first, now);
-            }
-            self.segments.pop_front();
-        }
-        if let Some(rate) = &mut self.rate {
-            rate.advance(una);
-        }
-    }
-
-    /// Takes the first segments that are acknowledged and were sent once. Of these only the first one can show reordering, and the last one
-    /// was sent last and has the minimum round trip.
-    #[inline(always)]
-    fn take_ordinary(&mut self, una: u64, now: Time) {
-        let is_done = |segment: &&Sent| segment.end <= una && segment.is_ordinary();
-        let Some(&first) = self.segments.front().filter(is_done) else { return };
-        let mut last = first;
-        self.segments.pop_front();
-        while let Some(&next) = self.segments.front().filter(is_done) {
-            last = next;
-            self.segments.pop_front();
-        }
-        self.reordering_seen |= first.end < self.fack;
-        self.note_original(first.end);
-        let rtt = now.saturating_since(last.at);
-        self.delivered_once(&last, rtt);
-        self.note_delivered(&last, rtt);
-    }
-
-    /// The peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our FIN, which has arrived with
-    /// the data of its segment though blocks need not say so.
-    pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, fin: Option<u64>, now: Time) {
-        for at in self.segments.partition_point(|segment| segment.start < start).. {
-            let has = |segment: &&Sent| segment.end <= end || (segment.end == end + 1 && fin == Some(end));
-            let Some(&segment) = self.segments.get(at).filter(has).filter(|segment| segment.start < end) else {
-                return;
-            };
-            if segment.state == State::Sacked {
-                continue;
-            }
-            self.unlose(at);
-            self.segments[at].state = State::Sacked;
-            self.sacked_bytes += segment.len();
-            self.sacked_segments += 1;
-            self.delivered(segment, now);
-        }
-    }
-
-    /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
-    fn delivered(&mut self, segment: Sent, now: Time) {
-        if let Some(rate) = &mut self.rate {
-            rate.on_delivered(segment.start, segment.len(), now);
-        }
-        let rtt = now.saturating_since(segment.at);
-        if segment.retransmitted {
-            //= RFC 8985 §6.2 step 2: "The segment was last retransmitted less than RACK.min_rtt ago."
-            // The original has arrived, which says nothing of segments sent after it.
-            if self.min_rtt.is_some_and(|min| rtt < min) {
-                return;
-            }
-        } else {
-            self.note_original(segment.end);
-            self.delivered_once(&segment, rtt);
-        }
-        self.note_delivered(&segment, rtt);
-    }
-
-    /// A segment that was sent once has been delivered after `rtt`.
-    #[inline(always)]
-    fn delivered_once(&mut self, segment: &Sent, rtt: Duration) {
-        //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
-        //= in RACK.min_RTT"
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-        //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
-        if segment.end < self.fack {
-            self.reordering_seen = true;
-            self.reordered = self.reordered.max(self.fack - segment.start);
-        }
-    }
-
-    /// A segment has been delivered `rtt` after it was sent last.
-    #[inline(always)]
-    fn note_delivered(&mut self, segment: &Sent, rtt: Duration) {
-        self.fack = self.fack.max(segment.end);
-        self.rtt = Some(rtt);
-        if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
-            (self.xmit_ts, self.end_seq) = (segment.at, segment.end);
-        }
-    }
-
-    #[inline(always)]
-    fn note_original(&mut self, end: u64) {
-        self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
-    }
-
     /// The lowest end of a segment that was delivered without being retransmitted, since the last call and the last timeout.
     pub(in crate::tcp) fn take_original(&mut self) -> Option<u64> {
         self.original.take()
@@ -410,6 +306,7 @@ impl Rack {
     /// §6.3).
     pub(super) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         (self.deadline, self.original) = (None, None);
+        self.list_all();
         let patience = self.rtt.map(|rtt| rtt + self.reo_wnd(true, srtt));
         for index in 0..self.segments.len() {
             let segment = self.segments[index];

@@ -232,3 +232,50 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// It makes no difference that segments which left together are one entry: beside it is a RACK whose segments are always listed.
+    #[test]
+    fn segments_that_left_together_are_told_apart(
+        operations in prop::collection::vec((0u8..8, 0u64..24_000, 1u64..9, prop::sample::select(vec![100, 999, 1000]), 0u64..3), 1..150)
+    ) {
+        let (mut rack, mut listed) = (Rack::default(), Rack::default());
+        let (mut now, mut max, mut una) = (1000, 0, 0);
+        for (what, n, count, len, pause) in operations {
+            now += 10 * pause;
+            let time = at(now);
+            let mut both = |operate: &dyn Fn(&mut Rack)| {
+                operate(&mut rack);
+                operate(&mut listed);
+                listed.list_all();
+            };
+            match what {
+                0..4 => {
+                    for _ in 0..count {
+                        both(&|rack| rack.on_sent(max, max + len, time));
+                        max += len;
+                    }
+                }
+                // Mostly a whole number of segments of the usual length.
+                4 | 5 => {
+                    una = if what == 4 { una + 1000 * count } else { una + n }.min(max);
+                    both(&|rack| rack.on_ack(una, time));
+                }
+                6 => both(&|rack| rack.on_sack((una + n).min(max), (una + n + 1000 * count).min(max), None, time)),
+                _ if count == 1 => both(&|rack| rack.on_timeout(time, Some(ms(30)))),
+                _ => both(&|rack| {
+                    if let Some((start, end)) = rack.first_lost() {
+                        rack.on_sent(start, end.min(start + len), time);
+                    }
+                }),
+            }
+            if n % 3 > 0 {
+                both(&|rack| _ = rack.detect(time, n % 3 == 1, Some(ms(30))));
+            }
+            prop_assert_eq!((rack.first_sent(), rack.last()), (listed.first_sent(), listed.last()));
+            let mut twin = rack.clone();
+            twin.list_all();
+            prop_assert_eq!(format!("{twin:?}"), format!("{listed:?}"));
+        }
+    }
+}

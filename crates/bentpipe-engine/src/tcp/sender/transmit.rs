@@ -59,7 +59,7 @@ impl Sender {
     /// The segment to send next while the sender is [ordinary](Self::is_ordinary). It is counted as sent.
     #[inline(always)]
     pub(super) fn next_ordinary(&mut self, now: Time) -> Option<Span> {
-        if self.has_sent_all() || self.burst == 0 {
+        if self.has_sent_all() || self.burst == 0 || self.goes_on_waiting(now) {
             return None;
         }
         let mut span = self.choose_by_window(now)?;

@@ -49,7 +49,7 @@ impl Rack {
         let sent_last = (self.xmit_ts, self.end_seq);
         // Mostly all that was delivered was sent before all that is in flight.
         let is_later = |first: &Sent| first.is_ordinary() && (first.at, first.end) >= sent_last;
-        if self.again.is_empty() && self.segments.front().is_none_or(is_later) {
+        if self.again.is_empty() && self.first_segment().as_ref().is_none_or(is_later) {
             self.deadline = None;
             return false;
         }
@@ -59,6 +59,7 @@ impl Rack {
     #[inline(never)]
     fn detect_any(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;
+        self.list_all();
         let Some(rtt) = self.rtt else { return false };
         let mut any = false;
         while let Some(index) = self.oldest() {

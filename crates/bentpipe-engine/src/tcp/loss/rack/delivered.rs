@@ -1,0 +1,152 @@
+//! What ACKs and SACK blocks have delivered (RFC 8985 §6.2, steps 1 to 3).
+
+use super::{Rack, Sent, State};
+use crate::units::{Duration, Time};
+
+impl Rack {
+    /// Everything before `una` is acknowledged.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack(&mut self, una: u64, now: Time) {
+        if self.rate.is_none() {
+            if !self.segments.is_empty() {
+                self.take_ordinary(una, now);
+            }
+            if self.segments.is_empty() {
+                self.take_runs(una, now);
+            }
+        }
+        if self.rate.is_some() || self.first_segment().is_some_and(|first| first.start < una) {
+            self.on_any_ack(una, now);
+        }
+    }
+
+    #[inline(never)]
+    fn on_any_ack(&mut self, una: u64, now: Time) {
+        self.list_all();
+        while let Some(&first) = self.segments.front() {
+            if first.start >= una {
+                break;
+            }
+            if first.end <= una && first.is_ordinary() && self.rate.is_none() {
+                self.take_ordinary(una, now);
+                continue;
+            }
+            let done = first.end.min(una);
+            self.unlose(0);
+            if first.state == State::Sacked {
+                self.sacked_bytes -= done - first.start;
+                self.sacked_segments -= (done == first.end) as usize;
+            }
+            if done < first.end {
+                self.segments[0].start = done;
+                break;
+            }
+            if first.state != State::Sacked {
+                self.delivered(first, now);
+            }
+            self.segments.pop_front();
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.advance(una);
+        }
+    }
+
+    /// Takes the first segments that are acknowledged and were sent once. Of these only the first one can show reordering, and the last one
+    /// was sent last and has the minimum round trip.
+    fn take_ordinary(&mut self, una: u64, now: Time) {
+        let is_done = |segment: &&Sent| segment.end <= una && segment.is_ordinary();
+        let Some(&first) = self.segments.front().filter(is_done) else { return };
+        let mut last = first;
+        self.segments.pop_front();
+        while let Some(&next) = self.segments.front().filter(is_done) {
+            last = next;
+            self.segments.pop_front();
+        }
+        self.reordering_seen |= first.end < self.fack;
+        self.note_ordinary(first.end, &last, now);
+    }
+
+    /// The same for [runs](super::runs): none of what was sent after them has been delivered, so they show no reordering.
+    #[inline(always)]
+    fn take_runs(&mut self, una: u64, now: Time) {
+        let Some((first, last)) = self.runs.take(una) else { return };
+        debug_assert!(first > self.fack);
+        self.note_ordinary(first, &last, now);
+    }
+
+    /// Segments that were sent once have been delivered: the first one, which ends at `first`, to `last`.
+    #[inline(always)]
+    fn note_ordinary(&mut self, first: u64, last: &Sent, now: Time) {
+        self.note_original(first);
+        let rtt = now.saturating_since(last.at);
+        self.delivered_once(last, rtt);
+        self.note_delivered(last, rtt);
+    }
+
+    /// The peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our FIN, which has arrived with
+    /// the data of its segment though blocks need not say so.
+    pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, fin: Option<u64>, now: Time) {
+        self.list_all();
+        for at in self.segments.partition_point(|segment| segment.start < start).. {
+            let has = |segment: &&Sent| segment.end <= end || (segment.end == end + 1 && fin == Some(end));
+            let Some(&segment) = self.segments.get(at).filter(has).filter(|segment| segment.start < end) else {
+                return;
+            };
+            if segment.state == State::Sacked {
+                continue;
+            }
+            self.unlose(at);
+            self.segments[at].state = State::Sacked;
+            self.sacked_bytes += segment.len();
+            self.sacked_segments += 1;
+            self.delivered(segment, now);
+        }
+    }
+
+    /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
+    fn delivered(&mut self, segment: Sent, now: Time) {
+        if let Some(rate) = &mut self.rate {
+            rate.on_delivered(segment.start, segment.len(), now);
+        }
+        let rtt = now.saturating_since(segment.at);
+        if segment.retransmitted {
+            //= RFC 8985 §6.2 step 2: "The segment was last retransmitted less than RACK.min_rtt ago."
+            // The original has arrived, which says nothing of segments sent after it.
+            if self.min_rtt.is_some_and(|min| rtt < min) {
+                return;
+            }
+        } else {
+            self.note_original(segment.end);
+            self.delivered_once(&segment, rtt);
+        }
+        self.note_delivered(&segment, rtt);
+    }
+
+    /// A segment that was sent once has been delivered after `rtt`.
+    #[inline(always)]
+    fn delivered_once(&mut self, segment: &Sent, rtt: Duration) {
+        //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
+        //= in RACK.min_RTT"
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
+        if segment.end < self.fack {
+            self.reordering_seen = true;
+            self.reordered = self.reordered.max(self.fack - segment.start);
+        }
+    }
+
+    /// A segment has been delivered `rtt` after it was sent last.
+    #[inline(always)]
+    fn note_delivered(&mut self, segment: &Sent, rtt: Duration) {
+        self.fack = self.fack.max(segment.end);
+        self.rtt = Some(rtt);
+        if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
+            (self.xmit_ts, self.end_seq) = (segment.at, segment.end);
+        }
+    }
+
+    #[inline(always)]
+    fn note_original(&mut self, end: u64) {
+        self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
+    }
+}

@@ -1,0 +1,137 @@
+//! Segments that left together. A window that opens by several segments lets them out at one instant, one after the other and of the same
+//! length, and mostly nothing happens to them but their acknowledgement. So they are kept as one entry until something else does.
+
+use std::collections::VecDeque;
+
+use super::{Sent, State};
+use crate::units::Time;
+
+/// Segments of `step` bytes, one after the other, that were sent at one instant and are in flight since.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    end: u64,
+    step: u64,
+    at: Time,
+}
+
+impl Run {
+    const NONE: Run = Run { start: 0, end: 0, step: 0, at: Time::ZERO };
+
+    /// The segment that starts at `start`.
+    #[inline(always)]
+    fn segment(&self, start: u64) -> Sent {
+        Sent { start, end: start + self.step, at: self.at, retransmitted: false, state: State::InFlight }
+    }
+
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Takes the segments that end at `una` or before. Returns the last one; there must be one.
+    #[inline(always)]
+    fn take(&mut self, una: u64) -> Sent {
+        if self.end <= una {
+            self.start = self.end;
+        } else {
+            while self.start + self.step <= una {
+                self.start += self.step;
+            }
+        }
+        self.segment(self.start - self.step)
+    }
+}
+
+/// The last segments that are outstanding, in order of numbers and of time.
+#[derive(Clone, Debug)]
+pub(super) struct Runs {
+    /// The first run, if there are several, or nothing.
+    first: Run,
+    /// The runs between the first and the last one.
+    between: VecDeque<Run>,
+    /// The last run, if it has not become the first one.
+    last: Run,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Runs { first: Run::NONE, between: VecDeque::new(), last: Run::NONE }
+    }
+}
+
+impl Runs {
+    /// A segment is sent for the first time. True if it has left together with the last one, of which it is the continuation.
+    #[inline(always)]
+    pub(super) fn extend(&mut self, start: u64, end: u64, now: Time) -> bool {
+        let run = &mut self.last;
+        let is_next = run.end == start && run.at == now && run.step == end - start;
+        if is_next {
+            run.end = end;
+        }
+        is_next
+    }
+
+    /// A segment after all others is sent for the first time.
+    // Not inlined: the sender calls it from several places.
+    #[inline(never)]
+    pub(super) fn begin(&mut self, start: u64, end: u64, now: Time) {
+        let before = core::mem::replace(&mut self.last, Run { start, end, step: end - start, at: now });
+        if self.first.is_empty() {
+            self.first = before;
+        } else if !before.is_empty() {
+            self.between.push_back(before);
+        }
+    }
+
+    /// The first segment.
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<Sent> {
+        let run = if self.first.is_empty() { &self.last } else { &self.first };
+        (!run.is_empty()).then(|| run.segment(run.start))
+    }
+
+    /// The last segment.
+    #[inline(always)]
+    pub(super) fn last(&self) -> Option<Sent> {
+        let run = if self.last.is_empty() { &self.first } else { &self.last };
+        (!run.is_empty()).then(|| run.segment(run.end - run.step))
+    }
+
+    /// Takes the segments that end at `una` or before. Returns the end of the first one, and the last one.
+    #[inline(always)]
+    pub(super) fn take(&mut self, una: u64) -> Option<(u64, Sent)> {
+        let first = self.first().filter(|first| first.end <= una)?.end;
+        if self.first.is_empty() {
+            self.advance();
+        }
+        let mut last = self.first.take(una);
+        while self.first.is_empty() && self.advance() && self.first.start + self.first.step <= una {
+            last = self.first.take(una);
+        }
+        Some((first, last))
+    }
+
+    /// The next run becomes the first one. False if there is none.
+    #[inline(always)]
+    fn advance(&mut self) -> bool {
+        self.first = match self.between.pop_front() {
+            Some(next) => next,
+            None => core::mem::replace(&mut self.last, Run::NONE),
+        };
+        !self.first.is_empty()
+    }
+
+    /// Takes all, one by one.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Sent> {
+        let [first, last] = [&mut self.first, &mut self.last].map(|run| core::mem::replace(run, Run::NONE));
+        let each =
+            |run: Run| (run.start..run.end).step_by(run.step.max(1) as usize).map(move |start| run.segment(start));
+        [first].into_iter().chain(self.between.drain(..)).chain([last]).flat_map(each)
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        self.between.capacity() * size_of::<Run>()
+    }
+}

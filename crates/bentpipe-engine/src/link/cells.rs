@@ -146,7 +146,6 @@ pub struct CellPort<P> {
     delay: Duration,
     sky: Option<Box<Sky>>,
     drop_list: Vec<u64>,
-    listable: u64,
 
     /// The origin of `Fine`.
     epoch: Time,
@@ -180,7 +179,6 @@ impl<P: Wire> CellPort<P> {
             delay: config.delay,
             sky: Sky::of(config, seed, name),
             drop_list: config.drop_list.clone(),
-            listable: 0,
             epoch: Time::ZERO,
             busy_until: 0,
             channels: (0..channels).map(|_| channel()).collect(),
@@ -229,12 +227,9 @@ impl<P: Wire> CellPort<P> {
         self.advance(cx.now);
         self.counters.offered += 1;
         self.held += 1;
-        if !self.drop_list.is_empty() && packet.is_listable() {
-            self.listable += 1;
-            if self.drop_list.binary_search(&(self.listable - 1)).is_ok() {
-                self.refused.push_back((packet, DropReason::Listed));
-                return;
-            }
+        if self.drop_list.binary_search(&(self.counters.offered - 1)).is_ok() {
+            self.refused.push_back((packet, DropReason::Listed));
+            return;
         }
         if self.active.is_empty() && self.busy_until <= self.fine(cx.now) {
             self.epoch = cx.now;

@@ -34,11 +34,6 @@ pub trait Wire {
     fn is_ect(&self) -> bool {
         self.ecn().is_capable()
     }
-
-    /// True if the packet counts for the drop list.
-    fn is_listable(&self) -> bool {
-        true
-    }
 }
 
 /// The fate of a packet.
@@ -310,7 +305,7 @@ impl<P: Wire> Link<P> {
         begun: impl Fn() -> Time,
     ) -> Result<Transit, DropReason> {
         let length = packet.wire_len();
-        let is_listed = self.drop_list.as_mut().is_some_and(|list| packet.is_listable() && list.lists_next());
+        let is_listed = self.drop_list.as_mut().is_some_and(|list| list.lists_next());
         let admitted = if is_listed {
             Err(DropReason::Listed)
         } else if length > self.mtu {

@@ -1,6 +1,8 @@
 //! The language as tables for people, from the same tables by which the reader refuses unknown keys.
 
-use crate::quantity::{CELLS, DECIBELS, DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE, format_duration};
+use crate::quantity::{
+    CELLS, DECIBELS, DURATION, Dimension, PACKETS, RATE, SEGMENTS, SIZE, format_duration, format_rate,
+};
 use crate::shape::{Counted, Field, Shape};
 use crate::tcp::{Cell, Kind, PROFILES, SETTINGS, Setting, TCP_HEAD, VARIANT};
 
@@ -218,6 +220,7 @@ fn settings_value(setting: &Setting) -> String {
         Kind::Flag => Some(value(&Shape::Flag)),
         Kind::Count(counted) => Some(count(counted)),
         Kind::Span => Some(noun(&DURATION).to_owned()),
+        Kind::Rate => Some(noun(&RATE).to_owned()),
         Kind::Size { .. } => Some(noun(&SIZE).to_owned()),
     };
     let words = (!setting.words.is_empty()).then(|| {
@@ -231,6 +234,7 @@ fn shown(cell: Cell) -> String {
     match cell {
         Cell::Count(count) => count.to_string(),
         Cell::Span(span) => format_duration(span),
+        Cell::Rate(rate) => format_rate(rate),
         Cell::Size(bytes) => SIZE.format(bytes),
         Cell::Flag(flag) => flag.to_string(),
         Cell::Word(word) => word.to_owned(),

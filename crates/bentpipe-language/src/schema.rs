@@ -83,6 +83,7 @@ fn settings(head: &[Field], ends: bool) -> Value {
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::Count(counted) => with_words(count(counted), words),
             Kind::Span => with_words(of(&Shape::DURATION), words),
+            Kind::Rate => with_words(of(&Shape::RATE), words),
             Kind::Size { .. } => of(&Shape::SIZE),
         };
         let value = described(value, doc);

@@ -229,6 +229,7 @@ fn cell(item: &Item<'_>, setting: &Setting, problems: &mut Problems) -> Option<C
             let expected = match setting.kind {
                 Kind::Count(counted) => format!("{}, or {}", Shape::Count(counted).expected(), shape.expected()),
                 Kind::Span => format!("{}, or {}", Shape::DURATION.expected(), shape.expected()),
+                Kind::Rate => format!("{}, or {}", Shape::RATE.expected(), shape.expected()),
                 _ => shape.expected(),
             };
             let mistake = Mistake::new(&item.path, format!("`{}` cannot be \"{text}\"", item.path))
@@ -242,6 +243,7 @@ fn cell(item: &Item<'_>, setting: &Setting, problems: &mut Problems) -> Option<C
         Kind::Words => item.choice(setting.words, problems).map(Cell::Word),
         Kind::Count(counted) => item.count(counted, problems).map(Cell::Count),
         Kind::Span => item.duration(problems).map(Cell::Span),
+        Kind::Rate => item.rate(problems).map(Cell::Rate),
         Kind::Flag => item.flag(problems).map(Cell::Flag),
         Kind::Size { min, max } => {
             let size = item.size(problems)?.get();

@@ -5,7 +5,7 @@ use bentpipe_engine::tcp::{
     AckPolicy, Compress, Daass, EcnOption, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant,
     WindowUnit,
 };
-use bentpipe_engine::units::Duration;
+use bentpipe_engine::units::{Duration, Rate};
 
 fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
     value.parse().map_err(|_| format!("`{value}` is not a number"))
@@ -55,6 +55,10 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "tail-probe" => variant.tail_probe = switch(value)?,
         "offload" => variant.offload = switch(value)?,
         "pacing-gain" => variant.pacing.gains = Some((number(value)?, number(value)?)),
+        "pacing-max-kbit" => {
+            let kbit: u64 = number(value)?;
+            variant.pacing.max_rate = Rate::from_bits_per_second(kbit.saturating_mul(1000));
+        }
         "pacing-quantum-us" => variant.pacing.quantum = Duration::from_micros(number(value)?),
         "pacing-credit" => variant.pacing.credit = switch(value)?,
         "pacing-unpaced" => variant.pacing.unpaced = number(value)?,

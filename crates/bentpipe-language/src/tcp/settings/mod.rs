@@ -11,7 +11,7 @@ use bentpipe_engine::tcp::{
     Compress, Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase,
     TcbSharing, TcpConfig, Variant, WindowUnit,
 };
-use bentpipe_engine::units::Duration;
+use bentpipe_engine::units::{Duration, Rate};
 
 use crate::shape::Counted;
 
@@ -22,6 +22,8 @@ pub enum Cell {
     Count(u64),
     /// A duration.
     Span(Duration),
+    /// A rate.
+    Rate(Rate),
     /// Bytes.
     Size(u64),
     /// On or off.
@@ -77,6 +79,8 @@ pub enum Kind {
     Count(Counted),
     /// A duration.
     Span,
+    /// A rate.
+    Rate,
     /// An amount of data.
     Size {
         /// Least, in bytes.

@@ -162,6 +162,20 @@ pub(crate) const SETTINGS: &[Setting] = &[
             None => false,
         },
     },
+    Setting {
+        key: "pacing.max_rate",
+        doc: "No segments leave faster, counted without headers (Linux's SO_MAX_PACING_RATE, iperf3's --fq-rate). A control that sets no rate of its own is then paced, by `pacing.gain` or 120 % of a window per round trip, and 200 % in slow start.",
+        words: OFF,
+        kind: Kind::Rate,
+        get: |c| Some(c.variant.pacing.max_rate.map_or(Cell::Word("off"), Cell::Rate)),
+        set: |c, cell| {
+            c.variant.pacing.max_rate = match cell {
+                Cell::Rate(rate) => Some(rate),
+                _ => None,
+            };
+            true
+        },
+    },
     row!("pacing.quantum", "Paced segments leave together that take this long at the rate, at least two, or one below 1.2 Mbit/s (Linux: 1/1024 s). 0 s: each by itself.", span variant.pacing.quantum),
     row!("pacing.credit", "Paced segments that leave late make the next ones wait less, by half of their own time at most (Linux). False: the time is lost.", flag variant.pacing.credit),
     row!("pacing.unpaced", "Pacing begins with this segment; those before it leave at once (Linux: 10).", count Kind::Count(Counted::new("segments", 0, u32::MAX as u64)), variant.pacing.unpaced),

@@ -80,9 +80,9 @@ fn every_field_has_a_row() {
             Some(Recovery::BurstEstimate(cells)) => cells,
             other => panic!("{other:?}"),
         };
-    // 21 plain fields, two of careful resume, 22 cells of the variant and 5 of its pacing, 3 of an inflating recovery and 3 of a burst estimate, 8 of the ACK
+    // 21 plain fields, two of careful resume, 22 cells of the variant and 6 of its pacing, 3 of an inflating recovery and 3 of a burst estimate, 8 of the ACK
     // policy and 2 more of compression, 7 of the timer and 3 of a ticking clock, 9 shortcuts.
-    assert_eq!(SETTINGS.len(), 21 + 2 + 22 + 5 + 3 + 3 + 8 + 2 + 7 + 3 + 9);
+    assert_eq!(SETTINGS.len(), 21 + 2 + 22 + 6 + 3 + 3 + 8 + 2 + 7 + 3 + 9);
 }
 
 #[test]

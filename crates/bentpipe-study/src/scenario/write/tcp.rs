@@ -1,6 +1,6 @@
 //! Tables of TCP settings.
 
-use bentpipe_language::quantity::SIZE;
+use bentpipe_language::quantity::{SIZE, format_rate};
 use bentpipe_language::tcp::{Cell, TcpOverrides, setting};
 use toml::{Table, Value};
 
@@ -41,6 +41,7 @@ fn cells(given: &std::collections::BTreeMap<&'static str, Cell>) -> Table {
                 _ => integer(*count),
             },
             Cell::Span(span) => duration(*span),
+            Cell::Rate(rate) => text(format_rate(*rate)),
             Cell::Size(bytes) => text(SIZE.format(*bytes)),
             Cell::Flag(flag) => Value::Boolean(*flag),
             Cell::Word(word) => text(*word),

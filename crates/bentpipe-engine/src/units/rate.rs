@@ -31,8 +31,16 @@ impl Rate {
     #[cold]
     #[inline(never)]
     fn time_for(self, bytes: u32) -> Duration {
-        let bits = bytes as u128 * 8 * Duration::from_secs(1).as_ticks() as u128;
-        Duration::from_ticks(u64::try_from(bits.div_ceil(u128::from(self.bits_per_second()))).unwrap_or(u64::MAX))
+        const TICKS_PER_BYTE: u64 = 8 * Duration::from_secs(1).as_ticks();
+        let rate = self.bits_per_second();
+        // Division of 128 bits is slow, and only packets above 36 MB need it.
+        Duration::from_ticks(match u64::from(bytes).checked_mul(TICKS_PER_BYTE) {
+            Some(ticks) => ticks.div_ceil(rate),
+            None => {
+                let ticks = (u128::from(bytes) * u128::from(TICKS_PER_BYTE)).div_ceil(u128::from(rate));
+                u64::try_from(ticks).unwrap_or(u64::MAX)
+            }
+        })
     }
 
     /// Bytes that pass in `span`, rounded down.
@@ -95,5 +103,17 @@ mod tests {
         let mut clock = TransmitClock::new(Rate::from_bits_per_second(1).expect("not zero"));
         assert_eq!(clock.transmit(1).as_nanos(), 8_000_000_000);
         assert_eq!(clock.transmit(u32::MAX), Duration::MAX);
+    }
+
+    /// The shortest length that 64 bits do not hold, the one before it, and what 128 bits say of both.
+    #[test]
+    fn long_packets_take_as_long_as_exact_division_says() {
+        let rate = Rate::from_bits_per_second(999_999_937).expect("not zero");
+        let per_byte = 8 * u128::from(Duration::from_secs(1).as_ticks());
+        let last = (u128::from(u64::MAX) / per_byte) as u32;
+        for bytes in [1, 1500, last, last + 1, u32::MAX] {
+            let exact = (u128::from(bytes) * per_byte).div_ceil(999_999_937);
+            assert_eq!(u128::from(rate.time_for(bytes).as_ticks()), exact, "{bytes}");
+        }
     }
 }

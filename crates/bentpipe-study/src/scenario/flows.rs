@@ -68,8 +68,9 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     let return_route = self::route(view.get("return_route"), first_end, from, world.network, problems);
     let (kind, start, stagger, width, count) = (kind?, start?, stagger?, width?, count?);
     let (route, return_route, dscp) = (route?, return_route?, dscp? as u8);
+    let is_counted = view.get("count").is_some();
     let flow = |number: u64| {
-        let name = if view.get("count").is_some() { format!("{name}-{}", number + 1) } else { name.clone() };
+        let name = if is_counted { [&name, "-", &(number + 1).to_string()].concat() } else { name.clone() };
         let earliest = start + stagger.saturating_mul(number);
         let spread = (width > Duration::ZERO).then_some(Spread { earliest, width });
         FlowSpec {

@@ -27,10 +27,15 @@ impl Twins {
         Twins { short: new(), long: new(), predicted: 0, ordinary: 0, is_ordinary: false }
     }
 
-    /// What the short way knows of the sender besides is no difference.
+    /// What the short way knows of the sender besides is no difference, nor is whether RACK lists segments that left together one by one.
     fn compare(&mut self) {
         self.long.sender_rests = self.short.sender_rests;
-        assert_eq!(format!("{:?}", self.short), format!("{:?}", self.long));
+        let listed = |end: &Connection| {
+            let mut end = end.clone();
+            end.sender.list_segments();
+            format!("{end:?}")
+        };
+        assert_eq!(listed(&self.short), listed(&self.long));
     }
 
     fn handle(&mut self, now: Time, input: Input) {

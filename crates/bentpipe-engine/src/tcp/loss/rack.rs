@@ -129,7 +129,7 @@ impl Rack {
     }
 
     /// Lists all segments one by one: something else than the acknowledgement of all before it may happen to one of them.
-    fn list_all(&mut self) {
+    pub(in crate::tcp) fn list_all(&mut self) {
         self.segments.extend(self.runs.drain());
     }
 

@@ -160,6 +160,14 @@ impl Sender {
         }
     }
 
+    /// Makes RACK list all segments one by one.
+    #[cfg(test)]
+    pub(in crate::tcp) fn list_segments(&mut self) {
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            rack.list_all();
+        }
+    }
+
     pub(in crate::tcp) fn phase(&self) -> Phase {
         self.recovery.phase()
     }

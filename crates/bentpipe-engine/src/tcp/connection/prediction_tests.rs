@@ -160,7 +160,7 @@ proptest! {
     /// Whatever is lost or doubled, and whichever way the data goes.
     #[test]
     fn the_short_way_does_what_the_long_way_does(
-        variant in prop::sample::select(vec!["tahoe", "newreno", "sack", "sack-frto", "burst-ca", "rack", "cubic", "linux-cubic"]),
+        variant in prop::sample::select(vec!["tahoe", "newreno", "sack", "sack-frto", "burst-ca", "rack", "cubic", "linux-cubic", "westwood", "bbr", "bbr3", "hybla"]),
         (timestamps, delayed) in any::<(bool, bool)>(),
         there in 0u64..120_000,
         back in prop_oneof![Just(0u64), 0u64..60_000],

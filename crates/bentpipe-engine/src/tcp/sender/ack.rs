@@ -24,7 +24,9 @@ impl Sender {
         self.new_event();
         let ack = segment.ack;
         let by_time = self.loss.scoreboard.rack().is_some();
-        let before = self.before_delivery();
+        // An ACK beside data that tells nothing new is no event for the control, however it is looked at: header prediction leaves it out.
+        let tells = ack > self.seq.snd_una || segment.sequence_len() == 0 || !segment.sack.is_empty();
+        let before = if tells { self.before_delivery() } else { None };
         let (advances, delivered) = (ack > self.seq.snd_una, self.delivered());
         if ack > self.seq.snd_una
             && let Some((cwnd, ssthresh)) = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)))
@@ -56,7 +58,9 @@ impl Sender {
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
         }
-        self.congestion.note_round_trip(self.seq.flight(), self.timer.rtt.srtt());
+        if tells {
+            self.congestion.note_round_trip(self.seq.flight(), self.timer.rtt.srtt());
+        }
         cx.emit(|| Event::Window {
             cwnd: self.congestion.window.cwnd() + self.congestion.window.inflation(),
             ssthresh: self.congestion.window.ssthresh(),

@@ -1,7 +1,8 @@
 //! The grid of `make bench-gateway` in virtual time: an upload of 30 MB and objects on new connections, with the kernel's cubic at
 //! both hosts, directly and through gateways. `cargo run -p bentpipe-sim --example gateway_grid`.
 //!
-//! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes told 99.5 % of the rate. Transfers start within the first minute, each under
+//! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes told 99.5 % of the rate; hosts join what comes together, as behind a TUN
+//! device that is given trains. Transfers start within the first minute, each under
 //! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`, `--measured FILE`, the
 //! `--out` of `make bench-gateway`: each figure is followed by how many percent it is from the measured one, and by the 95 % interval of
 //! that (bootstrap). A shape of
@@ -23,6 +24,7 @@ time_limit = "2000 s"
 [tcp]
 profile = "linux"
 first_window = "64 kB"
+ack.gro = "20 us"
 [[links]]
 name = "lan"
 between = ["client", "near"]

@@ -310,6 +310,9 @@ pub struct AckPolicy {
     pub quick: u32,
     /// A segment with PSH is acknowledged at once, unless this end has answered data with data (Linux, if the program reads at once).
     pub pushed: bool,
+    /// Segments in order that come within this time of the one before are acknowledged together: when so much time has passed since the
+    /// first that asks for an ACK, or with the 44th. A host with generic receive offload joins them, up to 64 kB. Zero: each counts by itself.
+    pub gro: Duration,
 }
 
 /// Linux's compressed SACKs: an ACK of data beyond a gap waits for more such data. The first three ACKs of a gap do not wait, so losses
@@ -341,6 +344,7 @@ impl AckPolicy {
         compress: None,
         quick: 0,
         pushed: false,
+        gro: Duration::ZERO,
     };
     /// As Linux has it: `TCP_MAX_QUICKACKS` segments are acknowledged at once, at the start and after a repetition, then every other one, or
     /// after `TCP_DELACK_MIN`.
@@ -350,6 +354,7 @@ impl AckPolicy {
         compress: Some(Compress::LINUX),
         quick: 16,
         pushed: true,
+        gro: Duration::ZERO,
         ..AckPolicy::DELAYED
     };
     /// Every second segment, or after 200 ms.

@@ -95,6 +95,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         }
         "compress" => config.ack.compress = Some(Compress { delay: millis(value)?, ..Compress::LINUX }),
         "quick" => config.ack.quick = number(value)?,
+        "gro-us" => config.ack.gro = Duration::from_micros(number(value)?),
         "pushed" => config.ack.pushed = switch(value)?,
         "gaps-take-room" => config.gaps_take_room = switch(value)?,
         "window-follows" => config.window_follows = switch(value)?,

@@ -52,9 +52,9 @@ impl Sent {
 /// The state of one sender.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Rack {
-    /// From `snd_una` to `snd_max`, in order.
+    /// From `snd_una` on, in order.
     segments: VecDeque<Sent>,
-    /// Those after them: nothing has happened to them since they were sent.
+    /// Those after them, up to `snd_max`: nothing has happened to them since they were sent.
     runs: Runs,
     /// No segment below is in flight by its first transmission; from here on first transmissions are in the order of time.
     first: u64,

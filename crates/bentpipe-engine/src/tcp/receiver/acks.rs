@@ -119,8 +119,9 @@ impl AckSchedule {
         } else if now.saturating_since(self.last) > self.long_gap {
             self.quick = self.quick.max(self.policy.quick);
         }
-        let gro = self.policy.gro;
-        self.is_joined = gro > Duration::ZERO && self.data_segments > 0 && now.saturating_since(self.last) <= gro;
+        if self.policy.gro > Duration::ZERO {
+            self.is_joined = self.data_segments > 0 && now.saturating_since(self.last) <= self.policy.gro;
+        }
         self.last = now;
         self.data_segments = self.data_segments.saturating_add(1);
     }
@@ -142,7 +143,7 @@ impl AckSchedule {
             Daass::SlowStart => !self.had_gap,
         };
         if quick || self.quick > 0 || self.pending >= self.policy.every {
-            self.due = self.due.min(self.earliest(now));
+            self.acknowledge_soon(now);
         } else if self.due == NONE {
             self.due = match self.policy.tick {
                 None => now + self.policy.delay,
@@ -156,15 +157,19 @@ impl AckSchedule {
     /// does not wait (Linux, `tcp_cleanup_rbuf`).
     pub(super) fn on_push(&mut self) {
         if self.policy.pushed && !self.answers && self.due != NONE {
-            // The time of its arrival.
-            self.due = self.due.min(self.earliest(self.last));
+            // It has just come.
+            self.acknowledge_soon(self.last);
         }
     }
 
-    /// When an ACK that does not wait is sent: at once, or together with what joins the segment.
+    /// A segment that has come at `now` asks for an ACK, at once or together with what joins it.
     #[inline(always)]
-    fn earliest(&self, now: Time) -> Time {
-        if self.is_joined && self.pending < MAX_JOINED { now + self.policy.gro } else { NOW }
+    fn acknowledge_soon(&mut self, now: Time) {
+        if self.is_joined && self.pending < MAX_JOINED {
+            self.due = self.due.min(now + self.policy.gro);
+        } else {
+            self.due = NOW;
+        }
     }
 
     /// This end sends data.

@@ -39,6 +39,8 @@ pub(in crate::tcp) struct Situation {
     /// The congestion window, and the minimum of it and the peer's window.
     pub(in crate::tcp) cwnd: u64,
     pub(in crate::tcp) window: u64,
+    /// The congestion window unrounded, without what inflates it.
+    pub(in crate::tcp) exact_cwnd: f64,
     /// True if the congestion window is the least that bounds what goes out: neither the peer's window nor the host's clamp is.
     pub(in crate::tcp) is_cwnd_limited: bool,
     /// Nothing follows what waits.
@@ -78,7 +80,14 @@ impl Situation {
         if is_rest || self.is_closing && self.room >= self.waiting {
             return false;
         }
-        self.oldest.zip(self.srtt).is_some_and(|(oldest, srtt)| is_soon(self.now, oldest, srtt))
+        self.next_ack_is_soon()
+    }
+
+    /// True if the ACK of the oldest segment is expected soon: a round trip after it, and within half of one.
+    #[inline(always)]
+    fn next_ack_is_soon(&self) -> bool {
+        let is_soon = |oldest: Time, srtt: Duration| oldest + srtt <= self.now + MAX_WAIT.min(srtt.div_floor(2));
+        self.oldest.zip(self.srtt).is_some_and(|(oldest, srtt)| is_soon(oldest, srtt))
     }
 
     /// What the packet waits for that [may wait](Self::may_wait) and would have `max` bytes, with any congestion window that is not less than
@@ -99,27 +108,6 @@ struct Hold {
     cwnd: f64,
     window: u64,
     srtt: Duration,
-}
-
-/// What decides on a packet if a [`Hold`] is known.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Moment {
-    pub(in crate::tcp) now: Time,
-    pub(in crate::tcp) last_sent: Time,
-    pub(in crate::tcp) full: u64,
-    pub(in crate::tcp) next: u64,
-    /// Bytes that wait, and how many the windows let out, whether they wait or not.
-    pub(in crate::tcp) waiting: u64,
-    pub(in crate::tcp) open: u64,
-    pub(in crate::tcp) cwnd: f64,
-    pub(in crate::tcp) window: u64,
-    pub(in crate::tcp) srtt: Option<Duration>,
-}
-
-/// True if the ACK of what left at `oldest` is expected soon: a round trip later, and within half of one.
-#[inline(always)]
-fn is_soon(now: Time, oldest: Time, srtt: Duration) -> bool {
-    oldest + srtt <= now + MAX_WAIT.min(srtt.div_floor(2))
 }
 
 /// The packet that leaves, or waits.
@@ -155,27 +143,20 @@ impl Offload {
         }
     }
 
-    /// True if the next packet waits as an earlier one did: [`Offload::begin`] would say so, too. False says nothing. `oldest` is when the
-    /// oldest segment left that is outstanding; it is asked for last.
+    /// True if the next packet waits as an earlier one did: [`Offload::begin`] would say so, too. False says nothing.
     #[inline(always)]
-    pub(in crate::tcp) fn holds(&self, at: &Moment, oldest: impl FnOnce() -> Option<Time>) -> bool {
+    pub(in crate::tcp) fn holds(&self, at: &Situation) -> bool {
         let Some(hold) = &self.hold else { return false };
         // Nonsense where the next piece has not begun.
         let rest = u64::from(self.end.wrapping_sub(at.next as u32));
         // A segment of full length might leave, but not a packet, the rest of its piece, or all that waits.
-        let is_short = at.open >= at.full && at.open < hold.room.min(rest).min(at.waiting) && rest <= MAX_TOGETHER;
-        let is_no_worse = at.full == hold.full && at.cwnd >= hold.cwnd && at.window >= hold.window;
-        if is_short
+        let is_short = at.room >= at.full && at.room < hold.room.min(rest).min(at.waiting) && rest <= MAX_TOGETHER;
+        let is_no_worse = at.full == hold.full && at.exact_cwnd >= hold.cwnd && at.window >= hold.window;
+        is_short
             && is_no_worse
             && at.now.saturating_since(at.last_sent) < MAX_PAUSE
-            && let Some(srtt) = at.srtt
-            && srtt <= hold.srtt
-            && let Some(oldest) = oldest()
-        {
-            is_soon(at.now, oldest, srtt)
-        } else {
-            false
-        }
+            && at.srtt.is_some_and(|srtt| srtt <= hold.srtt)
+            && at.next_ack_is_soon()
     }
 
     /// The next packet waits for the next event, because of the congestion window or not.
@@ -287,6 +268,7 @@ mod tests {
         room: 4000,
         cwnd: 100_000,
         window: 100_000,
+        exact_cwnd: 100_000.0,
         is_cwnd_limited: true,
         is_closing: false,
     };
@@ -403,13 +385,13 @@ mod tests {
             let (cwnd, peer) = (pick(0, cwnd.max(CWND), cwnd), pick(1, peer.max(PEER), peer));
             let (srtt, oldest) = (pick(2, srtt.min(100), srtt), pick(3, 880, oldest));
             let (pause, waiting, sent) = (pick(4, pause % 1000, pause), pick(5, waiting + 40_000, waiting), pick(6, sent % 8, sent));
-            let (now, srtt, window) = (WAITS.now, Some(Duration::from_millis(srtt)), cwnd.min(peer));
-            let last_sent = now.saturating_sub(Duration::from_micros(pause));
+            let (srtt, window) = (Some(Duration::from_millis(srtt)), cwnd.min(peer));
+            let last_sent = WAITS.now.saturating_sub(Duration::from_micros(pause));
             let (next, open, oldest) = (WAITS.next + 1000 * sent, 100 * open, Some(ms(oldest)));
-            let moment = Moment { now, last_sent, full: 1000, next, waiting, open, cwnd: cwnd as f64, window, srtt };
-            let holds = offload.holds(&moment, || oldest);
-            let room = open.min(waiting);
-            let after = Situation { last_sent, oldest, srtt, next, waiting, room, cwnd, window, is_closing, ..WAITS };
+            let (room, exact_cwnd) = (open.min(waiting), cwnd as f64);
+            let after =
+                Situation { last_sent, oldest, srtt, next, waiting, room, cwnd, exact_cwnd, window, is_closing, ..WAITS };
+            let holds = offload.holds(&after);
             let begins = offload.begin(&after, || rate(cwnd, srtt), || None);
             prop_assert!(!holds || !begins);
         }

@@ -354,7 +354,6 @@ impl AckPolicy {
         compress: Some(Compress::LINUX),
         quick: 16,
         pushed: true,
-        gro: Duration::ZERO,
         ..AckPolicy::DELAYED
     };
     /// Every second segment, or after 200 ms.

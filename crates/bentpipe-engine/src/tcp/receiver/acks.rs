@@ -143,7 +143,7 @@ impl AckSchedule {
             Daass::SlowStart => !self.had_gap,
         };
         if quick || self.quick > 0 || self.pending >= self.policy.every {
-            self.acknowledge_soon(now);
+            self.acknowledge_soon();
         } else if self.due == NONE {
             self.due = match self.policy.tick {
                 None => now + self.policy.delay,
@@ -157,16 +157,15 @@ impl AckSchedule {
     /// does not wait (Linux, `tcp_cleanup_rbuf`).
     pub(super) fn on_push(&mut self) {
         if self.policy.pushed && !self.answers && self.due != NONE {
-            // It has just come.
-            self.acknowledge_soon(self.last);
+            self.acknowledge_soon();
         }
     }
 
-    /// A segment that has come at `now` asks for an ACK, at once or together with what joins it.
+    /// The segment that has just come asks for an ACK, at once or together with what joins it.
     #[inline(always)]
-    fn acknowledge_soon(&mut self, now: Time) {
+    fn acknowledge_soon(&mut self) {
         if self.is_joined && self.pending < MAX_JOINED {
-            self.due = self.due.min(now + self.policy.gro);
+            self.due = self.due.min(self.last + self.policy.gro);
         } else {
             self.due = NOW;
         }
@@ -328,7 +327,7 @@ mod tests {
             (0, 0, &[(0, 44), (0, 44)]),
         ] {
             let mut schedule = AckSchedule::new(AckPolicy { gro, quick, ..AckPolicy::DELAYED });
-            let (mut acks, mut pending, mut segments) = (Vec::new(), 0, 0);
+            let (mut acks, mut pending) = (Vec::new(), 0);
             for now in 0..100 {
                 let mut acknowledge = |schedule: &mut AckSchedule, pending: &mut u32| {
                     if schedule.is_due(at(now)) {
@@ -339,7 +338,7 @@ mod tests {
                 acknowledge(&mut schedule, &mut pending);
                 let come = if spacing == 0 { 100 * u32::from(now == 0) } else { u32::from(now % spacing == 0) };
                 for _ in 0..come {
-                    (pending, segments) = (pending + 1, segments + 1);
+                    pending += 1;
                     schedule.on_data(at(now));
                     schedule.on_in_order(at(now), false);
                     acknowledge(&mut schedule, &mut pending);

@@ -24,11 +24,11 @@ impl Sender {
         self.new_event();
         let ack = segment.ack;
         let by_time = self.loss.scoreboard.rack().is_some();
-        // An ACK beside data that tells nothing new is no event for the control, however it is looked at: header prediction leaves it out.
-        let tells = ack > self.seq.snd_una || segment.sequence_len() == 0 || !segment.sack.is_empty();
-        let before = if tells { self.before_delivery() } else { None };
         let (advances, delivered) = (ack > self.seq.snd_una, self.delivered());
-        if ack > self.seq.snd_una
+        // An ACK beside data that tells nothing new is no event for the control, however it is looked at: header prediction leaves it out.
+        let tells = advances || segment.sequence_len() == 0 || !segment.sack.is_empty();
+        let before = if tells { self.before_delivery() } else { None };
+        if advances
             && let Some((cwnd, ssthresh)) = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)))
         {
             self.give_back(cx, cwnd, ssthresh);

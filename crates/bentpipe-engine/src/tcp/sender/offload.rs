@@ -1,7 +1,7 @@
 //! Packets of several segments, where the window alone decides what goes out.
 
 use super::Sender;
-use crate::tcp::offload::{Moment, Situation};
+use crate::tcp::offload::Situation;
 use crate::units::Time;
 
 impl Sender {
@@ -19,42 +19,37 @@ impl Sender {
     /// True if the packet at `snd_nxt` waits for the next ACK as one did before. [`Sender::begins_packet`] would come to the same.
     #[inline(always)]
     pub(super) fn goes_on_waiting(&mut self, now: Time) -> bool {
-        let Some(offload) = self.offload.as_ref().filter(|offload| !offload.goes_on(now, self.last_sent)) else {
+        if self.offload.as_ref().is_none_or(|offload| offload.goes_on(now, self.last_sent)) {
             return false;
-        };
-        let (seq, window, scoreboard) = (&self.seq, &self.congestion.window, &self.loss.scoreboard);
-        let (cwnd, next) = (window.usable(), seq.snd_nxt);
-        let moment = Moment {
-            now,
-            last_sent: self.last_sent,
-            full: u64::from(self.mss - self.reserved),
-            next,
-            waiting: seq.data_end.saturating_sub(next),
-            open: seq.right_edge(cwnd).saturating_sub(next),
-            cwnd: window.exact(),
-            window: cwnd.min(seq.peer.now),
-            srtt: self.timer.rtt.srtt(),
-        };
-        let is_cwnd_limited = cwnd < seq.peer.now.min(window.clamp());
-        let holds = offload.holds(&moment, || scoreboard.first_sent());
+        }
+        let situation = self.situation(now);
+        let holds = self.offload.as_ref().is_some_and(|offload| offload.holds(&situation));
         debug_assert!(!holds || !self.begins_packet(now));
         if holds && let Some(offload) = &mut self.offload {
-            offload.wait(is_cwnd_limited);
+            offload.wait(situation.is_cwnd_limited);
         }
         holds
     }
 
     #[inline(never)]
     fn begins_packet(&mut self, now: Time) -> bool {
+        let situation = self.situation(now);
         let Some(offload) = &mut self.offload else { return true };
-        let (seq, rtt, congestion) = (&self.seq, &self.timer.rtt, &self.congestion);
-        let (cwnd, next, srtt) = (congestion.window.usable(), seq.snd_nxt, rtt.srtt());
+        let (congestion, flight) = (&self.congestion, self.seq.flight());
+        let rate = || congestion.packet_rate(flight, situation.srtt);
+        offload.begin(&situation, rate, || congestion.least_for_rate(flight))
+    }
+
+    #[inline(always)]
+    fn situation(&self, now: Time) -> Situation {
+        let (seq, window) = (&self.seq, &self.congestion.window);
+        let (cwnd, next) = (window.usable(), seq.snd_nxt);
         let waiting = seq.data_end.saturating_sub(next);
-        let situation = Situation {
+        Situation {
             now,
             last_sent: self.last_sent,
             oldest: self.loss.scoreboard.first_sent(),
-            srtt,
+            srtt: self.timer.rtt.srtt(),
             full: u64::from(self.mss - self.reserved),
             next,
             max_peer: seq.peer.max,
@@ -62,10 +57,9 @@ impl Sender {
             room: waiting.min(seq.right_edge(cwnd).saturating_sub(next)),
             cwnd,
             window: cwnd.min(seq.peer.now),
-            is_cwnd_limited: cwnd < seq.peer.now.min(congestion.window.clamp()),
+            exact_cwnd: window.exact(),
+            is_cwnd_limited: cwnd < seq.peer.now.min(window.clamp()),
             is_closing: seq.fin,
-        };
-        let flight = seq.flight();
-        offload.begin(&situation, || congestion.packet_rate(flight, srtt), || congestion.least_for_rate(flight))
+        }
     }
 }

@@ -225,6 +225,7 @@ fn main() {
     let (mut shapes, mut losses) = (list("direct,split,link"), list("0,0.001,0.01,0.05,outages"));
     let mut seeds = 20;
     let mut measured = serde_json::Value::Array(Vec::new());
+    let (mut out, mut written) = (None, Vec::new());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().unwrap_or_else(|| panic!("{word} needs a value"));
@@ -236,6 +237,7 @@ fn main() {
                 let text = std::fs::read_to_string(&value).unwrap_or_else(|error| panic!("{value}: {error}"));
                 measured = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{value}: {error}"));
             }
+            "--out" => out = Some(value),
             other => panic!("unknown option {other}"),
         }
     }
@@ -244,11 +246,22 @@ fn main() {
             let (rate, offered) = bulk(shape, loss, seeds);
             let object = |bytes: &str| objects(shape, loss, bytes, 3 * seeds);
             let found = [rate, offered, object("100 kB"), object("1 MB")];
+            if out.is_some() {
+                let [rate, offered, small, large] = &found;
+                written.push(serde_json::json!({
+                    "mode": shape, "loss": loss, "mbits_runs": rate, "offered_runs": offered,
+                    "object_bytes": [100_000, 1_000_000], "object_s_runs": [small, large],
+                }));
+            }
             let names = ["Mbit/s", "offered", "100 kB, s", "1 MB, s"];
             println!("{shape}, {loss}");
             for ((name, ours), measured) in names.iter().zip(&found).zip(measured_row(&measured, shape, loss)) {
                 println!("    {name:10} {}", shown(ours, measured));
             }
         }
+    }
+    if let Some(out) = out {
+        let text = serde_json::Value::Array(written).to_string();
+        std::fs::write(&out, text).unwrap_or_else(|error| panic!("{out}: {error}"));
     }
 }

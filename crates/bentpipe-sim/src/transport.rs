@@ -69,7 +69,7 @@ impl Transport {
     }
 
     /// STP has no state that another connection could use.
-    pub(crate) fn inherit(&mut self, cache: &TcbCache) {
+    pub(crate) fn inherit(&mut self, cache: &mut TcbCache) {
         if let Transport::Tcp(connection) = self {
             connection.inherit(cache);
         }

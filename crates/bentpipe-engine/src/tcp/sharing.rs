@@ -14,11 +14,12 @@ pub struct TcbCache {
 
 impl TcbCache {
     /// Gives the next connection the state that it may use.
-    pub(in crate::tcp) fn inherit(&self, sharing: TcbSharing, congestion: &mut Congestion, rtt: &mut RttEstimator) {
+    pub(in crate::tcp) fn inherit(&mut self, sharing: TcbSharing, congestion: &mut Congestion, rtt: &mut RttEstimator) {
         match sharing {
             TcbSharing::Off => return,
             TcbSharing::Resume => {
-                if let Some(path) = self.path {
+                // RFC 9959 §3.2: one connection alone may use it. What that connection measures takes its place.
+                if let Some(path) = self.path.take() {
                     congestion.resume(path);
                 }
                 return;

@@ -123,7 +123,7 @@ impl One {
         let mut cache = TcbCache::default();
         self.connection.bequeath(&mut cache);
         self.connection = Connection::new(self.config, Role::Active);
-        self.connection.inherit(&cache);
+        self.connection.inherit(&mut cache);
         self.timer = None;
         self.sent.clear();
     }

@@ -52,6 +52,21 @@ fn a_path_that_has_become_smaller_is_left_in_time() {
     assert_eq!((other.received_at, other.stats), (plain.received_at, plain.stats));
 }
 
+/// An outage of 2.3 s takes what the jump has let out, and a timeout ends it. The connection slow starts as one does that has not jumped, from
+/// a threshold that is half of more data. Held at one segment until all of it was acknowledged, it took 319 s.
+#[test]
+fn a_timeout_after_the_jump_does_not_hold_the_window() {
+    let link = "rate = \"20 Mbit/s\"\nqueue = \"600 ms\"\nloss = \"0 %\"\n\
+                schedule = [ { at = \"1.9 s\", loss = \"100 %\" }, { at = \"4.2 s\", loss = \"0 %\" } ]";
+    for variant in ["sack", "rack", "newreno"] {
+        let plain = play(link, "5 MB", &format!("profile = \"rfc\", variant = \"{variant}\""));
+        let resumed = "resume = { cwnd = \"3 MB\", min_rtt = \"600 ms\" }";
+        let resumed = play(link, "5 MB", &format!("profile = \"rfc\", variant = \"{variant}\", {resumed}"));
+        assert!(resumed.stats.timeouts > 0, "{variant}");
+        assert!(seconds(&resumed) < seconds(&plain), "{variant}: {} {}", seconds(&resumed), seconds(&plain));
+    }
+}
+
 /// With a queue that takes everything slow start by losses goes on to the receive window. SEARCH ends it about two round trips after the
 /// path is full: at a window of 2 to 2³ products of 1.5 MB.
 #[test]

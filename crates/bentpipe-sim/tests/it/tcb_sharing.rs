@@ -72,3 +72,43 @@ fn the_second_transfer_resumes() {
     // At least the two round trips in which slow start would have grown from a quarter to the half.
     assert!(resumed + Duration::from_millis(1200) < again, "{resumed:?} instead of {again:?}");
 }
+
+/// Four connections that start together after one has measured the path. RFC 9959 §3.2 lets one of them use it: the others are in slow start.
+/// When all four jumped, they lost some 3000 segments.
+#[test]
+fn one_connection_alone_resumes() {
+    let text = r#"
+name = "four at once"
+time_limit = "300 s"
+[tcp]
+profile = "rfc"
+variant = "cubic"
+tcb_sharing = "resume"
+[[links]]
+name = "sat"
+between = ["A", "B"]
+rate = "20 Mbit/s"
+delay = "300 ms"
+queue = "600 ms"
+[[flows]]
+name = "first"
+from = "A"
+to = "B"
+bytes = "40 MB"
+[[flows]]
+name = "again"
+from = "A"
+to = "B"
+bytes = "200 kB"
+start = "60 s"
+count = 4
+stagger = "10 ms"
+"#;
+    let scenario = Scenario::parse(text, "four.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let result = run(&scenario, 1, &mut NoProbe).expect("connected");
+    let took = |n: usize| result.flows[n].received_at.expect("it ends").saturating_since(result.flows[n].start);
+    // Handshake, the initial window, and all the rest: three round trips, and half a one to arrive. Slow start needs two more.
+    let times: Vec<_> = (1..=4).map(took).collect();
+    assert!(times[0] < Duration::from_millis(2600), "{times:?}");
+    assert!(times[1..].iter().all(|&time| time > times[0] + Duration::from_millis(1000)), "{times:?}");
+}

@@ -12,9 +12,9 @@ mod filled;
 
 use self::bounds::Bounds;
 use self::filled::Filled;
-use super::bbr::aggregation::Aggregation;
+use super::bbr::aggregation::{Aggregation, SPAN};
 use super::bbr::windowed::MaxFilter;
-use super::{AckSample, CongestionRules, Delivered, Properties, Window};
+use super::{AckSample, CongestionRules, Delivered, FoundLost, Properties, Window};
 use crate::stream::TimeNoise;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::delivery::{LostSample, RateSample, rate_of};
@@ -114,12 +114,17 @@ pub(super) struct Bbr3 {
     ack_phase: AckPhase,
     /// ACKs tell about a probe that nothing has ended yet.
     is_judging: bool,
+    /// The window was in use at some time of this round trip.
+    is_limited: bool,
     /// The growth of the long-term bound: bytes acknowledged for a segment more, those so far, and how often it has doubled.
     up_count: f64,
     up_acks: f64,
     up_rounds: u32,
-    /// The window before a recovery or a probe of the round trip, to which it returns.
+    /// The window before a recovery or a probe of the round trip, to which it returns, and the state before the losses.
     prior: f64,
+    state_before_loss: State,
+    /// When the last ACK came, and what had been delivered with it.
+    last: (Time, u64),
     phase: Phase,
     pacing: Option<f64>,
     initial_window: f64,
@@ -150,10 +155,13 @@ impl Bbr3 {
             rounds_since_probe: 0,
             ack_phase: AckPhase::Init,
             is_judging: false,
+            is_limited: false,
             up_count: f64::INFINITY,
             up_acks: 0.0,
             up_rounds: 0,
             prior: 0.0,
+            state_before_loss: State::Startup,
+            last: (Time::ZERO, 0),
             phase: Phase::Open,
             pacing: None,
             initial_window: f64::from(config.variant.initial_window),
@@ -278,11 +286,11 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    fn start_refill(&mut self, seen: &Delivered) {
+    fn start_refill(&mut self, delivered: u64) {
         self.bounds.reset_short_term();
         (self.up_rounds, self.up_acks) = (0, 0.0);
         self.ack_phase = AckPhase::Refilling;
-        self.start_round(seen.delivered);
+        self.start_round(delivered);
         self.state = State::Refill;
     }
 
@@ -313,10 +321,11 @@ impl Bbr3 {
             return;
         }
         let is_limited = seen.pipe_before as f64 + window.exact_mss() > window.exact();
-        let at_bound = is_limited && window.exact() >= self.bounds.longterm;
+        self.is_limited = is_limited || self.is_limited && !self.round_starts;
+        let at_bound = self.is_limited && window.exact() >= self.bounds.longterm;
         self.adapt_long_term(window, seen, at_bound);
         match self.state {
-            State::Down | State::Cruise if self.probes_again(window, seen) => self.start_refill(seen),
+            State::Down | State::Cruise if self.probes_again(window, seen) => self.start_refill(seen.delivered),
             State::Down => {
                 let mss = window.exact_mss();
                 let product = self.budget(self.product(self.max_bw.max(), mss), mss);
@@ -367,30 +376,31 @@ impl Bbr3 {
         }
     }
 
-    /// BBRHandleLostPacket, for the segment of which most was lost besides.
-    fn on_lost(&mut self, window: &Window, seen: &Delivered) {
-        if seen.lost == 0 {
-            return;
-        }
+    /// BBRSaveStateUponLoss, before the first loss or mark of a round trip.
+    fn save_state(&mut self) {
         if self.bounds.events == 0 {
-            self.before_loss = self.bounds;
-        }
-        self.bounds.note_loss(seen.delivered);
-        if let Some(worst) = seen.worst.filter(|worst| self.is_judging && worst.share() > LOSS_THRESH) {
-            if worst.is_app_limited {
-                self.is_judging = false;
-            } else {
-                self.end_probe(in_flight_at_loss(&worst), window, seen);
-            }
+            (self.before_loss, self.state_before_loss) = (self.bounds, self.state);
         }
     }
 
-    /// BBRHandleInflightTooHigh.
-    fn end_probe(&mut self, volume: f64, window: &Window, seen: &Delivered) {
+    /// BBRHandleLostPacket, for the segment of which most was lost besides.
+    fn on_lost(&mut self, window: &Window, lost: &FoundLost) {
+        self.save_state();
+        self.bounds.note_loss(lost.delivered);
+        if let Some(worst) = lost.worst.filter(|worst| self.is_judging && worst.share() > LOSS_THRESH) {
+            let volume = (!worst.is_app_limited).then(|| in_flight_at_loss(&worst));
+            self.end_probe(volume, window, (lost.now, lost.delivered));
+        }
+    }
+
+    /// BBRHandleInflightTooHigh: a probe has lost too much with `volume` in flight, if that was not limited by the application.
+    fn end_probe(&mut self, volume: Option<f64>, window: &Window, (now, delivered): (Time, u64)) {
         self.is_judging = false;
-        self.bounds.too_high(volume, self.target(window));
+        if let Some(volume) = volume {
+            self.bounds.too_high(volume, self.target(window));
+        }
         if self.state == State::Up {
-            self.start_down(seen.now, seen.delivered);
+            self.start_down(now, delivered);
         }
     }
 

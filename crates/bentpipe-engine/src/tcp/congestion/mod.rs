@@ -27,7 +27,7 @@ mod westwood;
 mod window;
 
 pub(in crate::tcp) use self::rules::{CongestionRules, Properties};
-pub(in crate::tcp) use self::sample::{AckSample, Delivered, Marks};
+pub(in crate::tcp) use self::sample::{AckSample, Delivered, FoundLost, Marks};
 pub(in crate::tcp) use self::unused::Unused;
 pub(in crate::tcp) use self::window::Window;
 
@@ -105,6 +105,15 @@ macro_rules! controls {
                     Control::Resuming(control) => control.on_delivered(window, seen),
                     #[cfg(test)]
                     Control::Paced(control) => control.on_delivered(window, seen),
+                }
+            }
+
+            fn on_found_lost(&mut self, window: &mut Window, lost: &FoundLost) {
+                match self {
+                    $(Control::$name(control) => control.on_found_lost(window, lost),)+
+                    Control::Fixed(_) | Control::Resuming(_) => {}
+                    #[cfg(test)]
+                    Control::Paced(_) => {}
                 }
             }
 
@@ -303,6 +312,11 @@ impl Congestion {
     /// Takes what an ACK has delivered.
     pub(in crate::tcp) fn on_delivered(&mut self, seen: &Delivered) {
         self.control.on_delivered(&mut self.window, seen);
+    }
+
+    /// Takes the losses that a timer has found.
+    pub(in crate::tcp) fn on_found_lost(&mut self, lost: &FoundLost) {
+        self.control.on_found_lost(&mut self.window, lost);
     }
 
     /// Data is sent again after the application had nothing to send and all was acknowledged.

@@ -4,8 +4,10 @@
 //! - **Reconnaissance**: the initial window goes out as always. A congestion signal or another round trip ends it.
 //! - **Unvalidated**: when the initial window is acknowledged, the window jumps to half of the saved one and is paced over a round trip.
 //! - **Validating**: what was sent so must be acknowledged; the control goes on as always.
-//! - **Safe retreat**: after a congestion signal in the last two, the window is half of what the path has carried (PipeSize), and does not
+//! - **Safe retreat**: after a loss or a mark in the last two, the window is half of what the path has carried (PipeSize), and does not
 //!   grow until everything unvalidated is acknowledged.
+//!
+//! A timeout ends it in any phase: the control slow starts as always.
 //!
 //! It wraps the control of the connection, which sees each ACK and each loss. Controls that measure the rate set their own window
 //! and are not wrapped.
@@ -13,7 +15,7 @@
 use super::{AckSample, Congestion, Control, Delivered, Marks, Properties, Window};
 use crate::tcp::config::Resume;
 use crate::tcp::delivery::rate_of;
-use crate::tcp::loss::LossReport;
+use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::startup::SlowStart;
 use crate::units::{Duration, Rate, Time};
 
@@ -174,6 +176,10 @@ impl Resuming {
 
     pub(super) fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         self.control.on_loss(window, loss);
+        // Persistent congestion (§4.2.2): a retreat would hold the slow start at the one segment that the timeout has left.
+        if matches!(loss.found_by, FoundBy::Timeout { .. }) {
+            self.phase = Phase::Normal;
+        }
         let last = match self.phase {
             // Everything sent so far may be unvalidated.
             Phase::Unvalidated(_) => self.snd_una + loss.flight,

@@ -130,6 +130,27 @@ fn a_loss_retreats() {
     assert!(sender.window.ssthresh() >= 100_000, "{}", sender.window.ssthresh());
 }
 
+/// A timeout after the jump, and one in a retreat: the control slow starts from the one segment that is left, a segment more with each ACK.
+#[test]
+fn a_timeout_ends_it() {
+    for retreats in [false, true] {
+        let mut sender = Sender::jumped();
+        sender.fill();
+        sender.ack(10, 600);
+        if retreats {
+            sender.loss();
+            assert!(matches!(sender.resuming.phase, Phase::SafeRetreat(_)));
+        }
+        let found_by = FoundBy::Timeout { repeated: false };
+        sender.resuming.on_loss(&mut sender.window, &LossReport { found_by, flight: 200 * MSS, peer_window: u64::MAX });
+        assert_eq!((sender.window.segments(), sender.resuming.phase), (1, Phase::Normal));
+        for expected in [2, 3, 4, 5] {
+            sender.ack(1, 600);
+            assert_eq!(sender.window.segments(), expected);
+        }
+    }
+}
+
 /// Half of the saved round trip or less is another path, and so is more than ten times as much; so is a loss of the initial window.
 #[test]
 fn another_path_is_not_resumed() {

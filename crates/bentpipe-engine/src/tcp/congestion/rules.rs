@@ -1,6 +1,6 @@
 //! What a congestion control implements.
 
-use super::{AckSample, Delivered, LossReport, Marks, SlowStart, Window};
+use super::{AckSample, Delivered, FoundLost, LossReport, Marks, SlowStart, Window};
 use crate::tcp::variant::Growth;
 use crate::units::{Duration, Rate, Time};
 
@@ -51,6 +51,10 @@ pub(in crate::tcp) trait CongestionRules {
     /// Needs RACK.
     #[inline(always)]
     fn on_delivered(&mut self, _window: &mut Window, _seen: &Delivered) {}
+
+    /// A timer has found losses; only for a control that measures the rate ([`Properties`]). Those that an ACK shows are told by
+    /// [`Self::on_delivered`].
+    fn on_found_lost(&mut self, _window: &mut Window, _lost: &FoundLost) {}
 
     /// Data is sent again after the application had nothing to send and all was acknowledged. Needs RACK.
     fn on_restart_from_idle(&mut self, _window: &mut Window, _now: Time) {}

@@ -51,6 +51,16 @@ pub(in crate::tcp) struct Delivered {
     pub(in crate::tcp) phase: Phase,
 }
 
+/// Losses that a timer has found, between ACKs, for controls that measure the rate.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct FoundLost {
+    pub(in crate::tcp) now: Time,
+    /// Bytes delivered by all ACKs so far.
+    pub(in crate::tcp) delivered: u64,
+    /// Of the segments found lost, the one of which most was lost besides.
+    pub(in crate::tcp) worst: Option<LostSample>,
+}
+
 /// What an ACK tells of marks, with accurate ECN (RFC 9768), for controls that react to their number.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Marks {

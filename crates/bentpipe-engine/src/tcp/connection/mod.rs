@@ -118,7 +118,7 @@ impl Connection {
     }
 
     /// Inherits the state of earlier connections to the same host (RFC 9040). Call it before opening.
-    pub fn inherit(&mut self, cache: &TcbCache) {
+    pub fn inherit(&mut self, cache: &mut TcbCache) {
         self.sender_rests = false;
         self.sender.inherit(cache, self.config.tcb_sharing);
     }

@@ -24,7 +24,7 @@ impl Sender {
         self.new_event();
         let ack = segment.ack;
         let by_time = self.loss.scoreboard.rack().is_some();
-        let (advances, delivered) = (ack > self.seq.snd_una, self.delivered());
+        let (advances, delivered, flight) = (ack > self.seq.snd_una, self.delivered(), self.seq.flight());
         // An ACK beside data that tells nothing new is no event for the control, however it is looked at: header prediction leaves it out.
         let tells = advances || segment.sequence_len() == 0 || !segment.sack.is_empty();
         let before = if tells { self.before_delivery() } else { None };
@@ -53,7 +53,7 @@ impl Sender {
             }
         }
         if by_time {
-            self.after_look_back(cx, segment, lost.then_some(delivered), advances);
+            self.after_look_back(cx, segment, lost.then_some(delivered), advances, flight);
         }
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
@@ -76,12 +76,15 @@ impl Sender {
             return;
         }
         self.new_event();
-        let delivered = self.delivered();
+        let (delivered, flight) = (self.delivered(), self.seq.flight());
         let (news, lost) = self.look_back(cx.now, segment);
+        if lost {
+            self.report_lost(cx.now);
+        }
         if news {
             self.on_same_ack(cx, false, news);
         }
-        self.after_look_back(cx, segment, lost.then_some(delivered), false);
+        self.after_look_back(cx, segment, lost.then_some(delivered), false, flight);
     }
 
     /// Takes SACK blocks. Returns whether they have new information.

@@ -1,7 +1,7 @@
 //! What the rate of delivery (`delivery.rs`) adds to the handling of ACKs, for controls that measure it.
 
 use super::Sender;
-use crate::tcp::congestion::Delivered;
+use crate::tcp::congestion::{Delivered, FoundLost};
 use crate::units::Time;
 
 /// The sender before an ACK. Bytes.
@@ -53,6 +53,17 @@ impl Sender {
             && let Some(rate) = self.loss.scoreboard.rack().and_then(|rack| rack.rate())
         {
             rate.limited_by_application(pipe);
+        }
+    }
+
+    /// A timer has found losses: a control that measures the rate does not wait for an ACK to hear of them.
+    pub(super) fn report_lost(&mut self, now: Time) {
+        if !self.congestion.properties().measures_rate {
+            return;
+        }
+        if let Some(rate) = self.loss.scoreboard.rack().and_then(|rack| rack.rate()) {
+            let lost = FoundLost { now, delivered: rate.delivered(), worst: rate.take_worst() };
+            self.congestion.on_found_lost(&lost);
         }
     }
 

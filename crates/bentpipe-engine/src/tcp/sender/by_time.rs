@@ -49,7 +49,8 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
     }
 
-    /// An ACK has been taken; `lost`: it showed a loss, and these bytes had been delivered before it; `advances`: it acknowledged new data.
+    /// An ACK has been taken, before which `flight` bytes were outstanding; `lost`: it showed a loss, and these bytes had been delivered before
+    /// it; `advances`: it acknowledged new data.
     #[inline(always)]
     pub(super) fn after_look_back<P: Probe>(
         &mut self,
@@ -57,9 +58,10 @@ impl Sender {
         segment: &Segment,
         lost: Option<u64>,
         advances: bool,
+        flight: u64,
     ) {
         if lost.is_some() || !segment.sack.is_empty() || self.tail.is_out() {
-            self.after_news(cx, segment, lost);
+            self.after_news(cx, segment, lost, flight);
         }
         if self.recovery.phase() != Phase::Open {
             self.tail.stop();
@@ -80,12 +82,11 @@ impl Sender {
 
     /// The ACK has shown a loss, it has SACK blocks, or a tail loss probe is outstanding.
     #[inline(never)]
-    fn after_news<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: Option<u64>) {
+    fn after_news<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: Option<u64>, flight: u64) {
         let duplicate = Detector::duplicate_report(segment);
         let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
         if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
             self.ecn.on_reduction(self.seq.snd_max);
-            let flight = self.seq.flight();
             let peer_window = self.seq.peer.now;
             self.congestion.on_loss(&LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window });
         }
@@ -159,6 +160,7 @@ impl Sender {
         if self.loss.scoreboard.deadline() <= cx.now {
             self.new_event();
             if self.detect(cx.now) {
+                self.report_lost(cx.now);
                 // No ACK, but a segment may leave (Linux's `tcp_rack_reo_timeout`).
                 self.repair(cx, self.delivered().saturating_sub(u64::from(self.mss)));
             }

@@ -132,6 +132,7 @@ impl Sender {
         self.departures.on_timeout();
         self.tail.forget();
         self.loss.scoreboard.on_timeout(cx.now, self.timer.rtt.srtt());
+        self.report_lost(cx.now);
         if self.is_open && !repeated {
             let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
             self.undo.enter(cwnd, ssthresh, snd_una, resent);

@@ -22,6 +22,7 @@ impl Sender {
         sample: Option<Duration>,
     ) {
         let (before, delivered) = (self.congestion.window.exact(), self.delivered());
+        let flight = self.seq.flight();
         self.take_ack(cx, segment, window_changed, sample);
         let bytes = self.delivered().saturating_sub(delivered);
         let mss = u64::from(self.mss);
@@ -29,9 +30,9 @@ impl Sender {
             Some(_) if !self.is_open => {}
             Some((packets, marked)) => {
                 self.counters.marks_told += packets;
-                self.take_count(cx, segment.ack, before, bytes, marked)
+                self.take_count(cx, segment.ack, before, flight, bytes, marked)
             }
-            None if self.is_open => self.take_mark(cx, segment.ack, before),
+            None if self.is_open => self.take_mark(cx, segment.ack, before, flight),
             None => {}
         }
     }
@@ -42,25 +43,33 @@ impl Sender {
         self.seq.snd_una + self.loss.scoreboard.sacked_bytes()
     }
 
-    /// A mark was echoed by the ACK `ack` (RFC 3168), before which the window was `before`. The ACK does not open it.
-    fn take_mark<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64) {
+    /// A mark was echoed by the ACK `ack` (RFC 3168), before which the window was `before` and `flight` bytes were outstanding. The ACK does
+    /// not open the window.
+    fn take_mark<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, flight: u64) {
         self.congestion.hold(before);
         if !self.ecn.counts(ack) {
             return;
         }
         self.ecn.on_reduction_for_mark(self.seq.snd_max);
-        let flight = self.seq.flight();
         self.congestion.on_loss(&LossReport { found_by: FoundBy::Mark, flight, peer_window: self.seq.peer.now });
         self.counters.ecn_reductions += 1;
         cx.emit(|| Event::MarkEchoed { snd_una: ack });
     }
 
     /// `marked` of the `bytes` that an ACK delivers were marked (RFC 9768).
-    fn take_count<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, bytes: u64, marked: u64) {
+    fn take_count<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        before: f64,
+        flight: u64,
+        bytes: u64,
+        marked: u64,
+    ) {
         if !self.congestion.properties().is_scalable {
             //= RFC 9768 §3.1.5: a control that is not scalable reacts as with RFC 3168
             if marked > 0 {
-                self.take_mark(cx, ack, before);
+                self.take_mark(cx, ack, before, flight);
             }
             return;
         }

@@ -181,7 +181,7 @@ impl Sender {
         self.new_event();
     }
 
-    pub(in crate::tcp) fn inherit(&mut self, cache: &TcbCache, sharing: TcbSharing) {
+    pub(in crate::tcp) fn inherit(&mut self, cache: &mut TcbCache, sharing: TcbSharing) {
         cache.inherit(sharing, &mut self.congestion, &mut self.timer.rtt);
     }
 

@@ -5,7 +5,7 @@ use crate::tcp::congestion::Delivered;
 use crate::units::Time;
 
 /// Round trips of each of the two spans that the maximum covers.
-const ROUNDS: u32 = 5;
+pub(in crate::tcp::congestion) const SPAN: u32 = 5;
 
 /// The estimate. Bytes.
 #[derive(Clone, Debug, Default)]
@@ -19,14 +19,20 @@ pub(in crate::tcp::congestion) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes.
-    pub(in crate::tcp::congestion) fn update(&mut self, seen: &Delivered, rate: f64, window: f64, round_starts: bool) {
+    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes. `new_round`: it begins a round trip, with spans of so many.
+    pub(in crate::tcp::congestion) fn update(
+        &mut self,
+        seen: &Delivered,
+        rate: f64,
+        window: f64,
+        new_round: Option<u32>,
+    ) {
         if seen.newly == 0 || seen.sample.is_none() {
             return;
         }
-        if round_starts {
+        if let Some(span) = new_round {
             self.rounds += 1;
-            if self.rounds >= ROUNDS {
+            if self.rounds >= span {
                 (self.extra, self.rounds) = ([0.0, self.extra[0]], 0);
             }
         }
@@ -43,7 +49,7 @@ impl Aggregation {
         (self.acked, self.since) = (0.0, now);
     }
 
-    /// The largest excess of the last five to ten round trips.
+    /// The largest excess of one to two spans.
     pub(in crate::tcp::congestion) fn extra(&self) -> f64 {
         self.extra[0].max(self.extra[1])
     }

@@ -71,7 +71,9 @@ impl Bounds {
         if self.events == 0 {
             return;
         }
-        let (bw, inflight) = (self.bw.min(max_bw), self.inflight.min(cwnd));
+        // BBRInitLowerBounds.
+        let or = |bound: f64, initial: f64| if bound.is_infinite() { initial } else { bound };
+        let (bw, inflight) = (or(self.bw, max_bw), or(self.inflight, cwnd));
         self.bw = self.bw_latest.max(BETA * bw);
         self.inflight = self.inflight_latest.max(BETA * inflight);
     }

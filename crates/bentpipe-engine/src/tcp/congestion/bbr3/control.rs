@@ -74,12 +74,17 @@ impl CongestionRules for Bbr3 {
 
     /// BBRUpdateOnACK.
     fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
-        self.on_lost(window, seen);
+        self.last = (seen.now, seen.delivered);
+        if seen.lost > 0 {
+            self.on_lost(window, &FoundLost { now: seen.now, delivered: seen.delivered, worst: seen.worst });
+        }
         self.bounds.update_latest(seen);
         self.update_max_bw(seen);
         self.check_startup_loss(window, seen);
         self.update_signals(window);
-        self.aggregation.update(seen, self.bw(), window.exact(), self.round_starts);
+        // BBRUpdateACKAggregation: startup remembers one round trip.
+        let span = if self.filled.ever { SPAN } else { 1 };
+        self.aggregation.update(seen, self.bw(), window.exact(), self.round_starts.then_some(span));
         if let Some(sample) = seen.sample.filter(|_| self.round_starts) {
             self.filled.on_round(&sample);
         }
@@ -95,6 +100,10 @@ impl CongestionRules for Bbr3 {
         self.set_window(window, seen);
     }
 
+    fn on_found_lost(&mut self, window: &mut Window, lost: &FoundLost) {
+        self.on_lost(window, lost);
+    }
+
     fn on_restart_from_idle(&mut self, window: &mut Window, now: Time) {
         self.restart_from_idle(window, now);
     }
@@ -107,20 +116,15 @@ impl CongestionRules for Bbr3 {
         match loss.found_by {
             FoundBy::DuplicateAcks => self.save(window),
             FoundBy::Mark => {
-                if self.bounds.events == 0 {
-                    self.before_loss = self.bounds;
-                }
+                self.save_state();
                 self.bounds.note_mark();
                 if self.is_judging {
-                    self.is_judging = false;
-                    self.bounds.too_high(loss.flight as f64, self.target(window));
-                    // The probe ends: no more growth is to be expected.
-                    self.filled.now |= self.state == State::Up;
+                    self.end_probe(Some(loss.flight as f64), window, self.last);
                 }
             }
             FoundBy::Timeout { .. } => {
                 self.save(window);
-                self.before_loss = self.bounds;
+                (self.before_loss, self.state_before_loss) = (self.bounds, self.state);
                 self.phase = Phase::Loss;
                 window.set_segments(1);
             }
@@ -141,6 +145,17 @@ impl CongestionRules for Bbr3 {
         let before = self.before_loss;
         self.bounds.undo(&before);
         window.set(window.exact().max(self.prior));
+        if matches!(self.state, State::ProbeRtt(_)) || self.state == self.state_before_loss {
+            return;
+        }
+        match self.state_before_loss {
+            State::Startup => {
+                self.filled.ever = false;
+                self.state = State::Startup;
+            }
+            State::Up => self.start_refill(self.last.1),
+            _ => {}
+        }
     }
 
     #[inline(always)]

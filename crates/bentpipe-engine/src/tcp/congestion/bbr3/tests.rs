@@ -217,6 +217,81 @@ fn a_mark_counts_as_a_loss() {
     assert_eq!(pipe.bbr.bounds.longterm, 120_000.0);
 }
 
+/// From the second probe on the window is at the bound of the one before: the mark ends the probe nevertheless.
+#[test]
+fn a_mark_ends_a_probe_at_its_bound() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Up);
+    pipe.bbr.bounds.longterm = pipe.window.exact();
+    pipe.bbr.on_loss(&mut pipe.window, &LossReport { found_by: FoundBy::Mark, flight: 120 * MSS, peer_window: 0 });
+    assert_eq!(pipe.bbr.state, State::Down);
+}
+
+/// Losses that a timer has found (§5.5.10.3: "fast recovery, RTO recovery, TLP recovery"): they bound the rate while cruising, and end a probe.
+#[test]
+fn losses_found_by_a_timer_count() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    let worst = LostSample { size: MSS, tx_in_flight: 100 * MSS, lost: 100 * MSS, is_app_limited: false };
+    let lost = |pipe: &Pipe| FoundLost { now: pipe.now, delivered: pipe.delivered, worst: Some(worst) };
+    let found = lost(&pipe);
+    pipe.bbr.on_found_lost(&mut pipe.window, &found);
+    pipe.calm();
+    assert!(pipe.bbr.bounds.bw.is_finite() && pipe.bbr.bounds.inflight.is_finite());
+    pipe.until(State::Up);
+    let found = lost(&pipe);
+    pipe.bbr.on_found_lost(&mut pipe.window, &found);
+    assert_eq!(pipe.bbr.state, State::Down);
+    assert!(pipe.bbr.bounds.longterm.is_finite());
+}
+
+/// A probe that the application limits and that loses too much ends, without a bound: BBRHandleInflightTooHigh asks for the limit only
+/// where it sets the bound.
+#[test]
+fn a_probe_limited_by_the_application_ends_too() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Up);
+    let worst = LostSample { size: MSS, tx_in_flight: 100 * MSS, lost: 10 * MSS, is_app_limited: true };
+    let found = FoundLost { now: pipe.now, delivered: pipe.delivered, worst: Some(worst) };
+    pipe.bbr.on_found_lost(&mut pipe.window, &found);
+    assert_eq!((pipe.bbr.state, pipe.bbr.bounds.longterm), (State::Down, f64::INFINITY));
+}
+
+/// Losses that were none: startup and a probe go on where they ended.
+#[test]
+fn a_needless_recovery_returns_to_its_state() {
+    let mut pipe = Pipe::new();
+    for _ in 0..3 {
+        pipe.calm();
+    }
+    let worst = LostSample { size: MSS, tx_in_flight: 100 * MSS, lost: 10 * MSS, is_app_limited: false };
+    let lost = |pipe: &Pipe| FoundLost { now: pipe.now, delivered: pipe.delivered, worst: Some(worst) };
+    let found = lost(&pipe);
+    pipe.bbr.on_found_lost(&mut pipe.window, &found);
+    (pipe.bbr.filled.ever, pipe.bbr.state) = (true, State::Drain(9));
+    pipe.bbr.on_spurious_timeout(&mut pipe.window, 0, 0);
+    assert_eq!((pipe.bbr.state, pipe.bbr.filled.ever), (State::Startup, false));
+
+    pipe.until(State::Up);
+    let found = lost(&pipe);
+    pipe.bbr.on_found_lost(&mut pipe.window, &found);
+    assert_eq!(pipe.bbr.state, State::Down);
+    pipe.bbr.on_spurious_timeout(&mut pipe.window, 0, 0);
+    assert_eq!((pipe.bbr.state, pipe.bbr.bounds.longterm), (State::Refill, f64::INFINITY));
+    pipe.calm();
+    assert_eq!(pipe.bbr.state, State::Up);
+}
+
+/// A second round trip with losses lowers the bound of the first one, however small the window has become since: 0.7 of 0.7.
+#[test]
+fn a_second_lossy_round_trip_lowers_the_bound() {
+    let mut bounds = Bounds::NONE;
+    bounds.note_mark();
+    bounds.adapt(1e6, 100_000.0);
+    bounds.adapt(1e6, 4_000.0);
+    assert!((bounds.inflight - 49_000.0).abs() < 1e-6 && (bounds.bw - 490_000.0).abs() < 1e-6, "{bounds:?}");
+}
+
 /// Twelve seconds without anything to send: the next ACK gives a round trip without a probe, and the sender paces at the rate, not at the
 /// gain of its state (draft-ietf-ccwg-bbr-05 §5.4.1, BBRHandleRestartFromIdle).
 #[test]

@@ -21,6 +21,9 @@ struct Orbit {
     short: &'static str,
     /// The first packet to lose: after slow start.
     lost: u64,
+    /// When an outage begins and how long it takes, milliseconds: no timer expires near its end. None over MEO, where the time of the probe
+    /// depends on whether the last ACK has let a packet out. In the kernel the program does, which writes within 200 ms.
+    outage: Option<(u64, u64)>,
     /// The bytes of a long transfer: at least 35 s, during which BBR probes for the round trip two or three times.
     long: u64,
 }
@@ -35,6 +38,7 @@ const ORBITS: [Orbit; 3] = [
         queue: "1800 ms",
         short: "100 packets",
         lost: 2500,
+        outage: Some((5500, 2000)),
         long: 90_000_000,
     },
     Orbit {
@@ -46,6 +50,7 @@ const ORBITS: [Orbit; 3] = [
         queue: "450 ms",
         short: "100 packets",
         lost: 5000,
+        outage: None,
         long: 220_000_000,
     },
     Orbit {
@@ -57,6 +62,7 @@ const ORBITS: [Orbit; 3] = [
         queue: "120 ms",
         short: "50 packets",
         lost: 5000,
+        outage: Some((2000, 1000)),
         long: 220_000_000,
     },
 ];
@@ -71,6 +77,10 @@ enum Mishap {
     Tail,
     /// 100 packets in a row.
     Fade,
+    /// Nothing passes for a time, in either direction, while the window is full.
+    Outage,
+    /// The SYN, before a short transfer.
+    Syn,
     Overflow,
     /// 1 % of the packets of a short transfer, drawn by their numbers.
     Random,
@@ -80,12 +90,14 @@ enum Mishap {
     Sparse,
 }
 
-const MISHAPS: [(&str, Mishap); 9] = [
+const MISHAPS: [(&str, Mishap); 11] = [
     ("no loss", Mishap::None),
     ("one loss", Mishap::One),
     ("five losses", Mishap::Five),
     ("tail", Mishap::Tail),
     ("fade", Mishap::Fade),
+    ("outage", Mishap::Outage),
+    ("SYN lost", Mishap::Syn),
     ("overflow", Mishap::Overflow),
     ("1 % random", Mishap::Random),
     ("long", Mishap::Long),
@@ -102,6 +114,10 @@ const RANDOM_BAR: f64 = 3.0;
 const LONG_BAR: f64 = 3.0;
 /// The bar if one timer decides, seconds: timers of 256 ms and more are late by up to 32 ms in a kernel of 250 Hz.
 const TICK: f64 = 0.032;
+/// The same if several timers decide one after the other, as in an outage: each is late by up to a step of the kernel's wheel and a jiffy. The
+/// steps are 4, 32 and 256 ms for timers below 256 ms, below 2 s and above. Over GEO there are the probe, one of 1.2 s and one of 2.5 s; over LEO
+/// the probe and three of 0.3 to 1.1 s.
+const TIMERS: [f64; 3] = [0.008 + 0.036 + 0.260, 0.0, 0.008 + 3.0 * 0.036];
 /// 1448 bytes of data in all segments except the last, which has 1000.
 const SHORT: u64 = 699 * 1448 + 1000;
 
@@ -127,8 +143,11 @@ pub struct Cell {
 pub fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for &(control, variant) in UplinkSpec::KERNEL {
-        for (orbit, Orbit { name, .. }) in ORBITS.iter().enumerate() {
+        for (orbit, Orbit { name, outage, .. }) in ORBITS.iter().enumerate() {
             for (what, mishap) in MISHAPS {
+                if mishap == Mishap::Outage && outage.is_none() {
+                    continue;
+                }
                 let is_random = mishap == Mishap::Random;
                 let bar = if control == "bbr" { BBR_BAR } else { BAR };
                 let bar = match mishap {
@@ -141,7 +160,11 @@ pub fn cells() -> Vec<Cell> {
                     control,
                     is_random,
                     bar,
-                    bar_s: if mishap == Mishap::Tail { TICK } else { 0.0 },
+                    bar_s: match mishap {
+                        Mishap::Tail | Mishap::Syn => TICK,
+                        Mishap::Outage => TIMERS[orbit],
+                        _ => 0.0,
+                    },
                     variant,
                     orbit,
                     mishap,
@@ -170,7 +193,7 @@ impl Cell {
     }
 
     fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
-        let Orbit { rate, delay, queue, short, lost, long, .. } = ORBITS[self.orbit];
+        let Orbit { rate, delay, queue, short, lost, outage, long, .. } = ORBITS[self.orbit];
         let Orbit { mut bytes, mut window, .. } = ORBITS[self.orbit];
         let mut queue = queue;
         let mut numbers: Vec<u64> = Vec::new();
@@ -181,6 +204,8 @@ impl Cell {
             // Packet 0 is the SYN: 700 is the last segment. The window never binds, so that segments are whole.
             Mishap::Tail => (numbers, bytes, window) = (vec![698, 699, 700], SHORT, 3_000_000),
             Mishap::Fade => numbers.extend(lost..lost + 100),
+            Mishap::Outage => {}
+            Mishap::Syn => (numbers, bytes, window) = (vec![0], SHORT, 3_000_000),
             Mishap::Overflow => (queue, window) = (short, 2 * window),
             Mishap::Random => {
                 bytes = SHORT;
@@ -195,12 +220,25 @@ impl Cell {
         }
         // In real time the delay varies by some microseconds, so now and then a sample is below `min_rtt` and puts off BBR's next
         // probe. Without jitter no sample is, and ours probes more often than the kernel.
-        let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse);
+        let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage);
         let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
         let delay = 1000 * delay + more;
-        let shift = u64::from(kernel);
-        let list: Vec<String> = numbers.iter().map(|number| (number + shift).to_string()).collect();
-        let loss = if list.is_empty() { String::new() } else { format!("forward.drop_list = [{}]", list.join(", ")) };
+        // The SYN is the first packet of both.
+        let shift = |number: &u64| number + u64::from(kernel && *number > 0);
+        let list: Vec<String> = numbers.iter().map(|number| shift(number).to_string()).collect();
+        let loss = match (self.mishap, outage) {
+            (Mishap::Outage, Some((at, length))) => {
+                let change = |at: u64, loss: u32| format!("{{ at = \"{at} ms\", loss = \"{loss} %\" }}");
+                format!(
+                    "loss = \"0 %\"
+schedule = [{}, {}]",
+                    change(at, 100),
+                    change(at + length, 0)
+                )
+            }
+            _ if list.is_empty() => String::new(),
+            _ => format!("forward.drop_list = [{}]", list.join(", ")),
+        };
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
              [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n\

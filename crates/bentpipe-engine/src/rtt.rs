@@ -34,6 +34,17 @@ pub enum RtoFloor {
     Variance,
 }
 
+/// What restarts the retransmission timer, and what measures the round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtoTiming {
+    /// ACKs of new data (RFC 6298 §5.3); during a recovery they measure nothing.
+    Acks,
+    /// Segments, as in Linux. Each ACK measures the round trip of the first segment that it delivers, by SACK blocks and during recoveries,
+    /// too. The timer also restarts as the oldest segment is sent again, and at SACK blocks for data that was sent before it. A tail loss
+    /// probe leaves at most a timeout after the oldest segment. Needs RACK.
+    Segments,
+}
+
 /// Settings of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
@@ -43,6 +54,8 @@ pub struct RtoConfig {
     pub min: Duration,
     /// What `min` bounds.
     pub floor: RtoFloor,
+    /// What it follows.
+    pub timing: RtoTiming,
     /// Max timeout (RFC 6298 §2.5: at least 60 s).
     pub max: Duration,
     /// The clock.
@@ -60,6 +73,7 @@ impl RtoConfig {
         initial: Duration::from_secs(1),
         min: Duration::from_secs(1),
         floor: RtoFloor::Timeout,
+        timing: RtoTiming::Acks,
         max: Duration::from_secs(60),
         clock: RttClock::Exact,
         max_retries: 15,
@@ -69,6 +83,7 @@ impl RtoConfig {
     pub const LINUX: RtoConfig = RtoConfig {
         min: Duration::from_millis(200),
         floor: RtoFloor::Variance,
+        timing: RtoTiming::Segments,
         max: Duration::from_secs(120),
         linear_syn_timeouts: 4,
         ..RtoConfig::RFC6298

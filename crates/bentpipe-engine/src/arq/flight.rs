@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::rtt::{RtoConfig, RtoFloor, RttClock, RttEstimator};
+use crate::rtt::{RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
 use crate::wire::slacp::Report;
 
@@ -66,6 +66,7 @@ impl<T: Copy> Flight<T> {
             initial: initial_rtt.saturating_mul(2),
             min: Duration::from_millis(1),
             floor: RtoFloor::Timeout,
+            timing: RtoTiming::Acks,
             max: MAX_PAUSE,
             clock: RttClock::Exact,
             max_retries: u32::MAX,

@@ -177,6 +177,8 @@ pub struct TcpConfig {
     pub abe: bool,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
+    /// Number of losses of the SYN or SYN-ACK that leave the initial window as it is; one more makes it a segment (RFC 5681 §3.1: 0; Linux: 1).
+    pub syn_losses: u8,
     /// Return to the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).
     pub restart_after_idle: bool,
     /// With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and remember three quarters of it as
@@ -228,6 +230,7 @@ impl Default for TcpConfig {
             ecn_control: false,
             abe: false,
             nagle: false,
+            syn_losses: 0,
             restart_after_idle: true,
             idle_decay: false,
             time_wait: Duration::from_secs(60),

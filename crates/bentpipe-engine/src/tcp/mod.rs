@@ -34,7 +34,7 @@ mod window_control;
 
 use crate::wire::tcp::segment;
 
-pub use crate::rtt::{RtoConfig, RtoFloor, RttClock, RttEstimator};
+pub use crate::rtt::{RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
 pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};

@@ -241,6 +241,11 @@ impl Offload {
     pub(in crate::tcp) fn has_waited_for_cwnd(&self) -> bool {
         self.waited_for_cwnd
     }
+
+    /// The window is another one: that a packet waited for it says nothing.
+    pub(in crate::tcp) fn forget_waiting(&mut self) {
+        self.waited_for_cwnd = false;
+    }
 }
 
 #[cfg(test)]

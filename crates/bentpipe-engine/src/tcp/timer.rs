@@ -1,6 +1,6 @@
 //! The retransmission timer (RFC 6298 §5), and the segment whose round trip is being measured (§3).
 
-use crate::rtt::{RtoConfig, RttEstimator};
+use crate::rtt::{RtoConfig, RtoTiming, RttEstimator};
 use crate::units::{Duration, Time};
 
 /// The timer for retransmitting the oldest segment, and its state.
@@ -15,6 +15,8 @@ pub(in crate::tcp) struct RetransmissionTimer {
     retries: u32,
     max_retries: u32,
     linear_syn_timeouts: u8,
+    /// It follows segments: [`RtoTiming::Segments`].
+    by_segments: bool,
     pub(in crate::tcp) rtt: RttEstimator,
 }
 
@@ -27,12 +29,29 @@ impl RetransmissionTimer {
             retries: 0,
             max_retries: config.max_retries,
             linear_syn_timeouts: config.linear_syn_timeouts,
+            by_segments: config.timing == RtoTiming::Segments,
         }
     }
 
     /// Stops the timer. The estimate stays.
     pub(in crate::tcp) fn reset(&mut self) {
         (self.at, self.timed, self.retries) = (Time::NEVER, None, 0);
+    }
+
+    /// True if it follows segments ([`RtoTiming::Segments`]).
+    #[inline(always)]
+    pub(in crate::tcp) fn is_by_segments(&self) -> bool {
+        self.by_segments
+    }
+
+    /// The peer sends no SACK blocks, so there is no RACK: it follows ACKs.
+    pub(in crate::tcp) fn without_sack(&mut self) {
+        self.by_segments = false;
+    }
+
+    /// True if a segment is being timed.
+    pub(in crate::tcp) fn is_timing(&self) -> bool {
+        self.timed.is_some()
     }
 
     /// When it expires; [`Time::NEVER`] while it is off.
@@ -123,6 +142,12 @@ impl RetransmissionTimer {
         self.rtt.reset_backoff();
         self.rtt.sample(sent, now);
         true
+    }
+
+    /// A segment was delivered after `elapsed`, though no new data is acknowledged or losses are being repaired.
+    pub(in crate::tcp) fn on_delivery(&mut self, now: Time, elapsed: Duration) {
+        self.rtt.reset_backoff();
+        self.rtt.sample(now.saturating_sub(elapsed), now);
     }
 
     /// A partial ACK: it ends the backoff if it covers what was timed, and gives no sample.

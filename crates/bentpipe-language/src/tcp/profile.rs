@@ -8,7 +8,7 @@ mod ns2;
 
 use bentpipe_engine::tcp::variant::{CongestionControl, Growth, SlowStartExit};
 use bentpipe_engine::tcp::{
-    AckPolicy, EcnUse, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
+    AckPolicy, EcnUse, RtoConfig, RtoFloor, RtoTiming, RttClock, Shortcuts, SsthreshBase, TcpConfig, Variant,
 };
 use bentpipe_engine::units::Duration;
 
@@ -127,6 +127,8 @@ fn linux() -> TcpConfig {
         gaps_take_room: true,
         // `tcp_cwnd_restart` in tcp_output.c.
         idle_decay: true,
+        // `tcp_init_transfer` in tcp_input.c.
+        syn_losses: 1,
         // net.ipv4.tcp_ecn is 2.
         ecn: EcnUse::Accept,
         shortcuts: Shortcuts {
@@ -151,6 +153,7 @@ fn macos() -> TcpConfig {
             initial: Duration::from_secs(1),
             min: Duration::from_millis(200),
             floor: RtoFloor::Variance,
+            timing: RtoTiming::Acks,
             max: Duration::from_secs(64),
             max_retries: 12,
             // tcp_timer.c: `tcp_syn_backoff` begins 1, 1, 1, 1, 1, 2.
@@ -199,6 +202,7 @@ fn bsd_reno() -> TcpConfig {
             min: Duration::from_secs(1),
             // `TCPTV_REXMTMAX`.
             floor: RtoFloor::Timeout,
+            timing: RtoTiming::Acks,
             max: Duration::from_secs(64),
             // `PR_SLOWHZ`: `tcp_slowtimo` runs twice a second.
             clock: RttClock::Ticks {

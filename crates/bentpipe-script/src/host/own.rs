@@ -2,8 +2,8 @@
 
 use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, SlowStartExit, Startup, TimeoutRepair};
 use bentpipe_engine::tcp::{
-    AckPolicy, Compress, Daass, EcnOption, EcnUse, Resume, RttClock, SsthreshBase, TcbSharing, TcpConfig, Variant,
-    WindowUnit,
+    AckPolicy, Compress, Daass, EcnOption, EcnUse, Resume, RtoTiming, RttClock, SsthreshBase, TcbSharing, TcpConfig,
+    Variant, WindowUnit,
 };
 use bentpipe_engine::units::{Duration, Rate};
 
@@ -114,6 +114,14 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
             config.rto.clock =
                 RttClock::Ticks { tick: millis(value)?, phase: Duration::ZERO, fire_on_tick: true, bsd: false }
         }
+        "rto-timing" => {
+            config.rto.timing = match value {
+                "acks" => RtoTiming::Acks,
+                "segments" => RtoTiming::Segments,
+                _ => return Err("acks or segments".into()),
+            }
+        }
+        "syn-losses" => config.syn_losses = number(value)?,
         "retries" => config.rto.max_retries = number(value)?,
         "linear-syn-timeouts" => config.rto.linear_syn_timeouts = number(value)?,
         "buffer" => config.receive_buffer = number(value)?,

@@ -94,6 +94,7 @@ impl Settings {
                 ecn: EcnUse::Accept,
                 ecn_option: EcnOption::Always,
                 ecn_control: true,
+                syn_losses: 1,
                 timestamps: true,
                 nagle: true,
                 ..base

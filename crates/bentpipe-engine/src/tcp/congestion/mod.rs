@@ -291,7 +291,7 @@ impl Congestion {
             Some((peak, end)) => {
                 let most = ack.flight.max(*peak);
                 (*peak, *end) = if ack.snd_una >= *end { (ack.flight, ack.snd_max) } else { (most, *end) };
-                if self.window.in_slow_start() { most } else { ack.flight }
+                most
             }
             None => ack.flight,
         };

@@ -49,6 +49,24 @@ impl Sent {
     }
 }
 
+/// When what an ACK delivers was sent; [`Time::NEVER`] without such a segment.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    /// The first segment that it acknowledges, and the first that its SACK blocks report, of those sent once.
+    acked: Time,
+    sacked: Time,
+    /// It acknowledges a segment that was sent again.
+    again: bool,
+    /// It shows that a segment sent again is lost again.
+    lost_again: bool,
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Measured { acked: Time::NEVER, sacked: Time::NEVER, again: false, lost_again: false }
+    }
+}
+
 /// The state of one sender.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Rack {
@@ -74,6 +92,8 @@ pub(in crate::tcp) struct Rack {
     min_rtt: Option<Duration>,
     /// The highest sequence number delivered.
     fack: u64,
+    /// What the current ACK has delivered.
+    measured: Measured,
     /// The lowest end of a segment that was delivered without being retransmitted, since the last timeout or [`Self::take_original`].
     original: Option<u64>,
     reordering_seen: bool,
@@ -159,6 +179,25 @@ impl Rack {
     /// The round trip of the delivered segment that was sent last.
     pub(in crate::tcp) fn rtt(&self) -> Option<Duration> {
         self.rtt
+    }
+
+    /// The round trip that the current ACK measures: of the first segment that it acknowledges, unless it acknowledges one that was sent
+    /// again; else of the first that its SACK blocks report (Linux's `tcp_ack_update_rtt`).
+    #[inline(always)]
+    pub(in crate::tcp) fn measured(&self, now: Time) -> Option<Duration> {
+        let Measured { acked, sacked, again, .. } = self.measured;
+        let sent = if acked == Time::NEVER || again { sacked } else { acked };
+        (sent != Time::NEVER).then(|| now.saturating_since(sent))
+    }
+
+    /// True if the current ACK has reported a segment that was sent before the oldest outstanding one was sent last.
+    pub(in crate::tcp) fn has_seen_older(&self) -> bool {
+        self.first_sent().is_some_and(|first| self.measured.sacked < first)
+    }
+
+    /// True if the current ACK has shown that a segment sent again is lost again.
+    pub(in crate::tcp) fn has_lost_again(&self) -> bool {
+        self.measured.lost_again
     }
 
     /// The timer of reordering expires by `slack` later than the RFC says.

@@ -69,6 +69,12 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.first_sent())
     }
 
+    /// The round trip that the current ACK measures, as RACK knows it.
+    #[inline(always)]
+    pub(in crate::tcp) fn measured(&self, now: Time) -> Option<Duration> {
+        self.rack.as_ref().and_then(|rack| rack.measured(now))
+    }
+
     /// The least round trip, as RACK measures it.
     pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())

@@ -86,6 +86,11 @@ impl TailProbe {
         self.started == now
     }
 
+    /// The next segment that is sent starts the timer anew, even at this instant.
+    pub(in crate::tcp) fn has_more_to_come(&mut self) {
+        self.started = Time::NEVER;
+    }
+
     /// No probe while a loss is repaired, or after its time has passed.
     pub(in crate::tcp) fn stop(&mut self) {
         (self.at, self.started, self.is_due) = (Time::NEVER, Time::NEVER, false);

@@ -40,6 +40,7 @@ impl Sender {
         } else {
             (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
         };
+        let sample = if self.timer.is_by_segments() { self.measure(cx.now, advances, sample) } else { sample };
         if ack > self.seq.snd_una {
             self.on_new_ack(cx, ack, delivered, sample);
             if news && self.recovery.phase() == Phase::Open && self.loss.counts_advancing_acks() {
@@ -47,6 +48,9 @@ impl Sender {
             }
         } else if ack == self.seq.snd_una {
             // Answers to probes of a closed window are not duplicates: nothing was lost.
+            if news && self.timer.is_by_segments() {
+                self.on_reported(cx, sample);
+            }
             let plain = segment.sequence_len() == 0 && self.seq.flight() > 0 && self.seq.peer.now > 0;
             if plain || news || self.recovery.phase() == Phase::Recovery {
                 self.on_same_ack(cx, plain && !window_changed, news);
@@ -156,7 +160,7 @@ impl Sender {
         }
         self.recovery.on_ack_after_timeout(&mut self.loss.scoreboard, is_full);
         if goes_on {
-            self.repair(cx, delivered);
+            self.repair(cx, delivered, false);
         }
     }
 
@@ -170,6 +174,9 @@ impl Sender {
         let acked = ack - self.seq.snd_una;
         if !self.recovery.ends_at(ack) {
             self.advance_to(ack);
+            if self.timer.is_by_segments() {
+                self.take_sample(cx, sample);
+            }
             let (recovery, parts) = self.parts();
             if recovery.on_partial_ack(parts, acked) {
                 self.restart_timer(cx.now);
@@ -192,7 +199,34 @@ impl Sender {
         }
         cx.emit(|| Event::RecoveryLeft);
         if goes_on {
-            self.repair(cx, delivered);
+            self.repair(cx, delivered, false);
+        }
+    }
+
+    /// The round trip that an ACK measures where that is by segments; `stamped`: by timestamps, which count if nothing else does.
+    #[inline(always)]
+    fn measure(&self, now: Time, advances: bool, stamped: Option<Duration>) -> Option<Duration> {
+        let sample = self.loss.scoreboard.measured(now);
+        // The SYN is no segment of RACK's. It is timed.
+        let counts = advances && (self.is_open || !self.timer.is_timing());
+        sample.or(stamped.filter(|_| counts))
+    }
+
+    /// SACK blocks have reported data, and `snd_una` has not moved: the round trip, and the timer if what was reported is older than the
+    /// oldest segment's last transmission (Linux's `tcp_clean_rtx_queue`).
+    #[inline(never)]
+    fn on_reported<P: Probe>(&mut self, cx: &mut Context<'_, P>, sample: Option<Duration>) {
+        self.take_sample(cx, sample);
+        if self.loss.scoreboard.rack().is_some_and(|rack| rack.has_seen_older()) {
+            self.restart_timer(cx.now);
+        }
+    }
+
+    /// Takes a round trip that was measured while losses are being repaired, or by SACK blocks alone.
+    fn take_sample<P: Probe>(&mut self, cx: &mut Context<'_, P>, sample: Option<Duration>) {
+        if let Some(sample) = sample {
+            self.timer.on_delivery(cx.now, sample);
+            cx.emit(|| Event::Rtt { sample, rto: self.timer.rtt.rto() });
         }
     }
 

@@ -8,6 +8,7 @@ use crate::tcp::loss::{Detector, Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Segment;
 use crate::tcp::span::Span;
+use crate::tcp::variant::TimeoutWindow;
 use crate::units::Time;
 
 impl Sender {
@@ -94,7 +95,8 @@ impl Sender {
         if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
             self.give_back(cx, cwnd, ssthresh);
         } else if let Some(delivered) = lost {
-            self.repair(cx, delivered);
+            let again = self.loss.scoreboard.rack().is_some_and(|rack| rack.has_lost_again());
+            self.repair(cx, delivered, again);
         }
     }
 
@@ -115,6 +117,9 @@ impl Sender {
     /// The last recovery or timeout was needless: its end, and the window of before it (RFC 4015 §3).
     pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, cwnd: u64, ssthresh: u64) {
         self.loss.scoreboard.forget_losses();
+        if let Some(offload) = &mut self.offload {
+            offload.forget_waiting();
+        }
         let phase = self.recovery.phase();
         match phase {
             Phase::Open => {}
@@ -146,9 +151,16 @@ impl Sender {
     }
 
     /// Starts a recovery for the segments that RACK has marked, unless one is in progress. `delivered`: bytes delivered before the
-    /// ACK that showed them.
-    pub(super) fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>, delivered: u64) {
-        if self.recovery.phase() == Phase::Open && self.recovery.may_enter(self.seq.snd_una) {
+    /// ACK that showed them; `again`: they show another congestion while the sender repairs after a timeout.
+    pub(super) fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>, delivered: u64, again: bool) {
+        let may = match self.recovery.phase() {
+            Phase::Open => self.recovery.may_enter(self.seq.snd_una),
+            // Linux's `tcp_fastretrans_alert` and `tcp_rack_reo_timeout`.
+            Phase::Loss => again && self.is_open && self.timeout_window == TimeoutWindow::InFlight,
+            Phase::Recovery => false,
+        };
+        if may {
+            self.frto.end();
             self.loss.scoreboard.note_delivered(self.delivered().saturating_sub(delivered));
             let count = self.loss.duplicates();
             self.enter_recovery(cx, Duplicates { count, threshold: count, lost: true });
@@ -162,7 +174,7 @@ impl Sender {
             if self.detect(cx.now) {
                 self.report_lost(cx.now);
                 // No ACK, but a segment may leave (Linux's `tcp_rack_reo_timeout`).
-                self.repair(cx, self.delivered().saturating_sub(u64::from(self.mss)));
+                self.repair(cx, self.delivered().saturating_sub(u64::from(self.mss)), true);
             }
         }
         if self.tail.deadline() <= cx.now {
@@ -182,6 +194,26 @@ impl Sender {
         }
         let (srtt, rto_at) = (self.timer.rtt.srtt(), self.timer.deadline());
         self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
+        if self.timer.is_by_segments() {
+            // What is sent now has another limit.
+            self.tail.has_more_to_come();
+        }
+    }
+
+    /// Starts it anew as a segment is sent for the first time.
+    #[inline(always)]
+    pub(super) fn restart_tail(&mut self, now: Time) {
+        if !self.timer.is_by_segments() {
+            return self.start_tail(now);
+        }
+        if self.loss.scoreboard.sacked_bytes() > 0 {
+            return self.tail.stop();
+        }
+        // Linux's `tcp_rto_delta_us`: a timeout after the oldest segment, unless that has passed.
+        let rto = self.timer.rtt.rto();
+        let head = self.loss.scoreboard.rack().and_then(|rack| rack.first_sent());
+        let limit = head.map(|head| head + rto).filter(|&limit| limit > now).unwrap_or(Time::NEVER);
+        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, self.mss, limit);
     }
 
     //= RFC 8985 §7.3: "the sender SHOULD transmit a previously unsent data segment [...] retransmit the highest-sequence segment sent so far"

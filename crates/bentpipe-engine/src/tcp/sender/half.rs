@@ -63,12 +63,14 @@ impl Half for Sender {
         if !sack && self.recovery.kind() == RepairKind::Sack {
             self.recovery.without_sack();
             self.loss.without_sack();
+            self.timer.without_sack();
         }
         if mss != self.mss {
             self.set_peer_mss(mss);
         }
         let syn_lost = self.counters.timeouts > 0;
-        self.congestion.restart(startup::initial_window(initial_window, syn_lost));
+        let is_reduced = self.counters.timeouts > u64::from(self.syn_losses);
+        self.congestion.restart(startup::initial_window(initial_window, is_reduced));
         if syn_lost && !self.departures.keeps_rto_of_syn() {
             self.timer.rtt.after_lost_syn();
         }
@@ -150,6 +152,9 @@ impl Half for Sender {
     fn on_ack_beside_data(&mut self) {
         self.counters.acks += 1;
         self.new_event();
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            rack.begin_ack();
+        }
     }
 
     #[inline(always)]

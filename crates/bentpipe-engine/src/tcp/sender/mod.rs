@@ -57,8 +57,9 @@ pub struct Sender {
     timeout_window: TimeoutWindow,
     /// If the host leaves the division into segments to its network card.
     offload: Option<Box<Offload>>,
-    /// Initial window in segments.
+    /// Initial window in segments, and the losses of the SYN that leave it so.
     initial_window: u32,
+    syn_losses: u8,
     max_burst: u32,
     /// Segments that may still be sent in answer to the current event, and those that were.
     burst: u32,
@@ -121,6 +122,7 @@ impl Sender {
             ecn: EcnResponse::default(),
             departures,
             initial_window: variant.initial_window,
+            syn_losses: config.syn_losses,
             timeout_window: variant.timeout_window,
             max_burst: variant.max_burst.unwrap_or(u32::MAX),
             burst: u32::MAX,

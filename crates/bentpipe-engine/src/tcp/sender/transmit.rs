@@ -242,6 +242,11 @@ impl Sender {
             if !self.recovery.take_rescue() {
                 self.loss.scoreboard.retransmitted(end);
             }
+            // Linux's `tcp_xmit_retransmit_queue`: the oldest segment, unless the timer of reordering runs.
+            let is_repair = span.seq <= self.seq.snd_una && self.recovery.phase() != Phase::Open;
+            if is_repair && self.timer.is_by_segments() && self.loss.scoreboard.deadline() == Time::NEVER {
+                self.timer.start(now);
+            }
         }
         if span.seq == self.seq.snd_nxt || fresh {
             self.seq.snd_nxt = self.seq.snd_nxt.max(end);
@@ -262,7 +267,7 @@ impl Sender {
         {
             rack.on_sent(span.seq, end, now);
             if fresh && !self.tail.has_just_started(now) && self.recovery.phase() == Phase::Open {
-                self.start_tail(now);
+                self.restart_tail(now);
             }
         }
         if self.unused.is_some() {

@@ -10,6 +10,8 @@ use crate::units::{Duration, Time};
 
 /// Max space between the ACKs of a train.
 const SPACING: Duration = Duration::from_millis(2);
+/// What a train is longer than a round trip, or half of one: links and hosts bunch ACKs (`hystart_ack_delay`, below 2 Gbit/s).
+const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Bounds of the growth of the round trip that ends slow start; an eighth of the minimum round trip in between.
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
@@ -52,7 +54,8 @@ impl Hybrid {
         }
         if ack.now.saturating_since(self.last) <= SPACING {
             self.last = ack.now;
-            let long = if self.paced { delay_min } else { delay_min.div_floor(2) };
+            let whole = delay_min + ACK_DELAY;
+            let long = if self.paced { whole } else { whole.div_floor(2) };
             self.found |= ack.now.saturating_since(self.began) > long;
         }
         let min_rtt = self.min_rtt.map_or(rtt, |min| min.min(rtt));
@@ -98,10 +101,10 @@ mod tests {
     }
 
     /// A round trip of 100 ms: ACKs 1 ms apart are a train, and the 51st ACK after the first of the round comes after more
-    /// than half of it. ACKs 3 ms apart are no train.
+    /// than half of it and 0.5 ms; if they are 1.01 ms apart, the 50th comes 50.5 ms after it, which is not more. ACKs 3 ms apart are no train.
     #[test]
     fn half_a_round_trip_of_acks_is_enough() {
-        for (apart, found) in [(1000, Some(52)), (3000, None)] {
+        for (apart, found) in [(1000, Some(52)), (1010, Some(52)), (1011, Some(51)), (3000, None)] {
             let (mut hybrid, mut at, mut una) = (Hybrid::default(), 0, 0);
             assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, apart, 100), None);
             at += 50_000;

@@ -15,7 +15,7 @@ use crate::units::Duration;
 
 //= RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
 //= MUST be one segment"
-/// The initial window in segments.
+/// The initial window in segments; `syn_lost`: the SYN or SYN-ACK was, more often than the settings forgive.
 pub(in crate::tcp) fn initial_window(configured: u32, syn_lost: bool) -> u32 {
     if syn_lost { 1 } else { configured }
 }

@@ -1,7 +1,7 @@
 //! ns-2's settings.
 
 use bentpipe_engine::tcp::variant::{DupThresh, Exit, Growth, PartialAckTimer, Recovery};
-use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RtoFloor, RttClock, Shortcuts, SsthreshBase, TcpConfig};
+use bentpipe_engine::tcp::{AckPolicy, RtoConfig, RtoFloor, RtoTiming, RttClock, Shortcuts, SsthreshBase, TcpConfig};
 use bentpipe_engine::units::Duration;
 
 use super::Profile;
@@ -61,6 +61,7 @@ fn ns2() -> TcpConfig {
             min: Duration::from_secs(1),
             // `maxrto_ 60`, ns-2 2.35's default.
             floor: RtoFloor::Timeout,
+            timing: RtoTiming::Acks,
             max: Duration::from_secs(60),
             // `tcpTick_ 0.001`; timers expire at exact times.
             clock: RttClock::Ticks {

@@ -8,8 +8,8 @@ use bentpipe_engine::tcp::variant::{
     SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Compress, Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RttClock, SsthreshBase,
-    TcbSharing, TcpConfig, Variant, WindowUnit,
+    Compress, Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RtoTiming, RttClock,
+    SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::{Duration, Rate};
 
@@ -189,6 +189,7 @@ words!(guard: ReentryGuard, "off" = ReentryGuard::Off, "recover" = ReentryGuard:
 words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = TimeoutRepair::Oldest);
 words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus, "hystart" = SlowStartExit::HyStart, "search" = SlowStartExit::Search);
 words!(timeout_window: TimeoutWindow, "one" = TimeoutWindow::One, "in-flight" = TimeoutWindow::InFlight);
+words!(timing: RtoTiming, "acks" = RtoTiming::Acks, "segments" = RtoTiming::Segments);
 words!(floor: RtoFloor, "timeout" = RtoFloor::Timeout, "variance" = RtoFloor::Variance);
 
 const RECOVERIES: &[&str] = &[

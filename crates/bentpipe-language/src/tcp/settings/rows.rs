@@ -280,6 +280,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
     row!("rto.floor", "What `rto.min` bounds. \"timeout\": the timeout (RFC 6298 §2.4). \"variance\": the part of it that is added to the round trip (Linux).",
         words floor, rto.floor),
+    row!("rto.timing", "What restarts the timer and measures the round trip. \"acks\": ACKs of new data, outside of recoveries (RFC 6298). \"segments\" (Linux; needs RACK): each ACK that delivers a segment measures it, also by SACK blocks; the timer restarts also as the oldest segment is sent again; a tail loss probe leaves at most a timeout after the oldest segment.",
+        words timing, rto.timing),
     row!("rto.max", "Maximum retransmission timeout (RFC 6298 §2.5: at least 60 s).", span rto.max),
     Setting {
         key: "rto.tick",
@@ -459,6 +461,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("ecn_control", "With `ecn = \"accurate\"`: ACKs without data and retransmissions take part in ECN, too (Linux). RFC 3168 §6.1.4 and §6.1.5 forbid it.", flag ecn_control),
     row!("abe", "With `ecn`: reduce the window less at a mark than at a loss, to 0.8 (Reno) or 0.85 (CUBIC) of it (RFC 8511).", flag abe),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
+    row!("syn_losses", "Number of losses of the SYN or SYN-ACK that leave the initial window as it is; one more makes it one segment (RFC 5681 §3.1: 0; Linux: 1).",
+        NONE, Kind::Count(Counted::new("losses", 0, 255)), c.syn_losses => Some(Cell::Count(u64::from(c))),
+        cell => u8::try_from(cell.count()).unwrap_or(u8::MAX)),
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh`; a window that the application does not fill for a timeout gives back half of the rest (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),

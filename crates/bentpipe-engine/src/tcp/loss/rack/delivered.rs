@@ -1,12 +1,19 @@
 //! What ACKs and SACK blocks have delivered (RFC 8985 §6.2, steps 1 to 3).
 
-use super::{Rack, Sent, State};
+use super::{Measured, Rack, Sent, State};
 use crate::units::{Duration, Time};
 
 impl Rack {
+    /// An ACK has come, which has delivered nothing yet.
+    #[inline(always)]
+    pub(in crate::tcp) fn begin_ack(&mut self) {
+        self.measured = Measured::default();
+    }
+
     /// Everything before `una` is acknowledged.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, una: u64, now: Time) {
+        self.begin_ack();
         if self.rate.is_none() {
             if !self.segments.is_empty() {
                 self.take_ordinary(una, now);
@@ -41,7 +48,11 @@ impl Rack {
                 self.segments[0].start = done;
                 break;
             }
+            self.measured.again |= first.retransmitted;
             if first.state != State::Sacked {
+                if !first.retransmitted {
+                    self.measured.acked = self.measured.acked.min(first.at);
+                }
                 self.delivered(first, now);
             }
             self.segments.pop_front();
@@ -63,21 +74,22 @@ impl Rack {
             self.segments.pop_front();
         }
         self.reordering_seen |= first.end < self.fack;
-        self.note_ordinary(first.end, &last, now);
+        self.note_ordinary(&first, &last, now);
     }
 
     /// The same for [runs](super::runs): none of what was sent after them has been delivered, so they show no reordering.
     #[inline(always)]
     fn take_runs(&mut self, una: u64, now: Time) {
         let Some((first, last)) = self.runs.take(una) else { return };
-        debug_assert!(first > self.fack);
-        self.note_ordinary(first, &last, now);
+        debug_assert!(first.end > self.fack);
+        self.note_ordinary(&first, &last, now);
     }
 
-    /// Segments that were sent once have been delivered: the first one, which ends at `first`, to `last`.
+    /// Segments that were sent once have been delivered, from `first` to `last`.
     #[inline(always)]
-    fn note_ordinary(&mut self, first: u64, last: &Sent, now: Time) {
-        self.note_original(first);
+    fn note_ordinary(&mut self, first: &Sent, last: &Sent, now: Time) {
+        self.measured.acked = self.measured.acked.min(first.at);
+        self.note_original(first.end);
         let rtt = now.saturating_since(last.at);
         self.delivered_once(last, rtt);
         self.note_delivered(last, rtt);
@@ -99,6 +111,9 @@ impl Rack {
             self.segments[at].state = State::Sacked;
             self.sacked_bytes += segment.len();
             self.sacked_segments += 1;
+            if !segment.retransmitted && self.measured.sacked == Time::NEVER {
+                self.measured.sacked = segment.at;
+            }
             self.delivered(segment, now);
         }
     }

@@ -74,6 +74,7 @@ impl Rack {
                 self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience) + self.slack);
                 break;
             }
+            self.measured.lost_again |= segment.retransmitted;
             self.lose(index);
             any = true;
         }

@@ -98,10 +98,10 @@ impl Runs {
         (!run.is_empty()).then(|| run.segment(run.end - run.step))
     }
 
-    /// Takes the segments that end at `una` or before. Returns the end of the first one, and the last one.
+    /// Takes the segments that end at `una` or before. Returns the first and the last one.
     #[inline(always)]
-    pub(super) fn take(&mut self, una: u64) -> Option<(u64, Sent)> {
-        let first = self.first().filter(|first| first.end <= una)?.end;
+    pub(super) fn take(&mut self, una: u64) -> Option<(Sent, Sent)> {
+        let first = self.first().filter(|first| first.end <= una)?;
         if self.first.is_empty() {
             self.advance();
         }

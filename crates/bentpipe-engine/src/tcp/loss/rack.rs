@@ -92,7 +92,8 @@ pub(in crate::tcp) struct Rack {
     min_rtt: Option<Duration>,
     /// The highest sequence number delivered.
     fack: u64,
-    /// What the current ACK has delivered.
+    /// What the current ACK has delivered, where that measures the round trip.
+    measures: bool,
     measured: Measured,
     /// The lowest end of a segment that was delivered without being retransmitted, since the last timeout or [`Self::take_original`].
     original: Option<u64>,
@@ -203,6 +204,11 @@ impl Rack {
     /// The timer of reordering expires by `slack` later than the RFC says.
     pub(in crate::tcp) fn wait_longer(&mut self, slack: Duration) {
         self.slack = slack;
+    }
+
+    /// Measures round trips by segments from now on.
+    pub(in crate::tcp) fn measure_round_trips(&mut self) {
+        self.measures = true;
     }
 
     /// Measures the rate of delivery from now on.

@@ -29,6 +29,8 @@ pub(in crate::tcp) struct TailProbe {
     at: Time,
     /// When its timer was started, if more than a segment was outstanding; otherwise not known.
     started: Time,
+    /// What is sent at this instant bounds it.
+    is_unbounded: bool,
     is_due: bool,
     /// `snd_max` after the outstanding probe, and whether it is a retransmission.
     out: Option<(u64, bool)>,
@@ -43,6 +45,7 @@ impl TailProbe {
             slack,
             at: Time::NEVER,
             started: Time::NEVER,
+            is_unbounded: false,
             is_due: false,
             out: None,
             is_acked: false,
@@ -77,6 +80,7 @@ impl TailProbe {
         let is_single = seq.flight() <= u64::from(mss);
         after += if is_single { MAX_ACK_DELAY } else { self.slack };
         self.started = if is_single { Time::NEVER } else { now };
+        self.is_unbounded = false;
         self.at = (now + after).min(rto_at);
     }
 
@@ -86,9 +90,25 @@ impl TailProbe {
         self.started == now
     }
 
-    /// The next segment that is sent starts the timer anew, even at this instant.
-    pub(in crate::tcp) fn has_more_to_come(&mut self) {
-        self.started = Time::NEVER;
+    /// A segment that is sent now bounds the time of the probe ([`Self::bound`]).
+    #[inline(always)]
+    pub(in crate::tcp) fn expect_bound(&mut self) {
+        self.is_unbounded = true;
+    }
+
+    /// True if the timer waits for a bound.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_unbounded(&self) -> bool {
+        self.is_unbounded
+    }
+
+    /// The probe, if there is to be one, is due at `limit` at the latest.
+    #[inline(always)]
+    pub(in crate::tcp) fn bound(&mut self, limit: Time) {
+        self.is_unbounded = false;
+        if self.at != Time::NEVER {
+            self.at = self.at.min(limit);
+        }
     }
 
     /// No probe while a loss is repaired, or after its time has passed.

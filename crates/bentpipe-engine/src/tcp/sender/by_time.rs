@@ -195,8 +195,7 @@ impl Sender {
         let (srtt, rto_at) = (self.timer.rtt.srtt(), self.timer.deadline());
         self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
         if self.timer.is_by_segments() {
-            // What is sent now has another limit.
-            self.tail.has_more_to_come();
+            self.tail.expect_bound();
         }
     }
 
@@ -209,11 +208,15 @@ impl Sender {
         if self.loss.scoreboard.sacked_bytes() > 0 {
             return self.tail.stop();
         }
-        // Linux's `tcp_rto_delta_us`: a timeout after the oldest segment, unless that has passed.
-        let rto = self.timer.rtt.rto();
-        let head = self.loss.scoreboard.rack().and_then(|rack| rack.first_sent());
-        let limit = head.map(|head| head + rto).filter(|&limit| limit > now).unwrap_or(Time::NEVER);
-        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, self.mss, limit);
+        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, self.mss, Time::NEVER);
+        self.bound_tail(now);
+    }
+
+    /// Linux's `tcp_rto_delta_us`: the probe leaves at most a timeout after the oldest segment, unless that has passed.
+    #[inline(always)]
+    pub(super) fn bound_tail(&mut self, now: Time) {
+        let limit = self.loss.scoreboard.first_sent().map_or(Time::NEVER, |head| head + self.timer.rtt.rto());
+        self.tail.bound(if limit > now { limit } else { Time::NEVER });
     }
 
     //= RFC 8985 §7.3: "the sender SHOULD transmit a previously unsent data segment [...] retransmit the highest-sequence segment sent so far"

@@ -35,6 +35,7 @@ use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
 use super::timer::RetransmissionTimer;
 use super::variant::{Growth, TimeoutWindow};
+use crate::rtt::RtoTiming;
 use crate::units::{Duration, Time};
 
 /// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
@@ -55,11 +56,12 @@ pub struct Sender {
     /// True if data may be sent: the handshake is done.
     is_open: bool,
     timeout_window: TimeoutWindow,
+    /// Losses of the SYN that leave the initial window as it is.
+    syn_losses: u8,
     /// If the host leaves the division into segments to its network card.
     offload: Option<Box<Offload>>,
-    /// Initial window in segments, and the losses of the SYN that leave it so.
+    /// Initial window in segments.
     initial_window: u32,
-    syn_losses: u8,
     max_burst: u32,
     /// Segments that may still be sent in answer to the current event, and those that were.
     burst: u32,
@@ -94,6 +96,9 @@ impl Sender {
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
         if let Some(rack) = loss.scoreboard.rack() {
             rack.wait_longer(variant.rack_slack);
+            if config.rto.timing == RtoTiming::Segments {
+                rack.measure_round_trips();
+            }
             if congestion.properties().measures_rate {
                 rack.measure_rate();
             }

@@ -266,8 +266,12 @@ impl Sender {
             && let Some(rack) = self.loss.scoreboard.rack()
         {
             rack.on_sent(span.seq, end, now);
-            if fresh && !self.tail.has_just_started(now) && self.recovery.phase() == Phase::Open {
-                self.restart_tail(now);
+            if fresh && self.recovery.phase() == Phase::Open {
+                if !self.tail.has_just_started(now) {
+                    self.restart_tail(now);
+                } else if self.tail.is_unbounded() {
+                    self.bound_tail(now);
+                }
             }
         }
         if self.unused.is_some() {

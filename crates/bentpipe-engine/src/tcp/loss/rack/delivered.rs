@@ -7,7 +7,9 @@ impl Rack {
     /// An ACK has come, which has delivered nothing yet.
     #[inline(always)]
     pub(in crate::tcp) fn begin_ack(&mut self) {
-        self.measured = Measured::default();
+        if self.measures {
+            self.measured = Measured::default();
+        }
     }
 
     /// Everything before `una` is acknowledged.
@@ -74,22 +76,24 @@ impl Rack {
             self.segments.pop_front();
         }
         self.reordering_seen |= first.end < self.fack;
-        self.note_ordinary(&first, &last, now);
+        self.note_ordinary(first.end, first.at, &last, now);
     }
 
     /// The same for [runs](super::runs): none of what was sent after them has been delivered, so they show no reordering.
     #[inline(always)]
     fn take_runs(&mut self, una: u64, now: Time) {
-        let Some((first, last)) = self.runs.take(una) else { return };
-        debug_assert!(first.end > self.fack);
-        self.note_ordinary(&first, &last, now);
+        let Some((end, at, last)) = self.runs.take(una) else { return };
+        debug_assert!(end > self.fack);
+        self.note_ordinary(end, at, &last, now);
     }
 
-    /// Segments that were sent once have been delivered, from `first` to `last`.
+    /// Segments that were sent once have been delivered: from the first one, which ends at `end` and was sent at `at`, to `last`.
     #[inline(always)]
-    fn note_ordinary(&mut self, first: &Sent, last: &Sent, now: Time) {
-        self.measured.acked = self.measured.acked.min(first.at);
-        self.note_original(first.end);
+    fn note_ordinary(&mut self, end: u64, at: Time, last: &Sent, now: Time) {
+        if self.measures && self.measured.acked == Time::NEVER {
+            self.measured.acked = at;
+        }
+        self.note_original(end);
         let rtt = now.saturating_since(last.at);
         self.delivered_once(last, rtt);
         self.note_delivered(last, rtt);

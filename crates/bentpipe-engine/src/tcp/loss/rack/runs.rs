@@ -98,10 +98,11 @@ impl Runs {
         (!run.is_empty()).then(|| run.segment(run.end - run.step))
     }
 
-    /// Takes the segments that end at `una` or before. Returns the first and the last one.
+    /// Takes the segments that end at `una` or before. Returns the end of the first one and when it was sent, and the
+    /// last one.
     #[inline(always)]
-    pub(super) fn take(&mut self, una: u64) -> Option<(Sent, Sent)> {
-        let first = self.first().filter(|first| first.end <= una)?;
+    pub(super) fn take(&mut self, una: u64) -> Option<(u64, Time, Sent)> {
+        let Sent { end, at, .. } = self.first().filter(|first| first.end <= una)?;
         if self.first.is_empty() {
             self.advance();
         }
@@ -109,7 +110,7 @@ impl Runs {
         while self.first.is_empty() && self.advance() && self.first.start + self.first.step <= una {
             last = self.first.take(una);
         }
-        Some((first, last))
+        Some((end, at, last))
     }
 
     /// The next run becomes the first one. False if there is none.

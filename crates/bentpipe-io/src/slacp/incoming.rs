@@ -14,8 +14,10 @@ pub(super) struct Incoming {
     packets: Numbered<Packet>,
     /// Packets that were delivered.
     kept: usize,
-    /// Blocks that begin below this may lack packets, which had to go.
+    /// Blocks that begin below this may lack packets, which had to go, or follow one that could not be decoded.
     spared: u64,
+    /// Frames stored, less the packets of decoded blocks, at most those of [`MAX_SPAN`].
+    earned: u64,
     /// Number of kept packets at which those that are not needed are searched and dropped.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
@@ -44,6 +46,12 @@ struct Symbols {
     by_index: BTreeMap<u8, Vec<u8>>,
 }
 
+impl Symbols {
+    fn cost(&self) -> u64 {
+        self.by_index.len() as u64 * cost(self.len as usize)
+    }
+}
+
 const MIN_SWEEP: usize = 256;
 
 /// Longest range of packet numbers: a window, and what is kept for repair frames. Room for as many gaps goes with it.
@@ -64,6 +72,7 @@ impl Incoming {
             packets: Numbered::new(),
             kept: 0,
             spared: 0,
+            earned: 0,
             sweep_at: MIN_SWEEP,
             blocks: BTreeMap::new(),
             computed: BTreeMap::new(),
@@ -150,10 +159,25 @@ impl Incoming {
         }
     }
 
-    /// Recovers a packet of a block.
+    /// A frame was stored, which may be part of a block.
+    pub(super) fn earn(&mut self) {
+        self.earned = (self.earned + 1).min(MAX_SPAN);
+    }
+
+    /// A block could not be decoded. An honest peer's always can be. It gets no more symbols, nor do blocks before it.
+    pub(super) fn fail(&mut self, first: u64) {
+        self.spared = self.spared.max(first + 1);
+        if let Some(block) = self.blocks.remove(&first) {
+            self.bytes -= block.cost();
+        }
+    }
+
+    /// Recovers a packet of a block. Decoding takes as many stored frames as the block has packets: that many have come for each block,
+    /// and blocks that share packets would cost more than their frames.
     pub(super) fn recover(&mut self, seq: u64, first: u64, count: u8) -> Option<Held> {
         if !self.computed.contains_key(&seq) {
             let symbols = self.blocks.get(&first)?;
+            self.earned = self.earned.checked_sub(u64::from(count))?;
             let block = first..first + u64::from(count);
             let there = self.packets.range(block).map(|(seq, packet)| ((seq - first) as usize, &packet.held));
             let repairs = symbols.by_index.iter().map(|(&index, symbol)| (usize::from(index), symbol));
@@ -171,7 +195,7 @@ impl Incoming {
         let bytes = &mut self.bytes;
         self.blocks.retain(|&first, block| {
             let stays = awaits(first);
-            *bytes -= if stays { 0 } else { block.by_index.len() as u64 * cost(block.len as usize) };
+            *bytes -= if stays { 0 } else { block.cost() };
             stays
         });
         while let Some((seq, _)) = self.packets.first().filter(|(seq, packet)| packet.is_kept && !needs(*seq)) {
@@ -210,6 +234,29 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each symbol gives one packet more, and would cost a decoding of 128.
+    #[test]
+    fn blocks_that_overlap_are_not_decoded_for_each_frame() {
+        let packets: Vec<_> = (0..200).map(|n| Held { bytes: [n; 8][..].into(), behind: 0 }).collect();
+        let mut incoming = Incoming::new();
+        for (seq, held) in (0..127).zip(&packets) {
+            incoming.keep(seq, held.clone());
+            incoming.earn();
+        }
+        let mut decoded = 0;
+        for first in 0..50 {
+            let seq = first + 127;
+            let symbols = erasure::encode(packets[first as usize..=seq as usize].iter(), 12, 1);
+            incoming.keep_symbol(first, 128, 0, &symbols[0]);
+            incoming.earn();
+            let recovered = incoming.recover(seq, first, 128);
+            decoded += u32::from(recovered.is_some());
+            assert!(recovered.is_none_or(|held| held == packets[seq as usize]));
+            incoming.keep(seq, packets[seq as usize].clone());
+        }
+        assert_eq!(decoded, 1, "128 frames have come");
+    }
 
     #[test]
     fn only_what_was_delivered_makes_way() {

@@ -380,7 +380,7 @@ impl LinkEndpoint {
 
     fn tidy(&mut self, now: Time) {
         if self.keeps_until.take_if(|until| *until <= now).is_some() {
-            incoming::spare(&mut self.incoming, u64::MAX);
+            incoming::spare_all(&mut self.incoming);
         }
         let end = &self.end;
         for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {

@@ -82,6 +82,7 @@ impl<T> Numbered<T> {
     }
 
     /// All values, in order.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.range(0..u64::MAX)
     }

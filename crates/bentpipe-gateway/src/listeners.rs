@@ -153,8 +153,7 @@ impl Listeners {
 
     fn route(&self, socket: &TcpStream, source: SocketAddr) -> Option<Route> {
         let destination = socket.local_addr().ok().filter(|&at| !self.is_own(at))?;
-        let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
-        Some(Route { source: canonical(source), destination: canonical(destination) })
+        route_of(source, destination)
     }
 
     /// True if a destination is the listener itself: the client addresses the gateway, not a host behind it.
@@ -185,6 +184,13 @@ impl Listeners {
         }
         false
     }
+}
+
+/// `None` if the ends are of two families: no message can name them.
+fn route_of(source: SocketAddr, destination: SocketAddr) -> Option<Route> {
+    let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
+    let route = Route { source: canonical(source), destination: canonical(destination) };
+    (route.source.is_ipv4() == route.destination.is_ipv4()).then_some(route)
 }
 
 /// The number of connections for which there are descriptors, with `each` descriptors for one.
@@ -218,6 +224,18 @@ mod tests {
             assert!(!listeners.note_refused(at(2000), 0, failed(Errno::EAGAIN)) && !listeners.may_accept());
             assert_eq!(listeners.rest_until, None);
         }
+    }
+
+    /// The kernel does not accept such a connection today. A message of it could not be written.
+    #[test]
+    fn a_route_has_one_family() {
+        let route = |source: &str, destination: &str| {
+            let [source, destination] = [source, destination].map(|at| at.parse().expect("an address"));
+            route_of(source, destination).is_some()
+        };
+        assert!(route("192.0.2.1:1", "192.0.2.2:2") && route("[2001:db8::1]:1", "[2001:db8::2]:2"));
+        assert!(route("[::ffff:192.0.2.1]:1", "[::ffff:192.0.2.2]:2"));
+        assert!(!route("[2001:db8::1]:1", "[::ffff:192.0.2.2]:2"));
     }
 
     #[test]

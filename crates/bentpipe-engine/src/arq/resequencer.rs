@@ -173,20 +173,28 @@ impl Resequencer {
         // The first frame that is here and not done: the window does not move beyond it.
         let mut holds = (from > self.next).then_some(self.next);
         let mut gap = from..from;
-        for seq in from..end.min(stored) {
-            let at = (seq - self.next) as usize;
-            match self.ring[at].state {
+        let at = |seq: u64| ((seq - self.next) as usize).min(self.ring.len());
+        let span = at(from)..at(end);
+        for (seq, slot) in (from..).zip(self.ring.range_mut(span)) {
+            match slot.state {
                 State::Missing => {
                     if gap.end < seq {
                         note(&gap, &mut heard);
                         gap.start = seq;
                     }
                     gap.end = seq + 1;
-                    self.give_up(at);
+                    slot.state = if self.paced { State::Gone } else { State::Done };
+                    if !self.paced && slot.successor > 0 {
+                        self.freed.push(seq + u64::from(core::mem::take(&mut slot.successor)));
+                    }
                 }
                 State::Waiting | State::Ready => holds = holds.or(Some(seq)),
                 State::Gone | State::Done => {}
             }
+        }
+        for &follower in &self.freed {
+            self.ring[(follower - self.next) as usize].state = State::Ready;
+            self.waiting -= 1;
         }
         // Of those behind the last one that is stored, none is here.
         end = holds.map_or(end, |first| end.min(first + u64::from(self.window)).max(from));
@@ -214,15 +222,6 @@ impl Resequencer {
         floor <= self.floor
     }
 
-    fn give_up(&mut self, at: usize) {
-        if self.paced {
-            self.ring[at].state = State::Gone;
-        } else {
-            let follower = self.finish(at);
-            self.freed.extend(follower);
-        }
-    }
-
     /// Takes a frame that [`Resequencer::passed`] freed besides the one that it returned.
     pub(crate) fn freed(&mut self) -> Option<u64> {
         self.freed.pop()
@@ -241,18 +240,24 @@ impl Resequencer {
     }
 
     fn advance(&mut self) {
-        while let Some(slot) = self.ring.front() {
+        let mut done = 0;
+        while let Some(slot) = self.ring.get(done) {
             match slot.state {
                 State::Done => {}
                 State::Gone => {
-                    let follower = self.finish(0);
+                    let follower = self.finish(done);
                     self.freed.extend(follower);
                 }
                 State::Missing | State::Waiting | State::Ready => break,
             }
-            self.ring.pop_front();
-            self.next += 1;
+            done += 1;
         }
+        if done == 1 {
+            self.ring.pop_front();
+        } else {
+            self.ring.drain(..done);
+        }
+        self.next += done as u64;
         if self.ring.is_empty() {
             self.next = self.next.max(self.floor);
         }

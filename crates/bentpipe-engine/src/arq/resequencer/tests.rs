@@ -92,7 +92,12 @@ fn skip_each(order: &mut Resequencer, floor: u64, heard: &mut Vec<Skip>) -> bool
         order.ring.resize(order.ring.len().max(at + 1), EMPTY);
         if order.ring[at].state == State::Missing {
             heard.push(Skip::Skipped(seq..seq + 1));
-            order.give_up(at);
+            if order.paced {
+                order.ring[at].state = State::Gone;
+            } else {
+                let follower = order.finish(at);
+                order.freed.extend(follower);
+            }
         }
         seq += 1;
     }

@@ -52,6 +52,7 @@ impl World {
     fn bring(&mut self, len: usize) {
         let mut datagram = self.out[..len].to_vec();
         self.end.receive(self.now, ([192, 0, 2, 3], 1).into(), &mut datagram);
+        assert!(self.end.outputs() < MAX_STEPS, "{} outputs", self.end.outputs());
     }
 
     fn send(&mut self, what: What, payload: &[u8]) {

@@ -171,6 +171,11 @@ impl Carrier {
         !self.events.is_empty() || self.endpoint.as_ref().is_some_and(|endpoint| endpoint.end().has_output())
     }
 
+    /// Outputs of the layer that wait for the next poll.
+    pub fn outputs(&self) -> usize {
+        self.endpoint.as_ref().map_or(0, |endpoint| endpoint.end().outputs())
+    }
+
     /// What became of the link, if that has not been told yet.
     pub(crate) fn take_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bentpipe_engine::mux::Route;
+use bentpipe_engine::units::{Duration, Time};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use nix::sys::resource::{Resource, getrlimit};
@@ -18,6 +19,9 @@ const ACCEPTS: u32 = 64;
 /// Descriptors reserved for other uses: sockets, epoll, timers, status requests. The loop itself has some ten, scrapers
 /// eight.
 const KEPT: usize = 32;
+
+/// How long listeners rest when not even the spare descriptor helps.
+const REST: Duration = Duration::from_secs(1);
 
 /// Limits and counts of one turn.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub(super) struct Listeners {
     is_open: bool,
     /// Listeners that may have more.
     may_accept: Vec<bool>,
+    /// When those that rest may have more.
+    rest_until: Option<Time>,
     /// The listener that had its turn last.
     last: usize,
     /// A spare descriptor: when there are no others, it is closed so that a connection can be accepted and refused.
@@ -59,6 +65,7 @@ impl Listeners {
             is_registered: false,
             is_open: false,
             may_accept: Vec::new(),
+            rest_until: None,
             last: 0,
             reserve: None,
         }
@@ -119,7 +126,10 @@ impl Listeners {
 
     /// Accepts one waiting connection, of the listeners in turn. Its route is `None` if the client has spoken to the gateway
     /// itself instead of through it.
-    pub(super) fn accept(&mut self, accepts: &mut Accepts) -> Option<(TcpStream, Option<Route>)> {
+    pub(super) fn accept(&mut self, now: Time, accepts: &mut Accepts) -> Option<(TcpStream, Option<Route>)> {
+        if self.rest_until.take_if(|until| *until <= now).is_some() {
+            self.may_accept.fill(true);
+        }
         accepts.left = accepts.left.checked_sub(1)?;
         loop {
             let count = self.may_accept.len();
@@ -132,7 +142,7 @@ impl Listeners {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.may_accept[n] = false,
                 Err(error) if sockets::is_exhausted(&error) => {
-                    accepts.refused += u64::from(self.refuse_one(n));
+                    accepts.refused += u64::from(self.refuse_one(now, n));
                     return None;
                 }
                 // An error of one connection, which ended before it was accepted.
@@ -143,8 +153,7 @@ impl Listeners {
 
     fn route(&self, socket: &TcpStream, source: SocketAddr) -> Option<Route> {
         let destination = socket.local_addr().ok().filter(|&at| !self.is_own(at))?;
-        let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
-        Some(Route { source: canonical(source), destination: canonical(destination) })
+        route_of(source, destination)
     }
 
     /// True if a destination is the listener itself: the client addresses the gateway, not a host behind it.
@@ -154,20 +163,89 @@ impl Listeners {
     }
 
     /// No descriptors are left: accepts one connection with the spare one, and refuses it.
-    fn refuse_one(&mut self, n: usize) -> bool {
+    fn refuse_one(&mut self, now: Time, n: usize) -> bool {
         drop(self.reserve.take());
-        let accepted = self.bound[n].accept();
-        let is_one = accepted.is_ok();
-        if let Ok((socket, _)) = accepted {
-            sockets::reset(socket);
-        }
+        let refused = self.bound[n].accept().map(|(socket, _)| sockets::reset(socket));
         self.reserve = File::open("/dev/null").ok();
-        is_one
+        self.note_refused(now, n, refused)
     }
+
+    fn note_refused(&mut self, now: Time, n: usize, refused: io::Result<()>) -> bool {
+        match refused {
+            Ok(()) => return true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.may_accept[n] = false,
+            // The machine has no descriptors or no memory, or another thread has taken the spare one. The connections that wait are not
+            // announced again.
+            Err(error) if sockets::is_exhausted(&error) => {
+                self.may_accept[n] = false;
+                self.rest_until = Some(now + REST);
+            }
+            Err(_) => {}
+        }
+        false
+    }
+}
+
+/// `None` if the ends are of two families: no message can name them.
+fn route_of(source: SocketAddr, destination: SocketAddr) -> Option<Route> {
+    let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
+    let route = Route { source: canonical(source), destination: canonical(destination) };
+    (route.source.is_ipv4() == route.destination.is_ipv4()).then_some(route)
 }
 
 /// The number of connections for which there are descriptors, with `each` descriptors for one.
 pub(super) fn max_conns(each: usize) -> io::Result<usize> {
     let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
     Ok((descriptors.saturating_sub(KEPT) / each).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    /// Otherwise the loop would not sleep until the shortage ends.
+    #[test]
+    fn without_descriptors_listeners_rest() {
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        for errno in [Errno::ENFILE, Errno::ENOMEM, Errno::EMFILE] {
+            let mut listeners = Listeners::new(vec![([127, 0, 0, 1], 0).into()]);
+            listeners.reserve(TcpListener::bind).expect("a listener");
+            listeners.may_accept = vec![true];
+            let failed = |errno| Err(io::Error::from_raw_os_error(errno as i32));
+            assert!(listeners.note_refused(at(0), 0, Ok(())) && listeners.may_accept());
+            assert!(!listeners.note_refused(at(0), 0, failed(Errno::ECONNABORTED)) && listeners.may_accept());
+            assert!(!listeners.note_refused(at(500), 0, failed(errno)) && !listeners.may_accept());
+            assert!(listeners.accept(at(1499), &mut Accepts::new()).is_none() && listeners.rest_until.is_some());
+            // Nothing waits, so it rests until it is ready again.
+            assert!(listeners.accept(at(1500), &mut Accepts::new()).is_none() && listeners.rest_until.is_none());
+            listeners.may_accept = vec![true];
+            assert!(!listeners.note_refused(at(2000), 0, failed(Errno::EAGAIN)) && !listeners.may_accept());
+            assert_eq!(listeners.rest_until, None);
+        }
+    }
+
+    /// The kernel does not accept such a connection today. A message of it could not be written.
+    #[test]
+    fn a_route_has_one_family() {
+        let route = |source: &str, destination: &str| {
+            let [source, destination] = [source, destination].map(|at| at.parse().expect("an address"));
+            route_of(source, destination).is_some()
+        };
+        assert!(route("192.0.2.1:1", "192.0.2.2:2") && route("[2001:db8::1]:1", "[2001:db8::2]:2"));
+        assert!(route("[::ffff:192.0.2.1]:1", "[::ffff:192.0.2.2]:2"));
+        assert!(!route("[2001:db8::1]:1", "[::ffff:192.0.2.2]:2"));
+    }
+
+    #[test]
+    fn a_connection_that_waited_is_accepted_after_the_rest() {
+        let mut listeners = Listeners::new(vec![([127, 0, 0, 1], 0).into()]);
+        listeners.reserve(TcpListener::bind).expect("a listener");
+        listeners.may_accept = vec![true];
+        let _client = std::net::TcpStream::connect(listeners.bound[0].local_addr().expect("an address"));
+        assert!(!listeners.note_refused(Time::ZERO, 0, Err(io::Error::from_raw_os_error(Errno::ENFILE as i32))));
+        assert!(listeners.accept(Time::ZERO, &mut Accepts::new()).is_none());
+        assert!(listeners.accept(Time::ZERO + REST, &mut Accepts::new()).is_some());
+    }
 }

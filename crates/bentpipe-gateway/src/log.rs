@@ -4,9 +4,70 @@
 
 use std::fmt::Display;
 
+use bentpipe_engine::units::{Duration, Time};
+
+/// Lines of one kind about one peer: five at once, then one a minute.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limit {
+    /// When the next line would be due if each took a minute.
+    due: Time,
+    left_out: u64,
+}
+
+const PAUSE: Duration = Duration::from_secs(60);
+/// Lines at once: a box that is set up is started a few times.
+const AT_ONCE: u64 = 5;
+
+impl Limit {
+    /// A line that may be written now: how many before it were left out. `None`: it is left out, too.
+    pub(crate) fn take(&mut self, now: Time) -> Option<LeftOut> {
+        if self.due > now + PAUSE.saturating_mul(AT_ONCE - 1) {
+            self.left_out += 1;
+            return None;
+        }
+        self.due = self.due.max(now) + PAUSE;
+        Some(LeftOut(std::mem::take(&mut self.left_out)))
+    }
+}
+
+/// How many lines were left out, for the end of the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut(u64);
+
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            1 => f.write_str("; a line like this was left out"),
+            count => write!(f, "; {count} lines like this were left out"),
+        }
+    }
+}
+
 /// Writes a line.
 pub(crate) fn line(text: impl Display) {
     use std::io::Write;
     // A full journal must not stop the gateway.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_writes_five_lines_and_then_one_a_minute() {
+        let mut limit = Limit::default();
+        let said = |limit: &mut Limit, from: u64, until: u64| {
+            let times = (from..until).map(|tenths| Time::ZERO + Duration::from_millis(100 * tenths));
+            times.filter_map(|now| limit.take(now)).map(|left| left.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&mut limit, 0, 600), ["", "", "", "", ""]);
+        let more = "; 595 lines like this were left out";
+        assert_eq!(said(&mut limit, 600, 601), [more]);
+        assert_eq!(said(&mut limit, 601, 1201), ["; 599 lines like this were left out"]);
+        // After a quiet time as at first.
+        assert_eq!(said(&mut limit, 100_000, 100_010), ["", "", "", "", ""]);
+        assert_eq!(said(&mut limit, 100_600, 100_602), ["; 5 lines like this were left out"]);
+    }
 }

@@ -109,7 +109,7 @@ impl SplitShape {
 
     fn accept(&mut self, turn: &Turn<'_>) {
         let mut accepts = Accepts::new();
-        while let Some((socket, route)) = self.listeners.accept(&mut accepts) {
+        while let Some((socket, route)) = self.listeners.accept(turn.now, &mut accepts) {
             let to = route.and_then(|route| Some((route, self.common.routes.of(route.destination.ip())?)));
             let of = to.and_then(|(route, slot)| Some((route, slot, self.of(turn.now, turn.registry, slot)?)));
             match of {

@@ -17,7 +17,7 @@ use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier, PathChange};
 use super::hub::{AddError, Hub, Slot};
-use super::log;
+use super::log::{self, LeftOut, Limit};
 use super::peers::{PeerConfig, Reach};
 use super::ports;
 use super::readings::Readings;
@@ -36,10 +36,22 @@ pub struct Tunnelled<S> {
     udp: Udp,
     udp_is_readable: bool,
     hub: Hub,
-    names: BTreeMap<Slot, Name>,
+    peers: BTreeMap<Slot, Peer>,
     shape: S,
     state: Option<State>,
     resume: Resume,
+}
+
+/// What is written of a peer.
+#[derive(Debug)]
+struct Peer {
+    name: Name,
+    /// True if nothing was said since its link went down.
+    is_down: bool,
+    /// Lines that its link is up although it was not down.
+    ups: Limit,
+    /// Lines of its path MTU.
+    paths: Limit,
 }
 
 /// The name of a peer in log lines; `None` if there is only one.
@@ -71,7 +83,7 @@ impl<S: Shape> Gateway<S> {
                 udp,
                 udp_is_readable: true,
                 hub: Hub::new(rate),
-                names: BTreeMap::new(),
+                peers: BTreeMap::new(),
                 shape,
                 state: None,
                 resume: Resume::new(),
@@ -90,7 +102,8 @@ impl<S: Shape> Gateway<S> {
         let now = self.now();
         let work = self.work_mut();
         let slot = work.hub.add(now, peer.terminal)?;
-        work.names.insert(slot, Name(peer.name));
+        let (name, limit) = (Name(peer.name), Limit::default());
+        work.peers.insert(slot, Peer { name, is_down: true, ups: limit.clone(), paths: limit });
         work.shape.join(slot, peer.reach);
         Ok(())
     }
@@ -100,7 +113,7 @@ impl<S: Shape> Gateway<S> {
         let work = self.work_mut();
         let slot = work.hub.slot_of(key)?;
         work.shape.leave(slot);
-        work.names.remove(&slot);
+        work.peers.remove(&slot);
         work.hub.remove(slot).and_then(|carrier| carrier.tunnel().endpoint())
     }
 
@@ -108,7 +121,9 @@ impl<S: Shape> Gateway<S> {
     pub fn change(&mut self, key: &PublicKey, name: Option<Arc<str>>, weight: u32, reach: Reach) -> bool {
         let work = self.work_mut();
         let Some(slot) = work.hub.slot_of(key) else { return false };
-        work.names.insert(slot, Name(name));
+        if let Some(peer) = work.peers.get_mut(&slot) {
+            peer.name = Name(name);
+        }
         work.hub.set_weight(slot, weight);
         work.shape.join(slot, reach);
         true
@@ -168,7 +183,7 @@ impl<S: Shape> Work for Tunnelled<S> {
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Tunnelled { udp, hub, names, shape, .. } = self;
+        let Tunnelled { udp, hub, peers, shape, .. } = self;
         if self.resume.has_jumped() {
             log::line("this machine has slept, was copied, or its clock was set: the tunnel makes new keys");
             hub.renew(now);
@@ -178,7 +193,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         }
         let mut turn = Turn { now, hub, registry };
         while let Some((slot, event)) = turn.hub.take_event() {
-            say(&names[&slot], turn.hub.carrier(slot), event);
+            of(peers, slot).say(now, turn.hub.carrier(slot), event);
             shape.on_event(&mut turn, slot, event)?;
         }
         let mut more = shape.fill(&mut turn, None)?;
@@ -190,12 +205,14 @@ impl<S: Shape> Work for Tunnelled<S> {
                 }
                 Step::Do((slot, Carried::Packet(at))) => shape.on_packet(&mut turn, slot, &udp.room()[at])?,
                 Step::Do((slot, Carried::Event(event))) => {
-                    say(&names[&slot], turn.hub.carrier(slot), event);
+                    of(peers, slot).say(now, turn.hub.carrier(slot), event);
                     shape.on_event(&mut turn, slot, event)?;
                 }
-                Step::Do((slot, Carried::Log(note))) => log::line(Said(&names[&slot], note)),
+                Step::Do((slot, Carried::Log(note))) => log::line(Said(&of(peers, slot).name, note)),
                 Step::Do((slot, Carried::PathMtu(change))) => {
-                    log::line(path_line(&names[&slot], &change));
+                    if let Some(left_out) = of(peers, slot).paths.take(now) {
+                        log::line(format_args!("{}{left_out}", path_line(&of(peers, slot).name, &change)));
+                    }
                     shape.on_path_mtu(&mut turn, slot)?;
                 }
                 Step::Wait(until) => {
@@ -242,7 +259,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         readings.add_hub(&self.hub, &self.udp.refusals());
         self.shape.read_common(readings);
         for (slot, carrier) in self.hub.carriers() {
-            readings.of_peer(self.names[&slot].0.clone(), |readings| {
+            readings.of_peer(self.peers[&slot].name.0.clone(), |readings| {
                 readings.add_carrier(now, carrier);
                 self.shape.read(slot, readings);
             });
@@ -273,13 +290,26 @@ fn path_line(name: &Name, change: &PathChange) -> String {
     }
 }
 
-/// One line for each change of a link.
-fn say(name: &Name, carrier: Option<&Carrier>, event: Event) {
-    let at = carrier.and_then(|carrier| carrier.tunnel().endpoint());
-    let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
-    match event {
-        Event::Up { fresh: true } => log::line(format_args!("{name} at {at} is up")),
-        Event::Up { fresh: false } => log::line(format_args!("{name} at {at} is back; the link continues")),
-        Event::Down => log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down")),
+fn of(peers: &mut BTreeMap<Slot, Peer>, slot: Slot) -> &mut Peer {
+    peers.get_mut(&slot).expect("each carrier has one")
+}
+
+impl Peer {
+    /// One line for each change of a link. It goes down after a silence of `dead_after`, and its return is told each time. A peer that
+    /// begins anew without one could do so many times a second.
+    fn say(&mut self, now: Time, carrier: Option<&Carrier>, event: Event) {
+        let at = carrier.and_then(|carrier| carrier.tunnel().endpoint());
+        let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
+        let name = &self.name;
+        if event == Event::Down {
+            self.is_down = true;
+            return log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down"));
+        }
+        let left_out = if std::mem::take(&mut self.is_down) { Some(LeftOut::default()) } else { self.ups.take(now) };
+        let Some(left_out) = left_out else { return };
+        match event {
+            Event::Up { fresh: true } => log::line(format_args!("{name} at {at} is up{left_out}")),
+            _ => log::line(format_args!("{name} at {at} is back; the link continues{left_out}")),
+        }
     }
 }

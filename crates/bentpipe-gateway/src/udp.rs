@@ -1,7 +1,7 @@
 //! The tunnel's socket: datagrams in batches, with the kernel's segmentation offload if it has it.
 
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use bentpipe_engine::units::Time;
@@ -183,12 +183,39 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
+/// Without the mapping of IPv4. A link-local address keeps its scope, without which nothing can be sent to it.
 fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
+    match address {
+        SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_none() => {
+            SocketAddrV6::new(*v6.ip(), v6.port(), 0, v6.scope_id()).into()
+        }
+        _ => SocketAddr::new(address.ip().to_canonical(), address.port()),
+    }
 }
 
 impl std::fmt::Debug for Udp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Udp").field("local", &self.socket.local_addr().ok()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_local_address_keeps_its_scope() {
+        let heard = |text: &str| canonical(text.parse().expect("an address")).to_string();
+        for (address, expected) in [
+            ("192.0.2.1:4500", "192.0.2.1:4500"),
+            ("[::ffff:192.0.2.1]:4500", "192.0.2.1:4500"),
+            ("[2001:db8::1]:4500", "[2001:db8::1]:4500"),
+            ("[fe80::1%2]:4500", "[fe80::1%2]:4500"),
+        ] {
+            assert_eq!(heard(address), expected);
+        }
+        // The flow label of a datagram is not part of its sender's address.
+        let labelled = SocketAddrV6::new("2001:db8::1".parse().expect("an address"), 4500, 7, 0);
+        assert_eq!(canonical(labelled.into()), heard("[2001:db8::1]:4500").parse().expect("an address"));
     }
 }

@@ -250,6 +250,7 @@ impl LinkEndpoint {
                     let held = Held { bytes: bytes[body].into(), behind: behind as u16 };
                     self.learn(&held.bytes);
                     self.incoming[usize::from(channel)].keep(seq, held);
+                    self.incoming[usize::from(channel)].earn();
                     self.keeps_until = Some(cx.now + self.keeps_for);
                 }
                 verdict
@@ -262,6 +263,7 @@ impl LinkEndpoint {
                 let verdict = self.end.handle(cx, Input::Frame(frame));
                 if verdict == Verdict::Kept {
                     self.incoming[usize::from(channel)].keep_symbol(first, count, index, &bytes[body]);
+                    self.incoming[usize::from(channel)].earn();
                 }
                 verdict
             }
@@ -356,6 +358,7 @@ impl LinkEndpoint {
         let incoming = &mut self.incoming[usize::from(channel)];
         let recovered = incoming.recover(seq, first, count);
         let Some(packet) = recovered.filter(|packet| packet.bytes.len() <= self.max_packet) else {
+            incoming.fail(first);
             self.stats.undecodable += 1;
             return;
         };
@@ -377,7 +380,7 @@ impl LinkEndpoint {
 
     fn tidy(&mut self, now: Time) {
         if self.keeps_until.take_if(|until| *until <= now).is_some() {
-            incoming::spare(&mut self.incoming, u64::MAX);
+            incoming::spare_all(&mut self.incoming);
         }
         let end = &self.end;
         for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {

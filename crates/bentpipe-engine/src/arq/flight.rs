@@ -31,7 +31,7 @@ struct Transmission<T> {
 
 /// Transmissions without a verdict, in the order of their numbers.
 ///
-/// A verdict costs constant time: each transmission is looked at when the report that covers it comes, and those
+/// A verdict costs constant time: each transmission is looked at when a report that covers it comes, and those
 /// within the reordering tolerance once more.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight<T> {
@@ -170,11 +170,10 @@ impl<T: Copy> Flight<T> {
         // be lost. A whole one follows.
         let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
-        for (at, transmission) in self.ring.iter_mut().enumerate().take(upto as usize + 1) {
-            let number = self.first + at as u64;
-            if number < known_from {
-                continue;
-            }
+        let known_from = known_from.max(self.first);
+        // Below it nothing is looked at: a peer may send nothing but short reports while much is in flight.
+        let known = self.ring.range_mut((known_from - self.first) as usize..=upto as usize);
+        for (number, transmission) in (known_from..).zip(known) {
             let verdict = if report.arrived(number) {
                 Verdict::Arrived
             } else if number + self.reordering <= report.newest {
@@ -373,6 +372,28 @@ mod tests {
         // The first sample of RFC 6298: three round trips, and a quarter of one for the report.
         flight.send(at(500), 'b');
         assert_eq!(flight.deadline(), Some(at(500 + 1500 + 125)));
+    }
+
+    /// Short reports about the newest transmissions leave those before them to others.
+    #[test]
+    fn a_short_report_judges_its_own_numbers() {
+        let mut flight = flight(0).with_patience(Duration::from_millis(300));
+        for _ in 0..1000 {
+            flight.send(at(0), 'a');
+        }
+        let judged = |flight: &mut Flight<char>, newest, words| {
+            let mut verdicts = [0; 2];
+            let report = Report { newest, delay: Duration::ZERO, bits: vec![1; words] };
+            flight.on_report(at(500), &report, |_, verdict| verdicts[usize::from(verdict == Verdict::Lost)] += 1);
+            verdicts
+        };
+        assert_eq!(judged(&mut flight, 999, 1), [1, 63]);
+        assert_eq!(judged(&mut flight, 999, 2), [1, 63]);
+        assert_eq!(judged(&mut flight, 40, 1), [1, 40], "from the first on");
+        assert_eq!((judged(&mut flight, 40, 1), flight.first), ([0, 0], 41), "too late");
+        assert_eq!((flight.len(), flight.next_number()), (1000 - 128 - 41, 1000));
+        assert_eq!(judged(&mut flight, 999, Report::MAX_WORDS).iter().sum::<usize>(), 1000 - 128 - 41);
+        assert!(flight.is_empty());
     }
 
     /// An outage loses only reports. The frames that they covered are not lost.

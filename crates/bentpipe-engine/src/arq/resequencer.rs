@@ -2,9 +2,10 @@
 //!
 //! A frame names its predecessor: the previous frame of the same flow, or of the channel if it keeps one order. So the
 //! receiver needs no table of flows. A frame whose predecessor is done passes; any other is linked to its predecessor
-//! and follows it. Every step takes constant time.
+//! and follows it. Every step takes constant time, and a promise that frames will not arrive as much as frames are stored.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::units::Time;
 
@@ -20,10 +21,10 @@ pub(crate) enum Taken {
 }
 
 /// An effect of abandoned frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
-    /// This frame is skipped: it will not arrive.
-    Skipped(u64),
+    /// These frames are skipped: they will not arrive.
+    Skipped(Range<u64>),
     /// This frame waited for it, and may pass now.
     Freed(u64),
 }
@@ -53,7 +54,7 @@ struct Slot {
 const EMPTY: Slot = Slot { state: State::Missing, successor: 0, len: 0, arrived: Time::ZERO };
 
 /// Max frames skipped per call: a sender without retransmission may be far ahead after an outage, and a hostile one may
-/// name any number.
+/// name any number. So the numbers do not come to their end.
 const MAX_SKIPPED: u64 = 1 << 16;
 
 /// The frames of one channel between arrival and release.
@@ -61,6 +62,7 @@ const MAX_SKIPPED: u64 = 1 << 16;
 pub(crate) struct Resequencer {
     /// All below are done.
     next: u64,
+    /// The frames from `next` on. Those behind its end and below the floor are gone, too.
     ring: VecDeque<Slot>,
     /// No frame below will arrive any more.
     floor: u64,
@@ -98,7 +100,8 @@ impl Resequencer {
 
     /// True if the frame was passed on or skipped, or is here.
     pub(crate) fn has(&self, seq: u64) -> bool {
-        seq < self.next || self.ring.get((seq - self.next) as usize).is_some_and(|slot| slot.state != State::Missing)
+        seq < self.next.max(self.floor)
+            || self.ring.get((seq - self.next) as usize).is_some_and(|slot| slot.state != State::Missing)
     }
 
     /// True if the frame lies below the end of the window.
@@ -106,12 +109,16 @@ impl Resequencer {
         seq < self.next + self.window as u64
     }
 
+    /// The slot of a frame, if it is not done with and lies within the window.
     fn reach(&mut self, seq: u64) -> Option<usize> {
-        let at = seq.checked_sub(self.next)?;
-        if at >= self.window as u64 {
+        if seq < self.next.max(self.floor) || !self.reaches(seq) {
             return None;
         }
-        let at = at as usize;
+        let (at, gone) = ((seq - self.next) as usize, self.floor.saturating_sub(self.next) as usize);
+        if self.ring.len() < gone {
+            let state = if self.paced { State::Gone } else { State::Done };
+            self.ring.resize(gone, Slot { state, ..EMPTY });
+        }
         if self.ring.len() <= at {
             self.ring.resize(at + 1, EMPTY);
         }
@@ -154,35 +161,64 @@ impl Resequencer {
         freed
     }
 
-    /// Handles the promise that no frame below `floor` will arrive any more. Calls `heard` with the skipped frames and
-    /// those that may pass now.
+    /// Handles the promise that no frame below `floor` will arrive any more. Calls `heard` with the skipped frames, in as few
+    /// ranges as there are gaps, and then with those that may pass now.
     ///
     /// Returns whether it reached `floor`: the frames that one call skips are limited, and it goes beyond the window
     /// only as far as that can move.
     pub(crate) fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
-        let end = floor.min(self.next + MAX_SKIPPED);
-        let mut seq = self.floor.max(self.next);
-        while seq < end {
-            if !self.reaches(seq) {
-                self.advance();
-                if !self.reaches(seq) {
-                    break;
+        let from = self.floor.max(self.next);
+        let mut end = floor.min(self.next + MAX_SKIPPED).max(from);
+        let stored = self.next + self.ring.len() as u64;
+        // The first frame that is here and not done: the window does not move beyond it.
+        let mut holds = (from > self.next).then_some(self.next);
+        let mut gap = from..from;
+        let at = |seq: u64| ((seq - self.next) as usize).min(self.ring.len());
+        let span = at(from)..at(end);
+        for (seq, slot) in (from..).zip(self.ring.range_mut(span)) {
+            match slot.state {
+                State::Missing => {
+                    if gap.end < seq {
+                        note(&gap, &mut heard);
+                        gap.start = seq;
+                    }
+                    gap.end = seq + 1;
+                    slot.state = if self.paced { State::Gone } else { State::Done };
+                    if !self.paced && slot.successor > 0 {
+                        self.freed.push(seq + u64::from(core::mem::take(&mut slot.successor)));
+                    }
                 }
+                State::Waiting | State::Ready => holds = holds.or(Some(seq)),
+                State::Gone | State::Done => {}
             }
-            let at = self.reach(seq).expect("within the window");
-            if self.ring[at].state == State::Missing {
-                heard(Skip::Skipped(seq));
-                if self.paced {
-                    self.ring[at].state = State::Gone;
-                } else if let Some(follower) = self.finish(at) {
-                    heard(Skip::Freed(follower));
-                }
-            }
-            seq += 1;
         }
-        self.floor = seq;
+        for &follower in &self.freed {
+            self.ring[(follower - self.next) as usize].state = State::Ready;
+            self.waiting -= 1;
+        }
+        // Of those behind the last one that is stored, none is here.
+        end = holds.map_or(end, |first| end.min(first + u64::from(self.window)).max(from));
+        let rest = stored.max(from);
+        if rest < end {
+            if gap.end < rest {
+                note(&gap, &mut heard);
+                gap.start = rest;
+            }
+            gap.end = end;
+        }
+        note(&gap, &mut heard);
+        self.floor = end;
         self.advance();
         self.freed.drain(..).for_each(|seq| heard(Skip::Freed(seq)));
+        floor <= self.floor
+    }
+
+    /// As [`Resequencer::skip_to`] where no frame is given up: a floor above a missing frame is wrong, and is not reached.
+    pub(crate) fn rise_to(&mut self, floor: u64) -> bool {
+        self.floor = self.floor.max(self.next);
+        while self.floor < floor && self.has(self.floor) {
+            self.floor += 1;
+        }
         floor <= self.floor
     }
 
@@ -204,109 +240,35 @@ impl Resequencer {
     }
 
     fn advance(&mut self) {
-        while let Some(slot) = self.ring.front() {
+        let mut done = 0;
+        while let Some(slot) = self.ring.get(done) {
             match slot.state {
                 State::Done => {}
                 State::Gone => {
-                    let follower = self.finish(0);
+                    let follower = self.finish(done);
                     self.freed.extend(follower);
                 }
                 State::Missing | State::Waiting | State::Ready => break,
             }
-            self.ring.pop_front();
-            self.next += 1;
+            done += 1;
         }
+        if done == 1 {
+            self.ring.pop_front();
+        } else {
+            self.ring.drain(..done);
+        }
+        self.next += done as u64;
+        if self.ring.is_empty() {
+            self.next = self.next.max(self.floor);
+        }
+    }
+}
+
+fn note(gap: &Range<u64>, heard: &mut impl FnMut(Skip)) {
+    if !gap.is_empty() {
+        heard(Skip::Skipped(gap.clone()));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_gap_holds_up_its_own_flow_only() {
-        let mut order = Resequencer::new(100);
-        // Flow A: 0, 2, 4. Flow B: 1, 3. Frame 2 is lost at first.
-        assert_eq!(order.on_frame(Time::ZERO, 0, 0, 100), Taken::Passes);
-        assert_eq!(order.passed(0), None);
-        assert_eq!(order.on_frame(Time::ZERO, 1, 0, 100), Taken::Passes);
-        assert_eq!(order.passed(1), None);
-        assert_eq!(order.on_frame(Time::ZERO, 3, 2, 100), Taken::Passes);
-        assert_eq!(order.on_frame(Time::ZERO, 4, 2, 100), Taken::Waits);
-        assert_eq!(order.passed(3), None);
-        assert_eq!(order.on_frame(Time::ZERO, 3, 2, 100), Taken::Refused, "a duplicate");
-        assert_eq!(order.on_frame(Time::ZERO, 2, 2, 100), Taken::Passes);
-        assert_eq!(order.passed(2), Some(4));
-        assert_eq!(order.passed(4), None);
-        assert_eq!((order.next(), order.waiting()), (5, 0));
-    }
-
-    #[test]
-    fn what_never_comes_is_skipped() {
-        let mut order = Resequencer::new(100);
-        assert_eq!(order.on_frame(Time::ZERO, 2, 1, 100), Taken::Waits);
-        let mut heard = Vec::new();
-        order.skip_to(2, |skip| heard.push(skip));
-        assert_eq!(heard, [Skip::Skipped(0), Skip::Skipped(1), Skip::Freed(2)]);
-        assert_eq!(order.on_frame(Time::ZERO, 1, 1, 100), Taken::Refused, "too late");
-        assert_eq!(order.passed(2), None);
-        assert_eq!(order.next(), 3);
-        assert_eq!(order.on_frame(Time::ZERO, 103, 0, 100), Taken::Refused, "beyond the window");
-    }
-
-    #[test]
-    fn what_is_skipped_among_paced_frames_keeps_their_order() {
-        let mut order = Resequencer::paced(100);
-        // One flow: 0, 1, 2, 3. Frame 0 waits for its release, 2 is lost.
-        assert_eq!(order.on_frame(Time::ZERO, 0, 0, 100), Taken::Passes);
-        assert_eq!(order.on_frame(Time::ZERO, 1, 1, 100), Taken::Waits);
-        let mut heard = Vec::new();
-        assert!(order.skip_to(3, |skip| heard.push(skip)));
-        assert_eq!(heard, [Skip::Skipped(2)]);
-        assert_eq!(order.on_frame(Time::ZERO, 3, 1, 100), Taken::Waits, "0 and 1 go first");
-        assert_eq!((order.passed(0), order.freed()), (Some(1), None));
-        assert_eq!((order.passed(1), order.freed()), (None, Some(3)));
-        assert_eq!((order.passed(3), order.next()), (None, 4));
-    }
-
-    proptest! {
-        /// Whatever arrives in whatever order, each flow comes out in its order, each frame once, and all that
-        /// arrived comes out.
-        #[test]
-        fn flows_keep_their_order(flows in prop::collection::vec(0u8..4, 1..200), keys in prop::collection::vec(any::<u16>(), 200), lost in prop::collection::vec(prop::bool::weighted(0.1), 200)) {
-            let mut last = [None; 4];
-            let frames: Vec<(u64, u8, u32)> = flows.iter().enumerate().map(|(seq, &flow)| {
-                let behind = last[flow as usize].replace(seq as u64).map_or(0, |before: u64| (seq as u64 - before) as u32);
-                (seq as u64, flow, behind)
-            }).collect();
-            let mut arrivals: Vec<_> = frames.iter().filter(|(seq, ..)| !lost[*seq as usize]).collect();
-            arrivals.sort_by_key(|(seq, ..)| keys[*seq as usize]);
-            let mut order = Resequencer::new(1000);
-            let mut out = Vec::new();
-            let drain = |order: &mut Resequencer, first: u64, out: &mut Vec<u64>| {
-                let mut at = Some(first);
-                while let Some(seq) = at {
-                    out.push(seq);
-                    at = order.passed(seq);
-                }
-            };
-            for &&(seq, _, behind) in &arrivals {
-                if order.on_frame(Time::ZERO, seq, behind, 100) == Taken::Passes {
-                    drain(&mut order, seq, &mut out);
-                }
-            }
-            let mut freed = Vec::new();
-            order.skip_to(frames.len() as u64, |skip| if let Skip::Freed(seq) = skip { freed.push(seq) });
-            for seq in freed {
-                drain(&mut order, seq, &mut out);
-            }
-            prop_assert_eq!(out.len(), arrivals.len());
-            for flow in 0..4 {
-                let of_flow: Vec<_> = out.iter().filter(|&&seq| flows[seq as usize] == flow).collect();
-                prop_assert!(of_flow.is_sorted());
-            }
-            prop_assert_eq!((order.next(), order.waiting()), (frames.len() as u64, 0));
-        }
-    }
-}
+mod tests;

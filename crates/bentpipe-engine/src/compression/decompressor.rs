@@ -38,6 +38,9 @@ struct Base {
 
 type Bases = [Option<Base>; REMEMBERED as usize];
 
+/// Announcements that may overtake one: far more than a window and a queue hold.
+const MAX_OVERTAKING: u32 = 1 << 20;
+
 /// The receiving end: expands headers.
 #[derive(Debug, Default)]
 pub struct Decompressor {
@@ -62,8 +65,9 @@ impl Decompressor {
         }
         let bases = self.contexts[slot].get_or_insert_default();
         let place = &mut bases[usize::from(generation % REMEMBERED)];
-        // Of bases with the same place the later one stays: an earlier one may arrive after it.
-        let is_later = |known: &Base| serial.wrapping_sub(known.serial) as i32 > 0;
+        // Of bases with the same place the later one stays: an earlier one may arrive after it. One that seems to be earlier by more than
+        // can overtake is later: the place was not used for half of the numbers' range.
+        let is_later = |known: &Base| known.serial.wrapping_sub(serial) > MAX_OVERTAKING;
         if place.as_ref().is_none_or(is_later) {
             *place = Some(Base { generation, serial, header: Header::of(bytes, shape) });
         }

@@ -201,6 +201,24 @@ fn an_old_base_does_not_come_back() {
     ends.carry(1, &last);
 }
 
+/// A context may keep a base for billions of others. Then their number says that the next one is earlier.
+#[test]
+fn a_place_that_was_not_used_for_long_takes_the_next_base() {
+    let packet = tcp(true, 4000, &plain(100));
+    let takes = |ahead: u32| {
+        let mut ends = Ends::default();
+        ends.open(1, &packet);
+        // The first base had number 1 and generation 0; this one goes into its place.
+        let mut next = name(kind::BASE, 0, 0, REMEMBERED).to_vec();
+        next.extend_from_slice(&1u32.wrapping_add(ahead).to_be_bytes());
+        next.extend_from_slice(&packet[..packet.len() - 100]);
+        ends.decompressor.learn(&next).expect("a base");
+        ends.decompressor.expand(&ends.form, &mut [0; 2000]) == Err(ExpandError::UnknownBase)
+    };
+    assert!(takes(1) && takes(1 << 20) && takes((1 << 31) + 7) && takes(3 << 30));
+    assert!(!takes(0) && !takes(0u32.wrapping_sub(1)) && !takes(0u32.wrapping_sub(1 << 20)));
+}
+
 /// However many bases were lost on their way: the next one is not taken for an old one.
 #[test]
 fn bases_may_be_lost_for_long() {

@@ -35,6 +35,9 @@ impl MuxConfig {
     pub(crate) const MIN_ANSWERS: usize = 1024;
     /// Ranges of used numbers of the peer's streams that are kept, if [`MuxConfig::max_streams`] is not more.
     pub(crate) const MIN_RANGES: usize = 1024;
+    /// Hellos that may raise the credit, each of which concerns all streams: a peer sends one, and another one if this end's credit is
+    /// larger than its own.
+    pub(crate) const MAX_RAISES: u32 = 16;
     /// The minimum window when memory is short.
     pub(crate) const MIN_WINDOW: u64 = 16 << 10;
 }

@@ -43,8 +43,10 @@ pub struct Mux {
     own_resets: u32,
     outputs: VecDeque<Output>,
     room: u32,
-    /// The limits in the peer's hello.
+    /// The limits in the peer's hello: the largest credit, and the last number of streams.
     peer: Option<(u64, u32)>,
+    /// Hellos that raised the credit.
+    raises: u32,
     foreign: u32,
     /// Numbers that the peer has used, without their lowest bit.
     used: Ranges,
@@ -79,6 +81,7 @@ impl Mux {
             outputs: VecDeque::new(),
             room: 0,
             peer: None,
+            raises: 0,
             foreign: 0,
             used: Ranges::new(),
             held: 0,

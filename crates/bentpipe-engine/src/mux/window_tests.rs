@@ -73,6 +73,25 @@ fn equal_ends_have_nothing_to_add() {
     assert_eq!(a.poll(&mut Context::silent(Time::ZERO)), Step::Wait(None));
 }
 
+/// Each hello that raises the credit concerns all streams: there are few of them. A smaller credit takes nothing back.
+#[test]
+fn few_hellos_raise_the_credit() {
+    let mut mux = end(Side::Initiator, 100_000, 1_000_000);
+    let stream = mux.open(route()).expect("there is room");
+    give(&mut mux, Input::Write { stream, bytes: 1_000_000 });
+    give(&mut mux, Input::Room(u32::MAX));
+    let mut sent = |credit| {
+        give(&mut mux, Input::Message(Message::Hello { credit, streams: 7 }));
+        while let Step::Do(_) = mux.poll(&mut Context::silent(Time::ZERO)) {}
+        mux.stats().bytes_sent
+    };
+    for n in 0..u64::from(MuxConfig::MAX_RAISES) {
+        assert_eq!(sent(70_000 + n), 70_000 + n);
+        assert_eq!(sent(70_000), 70_000 + n);
+    }
+    assert_eq!(sent(80_000), 70_000 + u64::from(MuxConfig::MAX_RAISES) - 1);
+}
+
 /// A user who takes nothing: the peer stops at half of the budget, and the stream lives on.
 #[test]
 fn a_window_is_at_most_half_of_the_budget() {

@@ -69,6 +69,9 @@ const QUANTUM: u32 = 1514;
 /// Maximum copies per [`COPY_SPAN`]. They use only idle line, but each costs both ends about 2 µs of CPU. 4000 per second
 /// cost 1 % of a core and cover all packets of a 45 Mbit/s line.
 const MAX_COPIES: u32 = 40;
+/// Maximum outputs that wait for the driver when a frame is accepted: all packets of a window may pass at once, and a driver may bring
+/// some thousand frames before it polls.
+const MAX_OUTPUTS: usize = 2 * SlacpConfig::MAX_WINDOW as usize;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
 impl End {
@@ -169,6 +172,11 @@ impl End {
     /// True if an output other than a frame to send is ready, such as a packet to deliver.
     pub fn has_output(&self) -> bool {
         !self.outputs.is_empty()
+    }
+
+    /// How many such outputs are ready. Frames are refused while there are more than two windows of them.
+    pub fn outputs(&self) -> usize {
+        self.outputs.len()
     }
 
     /// Queue length of a channel, packets.

@@ -1,5 +1,7 @@
 //! What passes between an end and its driver.
 
+use std::ops::Range;
+
 use super::frame::Frame;
 
 /// An input from the driver.
@@ -48,7 +50,7 @@ pub enum Verdict {
     /// The input was accepted, and the driver keeps its bytes: a packet until [`Output::Deliver`], a repair symbol
     /// until its block waits for no more frames ([`super::End::awaits`]).
     Kept,
-    /// The frame is a duplicate, or too early or too late. It is not reported, and the driver must not act on it.
+    /// The frame is a duplicate, too early or too late, or gives up what its channel never does. It is not reported, and the driver must not act on it.
     Refused,
 }
 
@@ -97,12 +99,12 @@ pub enum Output {
         /// Packets of the block.
         count: u8,
     },
-    /// This packet will not arrive.
+    /// These packets will not arrive.
     Skip {
-        /// Its channel.
+        /// Their channel.
         channel: u8,
-        /// Its number.
-        seq: u64,
+        /// Their numbers.
+        seqs: Range<u64>,
     },
     /// Forget the packet of this handle.
     Release {

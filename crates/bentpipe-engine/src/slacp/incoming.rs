@@ -8,6 +8,8 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
     pub(super) order: Resequencer,
+    /// True if the sender gives up no packet.
+    is_whole: bool,
     decoder: Option<Decoder>,
 }
 
@@ -17,7 +19,8 @@ pub(super) type Recovery = (u64, u8, Vec<u64>);
 impl Incoming {
     pub(super) fn new(config: &ChannelConfig, window: u32, repairable: Duration, paced: bool) -> Self {
         let order = if paced { Resequencer::paced(window) } else { Resequencer::new(window) };
-        Incoming { order, decoder: config.fec.map(|_| Decoder::new(repairable)) }
+        let is_whole = config.arq.is_some_and(|arq| arq.transmissions.is_none());
+        Incoming { order, is_whole, decoder: config.fec.map(|_| Decoder::new(repairable)) }
     }
 
     pub(super) fn on_data(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> (Taken, Option<Recovery>) {
@@ -61,6 +64,12 @@ impl Incoming {
         self.decoder.as_mut()?.complete(seq, |seq| order.has(seq))
     }
 
+    /// True if a frame may say that no packet below `floor` arrives any more. Where none is given up all of them must be here.
+    pub(super) fn allows(&mut self, floor: u64) -> bool {
+        !self.is_whole || self.order.rise_to(floor)
+    }
+
+    /// No packet below the floor will arrive any more. Returns true if that was recorded for all of them.
     pub(super) fn skip_to(&mut self, floor: u64, heard: impl FnMut(Skip)) -> bool {
         self.order.skip_to(floor, heard)
     }

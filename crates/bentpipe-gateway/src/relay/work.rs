@@ -194,7 +194,7 @@ impl Relaying {
 
     fn accept(&mut self, now: Time, registry: &Registry) {
         let mut accepts = Accepts::new();
-        while let Some((client, route)) = self.listeners.accept(&mut accepts) {
+        while let Some((client, route)) = self.listeners.accept(now, &mut accepts) {
             self.take_in(now, registry, client, route);
         }
         self.stats.refused += accepts.refused;

@@ -175,6 +175,8 @@ pub struct Tunnel {
     stamp: u64,
     /// The largest timestamp of the peer's first messages.
     last: Option<u64>,
+    /// The peer has shown that a first message of it was no recording, so that earlier ones are known by their timestamps.
+    is_last_live: bool,
     /// Number of this end's memory of the link, and of the peer's.
     memory: u64,
     bound: Option<u64>,
@@ -227,6 +229,7 @@ impl Tunnel {
             given: None,
             stamp: 0,
             last: None,
+            is_last_live: false,
             memory: draw(),
             bound: None,
             is_up: false,
@@ -358,6 +361,7 @@ impl Tunnel {
             };
             // The peer has used the new keys: they replace the old ones.
             let Answered { session, theirs, anew } = self.answered.take().expect("just used");
+            self.is_last_live = true;
             let event = self.begin(now, session, theirs, anew);
             self.heard(now, Some(from));
             return Heard { event, what, payload: Some(payload).filter(|payload| !payload.is_empty()) };

@@ -2,21 +2,22 @@
 //!
 //! The low-rate form of the code is always used: there symbol i does not depend on the number of symbols.
 
-use reed_solomon_simd::engine::{DefaultEngine, tables};
+mod locator;
+
+use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
 
 use bentpipe_engine::slacp::PROTECTED_HEADER;
 
 use super::Held;
+use locator::ShortEngine;
 
 const HEADER: usize = PROTECTED_HEADER as usize;
 
-/// Builds the code's tables: 8.5 MiB, once for a process. The first repair frame and the first recovery do not wait for them, and the
+/// Builds the code's tables: 8.4 MiB, once for a process. The first repair frame and the first recovery do not wait for them, and the
 /// memory of a process does not grow at the first loss.
 pub(super) fn prepare() {
-    // What encoding needs, and what decoding needs besides.
-    let _ = DefaultEngine::new();
-    let _ = tables::get_log_walsh();
+    let _ = ShortEngine::new();
 }
 
 /// Writes a packet as a symbol of `len` bytes.
@@ -58,8 +59,12 @@ pub(super) fn decode<'a>(
     repairs: impl Iterator<Item = (usize, &'a Vec<u8>)>,
 ) -> Option<Vec<(usize, Held)>> {
     let repairs: Vec<_> = repairs.collect();
+    if let (1, [(_, symbol)]) = (count, &repairs[..]) {
+        // A polynomial of one packet is that packet everywhere.
+        return Some(vec![(0, packet(symbol)?)]);
+    }
     let highest = repairs.iter().map(|&(index, _)| index).max()?;
-    let mut decoder = LowRateDecoder::new(count, highest + 1, len, DefaultEngine::new(), None).ok()?;
+    let mut decoder = LowRateDecoder::new(count, highest + 1, len, ShortEngine::new(), None).ok()?;
     let mut symbol = Vec::with_capacity(len);
     for (index, packet) in there {
         if packet.bytes.len() + HEADER > len {
@@ -109,6 +114,15 @@ mod tests {
             symbols.iter().map(|symbol| hex(symbol)).collect::<Vec<_>>(),
             ["b5815828f25b3bf597b919b21d00", "f35f199503e787f901d89f179c00"]
         );
+    }
+
+    #[test]
+    fn of_one_packet_each_symbol_is_the_packet() {
+        let block = block(1, 9);
+        for (at, symbol) in encode(block.iter(), 96, 128).iter().enumerate() {
+            let decoded = decode(1, 96, [].into_iter(), [(at, symbol)].into_iter());
+            assert_eq!((packet(symbol).as_ref(), decoded), (Some(&block[0]), Some(vec![(0, block[0].clone())])));
+        }
     }
 
     #[test]

@@ -14,8 +14,12 @@ pub(super) struct Incoming {
     packets: Numbered<Packet>,
     /// Packets that were delivered.
     kept: usize,
-    /// Blocks that begin below this may lack packets, which had to go.
+    /// Blocks that begin below this may lack packets, which had to go, or follow one that could not be decoded.
     spared: u64,
+    /// No packet below this can make way.
+    spare_from: u64,
+    /// Frames stored, less the packets of decoded blocks, at most those of [`MAX_SPAN`].
+    earned: u64,
     /// Number of kept packets at which those that are not needed are searched and dropped.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
@@ -44,17 +48,33 @@ struct Symbols {
     by_index: BTreeMap<u8, Vec<u8>>,
 }
 
+impl Symbols {
+    fn cost(&self) -> u64 {
+        self.by_index.len() as u64 * cost(self.len as usize)
+    }
+}
+
 const MIN_SWEEP: usize = 256;
 
 /// Longest range of packet numbers: a window, and what is kept for repair frames. Room for as many gaps goes with it.
 const MAX_SPAN: u64 = 2 * SlacpConfig::MAX_WINDOW as u64;
 
-/// Frees `excess` bytes of what channels keep for repair frames only, or all of that.
+/// Packets that may be passed over for a frame in search of some that can make way. The next frame goes on where it ended.
+const MAX_PASSED_OVER: usize = 1024;
+
+/// Frees `excess` bytes of what channels keep for repair frames only, or what is found of that within some steps.
 pub(super) fn spare(channels: &mut [Incoming], mut excess: u64) {
     for channel in channels {
         if excess > 0 {
-            excess = excess.saturating_sub(channel.spare(excess));
+            excess = excess.saturating_sub(channel.spare(excess, MAX_PASSED_OVER));
         }
+    }
+}
+
+/// Frees all of that.
+pub(super) fn spare_all(channels: &mut [Incoming]) {
+    for channel in channels {
+        channel.spare(u64::MAX, usize::MAX);
     }
 }
 
@@ -64,6 +84,8 @@ impl Incoming {
             packets: Numbered::new(),
             kept: 0,
             spared: 0,
+            spare_from: 0,
+            earned: 0,
             sweep_at: MIN_SWEEP,
             blocks: BTreeMap::new(),
             computed: BTreeMap::new(),
@@ -92,6 +114,9 @@ impl Incoming {
 
     /// The bytes of a packet that is delivered now. It is kept until the next [`Incoming::tidy`] at least.
     pub(super) fn deliver(&mut self, seq: u64) -> &[u8] {
+        if seq < self.spare_from && !self.is_needed(seq) {
+            self.spare_from = seq;
+        }
         let packet = self.packets.get_mut(seq).expect("a delivered packet was stored");
         debug_assert!(!packet.is_kept, "the machine delivers a packet once");
         packet.is_kept = true;
@@ -116,23 +141,31 @@ impl Incoming {
         first >= self.spared || self.blocks.contains_key(&first)
     }
 
+    /// True if the packet's block has repair symbols.
+    fn is_needed(&self, seq: u64) -> bool {
+        let block = self.blocks.range(..=seq).next_back();
+        block.is_some_and(|(first, block)| seq - first < u64::from(block.count))
+    }
+
     /// Drops delivered packets, the oldest first, until `wanted` bytes of memory are free; but for those of blocks that have repair
-    /// symbols. Blocks before them get no more symbols. Returns what is free now.
-    fn spare(&mut self, wanted: u64) -> u64 {
+    /// symbols. Blocks before them get no more symbols. Passes over `steps` packets at most. Returns what is free now.
+    fn spare(&mut self, wanted: u64, mut steps: usize) -> u64 {
         // Some more, so that not each packet that arrives looks for another one that goes.
         let wanted = wanted.max(self.kept_bytes / 16);
-        let is_needed = |seq: u64| {
-            let block = self.blocks.range(..=seq).next_back();
-            block.is_some_and(|(first, block)| seq - first < u64::from(block.count))
-        };
-        let (mut expected, mut gone) = (0, Vec::new());
-        for (seq, packet) in self.packets.iter().filter(|(seq, packet)| packet.is_kept && !is_needed(*seq)) {
-            if expected >= wanted {
+        let (mut expected, mut gone, mut from) = (0, Vec::new(), self.spare_from);
+        for (seq, packet) in self.packets.range(from..u64::MAX) {
+            if expected >= wanted || steps == 0 {
                 break;
             }
-            expected += cost(packet.held.bytes.len());
-            gone.push(seq);
+            if packet.is_kept && !self.is_needed(seq) {
+                expected += cost(packet.held.bytes.len());
+                gone.push(seq);
+            } else {
+                steps -= 1;
+            }
+            from = seq + 1;
         }
+        self.spare_from = from;
         self.spared = self.spared.max(gone.last().map_or(0, |last| last + 1));
         gone.into_iter().map(|seq| self.drop_kept(seq)).sum()
     }
@@ -140,6 +173,10 @@ impl Incoming {
     /// Stores a repair symbol.
     pub(super) fn keep_symbol(&mut self, first: u64, count: u8, index: u8, symbol: &[u8]) {
         let len = symbol.len() as u32;
+        if !self.blocks.contains_key(&first) && self.is_needed(first) {
+            // The one before it ends here: a genuine peer's blocks have no packets in common.
+            self.spare_from = self.spare_from.min(first);
+        }
         let block = self.blocks.entry(first).or_insert_with(|| Symbols { count, len, by_index: BTreeMap::new() });
         // More symbols than packets are never needed.
         if block.by_index.len() < usize::from(count)
@@ -150,10 +187,26 @@ impl Incoming {
         }
     }
 
-    /// Recovers a packet of a block.
+    /// A frame was stored, which may be part of a block.
+    pub(super) fn earn(&mut self) {
+        self.earned = (self.earned + 1).min(MAX_SPAN);
+    }
+
+    /// A block could not be decoded. An honest peer's always can be. It gets no more symbols, nor do blocks before it.
+    pub(super) fn fail(&mut self, first: u64) {
+        self.spared = self.spared.max(first + 1);
+        if let Some(block) = self.blocks.remove(&first) {
+            self.bytes -= block.cost();
+            self.spare_from = self.spare_from.min(first);
+        }
+    }
+
+    /// Recovers a packet of a block. Decoding takes as many stored frames as the block has packets: that many have come for each block,
+    /// and blocks that share packets would cost more than their frames.
     pub(super) fn recover(&mut self, seq: u64, first: u64, count: u8) -> Option<Held> {
         if !self.computed.contains_key(&seq) {
             let symbols = self.blocks.get(&first)?;
+            self.earned = self.earned.checked_sub(u64::from(count))?;
             let block = first..first + u64::from(count);
             let there = self.packets.range(block).map(|(seq, packet)| ((seq - first) as usize, &packet.held));
             let repairs = symbols.by_index.iter().map(|(&index, symbol)| (usize::from(index), symbol));
@@ -168,10 +221,13 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        let bytes = &mut self.bytes;
+        let (bytes, spare_from) = (&mut self.bytes, &mut self.spare_from);
         self.blocks.retain(|&first, block| {
             let stays = awaits(first);
-            *bytes -= if stays { 0 } else { block.by_index.len() as u64 * cost(block.len as usize) };
+            if !stays {
+                *bytes -= block.cost();
+                *spare_from = first.min(*spare_from);
+            }
             stays
         });
         while let Some((seq, _)) = self.packets.first().filter(|(seq, packet)| packet.is_kept && !needs(*seq)) {
@@ -209,7 +265,87 @@ impl Incoming {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// What can make way is found where it is looked for, and the oldest goes first.
+        #[test]
+        fn what_makes_way_is_found(steps in prop::collection::vec((0u8..6, 0u64..60, 1u8..9), 1..200)) {
+            let mut incoming = Incoming::new();
+            let mut waiting = std::collections::BTreeSet::new();
+            for (step, at, count) in steps {
+                match step {
+                    0 | 1 if incoming.packets.range(at..at + 1).next().is_none() => {
+                        incoming.keep(at, Held { bytes: [7; 100][..].into(), behind: 0 });
+                        waiting.insert(at);
+                    }
+                    2 => {
+                        let seq = waiting.range(at..).next().copied();
+                        if let Some(seq) = seq.filter(|seq| waiting.remove(seq)) {
+                            incoming.deliver(seq);
+                        }
+                    }
+                    3 => incoming.keep_symbol(at, count, 0, &[1; 200]),
+                    4 if count == 1 => incoming.fail(at),
+                    4 => incoming.tidy(|_| true, |first| !first.is_multiple_of(u64::from(count))),
+                    5 => {
+                        let spareable = |incoming: &Incoming| {
+                            let kept = incoming.packets.iter().filter(|(_, packet)| packet.is_kept);
+                            kept.map(|(seq, _)| seq).filter(|&seq| !incoming.is_needed(seq)).collect::<Vec<_>>()
+                        };
+                        let before = spareable(&incoming);
+                        let freed = incoming.spare(u64::from(count) * cost(100), usize::MAX);
+                        let gone = before.len().min(usize::from(count));
+                        prop_assert_eq!(freed, gone as u64 * cost(100));
+                        prop_assert_eq!(spareable(&incoming), &before[gone..]);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// All packets are needed: a search ends, and is not repeated.
+    #[test]
+    fn where_nothing_makes_way_nothing_is_searched() {
+        let mut incoming = Incoming::new();
+        for seq in 0..3000 {
+            incoming.keep(seq, Held { bytes: [7; 10][..].into(), behind: 0 });
+            incoming.deliver(seq);
+        }
+        (0..30).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
+        let searched = |incoming: &mut Incoming| (incoming.spare(1000, MAX_PASSED_OVER), incoming.spare_from);
+        let ends = [1024, 2048, 3000, 3000];
+        assert_eq!(ends.map(|_| searched(&mut incoming)), ends.map(|end| (0, end)));
+        incoming.tidy(|_| true, |first| first != 1500);
+        // A sixteenth of 3000.
+        assert_eq!(searched(&mut incoming), (100 * cost(10), 2624));
+    }
+
+    /// Each symbol gives one packet more, and would cost a decoding of 128.
+    #[test]
+    fn blocks_that_overlap_are_not_decoded_for_each_frame() {
+        let packets: Vec<_> = (0..200).map(|n| Held { bytes: [n; 8][..].into(), behind: 0 }).collect();
+        let mut incoming = Incoming::new();
+        for (seq, held) in (0..127).zip(&packets) {
+            incoming.keep(seq, held.clone());
+            incoming.earn();
+        }
+        let mut decoded = 0;
+        for first in 0..50 {
+            let seq = first + 127;
+            let symbols = erasure::encode(packets[first as usize..=seq as usize].iter(), 12, 1);
+            incoming.keep_symbol(first, 128, 0, &symbols[0]);
+            incoming.earn();
+            let recovered = incoming.recover(seq, first, 128);
+            decoded += u32::from(recovered.is_some());
+            assert!(recovered.is_none_or(|held| held == packets[seq as usize]));
+            incoming.keep(seq, packets[seq as usize].clone());
+        }
+        assert_eq!(decoded, 1, "128 frames have come");
+    }
 
     #[test]
     fn only_what_was_delivered_makes_way() {

@@ -1,24 +1,38 @@
-//! Values by sequence number, where most numbers of a range have one: an array from the lowest number on.
+//! Values by sequence number, where most numbers of a range have one: an array in chunks, from the lowest number on.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A map from sequence numbers. Each step takes constant time, and memory is as long as the range of numbers.
+/// A map from sequence numbers. Each step takes constant time, and a step over a gap that of its chunks. Memory is that of the chunks
+/// with values, and a pointer for each of the range.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
-    /// The number of the first slot, which is never empty.
+    /// The number of the first chunk, which is never empty.
     first: u64,
-    slots: VecDeque<Option<T>>,
-    /// Slots that are not empty.
+    chunks: VecDeque<Option<Box<Chunk<T>>>>,
+    /// Values.
     len: usize,
 }
 
-/// Fewer slots than these are not given back.
-const MIN_SLOTS: usize = 1024;
+/// Values of [`CHUNK`] numbers in a row.
+#[derive(Debug)]
+struct Chunk<T> {
+    slots: [Option<T>; CHUNK as usize],
+    /// A bit for each slot that is not empty.
+    taken: u64,
+}
+
+const CHUNK: u64 = 64;
+
+impl<T> Chunk<T> {
+    fn new() -> Box<Self> {
+        Box::new(Chunk { slots: [const { None }; CHUNK as usize], taken: 0 })
+    }
+}
 
 impl<T> Numbered<T> {
     pub(super) fn new() -> Self {
-        Numbered { first: 0, slots: VecDeque::new(), len: 0 }
+        Numbered { first: 0, chunks: VecDeque::new(), len: 0 }
     }
 
     /// Number of values.
@@ -28,47 +42,53 @@ impl<T> Numbered<T> {
 
     /// The length of the range from the lowest number to `seq`.
     pub(super) fn span_to(&self, seq: u64) -> u64 {
-        if self.slots.is_empty() { 1 } else { seq.saturating_sub(self.first) + 1 }
+        self.first().map_or(1, |(first, _)| seq.saturating_sub(first) + 1)
     }
 
-    fn index(&self, seq: u64) -> Option<usize> {
-        seq.checked_sub(self.first)?.try_into().ok()
+    fn chunk_mut(&mut self, seq: u64) -> Option<&mut Option<Box<Chunk<T>>>> {
+        let at = (seq / CHUNK).checked_sub(self.first)?;
+        self.chunks.get_mut(usize::try_from(at).ok()?)
     }
 
     /// Stores a value. Returns the one that it replaces.
     pub(super) fn insert(&mut self, seq: u64, value: T) -> Option<T> {
-        if self.slots.is_empty() {
-            self.first = seq;
+        if self.chunks.is_empty() {
+            self.first = seq / CHUNK;
         }
-        while seq < self.first {
+        while seq / CHUNK < self.first {
             self.first -= 1;
-            self.slots.push_front(None);
+            self.chunks.push_front(None);
         }
-        let at = (seq - self.first) as usize;
-        if at >= self.slots.len() {
-            self.slots.resize_with(at, || None);
-            self.slots.push_back(Some(value));
-            self.len += 1;
-            return None;
+        let at = (seq / CHUNK - self.first) as usize;
+        if at >= self.chunks.len() {
+            self.chunks.resize_with(at + 1, || None);
         }
-        let before = self.slots[at].replace(value);
+        let chunk = self.chunks[at].get_or_insert_with(Chunk::new);
+        chunk.taken |= 1 << (seq % CHUNK);
+        let before = chunk.slots[(seq % CHUNK) as usize].replace(value);
         self.len += usize::from(before.is_none());
         before
     }
 
     /// The value with the lowest number.
     pub(super) fn first(&self) -> Option<(u64, &T)> {
-        Some((self.first, self.slots.front()?.as_ref()?))
+        let chunk = self.chunks.front()?.as_ref()?;
+        let at = u64::from(chunk.taken.trailing_zeros());
+        Some((self.first * CHUNK + at, chunk.slots[at as usize].as_ref()?))
     }
 
     pub(super) fn get_mut(&mut self, seq: u64) -> Option<&mut T> {
-        let at = self.index(seq)?;
-        self.slots.get_mut(at)?.as_mut()
+        self.chunk_mut(seq)?.as_mut()?.slots[(seq % CHUNK) as usize].as_mut()
     }
 
     pub(super) fn remove(&mut self, seq: u64) -> Option<T> {
-        let at = self.index(seq)?;
-        let value = self.slots.get_mut(at)?.take()?;
+        let place = self.chunk_mut(seq)?;
+        let chunk = place.as_mut()?;
+        let value = chunk.slots[(seq % CHUNK) as usize].take()?;
+        chunk.taken &= !(1 << (seq % CHUNK));
+        if chunk.taken == 0 {
+            *place = None;
+        }
         self.len -= 1;
         self.trim();
         Some(value)
@@ -76,35 +96,46 @@ impl<T> Numbered<T> {
 
     /// The values of a range of numbers, in order.
     pub(super) fn range(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
-        let end = self.first + self.slots.len() as u64;
-        (range.start.max(self.first)..range.end.min(end))
-            .filter_map(|seq| Some((seq, self.slots[(seq - self.first) as usize].as_ref()?)))
+        let end = (self.first + self.chunks.len() as u64) * CHUNK;
+        let (start, end) = (range.start.max(self.first * CHUNK), range.end.min(end));
+        let chunks = (start / CHUNK).saturating_sub(self.first) as usize..;
+        let chunks = self.chunks.range(chunks.start.min(self.chunks.len())..);
+        let numbered = (start / CHUNK..).zip(chunks).filter_map(|(at, chunk)| Some((at * CHUNK, chunk.as_ref()?)));
+        let values = numbered.take_while(move |(first, _)| *first < end).flat_map(|(first, chunk)| {
+            (first..).zip(&chunk.slots).filter_map(|(seq, slot)| Some((seq, slot.as_ref()?)))
+        });
+        values.filter(move |(seq, _)| (start..end).contains(seq))
     }
 
     /// All values, in order.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.range(0..u64::MAX)
     }
 
     /// Removes the values for which `stays` is false, and passes them to `gone`.
     pub(super) fn retain(&mut self, mut stays: impl FnMut(u64, &T) -> bool, mut gone: impl FnMut(T)) {
-        for (seq, slot) in (self.first..).zip(&mut self.slots) {
-            if let Some(value) = slot.take_if(|value| !stays(seq, value)) {
-                self.len -= 1;
-                gone(value);
+        for (at, place) in (self.first..).zip(&mut self.chunks) {
+            let Some(chunk) = place else { continue };
+            for (seq, slot) in (at * CHUNK..).zip(&mut chunk.slots) {
+                if let Some(value) = slot.take_if(|value| !stays(seq, value)) {
+                    chunk.taken &= !(1 << (seq % CHUNK));
+                    self.len -= 1;
+                    gone(value);
+                }
+            }
+            if chunk.taken == 0 {
+                *place = None;
             }
         }
         self.trim();
     }
 
-    /// The range begins with a value again, and gives back most of the memory that it no longer needs.
+    /// The range begins with a value again.
     fn trim(&mut self) {
-        while let Some(None) = self.slots.front() {
-            self.slots.pop_front();
+        while let Some(None) = self.chunks.front() {
+            self.chunks.pop_front();
             self.first += 1;
-        }
-        if self.slots.capacity() > MIN_SLOTS.max(8 * self.slots.len()) {
-            self.slots.shrink_to(MIN_SLOTS.max(2 * self.slots.len()));
         }
     }
 }
@@ -127,7 +158,19 @@ mod tests {
         numbered.retain(|seq, _| seq >= 99_990, |_| gone += 1);
         assert_eq!(gone, 99_990);
         assert_eq!((numbered.first(), numbered.iter().count()), (Some((99_990, &99_990)), 10));
-        assert!(numbered.slots.capacity() <= 2 * MIN_SLOTS, "{}", numbered.slots.capacity());
+        assert_eq!(numbered.chunks.len(), 1);
+    }
+
+    #[test]
+    fn a_gap_takes_no_memory() {
+        let mut numbered = Numbered::new();
+        for seq in [5, 131_000, 70_000] {
+            numbered.insert(seq, seq);
+        }
+        assert_eq!(numbered.chunks.iter().flatten().count(), 3);
+        assert_eq!(numbered.range(6..131_000).collect::<Vec<_>>(), [(70_000, &70_000)]);
+        numbered.remove(5);
+        assert_eq!((numbered.first(), numbered.span_to(70_001)), (Some((70_000, &70_000)), 2));
     }
 
     proptest! {

@@ -33,6 +33,7 @@ impl LinkEndpoint {
     /// Limits the memory of packets and symbols to `bytes`. Without room:
     ///
     /// - Packets that are kept for repair frames go first and at once, the oldest first, and repair frames for them are not accepted any more.
+    ///   They are found within some steps: where a thousand others lie before them, at the next call.
     /// - A packet of [`LinkEndpoint::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
     ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
     ///   one.

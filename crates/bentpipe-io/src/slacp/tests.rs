@@ -12,6 +12,25 @@ use super::*;
 
 mod room;
 
+/// Behind the cipher: symbols that were made from no packet, for the same block again and again.
+#[test]
+fn a_block_that_cannot_be_decoded_gets_no_more_symbols() {
+    for count in [1u8, 3] {
+        let mut port = LinkEndpoint::new(&config(ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL }));
+        let (mut cx, mut out) = (Context::silent(Time::ZERO), [0; 2000]);
+        for n in 0..300 {
+            let index = (n % 100) as u8;
+            let frame = Frame::Repair { channel: 0, number: n, first: 5, count, index, floor: 0, len: 8 };
+            let length = slacp::emit(&frame, 0, &[&[0xff; 8]], Integrity::Crc, &mut out).expect("it fits");
+            port.receive(&mut cx, &out[..length]).expect("a frame");
+            while let Ok(Step::Do(_)) = port.poll(&mut cx, &mut out) {}
+        }
+        // All packets of the block are asked for, once.
+        assert_eq!((port.stats().undecodable, port.held_bytes()), (count.into(), 0));
+        assert_eq!(port.end().near().received, u64::from(count) - 1, "what is of no use is not reported");
+    }
+}
+
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 const CHANNEL: ChannelConfig = ChannelConfig { arq: None, ..ChannelConfig::reliable() };

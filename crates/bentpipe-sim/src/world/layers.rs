@@ -208,9 +208,11 @@ impl World {
                         self.layer(end).arrive(channel, seq, len);
                     }
                 }
-                Output::Skip { channel, seq } => {
-                    let taken = self.layer(far).take(channel, seq, true).expect("a skipped packet was sent");
-                    self.done(end, hears, taken, observer);
+                Output::Skip { channel, seqs } => {
+                    for seq in seqs {
+                        let taken = self.layer(far).take(channel, seq, true).expect("a skipped packet was sent");
+                        self.done(end, hears, taken, observer);
+                    }
                 }
                 Output::Release { handle, how } => {
                     let (parcel, above) = (layer.let_go(handle), layer.above);

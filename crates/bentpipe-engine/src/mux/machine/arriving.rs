@@ -10,16 +10,7 @@ use crate::wire::mux::{Message, Reason, Route, StreamId};
 impl Mux {
     pub(super) fn on_message(&mut self, message: Message) -> Verdict {
         match message {
-            Message::Hello { credit, streams } => {
-                self.widen(credit);
-                // Limits only grow: a stream that was opened before is not cut short.
-                for stream in self.streams.values_mut().filter(|stream| !stream.foreign) {
-                    stream.limit = stream.limit.max(credit);
-                }
-                self.peer = Some((credit, streams));
-                let own: Vec<_> = self.streams.keys().copied().collect();
-                own.into_iter().for_each(|id| self.wake(id));
-            }
+            Message::Hello { credit, streams } => self.on_hello(credit, streams),
             Message::Open { stream, route, credit, len } => return self.on_open(stream, route, credit, len),
             Message::Data { stream, offset, len, last } => return self.on_data(stream, offset, len, last),
             Message::Credit { stream, limit } => match self.streams.get_mut(&stream) {
@@ -41,6 +32,24 @@ impl Mux {
             }
         }
         Verdict::Accepted
+    }
+
+    fn on_hello(&mut self, credit: u64, streams: u32) {
+        if let Some((known, max)) = &mut self.peer {
+            *max = streams;
+            if credit <= *known || self.raises >= MuxConfig::MAX_RAISES {
+                return;
+            }
+        }
+        self.peer = Some((credit, streams));
+        self.raises += 1;
+        self.widen(credit);
+        // Limits only grow: a stream that was opened before is not cut short.
+        for stream in self.streams.values_mut().filter(|stream| !stream.foreign) {
+            stream.limit = stream.limit.max(credit);
+        }
+        let all: Vec<_> = self.streams.keys().copied().collect();
+        all.into_iter().for_each(|id| self.wake(id));
     }
 
     /// The window follows from the rate of the end that advertises it: a peer with a larger window sends faster, and

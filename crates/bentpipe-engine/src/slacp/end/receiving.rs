@@ -1,6 +1,6 @@
 //! Frames from the peer: validation, order and delivery.
 
-use super::End;
+use super::{End, MAX_OUTPUTS};
 use crate::arq::{Skip, Taken};
 use crate::slacp::config::Order;
 use crate::slacp::exchange::{Output, Verdict};
@@ -11,6 +11,9 @@ use crate::units::{Duration, Time};
 
 impl End {
     pub(super) fn on_frame(&mut self, now: Time, frame: Frame) -> Verdict {
+        if self.outputs.len() > MAX_OUTPUTS {
+            return Verdict::Refused;
+        }
         if let Frame::Report(report) = frame {
             self.on_report(now, &report);
             return Verdict::Accepted;
@@ -35,6 +38,13 @@ impl End {
     fn take(&mut self, now: Time, frame: &Frame) -> (Verdict, bool) {
         const REFUSED: (Verdict, bool) = (Verdict::Refused, false);
         match *frame {
+            Frame::Data { channel, floor, .. }
+            | Frame::Repair { channel, floor, .. }
+            | Frame::Sync { channel, floor, .. }
+                if !self.incoming.get_mut(usize::from(channel)).is_some_and(|incoming| incoming.allows(floor)) =>
+            {
+                REFUSED
+            }
             Frame::Data { channel, seq, behind, floor, len, .. } => {
                 // First delivers the packets that waited for abandoned ones: they precede this one.
                 self.skip_to(now, channel, floor.min(seq));
@@ -83,9 +93,9 @@ impl End {
         let mut freed = Vec::new();
         let (outputs, stats) = (&mut self.outputs, &mut self.outgoing[channel as usize].stats);
         let whole = incoming.skip_to(floor, |skip| match skip {
-            Skip::Skipped(seq) => {
-                stats.skipped += 1;
-                outputs.push_back(Output::Skip { channel, seq });
+            Skip::Skipped(seqs) => {
+                stats.skipped += seqs.end - seqs.start;
+                outputs.push_back(Output::Skip { channel, seqs });
             }
             Skip::Freed(seq) => freed.push(seq),
         });

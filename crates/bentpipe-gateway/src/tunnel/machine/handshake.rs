@@ -5,7 +5,7 @@
 //!
 //! A first message is fresh if its timestamp is above the last one, or if it has a cookie that was given to its address
 //! within the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So clocks need not be
-//! right.
+//! right. An end that knows no timestamp of a live peer yet wants a cookie, too, before it drops its own.
 
 use std::net::SocketAddr;
 
@@ -85,11 +85,18 @@ impl Tunnel {
         let [stamp, theirs, ours] =
             [0, 8, 16].map(|at| u64::from_le_bytes(*payload[at..].first_chunk().expect("three numbers")));
         let cookie = payload.last_chunk::<COOKIE>().expect("it ends with a cookie");
-        if self.last.is_some_and(|last| stamp <= last) && !self.cookies.fits(now, from, cookie) {
+        let is_live = self.cookies.fits(now, from, cookie);
+        let is_late = self.last.is_some_and(|last| stamp <= last);
+        if is_late && !is_live {
             self.notes.add(now, Note::PeersClock);
+        }
+        // After a restart any recording is news. Such a one must not end this end's own handshake.
+        let ends_own = !self.leads() && self.begun.is_some();
+        if !is_live && (is_late || ends_own && !self.is_last_live) {
             self.give_cookie(now, from, sender, datagram);
             return None;
         }
+        self.is_last_live |= is_live;
         self.last = self.last.max(Some(stamp));
         let goes_on = self.is_up && self.bound == Some(theirs) && ours == self.memory;
         let anew = (!goes_on).then(draw);

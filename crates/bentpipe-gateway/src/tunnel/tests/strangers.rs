@@ -141,6 +141,27 @@ fn recordings_that_come_in_turns_keep_nobody_out() {
     assert!(stats.throttled < 3010 && stats.replayed > 1000, "{stats:?}");
 }
 
+/// Recordings in the order of their time, each of which is fresh to an end that has restarted, from an address at which the peer is not. The
+/// peer does not know where the end is now, and the end does not lead.
+#[test]
+fn recordings_do_not_end_a_handshake_of_ones_own() {
+    let mut world = World::new();
+    world.delay = Duration::from_millis(300);
+    let recorded: Vec<_> = (1..=60).map(|wall| world.first(1, wall)).collect();
+    world.run(seconds(10));
+    world.at[0] = address(9);
+    world.restart(0);
+    world.events = Default::default();
+    let begun = world.now;
+    for first in &recorded {
+        world.bring(0, address(66), first);
+        world.run(Duration::from_millis(500));
+    }
+    assert_eq!(world.events, [[UP], [UP]]);
+    assert_eq!(world.ends[0].stats().handshakes, 1);
+    assert!(world.ends[0].heard_at() > begun && world.now == begun + seconds(30));
+}
+
 /// First messages and cookies are rate-limited. A cookie works only from its address, and a copy of the message that has it is
 /// useless.
 #[test]

@@ -1,9 +1,9 @@
 //! Retransmission, copies, and how packets that waited are passed on.
 
-use super::world::{COPIES, Fate, MS, Pair, at, bulk, config, nth_data_lost, paced};
+use super::world::{COPIES, FEC, Fate, MS, Pair, at, bulk, config, nth_data_lost, paced};
 use crate::slacp::config::{ChannelConfig, Copies, Release, SlacpConfig};
 use crate::slacp::end::{COPY_SPAN, MAX_COPIES};
-use crate::slacp::{Frame, Released};
+use crate::slacp::{Frame, Input, Released};
 use crate::units::{Duration, Rate, Time};
 
 #[test]
@@ -144,6 +144,27 @@ fn persistence_is_bounded() {
     assert_eq!((stats.resent, stats.abandoned), (1, 1));
     assert!(stats.syncs >= 1, "nothing follows that could tell");
     assert!(pair.truth.is_empty());
+}
+
+/// Behind the cipher: 14 bytes that would give up a window of packets.
+#[test]
+fn a_floor_asks_little() {
+    let floors = |channel, give: fn(u64) -> Frame| {
+        let mut pair = Pair::new(&config(vec![channel]));
+        (0..1000).for_each(|n| pair.give(1, Input::Frame(give(n))));
+        let stats = pair.ends[1].stats().channels[0];
+        (pair.ends[1].outputs(), stats.skipped, stats.refused)
+    };
+    let sync = |number| Frame::Sync { channel: 0, number, floor: 1 << 31 };
+    let data = |number| Frame::Data { channel: 0, number, seq: 1 << 31, behind: 0, floor: 1 << 31, len: 10 };
+    let repair = |number| Frame::Repair { channel: 0, number, first: 5, count: 1, index: 0, floor: 6, len: 8 };
+    for give in [sync, data] {
+        assert_eq!(floors(ChannelConfig::persistent(2), give), (1000, 1000 << 16, 0), "an output for each");
+    }
+    let channel = ChannelConfig { fec: Some(FEC), ..ChannelConfig::reliable() };
+    for give in [sync, data, repair] {
+        assert_eq!(floors(channel, give), (0, 0, 0), "none is given up there");
+    }
 }
 
 #[test]

@@ -119,9 +119,11 @@ impl Pair {
                     let (_, behind, len) = self.truth[&(channel, seq)];
                     self.give(side, Input::Recovered { channel, seq, behind, len });
                 }
-                Step::Do(Output::Skip { channel, seq }) => {
-                    self.truth.remove(&(channel, seq));
-                    self.skipped.push(seq);
+                Step::Do(Output::Skip { channel, seqs }) => {
+                    for seq in seqs {
+                        self.truth.remove(&(channel, seq));
+                        self.skipped.push(seq);
+                    }
                 }
                 Step::Do(Output::Release { handle, how }) => {
                     assert_eq!(self.released.insert(handle, how), None, "released once");

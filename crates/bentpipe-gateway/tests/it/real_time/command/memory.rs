@@ -74,7 +74,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
     most - before
 }
 
-/// The erasure code's tables (8.5 MiB) are part of what a gateway takes when its link is up, and not of its first lost packet.
+/// The erasure code's tables (8.4 MiB) are part of what a gateway takes when its link is up, and not of its first lost packet.
 #[test]
 fn memory_is_there_from_the_start() {
     // An eighth of the tables. A first connection's own memory is some 100 kB.

@@ -27,7 +27,7 @@ impl Field {
     }
 
     /// True if the field may be written as `key`.
-    pub(crate) fn answers_to(&self, key: &str) -> bool {
+    pub fn answers_to(&self, key: &str) -> bool {
         self.key == key || self.old_key == Some(key)
     }
 }

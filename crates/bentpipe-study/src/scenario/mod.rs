@@ -23,6 +23,7 @@ mod moves;
 mod queues;
 mod quic;
 mod reference;
+mod replaced;
 mod resolve;
 mod schema;
 mod series;

@@ -477,3 +477,10 @@ fn one_message_for_a_name_that_is_there_twice() {
     let [error] = &errors.0[..] else { panic!("{errors}") };
     assert_eq!((error.key.as_str(), error.line), ("links.sat.name", 19), "{errors}");
 }
+
+#[test]
+fn the_directions_of_a_link_are_suggested() {
+    let whole = Scenario::parse(SOUND, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}")).to_toml();
+    let errors = errors(&whole, &[("links.sat.delay", "5 ms")]);
+    assert_eq!(errors.0[0].help.as_deref(), Some("did you mean `sat/forward` or `sat/backward`?"), "{errors}");
+}

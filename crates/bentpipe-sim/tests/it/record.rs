@@ -149,3 +149,14 @@ fn the_mean_rate_of_what_does_not_repeat_is_that_of_the_run() {
     assert!((1_000_000..1_001_000).contains(&mean), "{mean}");
     assert_eq!((first, range), (2_000_000, Some([1_000_000, 2_000_000])));
 }
+
+#[test]
+fn hints_know_what_ends_slow_start() {
+    let hint = |window: &str| {
+        let outlook = Outlook::new(&scenario(window, "bytes = \"10 MB\"")).expect("reachable").flows.remove(0);
+        outlook.hints.into_iter().find(|hint| hint.contains("overshoot")).expect("it may overshoot")
+    };
+    assert!(hint("").ends_with("and overshoots it too"), "{}", hint(""));
+    let early = hint("profile = \"linux\"\nvariant = \"linux-cubic\"");
+    assert!(early.ends_with("and overshoots it too, unless HyStart ends it in time"), "{early}");
+}

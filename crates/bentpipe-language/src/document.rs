@@ -108,10 +108,22 @@ fn is_no_document(text: &str) -> Option<(std::ops::Range<usize>, String)> {
     (text.len() > SHORT && !looks_right).then(|| (range, "this is not TOML".to_owned()))
 }
 
+/// True if the text is a key, as of a gateway, and nothing else: one word of so many letters of base64. It may be secret, so no message
+/// shows it.
+fn is_key(text: &str) -> bool {
+    let word = text.trim();
+    (40..=100).contains(&word.len()) && word.chars().all(|c| c.is_ascii_alphanumeric() || "+/=-_".contains(c))
+}
+
 /// Parses the text of source number `source`; syntax errors go to `problems`.
 pub fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
+    let what = problems.document();
+    if is_key(text) {
+        let mistake = Mistake::new("", format!("this is a key, not a {what}"));
+        problems.add(Span::new(source, 0..0), Mistake { is_whole: true, ..mistake });
+        return Node { span: Span::new(source, 0..0), value: Value::Table(Table::default()) };
+    }
     if let Some((range, message)) = is_no_document(text) {
-        let what = problems.document();
         let expected = match range.is_empty() {
             true => format!("a {what} of at most {} MB", MAX_LEN / 1_000_000),
             false => "`key = value` or `[table]`".to_owned(),
@@ -199,6 +211,13 @@ mod tests {
         assert!(said(&" ".repeat(MAX_LEN + 1)).starts_with("error: the text is too long: 67 MB"));
         // A short text has all its mistakes reported.
         assert_eq!(said("name \"office\"\na = 1\nb c\n").matches("not TOML").count(), 0);
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        for key in ["wG6gBMHFNfwiVTBGsBZJdFBjhnw4bGZ0ABCDEFGHx078=", "wG6gBMHFNfwiVTBGsBZJdFBjhnw4bGZ0ABCDEFGHx07"] {
+            assert_eq!(said(&format!("{key}\n")), "error: t.toml: this is a key, not a scenario");
+        }
     }
 
     /// Eight times the lines take some eight times as long, not 64 times.

@@ -76,6 +76,10 @@ impl ScenarioError {
     }
 
     fn at(source: &Source, span: Span, mistake: Mistake) -> Self {
+        if mistake.is_whole {
+            let error = Self::without_place(&source.name, mistake.message);
+            return ScenarioError { key: mistake.key, expected: mistake.expected, help: mistake.help, ..error };
+        }
         let text = &source.text;
         let start = floor_boundary(text, span.start);
         let end = floor_boundary(text, span.end).max(start);
@@ -171,12 +175,14 @@ pub struct Mistake {
     pub expected: Option<String>,
     /// A hint.
     pub help: Option<String>,
+    /// True if it is about the whole text, no line of which is to be shown.
+    pub(crate) is_whole: bool,
 }
 
 impl Mistake {
     /// A mistake at `key`.
     pub fn new(key: &str, message: impl Into<String>) -> Self {
-        Mistake { key: key.to_owned(), message: message.into(), expected: None, help: None }
+        Mistake { key: key.to_owned(), message: message.into(), ..Mistake::default() }
     }
 
     /// The same with what was expected.

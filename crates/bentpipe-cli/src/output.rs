@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use bentpipe_study::output::{check, is_stdout, is_stream};
+use bentpipe_study::output::{check, is_protected, is_stdout, is_stream, unprotect_all};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) fn remember(arguments: &[OsString]) {
     let text = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     *ARGUMENTS.lock().expect("no panic while it is locked") = text.collect();
+    unprotect_all();
 }
 
 /// How to reproduce an output.
@@ -197,16 +198,32 @@ fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table 
     table
 }
 
+/// Refuses an output that is an input of the command.
+pub(crate) fn check_no_input(path: &Path) -> Result<(), Failure> {
+    match is_protected(path) {
+        true => {
+            let help = "give the output another name".to_owned();
+            Err(Failure::usage(
+                format!("{} is read by this command, which would overwrite it", path.display()),
+                Some(help),
+            ))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Checks before a run that a file can be written.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    check_no_input(path)?;
     check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
 }
 
 /// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
 ///
 /// # Errors
-/// Wrong usage if two files are standard output, or if two are the same file.
+/// Wrong usage if two files are standard output, if two are the same file, or if one is an input of the command.
 pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
+    files.iter().flatten().try_for_each(|path| check_no_input(path))?;
     let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
     named.sort_unstable();
     if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {

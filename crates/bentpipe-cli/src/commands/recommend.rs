@@ -35,9 +35,7 @@ struct Json<'a> {
 
 pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     let scenario = sized(args)?;
-    if let Some(path) = args.write.as_ref().filter(|path| files::is_file(path)) {
-        output::check_writable(path)?;
-    }
+    args.write.as_deref().map_or(Ok(()), files::check)?;
     let remake = Remake::new(scenario.seed);
     let options = Options {
         reps: args.reps,

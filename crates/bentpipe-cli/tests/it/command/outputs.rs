@@ -347,3 +347,35 @@ fn a_capture_that_is_not_there_is_wrong_usage() {
     assert!(refused(folder.path(), 2, &["fit", "none.pcap"]).contains("none.pcap: No such file"));
     assert!(refused(folder.path(), 2, &["fit", "-"]).contains("cannot come from standard input"));
 }
+
+/// By the identity of the file, not by its name.
+#[cfg(unix)]
+#[test]
+fn an_input_is_not_overwritten() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink("small.toml", path("link.svg")).expect("writable");
+    std::fs::hard_link(path("small.toml"), path("same.toml")).expect("writable");
+    std::fs::create_dir(path("out")).expect("writable");
+    std::fs::hard_link(path("small.toml"), path("out/near.toml")).expect("writable");
+    let before = std::fs::read(path("small.toml")).expect("readable");
+    for arguments in [
+        &["report", "small.toml", "--no-recommend", "--out", "./small.toml"][..],
+        &["run", "small.toml", "--plot", "link.svg"],
+        &["run", "small.toml", "--pcap", "same.toml"],
+        &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "same.toml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "same.toml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "out"],
+        &["fit", "small.toml", "--write", "same.toml"],
+    ] {
+        let error = refused(folder.path(), 2, arguments);
+        assert!(error.contains("is read by this command, which would overwrite it"), "{arguments:?}: {error}");
+        assert_eq!(std::fs::read(path("small.toml")).expect("readable"), before, "{arguments:?}");
+    }
+    // A trace that the scenario names is an input, too.
+    std::fs::write(path("up.csv"), "1\n2\n").expect("writable");
+    let text = String::from_utf8(before).expect("text").replace("rate = \"2 Mbit/s\"", "rate_trace = \"up.csv\"");
+    std::fs::write(path("traced.toml"), text).expect("writable");
+    let error = refused(folder.path(), 2, &["run", "traced.toml", "--trace", "up.csv"]);
+    assert!(error.contains("up.csv is read by this command"), "{error}");
+}

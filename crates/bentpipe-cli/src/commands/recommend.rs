@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     } else {
         print(&text(&scenario, &found, args, &remake))?;
     }
-    if let (Some(path), Some(verdict)) = (&args.write, &found.verdict) {
+    if let (Some(path), Some(verdict), false) = (&args.write, &found.verdict, found.interrupted) {
         let with = equipped(&scenario, verdict.system).map_err(|unfit| Failure::usage(unfit, None))?;
         let comment = format!("# {}: {}\n# {}\n", scenario.name, verdict.system, remake.line());
         let text = format!("{comment}{}", with.to_toml());
@@ -68,7 +68,9 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         }
     }
     if found.interrupted {
-        note!("interrupted: the answer uses only the complete runs");
+        // Of two runs it may be another system.
+        let unwritten = args.write.as_ref().map(|path| format!("; {} was not written", path.display()));
+        note!("interrupted: the answer uses only the complete runs{}", unwritten.unwrap_or_default());
         return Ok(End::Interrupted);
     }
     if found.verdict.is_none() {

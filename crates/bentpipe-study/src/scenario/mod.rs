@@ -130,6 +130,11 @@ impl Scenario {
         place::refusal(text, file_name, overrides, &grammar::OVERRIDES, key, message, expected)
     }
 
+    /// The keys of a link's settings, those that a direction may have for itself.
+    pub fn link_settings() -> impl Iterator<Item = &'static str> {
+        grammar::DIRECTION.iter().map(|field| field.key)
+    }
+
     /// The resolved scenario as text: links and flows in full, a TCP as its profile, its variant and its explicit
     /// settings. It reads back as the same value.
     pub fn to_toml(&self) -> String {

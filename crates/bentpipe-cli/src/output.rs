@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use bentpipe_study::output::{check, is_protected, is_stdout, is_stream, unprotect_all};
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
+};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -122,7 +124,7 @@ pub(crate) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String
     if let Some(width) = width() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    table.trim_fmt()
+    table.trim_fmt().replace(INDENT, " ")
 }
 
 fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
@@ -138,16 +140,26 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
 fn fitted(mut table: Table, width: Option<u16>) -> String {
     let fits = |text: &str, width: u16| text.lines().all(|line| line.chars().count() <= usize::from(width));
     let text = table.trim_fmt();
-    let Some(width) = width.filter(|&width| !fits(&text, width)) else { return text };
+    let spaced = |text: String| text.replace(INDENT, " ");
+    let Some(width) = width.filter(|&width| !fits(&text, width)) else { return spaced(text) };
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 1));
     });
     let text = table.trim_fmt();
     if fits(&text, width) {
-        return text;
+        return spaced(text);
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.trim_fmt()
+    // No column narrower than its longest word, if that is possible.
+    let mut whole = table.clone();
+    for (index, column) in whole.column_iter_mut().enumerate() {
+        let longest = |line: &str| line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let cells = table.row_iter().chain(table.header()).filter_map(|row| row.cell_iter().nth(index));
+        let longest = cells.map(|cell| longest(&cell.content())).max().unwrap_or(0);
+        column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(longest as u16 + 1)));
+    }
+    let text = whole.trim_fmt();
+    spaced(if fits(&text, width) { text } else { table.trim_fmt() })
 }
 
 /// Sentences whose lines are broken between words to fit the terminal, if the output goes to one.
@@ -187,13 +199,21 @@ fn hang(line: &str) -> usize {
     line.chars().count() - text.chars().count()
 }
 
+/// A space at the start of a cell, which is kept when lines are broken.
+const INDENT: &str = "\u{a0}";
+
+fn indented(cell: String) -> String {
+    let text = cell.trim_start_matches(' ');
+    format!("{}{text}", INDENT.repeat(cell.len() - text.len()))
+}
+
 fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_header(header.iter().copied());
     rows.into_iter().for_each(|row| {
-        table.add_row(row);
+        table.add_row(row.into_iter().map(indented));
     });
     table
 }
@@ -263,7 +283,7 @@ pub(crate) fn rate(bits_per_second: f64) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
-    let scales = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     match scales.iter().find(|(scale, _)| value >= *scale) {
         Some((scale, prefix)) => {
             let number = format!("{:.2}", value / scale);
@@ -290,6 +310,23 @@ mod tests {
         let narrow = fitted(table(), Some(40));
         assert!(narrow.lines().count() > whole.lines().count() && widest(&narrow) <= 40, "{narrow}");
         assert!(narrow.contains("(1.192") && narrow.contains("2.203)"), "nothing is left out\n{narrow}");
+    }
+
+    #[test]
+    fn words_are_whole_and_legs_indented_where_there_is_room() {
+        let header = ["flow", "variant", "goodput", "retransmits", "timeouts", "x limit"];
+        let cells = |name: &str| [name, "linux-cubic", "12.66 Mbit/s", "1429", "0", "1.52"].map(str::to_owned).to_vec();
+        let rows = || [cells("download"), cells("  server → gateway over a link")];
+        let narrow = fitted(plain(&header, rows()), Some(64));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 64), "{narrow}");
+        for word in ["retransmits", "linux-cubic", "timeouts", "\n  server"] {
+            assert!(narrow.contains(word), "{word}\n{narrow}");
+        }
+        assert_eq!(plain(&header, rows()).column_count(), header.len());
+        // Less than the words need: they are broken rather than the lines.
+        let least = fitted(plain(&header, rows()), Some(30));
+        assert!(least.lines().all(|line| line.chars().count() <= 30), "{least}");
+        assert_eq!((rate(1e15), bytes(1_500_000_000_000)), ("1000 Tbit/s".to_owned(), "1.5 TB".to_owned()));
     }
 
     #[test]

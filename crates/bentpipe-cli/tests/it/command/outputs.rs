@@ -379,3 +379,36 @@ fn an_input_is_not_overwritten() {
     let error = refused(folder.path(), 2, &["run", "traced.toml", "--trace", "up.csv"]);
     assert!(error.contains("up.csv is read by this command"), "{error}");
 }
+
+#[test]
+fn what_a_table_says_is_so() {
+    let folder = folder();
+    // Marked packets are delivered.
+    let text = ok(folder.path(), &["run", "l4s"]);
+    assert!(text.contains("dropped, marked") && text.contains(" marked "), "{text}");
+    let text = ok(folder.path(), &["run", "small.toml"]);
+    assert!(
+        !text.contains("marked") && text.contains("\nx limit: time over the minimum time that the links allow.\n"),
+        "{text}"
+    );
+    // A flow without a time has another ratio.
+    let said = |sets: &[&str]| {
+        let output = run(folder.path(), &[&["run", "small.toml"], sets].concat());
+        assert_eq!(output.status.code(), Some(1));
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+    };
+    let text = said(&["--set", "time_limit=1 s"]);
+    assert!(text.contains("allow; without a time, the goodput that they allow over the flow's."), "{text}");
+    assert!(text.contains("did not finish within the time limit of 1 s\n  help: --set time_limit='"), "{text}");
+    let text = said(&["--set", "time_limit=1 s", "--set", "flows.data.start=5 s"]);
+    assert!(text.contains("the flow `data` begins at 5 s, after the time limit of 1 s"), "{text}");
+}
+
+#[test]
+fn a_recommendation_says_at_once_what_it_cannot() {
+    let folder = folder();
+    let error = refused(folder.path(), 2, &["recommend", "small.toml", "--size", "5"]);
+    assert!(error.contains("--size: `5` has no unit") && !error.contains("--set"), "{error}");
+    let error = refused(folder.path(), 2, &["recommend", "small.toml", "--size", "1 TB"]);
+    assert!(error.contains("the time limit is 3600 s") && error.contains("help: --set time_limit='"), "{error}");
+}

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use bentpipe_study::output::{check, is_protected, is_stdout, is_stream, unprotect_all};
 use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
 };
 use serde::Serialize;
 
@@ -128,11 +128,54 @@ pub(crate) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String
 }
 
 fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
-    let mut table = plain(header, rows);
-    for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| right(*index)) {
-        column.set_cell_alignment(CellAlignment::Right);
+    in_width(header, &rows.into_iter().collect::<Vec<_>>(), right, width())
+}
+
+/// The table, or tables with a part of the columns each if not even the words of all fit beside one another.
+fn in_width(header: &[&str], rows: &[Vec<String>], right: impl Fn(usize) -> bool, width: Option<u16>) -> String {
+    let of = |columns: &[usize]| {
+        let names: Vec<_> = columns.iter().map(|&column| header[column]).collect();
+        let cells = |row: &Vec<String>| columns.iter().map(|&n| row.get(n).cloned().unwrap_or_default()).collect();
+        let mut table = plain(&names, rows.iter().map(cells));
+        for (column, _) in table.column_iter_mut().zip(columns).filter(|(_, number)| right(**number)) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    };
+    let all: Vec<_> = (0..header.len()).collect();
+    let parts = width.and_then(|width| parts(&longest_words(&of(&all)), usize::from(width)));
+    let parts = parts.unwrap_or_else(|| vec![all]);
+    let tables: Vec<_> = parts.iter().map(|columns| fitted(of(columns), width)).collect();
+    tables.join("\n\n")
+}
+
+/// The columns, divided so that their longest words fit, each part with the first column. `None` if that is not possible.
+fn parts(longest: &[usize], width: usize) -> Option<Vec<Vec<usize>>> {
+    let (first, others) = longest.split_first()?;
+    let (mut parts, mut used) = (vec![vec![0]], first + 1);
+    for (column, word) in others.iter().enumerate() {
+        // Two spaces between words, one at the end.
+        if first + word + 3 > width {
+            return None;
+        }
+        if used + word + 2 > width {
+            parts.push(vec![0]);
+            used = first + 1;
+        }
+        parts.last_mut()?.push(column + 1);
+        used += word + 2;
     }
-    fitted(table, width())
+    Some(parts)
+}
+
+/// The longest word of each column.
+fn longest_words(table: &Table) -> Vec<usize> {
+    let longest = |cell: &Cell| cell.content().split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let rows = || table.row_iter().chain(table.header());
+    let count = table.header().map_or(0, |row| row.cell_iter().count());
+    (0..count)
+        .map(|column| rows().filter_map(|row| row.cell_iter().nth(column)).map(longest).max().unwrap_or(0))
+        .collect()
 }
 
 /// The table's text. If it is wider than the terminal: with less between the columns, and where that is not enough, with cells of several
@@ -152,10 +195,7 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     // No column narrower than its longest word, if that is possible.
     let mut whole = table.clone();
-    for (index, column) in whole.column_iter_mut().enumerate() {
-        let longest = |line: &str| line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
-        let cells = table.row_iter().chain(table.header()).filter_map(|row| row.cell_iter().nth(index));
-        let longest = cells.map(|cell| longest(&cell.content())).max().unwrap_or(0);
+    for (column, longest) in whole.column_iter_mut().zip(longest_words(&table)) {
         column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(longest as u16 + 1)));
     }
     let text = whole.trim_fmt();
@@ -327,6 +367,25 @@ mod tests {
         let least = fitted(plain(&header, rows()), Some(30));
         assert!(least.lines().all(|line| line.chars().count() <= 30), "{least}");
         assert_eq!((rate(1e15), bytes(1_500_000_000_000)), ("1000 Tbit/s".to_owned(), "1.5 TB".to_owned()));
+    }
+
+    #[test]
+    fn a_table_whose_words_do_not_fit_is_divided() {
+        let header = ["channel", "over", "delivered", "retransmits"];
+        let rows = [["boxes/streams", "sat/backward", "3586", "12"].map(str::to_owned).to_vec()];
+        let text = in_width(&header, &rows, |column| column > 1, Some(38));
+        assert!(text.lines().all(|line| line.chars().count() <= 38), "{text}");
+        assert_eq!(text.matches("boxes/streams").count(), 2, "{text}");
+        for word in header.iter().chain(&["sat/backward", "3586", "12"]) {
+            assert!(text.contains(word), "{word}\n{text}");
+        }
+        assert_eq!(in_width(&header, &rows, |column| column > 1, None).matches("boxes/streams").count(), 1);
+        // Where one column does not fit beside the first, words are broken.
+        assert_eq!(parts(&[10, 5, 12], 20), None);
+        assert_eq!(parts(&[10, 5, 3, 5], 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
+        // 11 + 7 + 5 + 7.
+        assert_eq!(parts(&[10, 5, 3, 5], 29), Some(vec![vec![0, 1, 2], vec![0, 3]]));
+        assert_eq!(parts(&[10, 5, 3, 5], 30), Some(vec![vec![0, 1, 2, 3]]));
     }
 
     #[test]

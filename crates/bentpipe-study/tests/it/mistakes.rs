@@ -52,6 +52,9 @@ fn key_of_a_table_below() {
     // Of several tables, each is named.
     let text = set("flows.data.initial_window", "4 segments").to_string();
     assert!(text.contains("did you mean `tcp.initial_window` or"), "{text}");
+    // Of a list, too.
+    let text = set("loss", "1 %").to_string();
+    assert!(text.contains("did you mean `links.NAME.loss`?"), "{text}");
 }
 
 #[test]

@@ -166,6 +166,10 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn setting(text: &str) -> Result<(String, String), String> {
+    key_and_value(text).map_err(|_| "expected KEY=VALUE, such as delay='40 ms'".to_owned())
+}
+
 const REPRODUCE_MORE: &str = "\
 Papers:
   transat   Astuti, Kojo: Simulation Study of TCP Performance in TRANSAT Satellite

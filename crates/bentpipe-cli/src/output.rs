@@ -5,8 +5,10 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use bentpipe_study::output::{check, is_stdout, is_stream};
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use bentpipe_study::output::{check, is_protected, is_stdout, is_stream, unprotect_all};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
+};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -18,6 +20,7 @@ static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) fn remember(arguments: &[OsString]) {
     let text = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     *ARGUMENTS.lock().expect("no panic while it is locked") = text.collect();
+    unprotect_all();
 }
 
 /// How to reproduce an output.
@@ -121,15 +124,58 @@ pub(crate) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String
     if let Some(width) = width() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    table.trim_fmt()
+    table.trim_fmt().replace(INDENT, " ")
 }
 
 fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
-    let mut table = plain(header, rows);
-    for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| right(*index)) {
-        column.set_cell_alignment(CellAlignment::Right);
+    in_width(header, &rows.into_iter().collect::<Vec<_>>(), right, width())
+}
+
+/// The table, or tables with a part of the columns each if not even the words of all fit beside one another.
+fn in_width(header: &[&str], rows: &[Vec<String>], right: impl Fn(usize) -> bool, width: Option<u16>) -> String {
+    let of = |columns: &[usize]| {
+        let names: Vec<_> = columns.iter().map(|&column| header[column]).collect();
+        let cells = |row: &Vec<String>| columns.iter().map(|&n| row.get(n).cloned().unwrap_or_default()).collect();
+        let mut table = plain(&names, rows.iter().map(cells));
+        for (column, _) in table.column_iter_mut().zip(columns).filter(|(_, number)| right(**number)) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    };
+    let all: Vec<_> = (0..header.len()).collect();
+    let parts = width.and_then(|width| parts(&longest_words(&of(&all)), usize::from(width)));
+    let parts = parts.unwrap_or_else(|| vec![all]);
+    let tables: Vec<_> = parts.iter().map(|columns| fitted(of(columns), width)).collect();
+    tables.join("\n\n")
+}
+
+/// The columns, divided so that their longest words fit, each part with the first column. `None` if that is not possible.
+fn parts(longest: &[usize], width: usize) -> Option<Vec<Vec<usize>>> {
+    let (first, others) = longest.split_first()?;
+    let (mut parts, mut used) = (vec![vec![0]], first + 1);
+    for (column, word) in others.iter().enumerate() {
+        // Two spaces between words, one at the end.
+        if first + word + 3 > width {
+            return None;
+        }
+        if used + word + 2 > width {
+            parts.push(vec![0]);
+            used = first + 1;
+        }
+        parts.last_mut()?.push(column + 1);
+        used += word + 2;
     }
-    fitted(table, width())
+    Some(parts)
+}
+
+/// The longest word of each column.
+fn longest_words(table: &Table) -> Vec<usize> {
+    let longest = |cell: &Cell| cell.content().split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let rows = || table.row_iter().chain(table.header());
+    let count = table.header().map_or(0, |row| row.cell_iter().count());
+    (0..count)
+        .map(|column| rows().filter_map(|row| row.cell_iter().nth(column)).map(longest).max().unwrap_or(0))
+        .collect()
 }
 
 /// The table's text. If it is wider than the terminal: with less between the columns, and where that is not enough, with cells of several
@@ -137,16 +183,23 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
 fn fitted(mut table: Table, width: Option<u16>) -> String {
     let fits = |text: &str, width: u16| text.lines().all(|line| line.chars().count() <= usize::from(width));
     let text = table.trim_fmt();
-    let Some(width) = width.filter(|&width| !fits(&text, width)) else { return text };
+    let spaced = |text: String| text.replace(INDENT, " ");
+    let Some(width) = width.filter(|&width| !fits(&text, width)) else { return spaced(text) };
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 1));
     });
     let text = table.trim_fmt();
     if fits(&text, width) {
-        return text;
+        return spaced(text);
     }
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.trim_fmt()
+    // No column narrower than its longest word, if that is possible.
+    let mut whole = table.clone();
+    for (column, longest) in whole.column_iter_mut().zip(longest_words(&table)) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(longest as u16 + 1)));
+    }
+    let text = whole.trim_fmt();
+    spaced(if fits(&text, width) { text } else { table.trim_fmt() })
 }
 
 /// Sentences whose lines are broken between words to fit the terminal, if the output goes to one.
@@ -186,27 +239,51 @@ fn hang(line: &str) -> usize {
     line.chars().count() - text.chars().count()
 }
 
+/// A space at the start of a cell, which is kept when lines are broken.
+const INDENT: &str = "\u{a0}";
+
+fn indented(cell: String) -> String {
+    let text = cell.trim_start_matches(' ');
+    format!("{}{text}", INDENT.repeat(cell.len() - text.len()))
+}
+
 fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_header(header.iter().copied());
     rows.into_iter().for_each(|row| {
-        table.add_row(row);
+        table.add_row(row.into_iter().map(indented));
     });
     table
 }
 
+/// Refuses an output that is an input of the command.
+pub(crate) fn check_no_input(path: &Path) -> Result<(), Failure> {
+    match is_protected(path) {
+        true => {
+            let help = "give the output another name".to_owned();
+            Err(Failure::usage(
+                format!("{} is read by this command, which would overwrite it", path.display()),
+                Some(help),
+            ))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Checks before a run that a file can be written.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    check_no_input(path)?;
     check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
 }
 
 /// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
 ///
 /// # Errors
-/// Wrong usage if two files are standard output, or if two are the same file.
+/// Wrong usage if two files are standard output, if two are the same file, or if one is an input of the command.
 pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
+    files.iter().flatten().try_for_each(|path| check_no_input(path))?;
     let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
     named.sort_unstable();
     if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -246,7 +323,7 @@ pub(crate) fn rate(bits_per_second: f64) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
-    let scales = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    let scales = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     match scales.iter().find(|(scale, _)| value >= *scale) {
         Some((scale, prefix)) => {
             let number = format!("{:.2}", value / scale);
@@ -273,6 +350,42 @@ mod tests {
         let narrow = fitted(table(), Some(40));
         assert!(narrow.lines().count() > whole.lines().count() && widest(&narrow) <= 40, "{narrow}");
         assert!(narrow.contains("(1.192") && narrow.contains("2.203)"), "nothing is left out\n{narrow}");
+    }
+
+    #[test]
+    fn words_are_whole_and_legs_indented_where_there_is_room() {
+        let header = ["flow", "variant", "goodput", "retransmits", "timeouts", "x limit"];
+        let cells = |name: &str| [name, "linux-cubic", "12.66 Mbit/s", "1429", "0", "1.52"].map(str::to_owned).to_vec();
+        let rows = || [cells("download"), cells("  server → gateway over a link")];
+        let narrow = fitted(plain(&header, rows()), Some(64));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 64), "{narrow}");
+        for word in ["retransmits", "linux-cubic", "timeouts", "\n  server"] {
+            assert!(narrow.contains(word), "{word}\n{narrow}");
+        }
+        assert_eq!(plain(&header, rows()).column_count(), header.len());
+        // Less than the words need: they are broken rather than the lines.
+        let least = fitted(plain(&header, rows()), Some(30));
+        assert!(least.lines().all(|line| line.chars().count() <= 30), "{least}");
+        assert_eq!((rate(1e15), bytes(1_500_000_000_000)), ("1000 Tbit/s".to_owned(), "1.5 TB".to_owned()));
+    }
+
+    #[test]
+    fn a_table_whose_words_do_not_fit_is_divided() {
+        let header = ["channel", "over", "delivered", "retransmits"];
+        let rows = [["boxes/streams", "sat/backward", "3586", "12"].map(str::to_owned).to_vec()];
+        let text = in_width(&header, &rows, |column| column > 1, Some(38));
+        assert!(text.lines().all(|line| line.chars().count() <= 38), "{text}");
+        assert_eq!(text.matches("boxes/streams").count(), 2, "{text}");
+        for word in header.iter().chain(&["sat/backward", "3586", "12"]) {
+            assert!(text.contains(word), "{word}\n{text}");
+        }
+        assert_eq!(in_width(&header, &rows, |column| column > 1, None).matches("boxes/streams").count(), 1);
+        // Where one column does not fit beside the first, words are broken.
+        assert_eq!(parts(&[10, 5, 12], 20), None);
+        assert_eq!(parts(&[10, 5, 3, 5], 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
+        // 11 + 7 + 5 + 7.
+        assert_eq!(parts(&[10, 5, 3, 5], 29), Some(vec![vec![0, 1, 2], vec![0, 3]]));
+        assert_eq!(parts(&[10, 5, 3, 5], 30), Some(vec![vec![0, 1, 2, 3]]));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_language::text;
-use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, Workload};
+use bentpipe_study::output::protect;
+use bentpipe_study::scenario::{FlowKind, FlowSpec, ReadFile, Scenario, ScenarioError, ScenarioErrors, Workload};
 
 use crate::args::World;
 use crate::failure::{Failure, warned};
@@ -65,8 +66,13 @@ pub fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, Failure
     })
 }
 
+/// The scenario; it and the traces that it names cannot be outputs of the command.
 fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
-    open(file, sets).map(warned)
+    let read = |path: &Path| {
+        protect(path);
+        text::read(path)
+    };
+    open_with(file, sets, &read).map(warned)
 }
 
 /// The scenario of this name with its warnings: a file, one of those shipped, or `-` for standard input.
@@ -74,14 +80,18 @@ fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
 /// # Errors
 /// Wrong usage if no file and no shipped scenario has this name. Otherwise all mistakes in the scenario.
 pub fn open(file: &str, sets: &[(String, String)]) -> Result<(Scenario, ScenarioErrors), Failure> {
+    open_with(file, sets, &text::read)
+}
+
+fn open_with(file: &str, sets: &[(String, String)], read: ReadFile<'_>) -> Result<(Scenario, ScenarioErrors), Failure> {
     let path = Path::new(file);
-    let read = if file != "-" && path.exists() {
-        Scenario::load_with_warnings(path, sets)
+    let (text, name) = if file != "-" && path.exists() {
+        let unread = |error: std::io::Error| ScenarioError::without_place(file, error.to_string());
+        (read(path).map_err(|error| Failure::Scenario(ScenarioErrors(vec![unread(error)])))?, file.to_owned())
     } else {
-        let (text, name) = text(file)?;
-        Scenario::parse_with_warnings(&text, &name, sets)
+        text(file)?
     };
-    read.map_err(Failure::Scenario)
+    Scenario::parse_with_files(&text, &name, sets, read).map_err(Failure::Scenario)
 }
 
 /// Name of the transfer for which a system is recommended: the first of TCP with a length.

@@ -82,8 +82,56 @@ impl Table {
     }
 }
 
+/// Maximum length of a document, bytes: thousands of times what people write.
+const MAX_LEN: usize = 64 << 20;
+
+/// Documents up to this length are parsed although they begin like something else: their other mistakes are of interest, too.
+const SHORT: usize = 64 << 10;
+
+/// What no document of TOML is, whose parts need not be looked at: too long, or, if it is long, without a key or a table at
+/// the start.
+fn is_no_document(text: &str) -> Option<(std::ops::Range<usize>, String)> {
+    if text.len() > MAX_LEN {
+        return Some((0..0, format!("the text is too long: {} MB", text.len() / 1_000_000)));
+    }
+    let begins = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let first = text.trim_start_matches('\u{feff}').split_inclusive('\n').find(begins)?;
+    let key = first.trim_start().split_once('=').map(|(key, _)| key.trim_end());
+    let is_key = |key: &str| {
+        let bare = |c: char| c.is_ascii_alphanumeric() || "_-. \t".contains(c);
+        // What is quoted may be anything.
+        !key.is_empty() && key.chars().take_while(|c| !matches!(c, '"' | '\'')).all(bare)
+    };
+    let looks_right = first.trim_start().starts_with('[') || key.is_some_and(is_key);
+    let start = first.as_ptr() as usize - text.as_ptr() as usize;
+    let range = start..start + first.trim_end().len().min(60);
+    (text.len() > SHORT && !looks_right).then(|| (range, "this is not TOML".to_owned()))
+}
+
+/// True if the text is a key, as of a gateway, and nothing else: one word of so many letters of base64. It may be secret, so no message
+/// shows it.
+fn is_key(text: &str) -> bool {
+    let word = text.trim();
+    (40..=100).contains(&word.len()) && word.chars().all(|c| c.is_ascii_alphanumeric() || "+/=-_".contains(c))
+}
+
 /// Parses the text of source number `source`; syntax errors go to `problems`.
 pub fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
+    let what = problems.document();
+    if is_key(text) {
+        let mistake = Mistake::new("", format!("this is a key, not a {what}"));
+        problems.add(Span::new(source, 0..0), Mistake { is_whole: true, ..mistake });
+        return Node { span: Span::new(source, 0..0), value: Value::Table(Table::default()) };
+    }
+    if let Some((range, message)) = is_no_document(text) {
+        let expected = match range.is_empty() {
+            true => format!("a {what} of at most {} MB", MAX_LEN / 1_000_000),
+            false => "`key = value` or `[table]`".to_owned(),
+        };
+        let help = format!("is this file a {what}?");
+        problems.add(Span::new(source, range), Mistake::new("", message).expected(expected).help(help));
+        return Node { span: Span::new(source, 0..0), value: Value::Table(Table::default()) };
+    }
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let range = error.span().unwrap_or(0..0);
@@ -134,4 +182,54 @@ fn table(inner: &DeTable<'_>, source: usize, offset: usize) -> Table {
         })
         .collect();
     Table { entries }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn said(text: &str) -> String {
+        let mut problems = Problems::of("scenario");
+        let source = problems.add_source("t.toml", text);
+        parse(text, source, &mut problems);
+        problems.finish(Some(())).map_or_else(|errors| errors.render(false), |()| "no error".to_owned())
+    }
+
+    #[test]
+    fn what_is_something_else_is_refused_at_its_first_line() {
+        for other in ["time_s,rate\n0,1\n", "<!doctype html>\n", "garbage line here\n", "\n# a comment\n1;2 = 3\n"] {
+            let text = other.repeat(20_000);
+            let text = said(&text);
+            assert!(text.starts_with("error: this is not TOML\n"), "{text}");
+            assert!(text.contains("expected `key = value` or `[table]`") && text.contains("help: is this"), "{text}");
+            assert_eq!(text.matches("error:").count(), 1, "{text}");
+        }
+        assert_eq!(said(&"# a long comment\n".repeat(10_000)), "no error");
+        assert_eq!(said(&format!("\u{feff}a.\"ü\" = 1\n{}", "# a long comment\n".repeat(10_000))), "no error");
+        assert!(said(&" ".repeat(MAX_LEN + 1)).starts_with("error: the text is too long: 67 MB"));
+        // A short text has all its mistakes reported.
+        assert_eq!(said("name \"office\"\na = 1\nb c\n").matches("not TOML").count(), 0);
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        for key in ["wG6gBMHFNfwiVTBGsBZJdFBjhnw4bGZ0ABCDEFGHx078=", "wG6gBMHFNfwiVTBGsBZJdFBjhnw4bGZ0ABCDEFGHx07"] {
+            assert_eq!(said(&format!("{key}\n")), "error: t.toml: this is a key, not a scenario");
+        }
+    }
+
+    /// Eight times the lines take some eight times as long, not 64 times.
+    #[test]
+    fn garbage_takes_time_in_proportion_to_its_length() {
+        let took = |lines: usize| {
+            let start = Instant::now();
+            let text = said(&format!("a = 1\n{}", "garbage line here\n".repeat(lines)));
+            assert!(text.contains(" more errors"), "{text}");
+            start.elapsed().as_secs_f64()
+        };
+        let (few, many) = (took(2_000), took(16_000));
+        assert!(many < 24.0 * few.max(0.01), "{few} s, {many} s");
+    }
 }

@@ -1,5 +1,6 @@
 //! Errors in a text, with their positions.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,6 +76,10 @@ impl ScenarioError {
     }
 
     fn at(source: &Source, span: Span, mistake: Mistake) -> Self {
+        if mistake.is_whole {
+            let error = Self::without_place(&source.name, mistake.message);
+            return ScenarioError { key: mistake.key, expected: mistake.expected, help: mistake.help, ..error };
+        }
         let text = &source.text;
         let start = floor_boundary(text, span.start);
         let end = floor_boundary(text, span.end).max(start);
@@ -98,13 +103,22 @@ impl ScenarioError {
     pub fn render(&self, colour: bool) -> String {
         let label = self.expected.as_ref().map(|expected| format!("expected {expected}"));
         let level = if self.is_warning { Level::WARNING } else { Level::ERROR };
-        let mut report = if self.line == 0 {
+        let mut report = if self.line == 0 && self.source.is_empty() {
+            Group::with_title(level.primary_title(self.message.as_str()))
+        } else if self.line == 0 {
             Group::with_title(level.primary_title(format!("{}: {}", self.source, self.message)))
         } else {
-            let annotation = AnnotationKind::Primary.span(self.range.clone()).label(label);
+            // Only its lines: a search for them in the whole text, for each error, takes long in a long file.
+            let text = &*self.text;
+            let first = text[..self.range.start].rfind('\n').map_or(0, |at| at + 1);
+            let most = floor_boundary(text, self.range.end + MAX_SHOWN);
+            let end = text[self.range.end..most].find('\n').map_or(most, |at| self.range.end + at + 1);
+            let annotation =
+                AnnotationKind::Primary.span(self.range.start - first..self.range.end - first).label(label);
+            let snippet = Snippet::source(&text[first..end]).line_start(self.line);
             level
                 .primary_title(self.message.as_str())
-                .element(Snippet::source(&*self.text).path(self.source.as_str()).annotation(annotation))
+                .element(snippet.path(self.source.as_str()).annotation(annotation))
         };
         if !self.key.is_empty() {
             report = report.element(Level::NOTE.with_name("key").message(self.key.as_str()));
@@ -161,12 +175,14 @@ pub struct Mistake {
     pub expected: Option<String>,
     /// A hint.
     pub help: Option<String>,
+    /// True if it is about the whole text, no line of which is to be shown.
+    pub(crate) is_whole: bool,
 }
 
 impl Mistake {
     /// A mistake at `key`.
     pub fn new(key: &str, message: impl Into<String>) -> Self {
-        Mistake { key: key.to_owned(), message: message.into(), expected: None, help: None }
+        Mistake { key: key.to_owned(), message: message.into(), ..Mistake::default() }
     }
 
     /// The same with what was expected.
@@ -182,20 +198,56 @@ impl Mistake {
     }
 }
 
+/// Maximum bytes of a line that are shown after a mistake: a file of another kind may be one line.
+const MAX_SHOWN: usize = 500;
+
+/// Maximum errors that are reported for one text: a file of another kind has one in each line.
+pub const MAX_ERRORS: usize = 20;
+
+/// The mistakes found so far, each once.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    all: Vec<(Span, Mistake)>,
+    known: BTreeSet<(Span, String)>,
+}
+
+impl Found {
+    /// Adds a mistake, unless there is one at this position with the same `mark`.
+    fn add(&mut self, span: Span, mark: &str, mistake: Mistake) {
+        if self.known.insert((span, mark.to_owned())) {
+            self.all.push((span, mistake));
+        }
+    }
+
+    /// The first of them, in order of their positions, and how many more there are.
+    fn errors(mut self, sources: &[Source], is_warning: bool) -> ScenarioErrors {
+        self.all.sort_by_key(|(span, _)| *span);
+        let rest = self.all.split_off(self.all.len().min(MAX_ERRORS)).len();
+        let place = |(span, mistake): (Span, Mistake)| ScenarioError::at(&sources[span.source], span, mistake);
+        let mut errors: Vec<_> = self.all.into_iter().map(place).collect();
+        if rest > 0 {
+            let (what, s) = (if is_warning { "warning" } else { "error" }, if rest == 1 { "" } else { "s" });
+            errors.push(ScenarioError::without_place("", format!("and {rest} more {what}{s}")));
+        }
+        errors.iter_mut().for_each(|error| error.is_warning = is_warning);
+        ScenarioErrors(errors)
+    }
+}
+
 /// The sources, and the errors found in them so far.
 #[derive(Clone, Debug)]
 pub struct Problems {
     document: &'static str,
     /// The texts, by their numbers.
     pub sources: Vec<Source>,
-    found: Vec<(Span, ScenarioError)>,
-    warnings: Vec<(Span, ScenarioError)>,
+    found: Found,
+    warnings: Found,
 }
 
 impl Problems {
     /// No errors yet; `document` is the name for the whole text, such as "scenario".
     pub fn of(document: &'static str) -> Problems {
-        Problems { document, sources: Vec::new(), found: Vec::new(), warnings: Vec::new() }
+        Problems { document, sources: Vec::new(), found: Found::default(), warnings: Found::default() }
     }
 
     /// The name for the whole text.
@@ -211,46 +263,65 @@ impl Problems {
 
     /// The sources, without the errors found in them.
     pub(crate) fn adopt(mut self) -> Problems {
-        self.found.clear();
-        self.warnings.clear();
+        (self.found, self.warnings) = Default::default();
         self
     }
 
     /// Records a mistake. Two at one position with the same message count as one.
     pub fn add(&mut self, span: Span, mistake: Mistake) {
-        let error = ScenarioError::at(&self.sources[span.source], span, mistake);
-        if !self.found.iter().any(|(at, known)| *at == span && known.message == error.message) {
-            self.found.push((span, error));
-        }
+        let message = mistake.message.clone();
+        self.found.add(span, &message, mistake);
     }
 
     /// Records a warning. A key may be read several times; the warning is recorded once.
     pub fn warn(&mut self, span: Span, mistake: Mistake) {
-        if !self.warnings.iter().any(|(at, _)| *at == span) {
-            let warning = ScenarioError::at(&self.sources[span.source], span, mistake);
-            self.warnings.push((span, ScenarioError { is_warning: true, ..warning }));
-        }
+        self.warnings.add(span, "", mistake);
     }
 
     /// The warnings so far.
     pub fn take_warnings(&mut self) -> ScenarioErrors {
-        let mut warnings = core::mem::take(&mut self.warnings);
-        warnings.sort_by_key(|(span, _)| *span);
-        ScenarioErrors(warnings.into_iter().map(|(_, warning)| warning).collect())
+        core::mem::take(&mut self.warnings).errors(&self.sources, true)
     }
 
     /// The number of errors so far.
     pub fn count(&self) -> usize {
-        self.found.len()
+        self.found.all.len()
     }
 
     /// Returns the value, unless there were mistakes.
-    pub fn finish<T>(mut self, value: Option<T>) -> Result<T, ScenarioErrors> {
-        self.found.sort_by_key(|(span, _)| *span);
-        let errors: Vec<_> = self.found.into_iter().map(|(_, error)| error).collect();
+    pub fn finish<T>(self, value: Option<T>) -> Result<T, ScenarioErrors> {
         match value {
-            Some(value) if errors.is_empty() => Ok(value),
-            _ => Err(ScenarioErrors(errors)),
+            Some(value) if self.count() == 0 => Ok(value),
+            _ => Err(self.found.errors(&self.sources, false)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The errors of a text with a mistake in each of so many lines.
+    fn errors(lines: usize) -> ScenarioErrors {
+        let mut problems = Problems::of("text");
+        let text = "wrong\n".repeat(lines);
+        let source = problems.add_source("t.toml", &text);
+        for line in (0..lines).rev() {
+            let span = Span::new(source, line * 6..line * 6 + 5);
+            problems.add(span, Mistake::new("", "no"));
+            problems.add(span, Mistake::new("", "no"));
+        }
+        problems.finish::<()>(None).expect_err("there is no value")
+    }
+
+    #[test]
+    fn the_first_errors_and_how_many_more() {
+        assert_eq!(errors(MAX_ERRORS).0.len(), MAX_ERRORS);
+        let many = errors(100_000);
+        assert_eq!(many.0.len(), MAX_ERRORS + 1);
+        assert_eq!((many.0[0].line, many.0[MAX_ERRORS - 1].line), (1, MAX_ERRORS));
+        let text = many.render(false);
+        assert!(text.ends_with("\n\nerror: and 99980 more errors"), "{text}");
+        assert!(text.contains("--> t.toml:20:1\n   |\n20 | wrong\n   | ^^^^^"), "{text}");
     }
 }

@@ -53,6 +53,13 @@ fn with_name(mut new: Node, old: &Node) -> Node {
     new
 }
 
+/// Suggests the entries that are parts of `name`, such as the directions of a link.
+fn parts<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<String> {
+    let is_part = |one: &&str| one.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    let found: Vec<_> = all.filter(is_part).map(|one| format!("`{one}`")).collect();
+    (!found.is_empty()).then(|| format!("did you mean {}?", found.join(" or ")))
+}
+
 /// A walk down the path of one override.
 struct Walk<'a> {
     path: &'a str,
@@ -114,7 +121,8 @@ impl Walk<'_> {
                         0 => "nothing: the list is empty".to_owned(),
                         n => format!("a name, or a number from 0 to {}", n - 1),
                     });
-                    mistake.help = did_you_mean(step, names.iter().flatten().map(String::as_str));
+                    let all = || names.iter().flatten().map(String::as_str);
+                    mistake.help = parts(step, all()).or_else(|| did_you_mean(step, all()));
                     return Some((found, mistake));
                 };
                 if is_last {

@@ -184,7 +184,8 @@ impl<'a> Item<'a> {
             return None;
         }
         if let Some(c) = name.chars().find(|c| *c == '.' || *c == '=' || c.is_control()) {
-            let message = format!("a name cannot contain {c:?}: `--set` splits names there");
+            let why = if c.is_control() { "" } else { ": `--set` splits names there" };
+            let message = format!("a name cannot contain {c:?}{why}");
             self.refuse(problems, message, Some("a name".to_owned()));
             return None;
         }

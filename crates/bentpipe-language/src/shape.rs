@@ -27,7 +27,7 @@ impl Field {
     }
 
     /// True if the field may be written as `key`.
-    pub(crate) fn answers_to(&self, key: &str) -> bool {
+    pub fn answers_to(&self, key: &str) -> bool {
         self.key == key || self.old_key == Some(key)
     }
 }
@@ -100,6 +100,11 @@ impl Shape {
                 let within = |field: &Field| Some(format!("{}.{}", field.key, field.shape.key_below(key)?));
                 let is_here = fields.iter().any(|field| field.key == key);
                 if is_here { Some(key.to_owned()) } else { fields.iter().find_map(within) }
+            }
+            // A list whose entries have names, such as that of links.
+            Shape::List(Shape::Table(fields)) => {
+                let has = |key: &str| fields.iter().any(|field| field.key == key);
+                (has("name") && has(key)).then(|| format!("NAME.{key}"))
             }
             Shape::Any(shapes) => shapes.iter().find_map(|shape| shape.key_below(key)),
             Shape::TcpSettings { head, .. } => tcp::has_key(key, *head).then(|| key.to_owned()),

@@ -10,7 +10,7 @@ const MAX_BYTES: u64 = 1 << 28;
 /// The text of a file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is no UTF-8, or is longer than 256 MiB. The message does not have the path.
+/// Fails if the file cannot be read, is no UTF-8 or has a zero byte, or is longer than 256 MiB. The message does not have the path.
 pub fn read(path: &Path) -> io::Result<String> {
     from(File::open(path)?)
 }
@@ -24,11 +24,16 @@ pub fn from(file: impl Read) -> io::Result<String> {
     if file.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 > MAX_BYTES {
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("longer than {} MiB", MAX_BYTES >> 20)));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    let refused = |good: &[u8], why: &str| {
         let line = 1 + good.iter().filter(|&&byte| byte == b'\n').count();
-        io::Error::new(ErrorKind::InvalidData, format!("line {line} is not text: expected UTF-8"))
-    })
+        io::Error::new(ErrorKind::InvalidData, format!("line {line} is not text: {why}"))
+    };
+    if bytes.contains(&0) {
+        let before = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+        return Err(refused(before, "it contains a zero byte"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| refused(&error.as_bytes()[..error.utf8_error().valid_up_to()], "expected UTF-8"))
 }
 
 #[cfg(test)]
@@ -40,7 +45,8 @@ mod tests {
         let said = |file: &mut dyn Read| from(file).map_err(|error| error.to_string());
         assert_eq!(said(&mut "ü\n".as_bytes()), Ok("ü\n".to_owned()));
         assert_eq!(said(&mut &b"a = 1\n\xff\xfe"[..]), Err("line 2 is not text: expected UTF-8".to_owned()));
-        assert_eq!(said(&mut io::repeat(0)), Err("longer than 256 MiB".to_owned()));
+        assert_eq!(said(&mut &b"a\nb\n\0"[..]), Err("line 3 is not text: it contains a zero byte".to_owned()));
+        assert_eq!(said(&mut io::repeat(b'#')), Err("longer than 256 MiB".to_owned()));
         assert_eq!(said(&mut io::repeat(b'#').take(MAX_BYTES)).map(|text| text.len() as u64), Ok(MAX_BYTES));
         assert!(read(Path::new("/no/such/file")).is_err_and(|error| error.kind() == ErrorKind::NotFound));
     }

@@ -15,6 +15,9 @@
 //! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of r_i
 //! times the product over j ≥ i of (1-p_j), times payload over wire length.
 //!
+//! Over lines whose rate changes, a transfer may fall in a good time: there the goodput of a transfer of known length is its length
+//! over the min time.
+//!
 //! Neither counts other flows, ACKs on a shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
@@ -32,13 +35,15 @@ use crate::topology::{self, Unreachable};
 const HEADERS: u32 = 40;
 
 /// The limits of a flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limit {
     /// Min time from the flow's start to the last byte at the receiver; `None` for an endless flow.
     pub time: Option<Duration>,
     /// Max payload rate in bits per second in the direction of the data (of the responses, if any); `None` if no line
     /// takes time.
     pub goodput: Option<f64>,
+    /// The same for a flow without an end, by the mean rates of lines that change.
+    pub long_run: Option<f64>,
 }
 
 /// The links of a leg, in both directions.
@@ -97,7 +102,15 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         _ => None,
     };
     let time = time.map(|time| scheduled.map_or(time, |scheduled| time.max(scheduled)));
-    Ok(Some(Limit { time, goodput: goodputs.reduce(f64::min) }))
+    let changes = legs.iter().flat_map(|(there, _)| there).any(|link| link.rate_changes());
+    let long_run = goodputs.reduce(f64::min);
+    let goodput = match (workload, time) {
+        (Workload::Bulk(bytes), Some(time)) if changes && time > Duration::ZERO => {
+            Some(bytes.get() as f64 * 8.0 / time.as_secs_f64())
+        }
+        _ => long_run,
+    };
+    Ok(Some(Limit { time, goodput, long_run }))
 }
 
 /// True if a gateway carries the flow's bytes between two of its legs.

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,6 +18,41 @@ const BUFFER: usize = 1 << 17;
 
 /// The temporary files of this process.
 static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The files that this process reads, by device and inode: no output replaces them.
+static INPUTS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+
+#[cfg(unix)]
+fn identity(found: &Metadata) -> Option<(u64, u64)> {
+    Some((found.dev(), found.ino()))
+}
+
+/// A browser has no files.
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// Keeps a file from being replaced by an output, under whatever name.
+pub fn protect(path: &Path) {
+    let found = std::fs::metadata(path).ok().filter(Metadata::is_file);
+    INPUTS.lock().unwrap_or_else(PoisonError::into_inner).extend(found.and_then(|found| identity(&found)));
+}
+
+/// Lets all files be replaced again: another command begins.
+pub fn unprotect_all() {
+    INPUTS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// True if this is a file that the command reads.
+pub fn is_protected(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| is_input(&found))
+}
+
+fn is_input(found: &Metadata) -> bool {
+    let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    found.is_file() && identity(found).is_some_and(|known| inputs.contains(&known))
+}
 
 /// Removes all temporary files, for a process that ends at once: `exit` drops nothing. What is being written is lost.
 pub fn abandon() {
@@ -105,6 +142,9 @@ fn target(path: &Path) -> io::Result<Target> {
     match std::fs::metadata(&path) {
         Ok(found) if found.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
         Ok(found) if found.is_file() && !is_open_file(&path) => {
+            if is_input(&found) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command reads this file"));
+            }
             // The rename would replace a file that may not be written.
             OpenOptions::new().write(true).open(&path)?;
             Ok(Target::Whole(path, Some(found)))
@@ -146,7 +186,6 @@ fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
     if let Some(replaced) = replaced {
         #[cfg(unix)]
         {
-            use std::os::unix::fs::MetadataExt;
             // Only root may give a file away.
             let _ = std::os::unix::fs::fchown(file.as_file(), Some(replaced.uid()), Some(replaced.gid()));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bentpipe_engine::atm::cell;
-use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::link::{LinkConfig, QueueLimit};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 
@@ -238,11 +238,42 @@ pub struct PathFacts {
     pub queue: Option<Duration>,
 }
 
-/// The properties of a path for packets of `packet` bytes on the wire.
+/// The properties of a path for packets of `packet` bytes on the wire, by the delays and rates that are written.
 pub fn facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
-    let links = || path.iter().map(|&link| (link, &scenario[link].config));
-    let delay = links().fold(Duration::ZERO, |sum, (_, link)| sum + link.delay);
-    let slowest = links().filter_map(|(index, link)| Some((link.rate?, index))).min();
+    facts_by(scenario, path, packet, |link| (link.delay, link.rate))
+}
+
+/// The same, by the means of the delays and rates that change.
+pub fn mean_facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
+    facts_by(scenario, path, packet, |link| (link.mean_delay(), mean_rate(link)))
+}
+
+/// The mean rate of a line: of phases half way between the ends, while there is no outage. A schedule that does not repeat has
+/// none ([`rate_range`]): the rate with which it begins.
+pub fn mean_rate(link: &LinkConfig) -> Option<Rate> {
+    let Some(phases) = &link.phases else { return link.rate };
+    let nominal = link.rate?.bits_per_second() as f64;
+    let ends = phases.rate.map(|(low, high)| (low.bits_per_second() as f64, high.bits_per_second() as f64));
+    let rate = ends.map_or(nominal, |(low, high)| low + (high - low) / 2.0);
+    let sends = 1.0 - phases.outage.as_secs_f64() / phases.length.as_secs_f64();
+    Rate::from_bits_per_second(((rate * sends).round() as u64).max(1))
+}
+
+/// The lowest and the highest rate, bits per second, of a line whose rate follows a schedule that does not repeat.
+pub fn rate_range(link: &LinkConfig) -> Option<[u64; 2]> {
+    let track = link.moves.as_ref()?.rate.as_ref().filter(|track| track.period().is_none())?;
+    Some([track.values().min()?, track.values().max()?])
+}
+
+fn facts_by(
+    scenario: &Scenario,
+    path: &[LinkId],
+    packet: u32,
+    of: impl Fn(&LinkConfig) -> (Duration, Option<Rate>),
+) -> PathFacts {
+    let links = || path.iter().map(|&link| (link, of(&scenario[link].config)));
+    let delay = links().fold(Duration::ZERO, |sum, (_, (delay, _))| sum + delay);
+    let slowest = links().filter_map(|(index, (_, rate))| Some((rate?, index))).min();
     let cells = |link: &LinkSpec| link.config.cells.map(|cells| cells.buffer);
     let queue = slowest.and_then(|(rate, link)| match scenario[link].config.queue.limit {
         _ if cells(&scenario[link]).is_some() => {
@@ -342,5 +373,30 @@ mod tests {
         assert_eq!(there.queue, Some(Duration::from_millis(196)));
         // 2 Mbit/s * 530 ms / 8.
         assert_eq!(bandwidth_delay_product(&there, &facts(&scenario, &back, 1000)), Some(Bytes::new(132_500)));
+    }
+
+    #[test]
+    fn mean_rates_by_hand() {
+        let with = |more: &str| {
+            let text = format!(
+                "name = \"t\"\n[[links]]\nname = \"l\"\nfrom = \"A\"\nto = \"B\"\nrate = \"20 Mbit/s\"\ndelay = \"1 ms\"\n{more}"
+            );
+            let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            let mean = mean_rate(&scenario.links[0].config).map(Rate::bits_per_second);
+            let facts = mean_facts(&scenario, &[LinkId(0)], 1000);
+            assert_eq!(facts.bottleneck.map(Rate::bits_per_second), mean);
+            (mean, rate_range(&scenario.links[0].config))
+        };
+        assert_eq!(with(""), (Some(20_000_000), None));
+        let phases = "rate = [\"40 Mbit/s\", \"60 Mbit/s\"]";
+        assert_eq!(with(&format!("phases = {{ length = \"10 s\", {phases} }}")), (Some(50_000_000), None));
+        // A tenth of the time is lost.
+        let outage = "length = \"10 s\", outage = \"1 s\"";
+        assert_eq!(with(&format!("phases = {{ {outage}, {phases} }}")), (Some(45_000_000), None));
+        assert_eq!(with(&format!("phases = {{ {outage} }}")), (Some(18_000_000), None));
+        let schedule = "schedule = [{ at = \"1 s\", rate = \"5 Mbit/s\" }]\n";
+        assert_eq!(with(schedule), (Some(20_000_000), Some([5_000_000, 20_000_000])));
+        // A second at 20 Mbit/s, three at 5.
+        assert_eq!(with(&format!("{schedule}schedule_period = \"4 s\"")), (Some(8_750_000), None));
     }
 }

@@ -163,7 +163,7 @@ pub(crate) struct LinkSet {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Its new settings
-    #[arg(value_name = "KEY=VALUE", required = true, value_parser = super::key_and_value)]
+    #[arg(value_name = "KEY=VALUE", required = true, value_parser = super::setting)]
     pub(crate) values: Vec<(String, String)>,
     /// The socket of the emulation [default: $BENTPIPE_CONTROL]
     #[arg(long, value_name = "SOCKET")]

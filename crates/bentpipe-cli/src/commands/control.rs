@@ -126,7 +126,10 @@ impl Live {
         {
             return self.fade(&links, span, emulator);
         }
+        values.iter().try_for_each(|(key, _)| known(&name, key))?;
         let mut sets = self.sets.clone();
+        let mut changed = self.scenario.clone();
+        // One by one: a mistake in a value is the same for both directions.
         for &link in &links {
             for (key, value) in &values {
                 self.check(link, key)?;
@@ -134,8 +137,8 @@ impl Live {
                 sets.retain(|(known, _)| *known != key);
                 sets.push((key, value.clone()));
             }
+            changed = Scenario::parse(&self.text, "link set", &sets).map_err(|errors| errors.to_string())?;
         }
-        let changed = Scenario::parse(&self.text, "link set", &sets).map_err(|errors| errors.to_string())?;
         let same = |a: &Scenario, b: &Scenario| {
             let ends =
                 |scenario: &Scenario| scenario.links.iter().map(|l| (l.name.clone(), l.from, l.to)).collect::<Vec<_>>();
@@ -209,6 +212,22 @@ impl Live {
     }
 }
 
+/// Refuses what is no setting of a link, or none that can change; of a path, the first step counts.
+fn known(link: &str, key: &str) -> Result<(), String> {
+    const ENDS: [&str; 6] = ["name", "between", "from", "to", "forward", "backward"];
+    let first = key.split('.').next().unwrap_or(key);
+    if ENDS.contains(&first) {
+        return Err("the name and the ends of a link cannot change while it runs".to_owned());
+    }
+    if Scenario::link_settings().any(|known| known == first) {
+        return Ok(());
+    }
+    let help = did_you_mean(first, Scenario::link_settings());
+    let help =
+        help.unwrap_or_else(|| "what can change is rate, delay, loss, queue and the like: delay='40 ms'".to_owned());
+    Err(format!("`{link}` has no setting `{first}`: {help}"))
+}
+
 /// The link, losing everything.
 fn faded(spec: &LinkSpec) -> LinkSpec {
     let all = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
@@ -256,4 +275,19 @@ fn request(name: &str, values: &[(String, String)], control: Option<&Path>, is_j
         false => output::print(&format!("{done}\n"))?,
     }
     Ok(End::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_settings_of_a_link_can_change() {
+        assert_eq!(known("sat", "delay"), Ok(()));
+        assert_eq!(known("sat", "queue.limit"), Ok(()));
+        let said = |key| known("sat", key).expect_err("it is refused");
+        assert_eq!(said("dealy"), "`sat` has no setting `dealy`: did you mean `delay`?");
+        assert!(said("links").contains("has no setting `links`: ") && said("colour").contains("delay='40 ms'"));
+        assert!(said("name").contains("cannot change while it runs") && said("forward.delay").contains("cannot"));
+    }
 }

@@ -94,8 +94,10 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
 fn text(results: &[Result], picture: &Path, remake: &Remake) -> String {
     let head =
         "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n";
+    let (own, rest) = bar_marks();
     let notes = format!(
-        "x limit    time over the minimum time that the link allows any transport\n\
+        "time       {own} the minimum time that the link allows, {rest} the rest\n\
+         x limit    time over the minimum time that the link allows any transport\n\
          published  D. Astuti, M. Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture, table 1\n\n\
          Why: {} shows the Reference repair one lost segment per round trip, the Enhanced TCP all of them at once.\n\
          Next: bentpipe run geo · bentpipe explain transat · bentpipe reproduce transat --table 1\n",
@@ -137,12 +139,17 @@ fn table(results: &[Result]) -> String {
     output::table(&["TCP", "time", "ours (s)", "published (s)", "x limit"], 2, rows)
 }
 
+/// The marks of a bar's two parts.
+fn bar_marks() -> (&'static str, &'static str) {
+    if std::io::stdout().is_terminal() { ("█", "▒") } else { ("#", "=") }
+}
+
 /// A bar whose first part is the time of the link itself.
 fn bar(time: f64, limit: f64, longest: f64) -> String {
     let most = if output::width().is_some_and(|width| width < WIDE) { SHORT_BAR } else { BAR };
     let cells = |part: f64| (part / longest * most).round() as usize;
     let (own, whole) = (cells(limit), cells(time));
-    let (full, rest) = if std::io::stdout().is_terminal() { ("█", "▒") } else { ("#", "=") };
+    let (full, rest) = bar_marks();
     full.repeat(own) + &rest.repeat(whole.saturating_sub(own))
 }
 

@@ -107,12 +107,21 @@ fn flow_text(names: &str, look: &FlowOutlook) -> String {
         }),
     ];
     if let Some((link, rate)) = look.bottleneck.as_ref().zip(look.bottleneck_bit_s) {
-        let mean = if look.rate_changes { "mean " } else { "" };
-        lines.push(("bottleneck", format!("{link}, {mean}{}", output::rate(rate as f64))));
+        let rate = output::rate(rate as f64);
+        let rate = match look.rate_range_bit_s {
+            Some(range) => {
+                let [low, high] = range.map(|bits| output::rate(bits as f64));
+                format!("{low} to {high}, at first {rate}")
+            }
+            None if look.rate_changes => format!("mean {rate}"),
+            None => rate,
+        };
+        lines.push(("bottleneck", format!("{link}, {rate}")));
     }
     if let Some((bytes, packets)) = look.bdp_bytes.zip(look.bdp_packets) {
         let packet = look.packet_bytes;
-        lines.push(("BDP", format!("{}, {packets:.0} packets of {packet} B", output::bytes(bytes))));
+        let at = if look.rate_range_bit_s.is_some() { ", at the first rate" } else { "" };
+        lines.push(("BDP", format!("{}, {packets:.0} packets of {packet} B{at}", output::bytes(bytes))));
     }
     lines.push(match &look.queue {
         Some(queue) => {

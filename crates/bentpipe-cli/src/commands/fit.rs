@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bentpipe_fit::losses::{Losses, Prefers};
 use bentpipe_fit::{Estimate, FitError, Pings, Transfer};
+use bentpipe_study::output::protect;
 use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
@@ -22,6 +23,7 @@ struct Json<'a> {
 }
 
 pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
+    protect(&args.capture);
     if let Some(path) = &args.write {
         output::check_writable(path)?;
     }

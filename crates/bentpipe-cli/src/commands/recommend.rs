@@ -4,11 +4,13 @@
 mod files;
 
 use bentpipe_engine::slacp::DATA_HEADER;
+use bentpipe_engine::units::Duration;
 use bentpipe_engine::{gateway, wire};
 use bentpipe_io::note;
 use bentpipe_sim::recommend::{
     Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
 };
+use bentpipe_study::limit::flow_limit;
 use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
@@ -35,9 +37,7 @@ struct Json<'a> {
 
 pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     let scenario = sized(args)?;
-    if let Some(path) = args.write.as_ref().filter(|path| files::is_file(path)) {
-        output::check_writable(path)?;
-    }
+    args.write.as_deref().map_or(Ok(()), files::check)?;
     let remake = Remake::new(scenario.seed);
     let options = Options {
         reps: args.reps,
@@ -46,6 +46,7 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         threads: args.threads,
         stop: interrupt::asked,
     };
+    long_enough(&scenario)?;
     let found = search(&scenario, &options).map_err(|error| match error {
         RecommendError::Unfit(unfit) => Failure::usage(format!("{}: {unfit}", scenario.name), None),
         RecommendError::Run(error) => Failure::broken(error),
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     } else {
         print(&text(&scenario, &found, args, &remake))?;
     }
-    if let (Some(path), Some(verdict)) = (&args.write, &found.verdict) {
+    if let (Some(path), Some(verdict), false) = (&args.write, &found.verdict, found.interrupted) {
         let with = equipped(&scenario, verdict.system).map_err(|unfit| Failure::usage(unfit, None))?;
         let comment = format!("# {}: {}\n# {}\n", scenario.name, verdict.system, remake.line());
         let text = format!("{comment}{}", with.to_toml());
@@ -70,14 +71,42 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         }
     }
     if found.interrupted {
-        note!("interrupted: the answer uses only the complete runs");
+        // Of two runs it may be another system.
+        let unwritten = args.write.as_ref().map(|path| format!("; {} was not written", path.display()));
+        note!("interrupted: the answer uses only the complete runs{}", unwritten.unwrap_or_default());
         return Ok(End::Interrupted);
     }
     if found.verdict.is_none() {
-        note!("most transfers did not finish within {} s with any system", scenario.time_limit.as_secs_f64());
+        let limit = scenario.time_limit.as_secs_f64();
+        note!(
+            "most transfers did not finish within {limit} s with any system\n  help: --set time_limit='{:.0} s'",
+            (10.0 * limit).ceil()
+        );
         return Ok(End::Failed);
     }
     Ok(End::Done)
+}
+
+/// Refuses a transfer that no system can finish within the time limit.
+fn long_enough(scenario: &Scenario) -> Result<(), Failure> {
+    let Some(flow) = source::transfer(scenario).and_then(|name| scenario.flows.iter().find(|flow| flow.name == name))
+    else {
+        return Ok(());
+    };
+    let (start, limit) = (flow.start.as_secs_f64(), scenario.time_limit.as_secs_f64());
+    let Some(time) = flow_limit(scenario, flow).ok().flatten().and_then(|limit| limit.time).map(Duration::as_secs_f64)
+    else {
+        return Ok(());
+    };
+    if start + time <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "the links allow `{}` to end after {:.2} s at best: the time limit is {limit} s",
+        flow.name,
+        start + time
+    );
+    Err(Failure::usage(message, Some(format!("--set time_limit='{:.0} s'", (3.0 * (start + time)).ceil()))))
 }
 
 /// Compares the systems, with a progress bar, until Ctrl-C.
@@ -97,6 +126,7 @@ pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommend
 fn sized(args: &Recommend) -> Result<Scenario, Failure> {
     let scenario = source::load(&args.world)?;
     let Some(size) = &args.size else { return source::with_hosts(scenario, &args.hosts) };
+    bentpipe_study::scenario::size(size).map_err(|error| Failure::usage(format!("--size: {error}"), None))?;
     // A scenario without one is refused with a better message elsewhere.
     let Some(transfer) = source::transfer(&scenario).map(str::to_owned) else {
         return source::with_hosts(scenario, &args.hosts);
@@ -107,8 +137,7 @@ fn sized(args: &Recommend) -> Result<Scenario, Failure> {
 }
 
 fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &Remake) -> String {
-    let plain = found.candidates.iter().find(|one| one.system == System::Plain).and_then(|plain| plain.limit_s);
-    let limit = match (plain, found.limit_s) {
+    let limit = match (limit(found), found.limit_s) {
         (Some(plain), Some(min)) if min < plain => {
             format!("; the links allow {plain:.2} s at best, and {min:.2} s where a gateway saves a handshake")
         }
@@ -129,6 +158,11 @@ fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &
     let notes = notes(found);
     let (what, notes) = (output::prose(&what), output::prose(&format!("{notes}{verdict}")));
     format!("{what}\n\n{table}{notes}\n\n{}\n", remake.line())
+}
+
+/// The minimum time that the links allow the hosts, seconds: the measure of all systems, so that a faster one has less.
+fn limit(found: &Recommendation) -> Option<f64> {
+    found.candidates.iter().find(|one| one.system == System::Plain).and_then(|plain| plain.limit_s).or(found.limit_s)
 }
 
 /// The systems, their times, and how the chosen one compares.
@@ -161,7 +195,7 @@ fn row(candidate: &Candidate, found: &Recommendation) -> Vec<String> {
         output::number(median, 2),
         format!("{} .. {}", output::number(p25, 2), output::number(p75, 2)),
         format!("{ended} of {}", candidate.times_s.len()),
-        output::number(median.zip(candidate.limit_s).map(|(median, limit)| median / limit), 2),
+        output::number(median.zip(limit(found)).map(|(median, limit)| median / limit), 2),
         gain.unwrap_or_else(|| "–".to_owned()),
     ]
 }
@@ -181,6 +215,14 @@ fn factor(gain: &Gain) -> String {
 /// What the table does not say.
 pub(super) fn notes(found: &Recommendation) -> String {
     let mut lines = Vec::new();
+    if let Some(plain) = limit(found) {
+        let less = if found.limit_s.is_some_and(|min| min < plain) {
+            "; a gateway that saves a handshake may need less"
+        } else {
+            ""
+        };
+        lines.push(format!("x limit: median over the minimum time that the links allow the hosts as they are{less}."));
+    }
     for candidate in &found.candidates {
         lines.extend(candidate.unfit.as_ref().map(|why| format!("{} does not fit: {why}.", candidate.system)));
         if candidate.hopeless {

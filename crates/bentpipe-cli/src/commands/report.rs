@@ -11,7 +11,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::plots::figure;
-use super::run::{drive, flows, links};
+use super::run::{drive, flows, links, x_limit};
 use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
@@ -55,7 +55,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     page.drawing(&topology(&scenario, &scenario.name).svg);
     page.heading("Result");
     table(&mut page, &flows(&summary));
-    page.note("x limit: time over the minimum time that the links allow.");
+    page.note(x_limit(&summary));
     table(&mut page, &links(&summary));
     let mut recommendation = None;
     if !interrupt::asked() && !args.no_recommend {

@@ -228,9 +228,34 @@ fn end(summary: &Summary, interrupted: bool) -> End {
         note!("the flow `{flow}` was aborted: {why}");
     }
     if summary.timed_out {
-        note!("a transfer did not finish within the time limit of {} s", summary.end_s);
+        note!("{}", timed_out(summary));
     }
     if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
+}
+
+/// What the time limit ended or kept from beginning, and how to allow more.
+fn timed_out(summary: &Summary) -> String {
+    let limit = summary.end_s;
+    let late: Vec<_> = summary.flows.iter().filter(|flow| flow.start_s >= limit).collect();
+    let what = match late.first() {
+        Some(flow) => {
+            format!("the flow `{}` begins at {} s, after the time limit of {limit} s", flow.name, flow.start_s)
+        }
+        None => format!("a transfer did not finish within the time limit of {limit} s"),
+    };
+    // What the links allow at best, and as much again.
+    let needs = summary.flows.iter().map(|flow| flow.start_s + flow.limit_time_s.unwrap_or(0.0)).fold(limit, f64::max);
+    format!("{what}\n  help: --set time_limit='{:.0} s'", (2.0 * needs).ceil())
+}
+
+/// What "x limit" means for these flows.
+pub(super) fn x_limit(summary: &Summary) -> &'static str {
+    match summary.flows.iter().any(|flow| flow.time_s.is_none() && flow.x_limit.is_some()) {
+        false => "x limit: time over the minimum time that the links allow.",
+        true => {
+            "x limit: time over the minimum time that the links allow; without a time, the goodput that they allow over the flow's."
+        }
+    }
 }
 
 /// The flows and their legs.
@@ -277,7 +302,10 @@ pub(super) fn links(summary: &Summary) -> Grid {
             link.max_queue_packets.to_string(),
         ]
     });
-    let header = vec!["link", "rate", "used", "delivered", "dropped", "max queue"];
+    // Marked packets are delivered.
+    let is_marked = summary.links.iter().any(|link| link.marked_packets > 0);
+    let dropped = if is_marked { "dropped, marked" } else { "dropped" };
+    let header = vec!["link", "rate", "used", "delivered", dropped, "max queue"];
     Grid { header, numbers: 1, rows: rows.collect() }
 }
 
@@ -289,9 +317,9 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
         false => format!("\n\n{}", channels(&summary.channels)),
     };
     format!(
-        "{}\n{flows}{delays}\n\n{links}{channels}\n\nx limit: time over the minimum time that the links allow.\n{}\nscenario in full: \
-         {resolve}\n",
+        "{}\n{flows}{delays}\n\n{links}{channels}\n\n{}\n{}\nscenario in full: {resolve}\n",
         output::prose(&format!("{}\n", scenario.headline())),
+        output::prose(x_limit(summary)),
         remake.line()
     )
 }
@@ -348,10 +376,9 @@ pub(super) fn channels(channels: &[ChannelSummary]) -> String {
         "hold (ms)",
     ];
     let table = output::table(&header, 2, rows);
-    format!(
-        "{table}\nwait: before the line; hold: for order, behind it (mean / max); copies: sent into an idle line; repaired: lost \
-         packets recovered from repair frames"
-    )
+    let words = "wait: before the line; hold: for order, behind it (mean / max); copies: sent into an idle line; repaired: lost \
+                 packets recovered from repair frames";
+    format!("{table}\n{}", output::prose(words))
 }
 
 /// Packets that a link dropped, by reason, and those that it marked instead.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bentpipe_io::note;
 use bentpipe_language::text;
 use bentpipe_sim::record::Measure;
+use bentpipe_study::output::protect;
 use bentpipe_study::scenario::Scenario;
 use bentpipe_sweep::{
     CandidateSummary, Holdings, Median, Plan, Progress, Spec, Store, Summary, sweep as work, write_table,
@@ -80,6 +81,7 @@ impl State {
 }
 
 pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
+    protect(&args.file);
     let spec = Spec::load(&args.file, &shipped::text).map_err(Failure::Scenario)?;
     let folder = folder(args, &spec);
     let text = text::read(&args.file).map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;

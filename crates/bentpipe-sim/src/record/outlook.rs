@@ -6,9 +6,9 @@ use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Duration;
 use bentpipe_engine::wire::stp;
-use bentpipe_study::limit::{Limit, SegmentSize, flow_limit, mean_loss};
+use bentpipe_study::limit::{SegmentSize, flow_limit, mean_loss};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
-use bentpipe_study::topology::{self, PathFacts, Unreachable};
+use bentpipe_study::topology::{self, Unreachable};
 use serde::Serialize;
 
 use crate::packet::IPV4_HEADER;
@@ -54,6 +54,10 @@ pub struct FlowOutlook {
     pub bottleneck_bit_s: Option<u64>,
     /// True if its rate changes.
     pub rate_changes: bool,
+    /// The lowest and the highest rate of a schedule that does not repeat, bits per second: it has no mean, and
+    /// `bottleneck_bit_s` is the rate with which it begins. Left out otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_range_bit_s: Option<[u64; 2]>,
     /// A full packet on the wire, bytes.
     pub packet_bytes: u32,
     /// Data in flight when the bottleneck is busy and its queue empty, bytes.
@@ -106,10 +110,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
         FlowKind::Udp(_) => topology::return_path(scenario, flow).unwrap_or_default(),
     };
     let (start, data, acks) = if answers { (flow.to, back, forward) } else { (flow.from, forward, back) };
-    let [there, returned] = [&data, &acks].map(|path| {
-        let delay = path.iter().fold(Duration::ZERO, |sum, &link| sum + scenario[link].config.mean_delay());
-        PathFacts { delay, ..topology::facts(scenario, path, packet) }
-    });
+    let [there, returned] = [&data, &acks].map(|path| topology::mean_facts(scenario, path, packet));
     let delay_changes = |link: &LinkId| scenario[*link].config.delay_changes();
     let bdp = topology::bandwidth_delay_product(&there, &returned).map(|bytes| bytes.get());
     let queue = there.bottleneck_link.zip(there.queue).zip(there.bottleneck).map(|((link, time), rate)| {
@@ -126,7 +127,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
         }
     });
     let passes = data.iter().map(|&link| 1.0 - mean_loss(&scenario[link].config, packet)).product::<f64>();
-    let limit = flow_limit(scenario, flow)?.unwrap_or(Limit { time: None, goodput: None });
+    let limit = flow_limit(scenario, flow)?.unwrap_or_default();
     let nodes = std::iter::once(start).chain(data.iter().map(|&link| scenario[link].to));
     let mut outlook = FlowOutlook {
         name: flow.name.clone(),
@@ -138,6 +139,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
         bottleneck: there.bottleneck_link.map(|link| scenario[link].name.clone()),
         bottleneck_bit_s: there.bottleneck.map(|rate| rate.bits_per_second()),
         rate_changes: there.bottleneck_link.is_some_and(|link| scenario[link].config.rate_changes()),
+        rate_range_bit_s: there.bottleneck_link.and_then(|link| topology::rate_range(&scenario[link].config)),
         packet_bytes: packet,
         bdp_bytes: bdp,
         bdp_packets: bdp.map(|bytes| bytes as f64 / f64::from(packet)),

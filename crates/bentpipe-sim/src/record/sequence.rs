@@ -193,7 +193,7 @@ impl Sequence {
             let back = Numbers::of(&flow.kind, 0).data_end == 1;
             let path =
                 if back { topology::return_path(scenario, flow) } else { topology::forward_path(scenario, flow) };
-            topology::facts(scenario, &path.ok()?, 1500).bottleneck_link
+            topology::mean_facts(scenario, &path.ok()?, 1500).bottleneck_link
         });
         Sequence::new(scenario, bottleneck)
     }

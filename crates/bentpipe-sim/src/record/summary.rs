@@ -1,10 +1,10 @@
 //! One run in a few numbers: each flow's results with its physical limit, and each link's counters. Field names carry
 //! their units, because they are the keys of the JSON.
 
-use bentpipe_engine::link::LinkCounters;
+use bentpipe_engine::link::{LinkConfig, LinkCounters};
 use bentpipe_engine::tcp::{Abort, TcpStats};
-use bentpipe_engine::units::{Duration, Time};
-use bentpipe_study::limit::{Limit, flow_limit};
+use bentpipe_engine::units::{Duration, Rate, Time};
+use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, Workload};
 use bentpipe_study::topology;
 use serde::Serialize;
@@ -163,7 +163,8 @@ pub struct Drops {
 pub struct LinkSummary {
     /// Its name.
     pub name: String,
-    /// Line rate, bits per second, or the mean of one that changes; `None` if the line takes no time.
+    /// Line rate, bits per second, or the mean of one that changes, over this run if it does not repeat; `None` if the line takes no
+    /// time.
     pub rate_bit_s: Option<u64>,
     /// True if it changes; left out if it does not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -222,7 +223,7 @@ impl FlowSummary {
         let lasted = flow_end(workload, flow, end).saturating_since(flow.start);
         let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
         // A flow whose ends are not connected does not run, so it has no summary.
-        let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or(Limit { time: None, goodput: None });
+        let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or_default();
         let limit_time = limit.time.map(Duration::as_secs_f64);
         let x_limit = match (time, limit_time) {
             (Some(time), Some(min)) if min > 0.0 => Some(time / min),
@@ -308,9 +309,13 @@ fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
 
 impl LinkSummary {
     fn new(spec: &LinkSpec, counters: &LinkCounters, result: &RunResult) -> Self {
-        let rate = spec.config.rate.map(|rate| rate.bits_per_second());
         let room = spec.capacity(result.seed, result.end);
         let room = room.filter(|room| *room > 0.0);
+        // What repeats has a mean; anything else has one of this run.
+        let LinkConfig { rate, phases, .. } = &spec.config;
+        let drawn = phases.is_some() || topology::rate_range(&spec.config).is_some();
+        let mean = room.filter(|_| drawn).map(|bytes| (bytes * 8.0 / result.end.as_secs_f64()).round() as u64);
+        let rate = mean.or(rate.map(Rate::bits_per_second));
         LinkSummary {
             name: spec.name.clone(),
             rate_bit_s: rate,

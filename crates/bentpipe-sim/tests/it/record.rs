@@ -129,3 +129,34 @@ fn taps_have_names() {
     assert!(unknown.to_string().contains("sat/forward:in"), "{unknown}");
     assert_eq!(Tap::first_sender(&scenario), [Tap::Host(NodeId(0))]);
 }
+
+#[test]
+fn the_mean_rate_of_what_does_not_repeat_is_that_of_the_run() {
+    let sets = |key: &str, value: &str| vec![(format!("links.sat.{key}"), value.to_owned())];
+    let text = scenario("", "bytes = \"1 MB\"").to_toml().replace("sat/forward", "sat");
+    let rate = |sets: &[(String, String)]| {
+        let scenario = Scenario::parse(&text, "t.toml", sets).unwrap_or_else(|errors| panic!("{errors}"));
+        let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+        let outlook = Outlook::new(&scenario).expect("reachable").flows.remove(0);
+        let link = summary.links.into_iter().find(|link| link.name == "sat").expect("it is there");
+        (link.rate_bit_s.expect("a line"), outlook.bottleneck_bit_s.expect("a line"), outlook.rate_range_bit_s)
+    };
+    assert_eq!(rate(&[]), (2_000_000, 2_000_000, None));
+    let phases = sets("phases", "{ length = \"10 s\", rate = [\"3 Mbit/s\", \"3 Mbit/s\"] }");
+    assert_eq!(rate(&phases), (3_000_000, 3_000_000, None));
+    let schedule = sets("schedule", "[{ at = \"1 ms\", rate = \"1 Mbit/s\" }]");
+    let (mean, first, range) = rate(&schedule);
+    assert!((1_000_000..1_001_000).contains(&mean), "{mean}");
+    assert_eq!((first, range), (2_000_000, Some([1_000_000, 2_000_000])));
+}
+
+#[test]
+fn hints_know_what_ends_slow_start() {
+    let hint = |window: &str| {
+        let outlook = Outlook::new(&scenario(window, "bytes = \"10 MB\"")).expect("reachable").flows.remove(0);
+        outlook.hints.into_iter().find(|hint| hint.contains("overshoot")).expect("it may overshoot")
+    };
+    assert!(hint("").ends_with("and overshoots it too"), "{}", hint(""));
+    let early = hint("profile = \"linux\"\nvariant = \"linux-cubic\"");
+    assert!(early.ends_with("and overshoots it too, unless HyStart ends it in time"), "{early}");
+}

@@ -42,7 +42,17 @@ impl Canvas {
         self.height = self.height.max(y);
     }
 
-    pub(super) fn text(&mut self, (x, y): (i32, i32), anchor: Anchor, colour: &str, text: &str) {
+    pub(super) fn text(&mut self, place: (i32, i32), anchor: Anchor, colour: &str, text: &str) {
+        self.text_with("", place, anchor, colour, text);
+    }
+
+    /// Text that hides the lines behind it.
+    pub(super) fn label(&mut self, place: (i32, i32), anchor: Anchor, colour: &str, text: &str) {
+        let halo = " stroke=\"#ffffff\" stroke-width=\"5\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
+        self.text_with(halo, place, anchor, colour, text);
+    }
+
+    fn text_with(&mut self, more: &str, (x, y): (i32, i32), anchor: Anchor, colour: &str, text: &str) {
         let (name, right) = match anchor {
             Anchor::Start => ("start", x + width_of(text)),
             Anchor::Middle => ("middle", x + width_of(text) / 2),
@@ -50,13 +60,23 @@ impl Canvas {
         };
         self.covers(right, y + 4);
         let text = escaped(text);
-        let _ = writeln!(self.body, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{name}\" fill=\"{colour}\">{text}</text>");
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{name}\" fill=\"{colour}\"{more}>{text}</text>"
+        );
     }
 
     /// Lines of text below one another, the first one's baseline at `y`.
     pub(super) fn lines(&mut self, (x, y): (i32, i32), anchor: Anchor, colour: &str, lines: &[String]) {
         for (line, y) in lines.iter().zip((y..).step_by(LINE as usize)) {
             self.text((x, y), anchor, colour, line);
+        }
+    }
+
+    /// Labels below one another, the first one's baseline at `y`.
+    pub(super) fn labels(&mut self, (x, y): (i32, i32), anchor: Anchor, colour: &str, lines: &[String]) {
+        for (line, y) in lines.iter().zip((y..).step_by(LINE as usize)) {
+            self.label((x, y), anchor, colour, line);
         }
     }
 

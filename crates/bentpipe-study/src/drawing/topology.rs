@@ -8,7 +8,7 @@ use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Rate;
 
-use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, width_of};
+use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, LINE, ORANGE, width_of};
 use super::{Drawing, csv_row, words};
 
 /// Pixels from one rank of nodes to the next, and from one node to the one below it.
@@ -55,9 +55,10 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let rate = |of: Option<Rate>| of.map_or("no line rate".to_owned(), words::rate);
     let ours = words::data_rate(scenario, link);
     let mean = |changes: bool| if changes { "mean " } else { "" };
+    let mean_rate = || format!("{}{}", mean(config.rate_changes() && config.tdma.is_none()), rate(ours));
     let above = vec![
         words::name(link).to_owned(),
-        format!("{}{}", mean(config.rate_changes() && config.tdma.is_none()), rate(ours)),
+        words::range(config).unwrap_or_else(mean_rate),
         format!("{}{}", mean(config.delay_changes()), words::span(config.mean_delay())),
     ];
     let number = scenario.links.iter().position(|other| other == link).map(LinkId::from);
@@ -80,8 +81,9 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
     let changes = words::changes(config);
     below.extend(changes.iter().cloned());
     if let Some(back) = words::partner(scenario, link).map(|link| &link.config) {
-        if back.rate != ours {
-            below.push(format!("back: {}", rate(back.rate)));
+        let mean = topology::mean_rate(back);
+        if mean != ours {
+            below.push(format!("back: {}", words::range(back).unwrap_or_else(|| rate(mean))));
         }
         if back.good != config.good {
             below.extend(words::losses(&back.good).iter().map(|loss| format!("back: {loss}")));
@@ -95,6 +97,8 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
 
 /// Functions of a node.
 fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
+    // Flows may do the same here: each task once, whole.
+    let mut all: Vec<Vec<String>> = Vec::new();
     let mut lines = Vec::new();
     lines.extend(scenario.hosts[node.index()].processing.as_ref().map(words::processing).into_iter().flatten());
     for pair in scenario.gateways.pairs.iter().filter(|pair| pair.nodes.contains(&node)) {
@@ -103,56 +107,127 @@ fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
     for uplink in scenario.gateways.uplinks.iter().filter(|uplink| uplink.at == node) {
         lines.push(format!("gateway `{}`: uplink", uplink.name));
     }
+    let mut add = |task: Vec<String>| {
+        if !all.contains(&task) {
+            all.push(task);
+        }
+    };
     for flow in &scenario.flows {
         let FlowKind::Tcp(tcp) = &flow.kind else { continue };
         if tcp.splits.iter().any(|split| split.gateway.is_none() && split.at == node) {
-            lines.push("TCP is split here".into());
+            add(vec!["TCP is split here".to_owned()]);
         }
         if let Some(spoof) = tcp.spoof.filter(|spoof| spoof.at == node) {
-            lines.extend(["TCP ends here:".to_owned(), format!("{} packets", spoof.buffer)]);
+            add(vec!["TCP ends here:".to_owned(), format!("{} packets", spoof.buffer)]);
         }
     }
-    lines.dedup();
+    lines.extend(all.concat());
     lines
+}
+
+/// The nodes, and the way of a link that leads beneath them.
+struct Places<'s> {
+    scenario: &'s Scenario,
+    at: Vec<(i32, i32)>,
+}
+
+impl Places<'_> {
+    /// Half of a node's width, pixels.
+    fn half(&self, node: NodeId) -> i32 {
+        width_of(&self.scenario[node]).max(28) / 2 + 10
+    }
+
+    /// From the foot of a node, `aside` from its middle, to the height `beneath`, past the nodes below it.
+    fn down(&self, node: NodeId, aside: i32, beneath: i32) -> Vec<(i32, i32)> {
+        let (x, y) = self.at[node.index()];
+        let foot = (x + aside, y + NODE / 2);
+        let nodes = (0..self.at.len()).map(NodeId::from);
+        let lower = nodes.filter(|&other| self.at[other.index()].0 == x && self.at[other.index()].1 > y);
+        let past = lower.map(|other| self.half(other)).max();
+        match past {
+            None => vec![foot, (foot.0, beneath)],
+            Some(half) => {
+                let x = x + aside.signum() * (half + 6 + aside.abs());
+                vec![foot, (foot.0, foot.1 + 12), (x, foot.1 + 12), (x, beneath)]
+            }
+        }
+    }
+}
+
+/// How a link of the data is drawn.
+enum Way {
+    /// From node to node; beside other links from the same node it turns at once, and its label is in the lane of its end.
+    Straight { turns_at_once: bool },
+    /// Beneath the nodes: beside another link between the same nodes, or for the return direction alone.
+    Beneath(&'static str),
+}
+
+fn way(scenario: &Scenario, forward: &BTreeSet<LinkId>, number: usize) -> Option<Way> {
+    let link = &scenario.links[number];
+    if !forward.contains(&LinkId::from(number)) {
+        let has_partner = forward.iter().any(|&other| words::is_partner(link, &scenario[other]));
+        return (!has_partner).then_some(Way::Beneath(ORANGE));
+    }
+    let others = || forward.iter().filter(|other| other.index() != number).map(|&other| (other, &scenario[other]));
+    if others().any(|(n, other)| n.index() < number && (other.from, other.to) == (link.from, link.to)) {
+        return Some(Way::Beneath(BLUE));
+    }
+    let turns_at_once = others().any(|(_, other)| other.from == link.from && other.to != link.to);
+    Some(Way::Straight { turns_at_once })
 }
 
 /// The scenario's nodes, links and flows; all links as a table.
 pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     let forward = forward_links(scenario);
-    let places = places(&ranks(scenario, &forward));
-    let half = |node: NodeId| width_of(&scenario[node]).max(28) / 2 + 10;
-    let bottom = places.iter().map(|place| place.1).max().unwrap_or(0);
+    let places = Places { scenario, at: places(&ranks(scenario, &forward)) };
+    let bottom = places.at.iter().map(|place| place.1).max().unwrap_or(0);
     let mut canvas = Canvas::default();
-    let mut beneath = bottom + 70;
+    let mut texts: Vec<((i32, i32), &str, Vec<String>)> = Vec::new();
+    let mut aside = Vec::new();
     for (n, link) in scenario.links.iter().enumerate() {
-        let ((x0, y0), (x1, y1)) = (places[link.from.index()], places[link.to.index()]);
+        let ((x0, y0), (x1, y1)) = (places.at[link.from.index()], places.at[link.to.index()]);
         let [above, below] = labels(scenario, link);
-        if forward.contains(&LinkId::from(n)) {
-            let (from, to) = (x0 + half(link.from), x1 - half(link.to));
-            let bend = to - 16;
-            canvas.path(&[(from, y0), (bend, y0), (bend, y1), (to, y1)], BLUE, false, true);
-            let middle = if y0 == y1 { (from + to) / 2 } else { (from + bend) / 2 };
-            canvas.lines((middle, y0 - 8 - 16 * (above.len() as i32 - 1)), Anchor::Middle, BLACK, &above);
-            canvas.lines((middle, y0 + 18), Anchor::Middle, GREY, &below);
-        } else if !forward.iter().any(|&other| words::is_partner(link, &scenario[other])) {
-            // A separate path for the return direction.
-            let (down, up) = (x0 + 10, x1 - 10);
-            canvas.path(
-                &[(down, y0 + NODE / 2), (down, beneath), (up, beneath), (up, y1 + NODE / 2)],
-                ORANGE,
-                false,
-                true,
-            );
-            let words = [above, below].concat().join(", ");
-            canvas.text(((down + up) / 2, beneath - 8), Anchor::Middle, BLACK, &words);
-            beneath += 36;
+        match way(scenario, &forward, n) {
+            Some(Way::Straight { turns_at_once }) => {
+                let (from, to) = (x0 + places.half(link.from), x1 - places.half(link.to));
+                let bend = if turns_at_once { from + 16 } else { to - 16 };
+                canvas.path(&[(from, y0), (bend, y0), (bend, y1), (to, y1)], BLUE, false, true);
+                let (middle, y) = match turns_at_once {
+                    _ if y0 == y1 => ((from + to) / 2, y0),
+                    true => ((bend + to) / 2, y1),
+                    false => ((from + bend) / 2, y0),
+                };
+                texts.push(((middle, y - 8 - LINE * (above.len() as i32 - 1)), BLACK, above));
+                texts.push(((middle, y + 18), GREY, below));
+            }
+            Some(Way::Beneath(colour)) => aside.push((link, colour, [above, below].concat().join(", "))),
+            None => {}
         }
     }
+    for (n, &(x, y)) in places.at.iter().enumerate() {
+        texts.push(((x, y + NODE / 2 + 17), GREY, tasks(scenario, NodeId::from(n))));
+    }
+    let lowest = texts.iter().map(|((_, y), _, lines)| y + LINE * (lines.len() as i32 - 1)).max().unwrap_or(0);
+    let mut beneath = (bottom + 70).max(lowest + 20);
+    for (n, (link, colour, words)) in aside.into_iter().enumerate() {
+        // The upright parts of the first few do not cover one another.
+        let apart = (10 - 4 * n as i32).max(2);
+        let sign = if places.at[link.from.index()].0 <= places.at[link.to.index()].0 { -1 } else { 1 };
+        let (from, to) = (sign * apart, -sign * apart);
+        let mut points = places.down(link.from, from, beneath);
+        points.extend(places.down(link.to, to, beneath).into_iter().rev());
+        canvas.path(&points, colour, false, true);
+        let middle = (places.at[link.from.index()].0 + places.at[link.to.index()].0) / 2;
+        texts.push(((middle, beneath + 16), BLACK, vec![words]));
+        beneath += 36;
+    }
     for (n, name) in scenario.nodes.iter().enumerate() {
-        let ((x, y), node) = (places[n], NodeId::from(n));
-        canvas.rect((x - half(node), y - NODE / 2), (2 * half(node), NODE), LIGHT, BLACK);
+        let ((x, y), half) = (places.at[n], places.half(NodeId::from(n)));
+        canvas.rect((x - half, y - NODE / 2), (2 * half, NODE), LIGHT, BLACK);
         canvas.text((x, y + 5), Anchor::Middle, BLACK, name);
-        canvas.lines((x, y + NODE / 2 + 17), Anchor::Middle, GREY, &tasks(scenario, node));
+    }
+    for (place, colour, lines) in texts {
+        canvas.labels(place, Anchor::Middle, colour, &lines);
     }
     let flows: Vec<_> = scenario
         .flows
@@ -162,7 +237,7 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
             format!("{}: {}, {from} to {to}", flow.name, words::transport(flow))
         })
         .collect();
-    canvas.lines((20, beneath + 34), Anchor::Start, GREY, &flows);
+    canvas.lines((20, beneath + 24), Anchor::Start, GREY, &flows);
     Drawing { svg: canvas.finish(title), csv: csv(scenario) }
 }
 
@@ -180,4 +255,60 @@ fn csv(scenario: &Scenario) -> String {
         out += &csv_row(&[&link.name, from, to, &bits, &delay, &queue, &words::losses(&config.good).join(", ")]);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link with that name, from and to, one way.
+    fn link(name: &str, from: &str, to: &str) -> String {
+        format!(
+            "[[links]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"\n"
+        )
+    }
+
+    fn drawn(links: &[(&str, &str, &str)], routes: &[&str]) -> String {
+        let mut text = "name = \"t\"\n".to_owned();
+        text.extend(links.iter().map(|(name, from, to)| link(name, from, to)));
+        for (n, route) in routes.iter().enumerate() {
+            let to = links.iter().find(|(name, ..)| name == route).expect("a link").2;
+            text += &format!(
+                "[[flows]]\nname = \"f{n}\"\nfrom = \"A\"\nto = \"{to}\"\nroute = [\"{route}\"]\nbytes = \"1 kB\"\n"
+            );
+        }
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        topology(&scenario, "t").svg
+    }
+
+    /// Where a text begins or is centred.
+    fn place(svg: &str, text: &str) -> (i32, i32) {
+        let line =
+            svg.lines().find(|line| line.contains(&format!(">{text}<"))).unwrap_or_else(|| panic!("{text}: {svg}"));
+        let number = |key: &str| {
+            let rest = line.split_once(&format!("{key}=\"")).expect("a place").1;
+            rest.split_once('"').expect("quoted").0.parse().expect("a number")
+        };
+        (number("x"), number("y"))
+    }
+
+    #[test]
+    fn labels_of_links_from_one_node_are_apart() {
+        let svg = drawn(&[("up", "A", "B"), ("down", "A", "C"), ("b", "B", "A"), ("c", "C", "A")], &["up", "down"]);
+        let (up, down) = (place(&svg, "up"), place(&svg, "down"));
+        assert!(down.1 - up.1 >= LANE, "{up:?} {down:?}\n{svg}");
+        // Links between the same nodes: the second is drawn beneath, with all of its label in one line.
+        let svg = drawn(&[("one", "A", "B"), ("two", "A", "B"), ("back", "B", "A")], &["one", "two"]);
+        let (one, two) = (place(&svg, "one"), place(&svg, "two, 1 Mbit/s, 9 ms, unlimited queue"));
+        assert!(two.1 - one.1 >= 100, "{one:?} {two:?}\n{svg}");
+    }
+
+    #[test]
+    fn a_task_is_told_once_and_a_name_whole() {
+        let text = Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/hybrid-shared.toml"), &[]);
+        let svg = topology(&text.unwrap_or_else(|errors| panic!("{errors}")), "t").svg;
+        assert_eq!((svg.matches("TCP ends here:").count(), svg.matches("30 packets").count()), (1, 1), "{svg}");
+        let svg = drawn(&[("sat/x", "A", "B"), ("back", "B", "A")], &["sat/x"]);
+        place(&svg, "sat/x");
+    }
 }

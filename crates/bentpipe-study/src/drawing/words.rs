@@ -2,6 +2,7 @@
 
 use crate::scenario::bursts::mean_secs;
 use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
+use crate::topology::{mean_rate, rate_range};
 use bentpipe_engine::atm::sonet::OpticalCarrier;
 use bentpipe_engine::link::{CellConfig, ChannelConfig, Distribution, LinkConfig, LossConfig, QueueLimit, Sharing};
 use bentpipe_engine::units::{Duration, Rate};
@@ -148,7 +149,8 @@ pub(super) fn transport(flow: &FlowSpec) -> String {
 
 /// A link's name without its direction.
 pub(super) fn name(link: &LinkSpec) -> &str {
-    link.name.split('/').next().unwrap_or(&link.name)
+    let direction = ["/forward", "/backward"].into_iter().find_map(|way| link.name.strip_suffix(way));
+    direction.unwrap_or(&link.name)
 }
 
 /// True if two links are the directions of one.
@@ -161,10 +163,16 @@ pub(super) fn partner<'s>(scenario: &'s Scenario, link: &LinkSpec) -> Option<&'s
     scenario.links.iter().find(|other| is_partner(link, other))
 }
 
-/// The rate of a link, or of the cell port after it if that is the data's line.
+/// The rate of a link, in the mean if it changes, or of the cell port after it if that is the data's line.
 pub(super) fn data_rate(scenario: &Scenario, link: &LinkSpec) -> Option<Rate> {
     let port = || scenario.links.iter().filter(|next| next.from == link.to).find_map(|next| next.config.cells?.line);
-    link.config.rate.or_else(port)
+    mean_rate(&link.config).or_else(port)
+}
+
+/// The lowest and the highest rate of a link whose rate has no mean.
+pub(super) fn range(link: &LinkConfig) -> Option<String> {
+    let [low, high] = rate_range(link)?.map(|bits| Rate::from_bits_per_second(bits).map_or("0".to_owned(), rate));
+    Some(format!("{low} to {high}"))
 }
 
 #[cfg(test)]

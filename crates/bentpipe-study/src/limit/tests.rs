@@ -135,3 +135,30 @@ fn mean_loss_by_hand() {
     link.good.packet = probability(0.1);
     assert!((mean_loss(&link, 1000) - (1.0 - 0.9 * 99.0 / 104.0)).abs() < 1e-12);
 }
+
+/// Time and goodput of a transfer over a line that changes are one bound.
+#[test]
+fn a_transfer_over_a_schedule_has_one_limit() {
+    let limit = |link: &str, flow: &str| {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"l\"\nbetween = [\"A\", \"B\"]\nrate = \"20 Mbit/s\"\ndelay = \"1 ms\"\n{link}\n\
+             [[flows]]\nfrom = \"A\"\nto = \"B\"\n{flow}"
+        );
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("a connection")
+    };
+    let bulk = "bytes = \"10 MB\"";
+    let schedule = "schedule = [{ at = \"1 ms\", rate = \"5 Mbit/s\" }]";
+    let over = limit(schedule, bulk);
+    let (time, goodput) = (over.time.expect("an end").as_secs_f64(), over.goodput.expect("a rate"));
+    assert_eq!(goodput, 80e6 / time);
+    assert!(goodput < 5e6 && over.long_run.is_some_and(|rate| rate > 15e6), "{over:?}");
+    // A second of 20 Mbit/s, three of 5: a transfer in the first one is faster than the mean.
+    let repeats = limit(&format!("{schedule}\nschedule_period = \"4 s\"").replace("1 ms", "1 s"), "bytes = \"1 MB\"");
+    assert!(repeats.goodput.is_some_and(|rate| rate > 10e6), "{repeats:?}");
+    // Without a change, or without an end, it is the line's.
+    let plain = limit("", bulk);
+    assert_eq!(plain.goodput, plain.long_run);
+    let endless = limit(schedule, "greedy = true");
+    assert_eq!((endless.time, endless.goodput), (None, endless.long_run));
+}

@@ -12,13 +12,13 @@ h1{font-size:1.6rem;margin:0 0 .25rem}h2{font-size:1.2rem;margin:2rem 0 .5rem;bo
 .note{white-space:pre-line}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;margin:.5rem 0}
-th,td{padding:.2rem .8rem .2rem 0;text-align:left;white-space:nowrap;border-bottom:1px solid #8883}
+th,td{padding:.2rem .8rem .2rem 0;text-align:left;white-space:pre;border-bottom:1px solid #8883}
 th{font-weight:600}.n{text-align:right}
 figure{margin:1rem 0;break-inside:avoid}
 svg{max-width:100%;height:auto;background:#fff}
 pre{font:13px/1.4 ui-monospace,monospace;background:#8881;padding:.8rem;overflow-x:auto;white-space:pre-wrap}
 @media print{body{margin:0;max-width:none;font-size:10pt}.wide{overflow-x:visible}table{font-size:.75rem;width:100%}
-th,td{white-space:normal;padding-right:.5rem}h2{break-after:avoid}tr{break-inside:avoid}
+th,td{white-space:pre-wrap;padding-right:.5rem}h2{break-after:avoid}tr{break-inside:avoid}
 figure.plot{display:inline-block;width:49%;margin:.3rem 0}pre{font-size:9px;overflow-x:visible}}";
 
 /// A page in the making.

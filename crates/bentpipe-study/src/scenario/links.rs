@@ -22,6 +22,7 @@ use super::grammar::{BIT_ERRORS, BURSTS, DIRECTION, FRAMINGS, GILBERT_ELLIOTT, L
 use super::model::{LinkSpec, NodeId};
 use super::moves;
 use super::queues::{probability, queue};
+use super::replaced;
 use super::tdma;
 use super::traces;
 
@@ -59,7 +60,8 @@ impl Network {
         let view = item.table(LINK, problems)?;
         let name_item = view.require("name", problems);
         let name = name_item.as_ref().and_then(|item| item.name(problems)).unwrap_or("?").to_owned();
-        if self.names.contains(&name) && name != "?" {
+        let is_twice = self.names.contains(&name) && name != "?";
+        if is_twice {
             let item = name_item.as_ref()?;
             item.refuse(
                 problems,
@@ -79,15 +81,20 @@ impl Network {
         if let Some(between) = between {
             let [first, second] = between.pair(&Shape::Text, problems)?;
             let (first, second) = (self.node(&first, problems), self.node(&second, problems));
-            let directions = ["forward", "backward"].map(|key| view.get(key));
-            for (index, direction) in directions.iter().enumerate() {
-                let own = match direction {
+            let ways = ["forward", "backward"];
+            let mut own = [None, None];
+            for (own, way) in own.iter_mut().zip(ways) {
+                *own = match view.get(way) {
                     Some(direction) => Some(direction.table(DIRECTION, problems)?),
                     None => None,
                 };
+            }
+            replaced::check(&view, own.each_ref().map(Option::as_ref), problems);
+            for ((own, way), ends) in own.iter().zip(ways).zip([[first, second], [second, first]]) {
                 let settings = settings(&Direction::new(own.as_ref(), &view), beside, problems);
-                let (from, to, way) = if index == 0 { (first, second, "forward") } else { (second, first, "backward") };
-                self.add(format!("{name}/{way}"), from, to, settings, &between, problems);
+                // Of a name that is there twice, one message is enough.
+                let named = name_item.as_ref().filter(|_| !is_twice);
+                self.add((format!("{name}/{way}"), named), ends, settings, &between, problems);
             }
             return (first? != second?).then_some(());
         }
@@ -100,16 +107,16 @@ impl Network {
         let (from, to) = (view.require("from", problems), view.require("to", problems));
         let (from, to) = (from?, to?);
         let settings = settings(&Direction::new(None, &view), beside, problems);
-        let ends = (self.node(&from, problems), self.node(&to, problems));
-        self.add(name, ends.0, ends.1, settings, &to, problems);
-        (ends.0? != ends.1?).then_some(())
+        let ends = [self.node(&from, problems), self.node(&to, problems)];
+        self.add((name, name_item.as_ref().filter(|_| !is_twice)), ends, settings, &to, problems);
+        (ends[0]? != ends[1]?).then_some(())
     }
 
+    /// Adds one direction; `named` is where its name is written, unless that has been refused.
     fn add(
         &mut self,
-        name: String,
-        from: Option<NodeId>,
-        to: Option<NodeId>,
+        (name, named): (String, Option<&Item<'_>>),
+        [from, to]: [Option<NodeId>; 2],
         settings: Option<Settings>,
         place: &Item<'_>,
         problems: &mut Problems,
@@ -123,8 +130,9 @@ impl Network {
             place.refuse(problems, message, Some("two nodes".to_owned()));
             return;
         }
-        if self.links.iter().any(|link| link.name == name) {
-            place.refuse(problems, format!("two links are called `{name}`"), None);
+        if let Some(named) = named.filter(|_| self.links.iter().any(|link| link.name == name)) {
+            let expected = Some("different names of links".to_owned());
+            named.refuse(problems, format!("two links are called `{name}`"), expected);
         }
         self.links.push(LinkSpec { name, from, to, config, throughput_advice });
     }

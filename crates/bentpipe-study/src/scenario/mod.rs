@@ -23,6 +23,7 @@ mod moves;
 mod queues;
 mod quic;
 mod reference;
+mod replaced;
 mod resolve;
 mod schema;
 mod series;
@@ -127,6 +128,11 @@ impl Scenario {
         expected: &str,
     ) -> ScenarioErrors {
         place::refusal(text, file_name, overrides, &grammar::OVERRIDES, key, message, expected)
+    }
+
+    /// The keys of a link's settings, those that a direction may have for itself.
+    pub fn link_settings() -> impl Iterator<Item = &'static str> {
+        grammar::DIRECTION.iter().map(|field| field.key)
     }
 
     /// The resolved scenario as text: links and flows in full, a TCP as its profile, its variant and its explicit

@@ -1,5 +1,6 @@
 //! The language of scenarios, from outside.
 
+mod directions;
 mod language;
 mod mistakes;
 mod moving;

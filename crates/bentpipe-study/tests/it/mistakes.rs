@@ -2,7 +2,7 @@
 
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 
-const SOUND: &str = r#"name = "mistakes"
+pub(crate) const SOUND: &str = r#"name = "mistakes"
 
 [tcp]
 profile = "rfc"
@@ -21,7 +21,7 @@ to = "SN2"
 bytes = "1 MB"
 "#;
 
-fn errors(text: &str, sets: &[(&str, &str)]) -> ScenarioErrors {
+pub(crate) fn errors(text: &str, sets: &[(&str, &str)]) -> ScenarioErrors {
     let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     Scenario::parse(text, "scenarios/mistakes.toml", &sets).expect_err("there is a mistake in it")
 }
@@ -52,6 +52,9 @@ fn key_of_a_table_below() {
     // Of several tables, each is named.
     let text = set("flows.data.initial_window", "4 segments").to_string();
     assert!(text.contains("did you mean `tcp.initial_window` or"), "{text}");
+    // Of a list, too.
+    let text = set("loss", "1 %").to_string();
+    assert!(text.contains("did you mean `links.NAME.loss`?"), "{text}");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_rate_from_a_trace() {
     assert_eq!(parse(&read.to_toml()), read);
     let limit = bentpipe_study::limit::flow_limit(&read, &read.flows[0]).expect("a path").expect("TCP");
     // 9 Mbit/s, of each 1500 bytes 1460 (or 1448 with timestamps) of payload.
-    assert!(limit.goodput.is_some_and(|rate| rate > 8.6e6 && rate < 8.8e6), "{limit:?}");
+    assert!(limit.long_run.is_some_and(|rate| rate > 8.6e6 && rate < 8.8e6), "{limit:?}");
 
     let wrong = |text: &str| {
         file("bad.trace", text);

@@ -149,6 +149,6 @@ fn measured(path: &Scenario) -> Option<(Bytes, Duration)> {
     let flow = path.flows.first()?;
     let delay = |way: topology::Path| way.iter().fold(Duration::ZERO, |sum, &link| sum + path[link].config.delay);
     let round_trip = delay(topology::forward_path(path, flow).ok()?) + delay(topology::return_path(path, flow).ok()?);
-    let rate = flow_limit(path, flow).ok()??.goodput?;
+    let rate = flow_limit(path, flow).ok()??.long_run?;
     Some((Bytes::new((rate * round_trip.as_secs_f64() / 8.0) as u64), round_trip))
 }

@@ -80,8 +80,8 @@ fn report(error: &ScenarioError, span: Span, problems: &mut Problems) {
         // A consequence of the value elsewhere in the scenario.
         false => format!("{} ({}, line {})", error.message, error.source, error.line),
     };
-    let mistake =
-        Mistake { key: error.key.clone(), message, expected: error.expected.clone(), help: error.help.clone() };
+    let mut mistake = Mistake::new(&error.key, message).help(error.help.clone());
+    mistake.expected.clone_from(&error.expected);
     problems.add(span, mistake);
 }
 

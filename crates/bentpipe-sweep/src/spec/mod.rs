@@ -9,6 +9,7 @@ mod grammar;
 mod range;
 mod read;
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use bentpipe_language::error::{ScenarioError, ScenarioErrors};
@@ -122,6 +123,9 @@ impl Spec {
             match (text::read(&path), shipped(named)) {
                 (Ok(text), _) => Ok(base(text, path.display().to_string())),
                 (Err(_), Some(text)) => Ok(base(text.to_owned(), format!("{named}.toml"))),
+                (Err(error), None) if error.kind() == ErrorKind::NotFound => {
+                    Err(format!("there is no file `{}` and no shipped scenario `{named}`", path.display()))
+                }
                 (Err(error), None) => Err(format!("`{}` cannot be read: {error}", path.display())),
             }
         })

@@ -54,6 +54,7 @@ fn changes(link: &LinkConfig) -> Vec<String> {
 /// The extremes and the mean of a track, and when it starts again.
 fn between(what: &str, track: &Track, show: &dyn Fn(u64) -> String) -> String {
     let (min, max) = (track.values().min().unwrap_or(0), track.values().max().unwrap_or(0));
-    let again = track.period().map_or(String::new(), |period| format!(", again after {}", span(period)));
-    format!("{what} {} to {}, mean {}{again}", show(min), show(max), show(track.mean()))
+    // What does not repeat has no mean.
+    let mean = |period| format!(", mean {}, again after {}", show(track.mean()), span(period));
+    format!("{what} {} to {}{}", show(min), show(max), track.period().map_or(String::new(), mean))
 }

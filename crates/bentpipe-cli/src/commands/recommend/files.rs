@@ -8,10 +8,22 @@ use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::{Carries, Cell, PairSpec, Scenario, SenderOf, UplinkSpec};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// True if `--write` names a file, not a folder.
 pub(super) fn is_file(path: &Path) -> bool {
     path.as_os_str() == "-" || path.extension().is_some_and(|ending| ending == "toml") || path.is_file()
+}
+
+/// The names of the files in the folder.
+const NAMES: [&str; 4] = ["scenario.toml", "near.toml", "far.toml", "uplink.toml"];
+
+/// Checks before the runs that nothing which the command reads would be overwritten.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    if is_file(path) {
+        return output::check_writable(path);
+    }
+    NAMES.iter().try_for_each(|name| output::check_no_input(&path.join(name)))
 }
 
 /// Writes the scenario, and a file for each box; `comment` comes first.

@@ -155,3 +155,16 @@ fn ended(child: &mut std::process::Child) -> Option<i32> {
     child.wait().expect("ours");
     None
 }
+
+/// Of the runs until then another system may be the best.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_recommendation_writes_nothing() {
+    let folder = folder();
+    let arguments = ["recommend", "small.toml", "--reps", "100000", "--write", "best.toml"];
+    let output = ctrl_c(folder.path(), &arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert!(error.contains("uses only the complete runs; best.toml was not written"), "{error}");
+    assert_eq!(names(folder.path()), ["small.toml"]);
+}

@@ -347,3 +347,68 @@ fn a_capture_that_is_not_there_is_wrong_usage() {
     assert!(refused(folder.path(), 2, &["fit", "none.pcap"]).contains("none.pcap: No such file"));
     assert!(refused(folder.path(), 2, &["fit", "-"]).contains("cannot come from standard input"));
 }
+
+/// By the identity of the file, not by its name.
+#[cfg(unix)]
+#[test]
+fn an_input_is_not_overwritten() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink("small.toml", path("link.svg")).expect("writable");
+    std::fs::hard_link(path("small.toml"), path("same.toml")).expect("writable");
+    std::fs::create_dir(path("out")).expect("writable");
+    std::fs::hard_link(path("small.toml"), path("out/near.toml")).expect("writable");
+    let before = std::fs::read(path("small.toml")).expect("readable");
+    for arguments in [
+        &["report", "small.toml", "--no-recommend", "--out", "./small.toml"][..],
+        &["run", "small.toml", "--plot", "link.svg"],
+        &["run", "small.toml", "--pcap", "same.toml"],
+        &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "same.toml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "same.toml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "out"],
+        &["fit", "small.toml", "--write", "same.toml"],
+    ] {
+        let error = refused(folder.path(), 2, arguments);
+        assert!(error.contains("is read by this command, which would overwrite it"), "{arguments:?}: {error}");
+        assert_eq!(std::fs::read(path("small.toml")).expect("readable"), before, "{arguments:?}");
+    }
+    // A trace that the scenario names is an input, too.
+    std::fs::write(path("up.csv"), "1\n2\n").expect("writable");
+    let text = String::from_utf8(before).expect("text").replace("rate = \"2 Mbit/s\"", "rate_trace = \"up.csv\"");
+    std::fs::write(path("traced.toml"), text).expect("writable");
+    let error = refused(folder.path(), 2, &["run", "traced.toml", "--trace", "up.csv"]);
+    assert!(error.contains("up.csv is read by this command"), "{error}");
+}
+
+#[test]
+fn what_a_table_says_is_so() {
+    let folder = folder();
+    // Marked packets are delivered.
+    let text = ok(folder.path(), &["run", "l4s"]);
+    assert!(text.contains("dropped, marked") && text.contains(" marked "), "{text}");
+    let text = ok(folder.path(), &["run", "small.toml"]);
+    assert!(
+        !text.contains("marked") && text.contains("\nx limit: time over the minimum time that the links allow.\n"),
+        "{text}"
+    );
+    // A flow without a time has another ratio.
+    let said = |sets: &[&str]| {
+        let output = run(folder.path(), &[&["run", "small.toml"], sets].concat());
+        assert_eq!(output.status.code(), Some(1));
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+    };
+    let text = said(&["--set", "time_limit=1 s"]);
+    assert!(text.contains("allow; without a time, the goodput that they allow over the flow's."), "{text}");
+    assert!(text.contains("did not finish within the time limit of 1 s\n  help: --set time_limit='"), "{text}");
+    let text = said(&["--set", "time_limit=1 s", "--set", "flows.data.start=5 s"]);
+    assert!(text.contains("the flow `data` begins at 5 s, after the time limit of 1 s"), "{text}");
+}
+
+#[test]
+fn a_recommendation_says_at_once_what_it_cannot() {
+    let folder = folder();
+    let error = refused(folder.path(), 2, &["recommend", "small.toml", "--size", "5"]);
+    assert!(error.contains("--size: `5` has no unit") && !error.contains("--set"), "{error}");
+    let error = refused(folder.path(), 2, &["recommend", "small.toml", "--size", "1 TB"]);
+    assert!(error.contains("the time limit is 3600 s") && error.contains("help: --set time_limit='"), "{error}");
+}

@@ -268,3 +268,18 @@ fn results_are_shown_where_the_table_cannot_be_written() {
     ok(folder.path(), &["sweep", "s.toml"]);
     assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
 }
+
+#[test]
+fn an_axis_that_changes_nothing_is_refused() {
+    let folder = folder();
+    let scenario = super::SMALL
+        .replace("forward.queue", "forward.rate = \"2 Mbit/s\"\nbackward.rate = \"1 Mbit/s\"\nforward.queue");
+    std::fs::write(folder.path().join("small.toml"), scenario).expect("writable");
+    let sweep = "scenario = \"small.toml\"\nvariants = [\"sack\"]\n[[axes]]\nkey = \"links.sat.rate\"\nvalues = [\"1 Mbit/s\", \"5 Mbit/s\"]\n";
+    std::fs::write(folder.path().join("sweep.toml"), sweep).expect("writable");
+    let error = refused(folder.path(), 2, &["sweep", "sweep.toml"]);
+    assert!(error.contains("sweep.toml:4:") && error.contains("`links.sat.rate` has no effect"), "{error}");
+    std::fs::write(folder.path().join("sweep.toml"), sweep.replace("small.toml", "smal")).expect("writable");
+    let error = refused(folder.path(), 2, &["sweep", "sweep.toml"]);
+    assert!(error.contains("there is no file `smal` and no shipped scenario `smal`"), "{error}");
+}

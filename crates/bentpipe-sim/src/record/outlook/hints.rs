@@ -2,7 +2,7 @@
 
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::TcpConfig;
-use bentpipe_engine::tcp::variant::{Growth, Startup};
+use bentpipe_engine::tcp::variant::{Growth, SlowStartExit, Startup};
 use bentpipe_engine::units::Bytes;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
 
@@ -121,13 +121,24 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
         return;
     }
     hints.push(format!("slow start takes about {rounds} round trips, {seconds:.1} s, to a window of 1 BDP"));
+    let ends_early = match data.variant.slow_start_exit {
+        SlowStartExit::Loss => None,
+        SlowStartExit::HyStartPlusPlus => Some("HyStart++"),
+        SlowStartExit::HyStart => Some("HyStart"),
+        SlowStartExit::Search => Some("SEARCH"),
+    };
     if threshold <= holds {
         hints.push("the first slow start threshold ends slow start before the queue overflows".into());
     } else if bdps < 1.0 {
-        hints.push(format!("the queue holds {bdps:.2} BDP: slow start will overshoot it"));
+        let how = ends_early
+            .map_or("will overshoot it".to_owned(), |by| format!("overshoots it, unless {by} ends it in time"));
+        hints.push(format!("the queue holds {bdps:.2} BDP: slow start {how}"));
     } else {
         let delay = queue.ms;
-        hints.push(format!("the queue holds {bdps:.2} BDP: slow start fills it, {delay:.0} ms, and overshoots it too"));
+        let unless = ends_early.map_or(String::new(), |by| format!(", unless {by} ends it in time"));
+        hints.push(format!(
+            "the queue holds {bdps:.2} BDP: slow start fills it, {delay:.0} ms, and overshoots it too{unless}"
+        ));
     }
 }
 

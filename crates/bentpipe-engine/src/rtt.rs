@@ -39,9 +39,9 @@ pub enum RtoFloor {
 pub enum RtoTiming {
     /// ACKs of new data (RFC 6298 §5.3); during a recovery they measure nothing.
     Acks,
-    /// Segments, as in Linux. Each ACK measures the round trip of the first segment that it delivers, by SACK blocks and during recoveries,
-    /// too. The timer also restarts as the oldest segment is sent again, and at SACK blocks for data that was sent before it. A tail loss
-    /// probe leaves at most a timeout after the oldest segment. Needs RACK.
+    /// Segments, as in Linux. The timer also restarts as the oldest segment is sent again. With RACK each ACK measures the round trip of the
+    /// first segment that it delivers, by SACK blocks and during recoveries, too; SACK blocks for data that was sent before the oldest segment
+    /// was sent last restart the timer, and a tail loss probe leaves at most a timeout after that segment.
     Segments,
 }
 

@@ -49,7 +49,7 @@ impl Sent {
     }
 }
 
-/// When what an ACK delivers was sent; [`Time::NEVER`] without such a segment.
+/// What an ACK shows. Times are those at which a segment was sent; [`Time::NEVER`] without such a segment.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     /// The first segment that it acknowledges, and the first that its SACK blocks report, of those sent once.
@@ -92,8 +92,8 @@ pub(in crate::tcp) struct Rack {
     min_rtt: Option<Duration>,
     /// The highest sequence number delivered.
     fack: u64,
-    /// What the current ACK has delivered, where that measures the round trip.
-    measures: bool,
+    /// What the current ACK has delivered, if that is noted.
+    notes: bool,
     measured: Measured,
     /// The lowest end of a segment that was delivered without being retransmitted, since the last timeout or [`Self::take_original`].
     original: Option<u64>,
@@ -206,9 +206,9 @@ impl Rack {
         self.slack = slack;
     }
 
-    /// Measures round trips by segments from now on.
-    pub(in crate::tcp) fn measure_round_trips(&mut self) {
-        self.measures = true;
+    /// Notes from now on what each ACK delivers: [`Self::measured`], [`Self::has_seen_older`] and [`Self::has_lost_again`] ask for it.
+    pub(in crate::tcp) fn note_deliveries(&mut self) {
+        self.notes = true;
     }
 
     /// Measures the rate of delivery from now on.

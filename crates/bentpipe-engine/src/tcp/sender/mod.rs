@@ -96,8 +96,8 @@ impl Sender {
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
         if let Some(rack) = loss.scoreboard.rack() {
             rack.wait_longer(variant.rack_slack);
-            if config.rto.timing == RtoTiming::Segments {
-                rack.measure_round_trips();
+            if config.rto.timing == RtoTiming::Segments || variant.timeout_window == TimeoutWindow::InFlight {
+                rack.note_deliveries();
             }
             if congestion.properties().measures_rate {
                 rack.measure_rate();

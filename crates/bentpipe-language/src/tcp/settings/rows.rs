@@ -280,7 +280,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),
     row!("rto.floor", "What `rto.min` bounds. \"timeout\": the timeout (RFC 6298 §2.4). \"variance\": the part of it that is added to the round trip (Linux).",
         words floor, rto.floor),
-    row!("rto.timing", "What restarts the timer and measures the round trip. \"acks\": ACKs of new data, outside of recoveries (RFC 6298). \"segments\" (Linux; needs RACK): each ACK that delivers a segment measures it, also by SACK blocks; the timer restarts also as the oldest segment is sent again; a tail loss probe leaves at most a timeout after the oldest segment.",
+    row!("rto.timing", "What restarts the timer and measures the round trip. \"acks\": ACKs of new data, outside of recoveries (RFC 6298). \"segments\" (Linux): the timer restarts also as the oldest segment is sent again; with RACK each ACK that delivers a segment measures the round trip, also by SACK blocks, and a tail loss probe leaves at most a timeout after the oldest segment.",
         words timing, rto.timing),
     row!("rto.max", "Maximum retransmission timeout (RFC 6298 §2.5: at least 60 s).", span rto.max),
     Setting {

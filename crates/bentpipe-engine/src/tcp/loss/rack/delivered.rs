@@ -7,7 +7,7 @@ impl Rack {
     /// An ACK has come, which has delivered nothing yet.
     #[inline(always)]
     pub(in crate::tcp) fn begin_ack(&mut self) {
-        if self.measures {
+        if self.notes {
             self.measured = Measured::default();
         }
     }
@@ -50,9 +50,9 @@ impl Rack {
                 self.segments[0].start = done;
                 break;
             }
-            self.measured.again |= first.retransmitted;
+            self.measured.again |= self.notes && first.retransmitted;
             if first.state != State::Sacked {
-                if !first.retransmitted {
+                if self.notes && !first.retransmitted {
                     self.measured.acked = self.measured.acked.min(first.at);
                 }
                 self.delivered(first, now);
@@ -90,7 +90,7 @@ impl Rack {
     /// Segments that were sent once have been delivered: from the first one, which ends at `end` and was sent at `at`, to `last`.
     #[inline(always)]
     fn note_ordinary(&mut self, end: u64, at: Time, last: &Sent, now: Time) {
-        if self.measures && self.measured.acked == Time::NEVER {
+        if self.notes && self.measured.acked == Time::NEVER {
             self.measured.acked = at;
         }
         self.note_original(end);
@@ -115,7 +115,7 @@ impl Rack {
             self.segments[at].state = State::Sacked;
             self.sacked_bytes += segment.len();
             self.sacked_segments += 1;
-            if !segment.retransmitted && self.measured.sacked == Time::NEVER {
+            if self.notes && !segment.retransmitted && self.measured.sacked == Time::NEVER {
                 self.measured.sacked = segment.at;
             }
             self.delivered(segment, now);

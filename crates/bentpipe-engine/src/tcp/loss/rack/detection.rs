@@ -74,7 +74,7 @@ impl Rack {
                 self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience) + self.slack);
                 break;
             }
-            self.measured.lost_again |= segment.retransmitted;
+            self.measured.lost_again |= self.notes && segment.retransmitted;
             self.lose(index);
             any = true;
         }

@@ -233,7 +233,7 @@ pub(crate) struct Verify {
 
 const HOSTS_MORE: &str = "\
 Examples:
-  chrt -r 10 bentpipe verify-hosts                           the whole grid: 80 minutes
+  chrt -r 10 bentpipe verify-hosts                           the whole grid: 90 minutes
   chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
   chrt -r 10 bentpipe verify-hosts --only random --seeds 300 --jobs 5

@@ -21,11 +21,22 @@ struct Orbit {
     short: &'static str,
     /// The first packet to lose: after slow start.
     lost: u64,
-    /// When an outage begins and how long it takes, milliseconds: no timer expires near its end. None over MEO, where the time of the probe
-    /// depends on whether the last ACK has let a packet out. In the kernel the program does, which writes within 200 ms.
-    outage: Option<(u64, u64)>,
+    /// None over MEO, where the time of the probe depends on whether the last ACK has let a packet out. In the kernel the program does, which
+    /// writes within 200 ms.
+    outage: Option<Outage>,
     /// The bytes of a long transfer: at least 35 s, during which BBR probes for the round trip two or three times.
     long: u64,
+}
+
+/// A time in which nothing passes. No timer expires near its end.
+#[derive(Clone, Copy)]
+struct Outage {
+    /// When it begins and how long it takes, milliseconds.
+    at: u64,
+    length: u64,
+    /// How late the kernel's timers are in it together at most, seconds: each by up to a step of the kernel's wheel and a jiffy. The steps are
+    /// 4, 32 and 256 ms for timers below 256 ms, below 2 s and above.
+    late: f64,
 }
 
 const ORBITS: [Orbit; 3] = [
@@ -38,7 +49,8 @@ const ORBITS: [Orbit; 3] = [
         queue: "1800 ms",
         short: "100 packets",
         lost: 2500,
-        outage: Some((5500, 2000)),
+        // The probe, a timer of 1.2 s and one of 2.5 s.
+        outage: Some(Outage { at: 5500, length: 2000, late: 0.008 + 0.036 + 0.260 }),
         long: 90_000_000,
     },
     Orbit {
@@ -62,7 +74,8 @@ const ORBITS: [Orbit; 3] = [
         queue: "120 ms",
         short: "50 packets",
         lost: 5000,
-        outage: Some((2000, 1000)),
+        // The probe, and three timers of 0.3 to 1.1 s.
+        outage: Some(Outage { at: 2000, length: 1000, late: 0.008 + 3.0 * 0.036 }),
         long: 220_000_000,
     },
 ];
@@ -114,10 +127,6 @@ const RANDOM_BAR: f64 = 3.0;
 const LONG_BAR: f64 = 3.0;
 /// The bar if one timer decides, seconds: timers of 256 ms and more are late by up to 32 ms in a kernel of 250 Hz.
 const TICK: f64 = 0.032;
-/// The same if several timers decide one after the other, as in an outage: each is late by up to a step of the kernel's wheel and a jiffy. The
-/// steps are 4, 32 and 256 ms for timers below 256 ms, below 2 s and above. Over GEO there are the probe, one of 1.2 s and one of 2.5 s; over LEO
-/// the probe and three of 0.3 to 1.1 s.
-const TIMERS: [f64; 3] = [0.008 + 0.036 + 0.260, 0.0, 0.008 + 3.0 * 0.036];
 /// 1448 bytes of data in all segments except the last, which has 1000.
 const SHORT: u64 = 699 * 1448 + 1000;
 
@@ -145,9 +154,14 @@ pub fn cells() -> Vec<Cell> {
     for &(control, variant) in UplinkSpec::KERNEL {
         for (orbit, Orbit { name, outage, .. }) in ORBITS.iter().enumerate() {
             for (what, mishap) in MISHAPS {
-                if mishap == Mishap::Outage && outage.is_none() {
-                    continue;
-                }
+                let late = match mishap {
+                    Mishap::Tail | Mishap::Syn => TICK,
+                    Mishap::Outage => match outage {
+                        Some(outage) => outage.late,
+                        None => continue,
+                    },
+                    _ => 0.0,
+                };
                 let is_random = mishap == Mishap::Random;
                 let bar = if control == "bbr" { BBR_BAR } else { BAR };
                 let bar = match mishap {
@@ -160,11 +174,7 @@ pub fn cells() -> Vec<Cell> {
                     control,
                     is_random,
                     bar,
-                    bar_s: match mishap {
-                        Mishap::Tail | Mishap::Syn => TICK,
-                        Mishap::Outage => TIMERS[orbit],
-                        _ => 0.0,
-                    },
+                    bar_s: late,
                     variant,
                     orbit,
                     mishap,
@@ -227,7 +237,7 @@ impl Cell {
         let shift = |number: &u64| number + u64::from(kernel && *number > 0);
         let list: Vec<String> = numbers.iter().map(|number| shift(number).to_string()).collect();
         let loss = match (self.mishap, outage) {
-            (Mishap::Outage, Some((at, length))) => {
+            (Mishap::Outage, Some(Outage { at, length, .. })) => {
                 let change = |at: u64, loss: u32| format!("{{ at = \"{at} ms\", loss = \"{loss} %\" }}");
                 format!(
                     "loss = \"0 %\"

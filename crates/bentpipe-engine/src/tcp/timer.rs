@@ -139,15 +139,20 @@ impl RetransmissionTimer {
             _ => return false,
         };
         self.timed = None;
-        self.rtt.reset_backoff();
-        self.rtt.sample(sent, now);
+        self.measure(sent, now);
         true
     }
 
     /// A segment was delivered after `elapsed`, though no new data is acknowledged or losses are being repaired.
     pub(in crate::tcp) fn on_delivery(&mut self, now: Time, elapsed: Duration) {
+        self.measure(now.saturating_sub(elapsed), now);
+    }
+
+    /// Takes a round trip, which ends the backoff.
+    #[inline(always)]
+    fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.reset_backoff();
-        self.rtt.sample(now.saturating_sub(elapsed), now);
+        self.rtt.sample(sent, now);
     }
 
     /// A partial ACK: it ends the backoff if it covers what was timed, and gives no sample.

@@ -189,11 +189,7 @@ impl Sender {
     /// Starts the timer of the probe for the outstanding data.
     #[inline(always)]
     pub(super) fn start_tail(&mut self, now: Time) {
-        if self.loss.scoreboard.sacked_bytes() > 0 {
-            return self.tail.stop();
-        }
-        let (srtt, rto_at) = (self.timer.rtt.srtt(), self.timer.deadline());
-        self.tail.start(now, srtt, &self.seq, self.mss, rto_at);
+        self.start_tail_until(now, self.timer.deadline());
         if self.timer.is_by_segments() {
             self.tail.expect_bound();
         }
@@ -202,14 +198,20 @@ impl Sender {
     /// Starts it anew as a segment is sent for the first time.
     #[inline(always)]
     pub(super) fn restart_tail(&mut self, now: Time) {
-        if !self.timer.is_by_segments() {
-            return self.start_tail(now);
+        if self.timer.is_by_segments() {
+            self.start_tail_until(now, Time::NEVER);
+            self.bound_tail(now);
+        } else {
+            self.start_tail(now);
         }
+    }
+
+    #[inline(always)]
+    fn start_tail_until(&mut self, now: Time, limit: Time) {
         if self.loss.scoreboard.sacked_bytes() > 0 {
             return self.tail.stop();
         }
-        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, self.mss, Time::NEVER);
-        self.bound_tail(now);
+        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, self.mss, limit);
     }
 
     /// Linux's `tcp_rto_delta_us`: the probe leaves at most a timeout after the oldest segment, unless that has passed.

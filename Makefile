@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: test-engine msrv package quic-stacks scoreboard site lab test-lab test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: test-engine msrv package quic-stacks scoreboard site lab test-lab test-properties test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -22,11 +22,21 @@ demo:
 
 # All tests. Those over real Linux sockets make their own network namespaces and need root. The slowest of them wait for a link most of
 # the while: they run first, three to a processor.
+# Property tests draw the same cases each time, so that the verdict is that of the change. `make test-properties` draws others.
 WAITING ?= $(shell echo $$((3 * $$(nproc))))
+test: export PROPTEST_RNG_SEED ?= 1
 test:
 	@scripts/setup rust tshark ip ping nft
 	$(CARGO) test --workspace --test it -- --test-threads $(WAITING) real_time::
 	$(CARGO) test --workspace -- --skip real_time::
+
+# The same tests, but for those that wait, with ROUNDS other seeds of the property tests, from SEED on.
+ROUNDS ?= 10
+test-properties:
+	@scripts/setup rust tshark ip ping nft
+	for seed in $$(seq $(SEED) $$(($(SEED) + $(ROUNDS) - 1))); do \
+		PROPTEST_RNG_SEED=$$seed $(CARGO) test --workspace --no-fail-fast -- --skip real_time:: || exit 1; \
+	done
 
 # The engine's own tests, for one who is changing it: without optimisation they run longer, but are compiled in a sixth of the time.
 # `ONLY=tcp::recovery` runs some.

@@ -19,6 +19,9 @@ struct Orbit {
     queue: &'static str,
     /// A queue that overflows.
     short: &'static str,
+    /// A send buffer that holds about a third of what the link does. With more than half, HyStart's train of ACKs is nearly long enough, and
+    /// chance decides.
+    buffer: &'static str,
     /// The first packet to lose: after slow start.
     lost: u64,
     /// None over MEO, where the time of the probe depends on whether the last ACK has let a packet out. In the kernel the program does, which
@@ -48,6 +51,7 @@ const ORBITS: [Orbit; 3] = [
         window: 2_250_000,
         queue: "1800 ms",
         short: "100 packets",
+        buffer: "512 KiB",
         lost: 2500,
         // The probe, a timer of 1.2 s and one of 2.5 s.
         outage: Some(Outage { at: 5500, length: 2000, late: 0.008 + 0.036 + 0.260 }),
@@ -61,6 +65,7 @@ const ORBITS: [Orbit; 3] = [
         window: 1_400_000,
         queue: "450 ms",
         short: "100 packets",
+        buffer: "320 KiB",
         lost: 5000,
         outage: None,
         long: 220_000_000,
@@ -73,6 +78,7 @@ const ORBITS: [Orbit; 3] = [
         window: 375_000,
         queue: "120 ms",
         short: "50 packets",
+        buffer: "96 KiB",
         lost: 5000,
         // The probe, and three timers of 0.3 to 1.1 s.
         outage: Some(Outage { at: 2000, length: 1000, late: 0.008 + 3.0 * 0.036 }),
@@ -95,6 +101,8 @@ enum Mishap {
     /// The SYN, before a short transfer.
     Syn,
     Overflow,
+    /// None, but the send buffer binds.
+    Buffer,
     /// 1 % of the packets of a short transfer, drawn by their numbers.
     Random,
     /// None, in a long transfer.
@@ -103,7 +111,7 @@ enum Mishap {
     Sparse,
 }
 
-const MISHAPS: [(&str, Mishap); 11] = [
+const MISHAPS: [(&str, Mishap); 12] = [
     ("no loss", Mishap::None),
     ("one loss", Mishap::One),
     ("five losses", Mishap::Five),
@@ -112,6 +120,7 @@ const MISHAPS: [(&str, Mishap); 11] = [
     ("outage", Mishap::Outage),
     ("SYN lost", Mishap::Syn),
     ("overflow", Mishap::Overflow),
+    ("send buffer", Mishap::Buffer),
     ("1 % random", Mishap::Random),
     ("long", Mishap::Long),
     ("long, losses", Mishap::Sparse),
@@ -203,9 +212,9 @@ impl Cell {
     }
 
     fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
-        let Orbit { rate, delay, queue, short, lost, outage, long, .. } = ORBITS[self.orbit];
+        let Orbit { rate, delay, queue, short, buffer, lost, outage, long, .. } = ORBITS[self.orbit];
         let Orbit { mut bytes, mut window, .. } = ORBITS[self.orbit];
-        let mut queue = queue;
+        let (mut queue, mut sent) = (queue, "off");
         let mut numbers: Vec<u64> = Vec::new();
         match self.mishap {
             Mishap::None => {}
@@ -215,6 +224,7 @@ impl Cell {
             Mishap::Tail => (numbers, bytes, window) = (vec![698, 699, 700], SHORT, 3_000_000),
             Mishap::Fade => numbers.extend(lost..lost + 100),
             Mishap::Outage => {}
+            Mishap::Buffer => sent = buffer,
             Mishap::Syn => (numbers, bytes, window) = (vec![0], SHORT, 3_000_000),
             Mishap::Overflow => (queue, window) = (short, 2 * window),
             Mishap::Random => {
@@ -251,7 +261,7 @@ schedule = [{}, {}]",
         };
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
-             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n\
+             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\nsend_buffer = \"{sent}\"\n\
              [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} us\"\n\
              forward.queue = \"{queue}\"\n{loss}\n{jitter}\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",

@@ -160,6 +160,10 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// How long a write may wait for room in the send buffer. After a shorter time it returns with a part of its block, and the next block begins
+/// elsewhere; where the buffer binds, other packets leave.
+const BLOCKED: StdDuration = StdDuration::from_secs(5);
+
 /// The scenario's settings of the ends, as far as the kernel supports them.
 fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
     // The kernel advertises a fraction of its buffer, estimated from received packets (`scaling_ratio`): 0.633 was
@@ -170,7 +174,11 @@ fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result
     let first = bulk.first_window().map_or(received, |first| u64::from(first) * 1000 / 633);
     let received = format!("4096 {} {received}", first.min(received));
     let tuned = if bulk.first_window().is_some() { "1" } else { "0" };
-    let sent = format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072));
+    // Without a limit four times what the peer can hold, which never binds. With one the buffer grows to it from the kernel's 16 kB.
+    let sent = match bulk.send_buffer() {
+        Some(limit) => format!("4096 {} {limit}", limit.min(16_384)),
+        None => format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072)),
+    };
     let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let ours = [
         ("tcp_congestion_control", "reno"),
@@ -273,7 +281,7 @@ fn is_no_failure(error: &io::Error) -> bool {
 
 fn write(mut stream: TcpStream, bytes: u64, over: &AtomicBool) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(BLOCKED))?;
     let block = [0x5a; 1 << 16];
     let mut left = bytes;
     while left > 0 && !over.load(Ordering::Relaxed) {

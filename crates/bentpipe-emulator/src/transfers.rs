@@ -57,6 +57,11 @@ impl Bulk<'_> {
         self.tcp.receiver.first_window
     }
 
+    /// The sender's memory for data that is not acknowledged, bytes, if it has a limit.
+    pub fn send_buffer(&self) -> Option<u64> {
+        self.tcp.sender.send_buffer
+    }
+
     /// Max segment, bytes.
     pub fn mss(&self) -> u16 {
         self.tcp.sender.mss

@@ -26,6 +26,9 @@ use crate::transport::Transport;
 use crate::udp::{UdpSink, UdpSource};
 use crate::workload::{ENDLESS, Share};
 
+/// What an application writes at a time to a send buffer that is limited, bytes.
+const BLOCK: u64 = 1 << 16;
+
 /// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, of which few act at a
 /// time.
 #[derive(Debug)]
@@ -70,6 +73,8 @@ pub(crate) struct TcpEnd {
     expected: u64,
     /// Bytes read.
     read: u64,
+    /// Bytes that the application has for the connection, and for which its send buffer has no room yet.
+    unwritten: u64,
     /// Its number in the world.
     end: EndId,
     requests_left: u32,
@@ -141,6 +146,7 @@ impl TcpEnd {
             to_send,
             expected,
             read: 0,
+            unwritten: 0,
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
             pacer: None,
@@ -200,16 +206,49 @@ impl TcpEnd {
         }
         self.connection.handle(cx, Input::Open);
         match *self.workload {
-            Workload::Bulk(bytes) if self.client => {
-                self.connection.handle(cx, Input::Write(bytes.get()));
-            }
+            Workload::Bulk(bytes) if self.client => self.write(cx, bytes.get()),
             Workload::Greedy { duration } if self.client => {
-                self.connection.handle(cx, Input::Write(ENDLESS));
+                self.write(cx, ENDLESS);
                 self.next_action = duration.map_or(Time::NEVER, |span| self.start + span);
             }
             Workload::RequestResponse { .. } if self.client => self.ask(cx),
             Workload::Paced { .. } if self.client => self.write_paced(cx),
             _ => {}
+        }
+    }
+
+    /// The application writes `bytes`. If a send buffer limits them it writes in blocks: the first one now, the others as
+    /// [there is room](Self::write_on).
+    fn write<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: u64) {
+        self.unwritten += bytes;
+        self.write_on(cx);
+    }
+
+    /// Writes the next block, if data is left and the send buffer has room for some. Returns whether it did. A block leaves before the
+    /// next one is written, as far as the windows let it out.
+    ///
+    /// A close follows the last one, but not before the handshake: that would end the connection (RFC 9293 §3.10.4).
+    fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
+        let bytes = match self.connection.room() {
+            u64::MAX => self.unwritten,
+            room => self.unwritten.min(room).min(BLOCK),
+        };
+        if bytes > 0 {
+            self.unwritten -= bytes;
+            self.connection.handle(cx, Input::Write(bytes));
+            self.close_behind(cx);
+        }
+        bytes > 0
+    }
+
+    /// Bytes that the application has written, whether there was room for them or not.
+    fn produced(&self) -> u64 {
+        self.connection.written() + self.unwritten
+    }
+
+    fn close_behind<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.client && self.closes && self.connected_at.is_some() && self.has_written() {
+            self.connection.handle(cx, Input::Close);
         }
     }
 
@@ -219,34 +258,32 @@ impl TcpEnd {
             && self.requests_left > 0
         {
             self.requests_left -= 1;
-            self.connection.handle(cx, Input::Write(request.get()));
+            self.write(cx, request.get());
         }
     }
 
     /// Writes the data due by now, and plans the next write.
     fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        let produced = self.produced();
         let (Workload::Paced { write, .. }, Some(pacer)) = (*self.workload, &mut self.pacer) else { return };
         self.next_action = Time::NEVER;
-        while self.connection.written() < self.to_send {
+        let mut due = 0;
+        while produced + due < self.to_send {
             if pacer.next() > cx.now {
                 self.next_action = pacer.next();
-                return;
+                break;
             }
-            let bytes = write.get().min(self.to_send - self.connection.written());
-            self.connection.handle(cx, Input::Write(bytes));
+            let bytes = write.get().min(self.to_send - produced - due);
+            due += bytes;
             pacer.sent(bytes as u32);
         }
-        // A close before the handshake would end the connection; in that case the handshake triggers it.
-        if self.closes && self.connected_at.is_some() {
-            self.connection.handle(cx, Input::Close);
-        }
+        self.write(cx, due);
     }
 
     /// True if all data has been written.
     fn has_written(&self) -> bool {
         match *self.workload {
-            Workload::Bulk(_) => true,
-            Workload::Paced { .. } => self.connection.written() >= self.to_send,
+            Workload::Bulk(_) | Workload::Paced { .. } => self.connection.written() >= self.to_send,
             _ => false,
         }
     }
@@ -319,9 +356,9 @@ impl TcpEnd {
                 }
             } else {
                 let asked = total / request.get().max(1);
-                let answered = self.connection.written() / response.get().max(1);
+                let answered = self.produced() / response.get().max(1);
                 if asked > answered {
-                    self.connection.handle(cx, Input::Write((asked - answered) * response.get()));
+                    self.write(cx, (asked - answered) * response.get());
                 }
             }
         }
@@ -351,15 +388,11 @@ impl TcpEnd {
             Output::Closed(Err(abort)) if self.acked_at.is_none() || self.received_at.is_none() => {
                 self.aborted = Some(abort);
             }
-            // Everything is written by now; a close before the handshake would have ended the connection (RFC 9293
-            // §3.10.4).
-            Output::Connected if self.client && self.closes && self.has_written() => {
-                self.connection.handle(cx, Input::Close);
+            Output::Connected => {
+                self.connected_at = Some(cx.now);
+                self.close_behind(cx);
             }
-            Output::Connected | Output::Closed(_) => {}
-        }
-        if *output == Output::Connected {
-            self.connected_at = Some(cx.now);
+            Output::Closed(_) => {}
         }
     }
 
@@ -384,6 +417,7 @@ impl TcpEnd {
             *is_ordinary = true;
             match connection.poll_ordinary(cx.now) {
                 Ordinary::Transmit(segment) => return Step::Do(self.pack(&segment, packets)),
+                Ordinary::Wait(_) if self.unwritten > 0 && self.write_on(cx) => *is_ordinary = false,
                 Ordinary::Wait(timer) => return self.wait((timer != Time::NEVER).then_some(timer)),
                 Ordinary::Other => *is_ordinary = false,
             }
@@ -416,6 +450,7 @@ impl TcpEnd {
             match connection.poll(cx) {
                 Step::Do(Output::Transmit(segment)) => return Step::Do(self.pack(&segment, packets)),
                 Step::Do(output) => self.hear(cx, &output),
+                Step::Wait(_) if self.unwritten > 0 && self.write_on(cx) => {}
                 Step::Wait(timer) => return self.wait(timer),
             }
         }

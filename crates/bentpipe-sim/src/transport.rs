@@ -54,6 +54,14 @@ impl Transport {
         }
     }
 
+    /// Bytes that the program may write now.
+    pub(crate) fn room(&self) -> u64 {
+        match self {
+            Transport::Tcp(connection) => connection.room(),
+            Transport::Stp(connection) => connection.room(),
+        }
+    }
+
     pub(crate) fn received(&self) -> u64 {
         match self {
             Transport::Tcp(connection) => connection.received(),

@@ -175,6 +175,9 @@ pub struct TcpConfig {
     pub ecn_control: bool,
     /// Reduce the window less at a mark than at a loss (RFC 8511).
     pub abe: bool,
+    /// Memory in bytes for data that is written and not acknowledged yet, counted as Linux counts it (tcp_wmem): with 832 bytes for each
+    /// packet. A program that has filled it writes again once a third is free. `None`: as much as is written.
+    pub send_buffer: Option<u64>,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// Number of losses of the SYN or SYN-ACK that leave the initial window as it is; one more makes it a segment (RFC 5681 §3.1: 0; Linux: 1).
@@ -229,6 +232,7 @@ impl Default for TcpConfig {
             ecn_option: EcnOption::Changes,
             ecn_control: false,
             abe: false,
+            send_buffer: None,
             nagle: false,
             syn_losses: 0,
             restart_after_idle: true,

@@ -22,6 +22,7 @@ mod persist;
 pub(crate) mod ranges;
 mod receiver;
 mod recovery;
+mod send_buffer;
 mod sender;
 pub(crate) mod sending;
 pub(crate) mod sequence;

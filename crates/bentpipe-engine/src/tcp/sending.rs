@@ -109,6 +109,10 @@ pub trait Half {
     /// Its counters.
     fn counters(&self) -> &SenderCounters;
 
+    /// Bytes that the user may write now.
+    fn room(&self) -> u64 {
+        u64::MAX
+    }
     /// The user has this many more bytes to send.
     fn write(&mut self, bytes: u64);
     /// The user ends the stream.

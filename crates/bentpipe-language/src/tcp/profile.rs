@@ -125,6 +125,8 @@ fn linux() -> TcpConfig {
         first_window: Some(82_968),
         window_follows: true,
         gaps_take_room: true,
+        // tcp_wmem[2].
+        send_buffer: Some(4 << 20),
         // `tcp_cwnd_restart` in tcp_output.c.
         idle_decay: true,
         // `tcp_init_transfer` in tcp_input.c.

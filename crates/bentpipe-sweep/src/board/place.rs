@@ -126,6 +126,8 @@ impl Place {
         let mut sets: Vec<(String, String)> =
             self.sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         sets.push((format!("flows.{FLOW}.bytes"), size.to_owned()));
+        // Linux's 4 MB would limit all transports alike.
+        sets.push(("tcp.send_buffer".to_owned(), "off".to_owned()));
         if loss != OWN_LOSS {
             sets.push((format!("links.{LINK}.loss"), loss.to_owned()));
         }

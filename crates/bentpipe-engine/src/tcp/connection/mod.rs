@@ -191,6 +191,12 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.sequence().written()
     }
 
+    /// Bytes that the program may write now: those that the send buffer has room for ([`TcpConfig::send_buffer`]). After it was full that is
+    /// none until a third of it is free. More is taken all the same.
+    pub fn room(&self) -> u64 {
+        self.sender.room()
+    }
+
     /// Bytes received in order, from the start.
     pub fn received(&self) -> u64 {
         if self.receiver.rcv_nxt() == 0 { 0 } else { self.receiver.readable() - self.passed_fin() }

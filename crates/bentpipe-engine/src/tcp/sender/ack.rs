@@ -249,6 +249,9 @@ impl Sender {
         self.seq.advance(ack);
         self.loss.scoreboard.advance(ack);
         self.recovery.advance(ack);
+        if self.send_buffer.is_some() {
+            self.free_buffer();
+        }
     }
 
     /// An ACK of `acked` new bytes opens the window; `delivered` bytes had been delivered before it.

@@ -76,12 +76,15 @@ impl Sender {
     }
 
     /// Nothing is sent though pacing allows it: if that is because there is nothing to send, the rate of what is in flight says
-    /// nothing about the path.
+    /// nothing about the path. An application that waits for room in the send buffer has something: Linux looks when it begins to write
+    /// (`tcp_sendmsg_locked`), so the rate that the buffer allows counts.
     pub(super) fn note_application_limit(&mut self) {
         let (una, max) = (self.seq.snd_una, self.seq.snd_max);
-        let has_more = self.seq.snd_nxt < self.seq.end();
         let window = self.congestion.window.whole();
-        if let Some(rack) = self.loss.scoreboard.rack().filter(|_| !has_more) {
+        if self.is_held_up() {
+            return;
+        }
+        if let Some(rack) = self.loss.scoreboard.rack() {
             let pipe = rack.pipe(una, max);
             if let Some(rate) = rack.rate().filter(|_| pipe < window) {
                 rate.limited_by_application(pipe);

@@ -48,8 +48,15 @@ impl Half for Sender {
         &self.counters
     }
 
+    fn room(&self) -> u64 {
+        Sender::room(self)
+    }
+
     fn write(&mut self, bytes: u64) {
         self.seq.data_end += bytes;
+        if self.send_buffer.is_some() {
+            self.fill_buffer();
+        }
         self.new_event();
     }
 
@@ -201,7 +208,7 @@ impl Half for Sender {
     }
 
     fn memory(&self) -> usize {
-        self.loss.scoreboard.memory()
+        self.loss.scoreboard.memory() + self.send_buffer.as_ref().map_or(0, |buffer| buffer.heap())
     }
 
     fn check(&self) {

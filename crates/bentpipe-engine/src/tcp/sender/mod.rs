@@ -30,6 +30,7 @@ use super::pacing::Pacer;
 use super::persist::Persist;
 use super::recovery::{LossRecovery, Parts, Phase};
 use super::segment::FIRST_BYTE;
+use super::send_buffer::{Held, SendBuffer};
 use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
@@ -80,6 +81,8 @@ pub struct Sender {
     pacer: Pacer,
     /// Whether the window is used, where one that is not decays; few connections have it.
     unused: Option<Box<Unused>>,
+    /// What the program may write, where that is limited.
+    send_buffer: Option<Box<SendBuffer>>,
 }
 
 impl Sender {
@@ -112,6 +115,7 @@ impl Sender {
             idle_decay: config.idle_decay,
             unused: (config.idle_decay && config.restart_after_idle && !congestion.properties().measures_rate)
                 .then(Box::default),
+            send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
             counts_delivered: variant.growth == Growth::All,
             is_open: handshake_free,
             congestion,
@@ -149,6 +153,40 @@ impl Sender {
             burst: &mut self.burst,
         };
         (&mut self.recovery, parts)
+    }
+
+    /// Bytes that the program may write now.
+    pub(in crate::tcp) fn room(&self) -> u64 {
+        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.held()))
+    }
+
+    fn fill_buffer(&mut self) {
+        let held = self.held();
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.on_write(&held);
+        }
+    }
+
+    #[inline(never)]
+    fn free_buffer(&mut self) {
+        let held = self.held();
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.on_ack(&held);
+        }
+    }
+
+    /// What is in the send buffer. Linux's BBR asks for three windows, `bbr_sndbuf_expand`.
+    fn held(&self) -> Held {
+        let (seq, window) = (&self.seq, &self.congestion.window);
+        Held {
+            una: seq.snd_una,
+            next: seq.snd_max,
+            end: seq.data_end,
+            cwnd: u64::from(window.segments()),
+            has_window: seq.flight() < window.whole(),
+            mss: u64::from(self.mss),
+            windows: if self.congestion.properties().measures_rate { 3 } else { 2 },
+        }
     }
 
     /// Payload bytes of a full segment with the current options.

@@ -13,6 +13,9 @@ impl Sender {
         if !goes_on && !self.begins_packet(now) {
             return None;
         }
+        if goes_on && let Some(buffer) = &mut self.send_buffer {
+            buffer.go_on();
+        }
         self.offload.as_mut().map(|offload| offload.sent())
     }
 

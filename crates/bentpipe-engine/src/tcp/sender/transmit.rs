@@ -228,6 +228,9 @@ impl Sender {
         let end = span.end();
         let times_all = self.departures.times_retransmissions();
         if fresh {
+            if let Some(buffer) = &mut self.send_buffer {
+                buffer.on_sent(end);
+            }
             if times_all || self.recovery.phase() == Phase::Open {
                 self.timer.time(end, now);
             }
@@ -299,17 +302,21 @@ impl Sender {
         }
     }
 
-    /// A segment is sent: a window that the application has not filled for a timeout decays. While it has more to send, the peer's window
-    /// is in the way, not the application.
+    /// True if the application has more to send: the peer's window or the send buffer is in its way.
+    pub(super) fn is_held_up(&self) -> bool {
+        !self.has_sent_all() || self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_full())
+    }
+
+    /// A segment is sent: a window that the application has not filled for a timeout decays, unless the application is held up.
     fn note_use(&mut self, now: Time) {
-        let (una, max, has_more) = (self.seq.snd_una, self.seq.snd_max, !self.has_sent_all());
+        let (una, max, is_held) = (self.seq.snd_una, self.seq.snd_max, self.is_held_up());
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
         let Some(unused) = &mut self.unused else { return };
         if !is_calm {
             return unused.begin(now);
         }
         let used = unused.on_sent(now, (una, max), &self.congestion.window, self.timer.rtt.rto());
-        if let Some(used) = used.filter(|_| !has_more) {
+        if let Some(used) = used.filter(|_| !is_held) {
             unused.begin(now);
             self.congestion.decay_unused(used, self.initial_window);
         }

@@ -396,3 +396,16 @@ fn draining_has_no_long_term_bound() {
     };
     assert_eq!([cap(State::Drain(9)), cap(State::Down), cap(State::Cruise)], [f64::INFINITY, 50_000.0, 42_500.0]);
 }
+
+/// The window to return to after a probe of the round trip is at least the one of the last recovery: CheckProbeRTT changes the state before
+/// SaveCwnd (§5.3.4.3).
+#[test]
+fn a_probe_of_the_round_trip_keeps_a_greater_window() {
+    let mut pipe = Pipe::new();
+    pipe.until(State::Cruise);
+    pipe.bbr.prior = 500_000.0;
+    pipe.now += Duration::from_secs(6);
+    pipe.round(4 * MSS, Round { rtt: RTT + RTT, pipe: 0, tx_in_flight: 4 * MSS, lost: 0, phase: Phase::Open });
+    assert!(pipe.bbr.holds_back());
+    assert_eq!(pipe.bbr.prior, 500_000.0);
+}

@@ -91,28 +91,25 @@ impl Bbr3 {
                 self.is_judging = true;
                 self.start_up(window, seen);
             }
-            State::Up => {
-                if self.is_time_to_go_down(window, seen, at_bound) {
-                    self.was_too_high = false;
-                    self.start_down(seen.now, seen.delivered);
-                }
-            }
+            State::Up => self.end_up(window, seen, at_bound),
             _ => {}
         }
     }
 
-    /// IsTimeToGoDown. What is in flight is greatest just before an ACK. It reaches the bound when not a segment more fits below it.
-    fn is_time_to_go_down(&mut self, window: &Window, seen: &Delivered, at_bound: bool) -> bool {
-        if self.was_too_high && seen.pipe_before as f64 + window.exact_mss() > self.bounds.longterm {
+    /// IsTimeToGoDown, and what follows. What is in flight is greatest just before an ACK. It reaches the bound when not a segment more
+    /// fits below it.
+    fn end_up(&mut self, window: &Window, seen: &Delivered, at_bound: bool) {
+        let is_risky = self.was_too_high && seen.pipe_before as f64 + window.exact_mss() > self.bounds.longterm;
+        if is_risky {
             self.was_precautionary = true;
-            return true;
-        }
-        if at_bound {
+        } else if at_bound {
             // The bound, not the path, limits the rate.
             self.filled.restart(seen.sample.map_or(0.0, |sample| sample.rate()));
-            return false;
         }
-        self.filled.now
+        if is_risky || self.filled.now {
+            self.was_too_high = false;
+            self.start_down(seen.now, seen.delivered);
+        }
     }
 
     /// AdaptLongTermModel. Returns true if it has begun another probe.

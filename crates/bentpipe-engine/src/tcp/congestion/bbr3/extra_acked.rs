@@ -34,7 +34,7 @@ impl ExtraAcked {
         self.max.update(round, (self.acked - expected).min(window));
     }
 
-    /// HandleRestartFromIdle. What was acknowledged before the pause does not count as ahead after it, as in Linux; the draft only sets the
+    /// HandleRestartFromIdle. What was acknowledged before the pause does not count as ahead after it; the draft only sets the
     /// time.
     pub(super) fn restart(&mut self, now: Time) {
         (self.acked, self.since) = (0.0, now);

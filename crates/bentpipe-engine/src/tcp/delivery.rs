@@ -22,6 +22,9 @@ struct Stamp {
     lost: u64,
 }
 
+/// The share of losses beyond which BBRv3 takes what is in flight to be too much (draft-ietf-ccwg-bbr-06 §2.8).
+pub(in crate::tcp) const LOSS_THRESH: f64 = 0.02;
+
 /// A segment that an ACK shows to be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) struct LostSample {
@@ -36,10 +39,14 @@ pub(in crate::tcp) struct LostSample {
 }
 
 impl LostSample {
-    /// The share of what was in flight that is lost.
-    pub(in crate::tcp) fn share(&self) -> f64 {
-        self.lost as f64 / self.tx_in_flight.max(1) as f64
+    /// True if more of what was in flight is lost than a path that is not full loses (IsInflightTooHigh).
+    pub(in crate::tcp) fn is_too_high(&self) -> bool {
+        is_too_high(self.lost, self.tx_in_flight)
     }
+}
+
+fn is_too_high(lost: u64, in_flight: u64) -> bool {
+    lost as f64 > in_flight as f64 * LOSS_THRESH
 }
 
 /// What an ACK shows of the rate of delivery.
@@ -59,6 +66,11 @@ pub(in crate::tcp) struct RateSample {
 }
 
 impl RateSample {
+    /// True if more was lost since than a path that is not full loses (IsInflightTooHigh).
+    pub(in crate::tcp) fn is_too_high(&self) -> bool {
+        is_too_high(self.lost, self.tx_in_flight)
+    }
+
     /// Bytes per second.
     pub(in crate::tcp) fn rate(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs_f64()
@@ -77,8 +89,8 @@ pub(in crate::tcp) struct DeliveryRate {
     app_limited_until: Option<u64>,
     /// The stamp of the newest segment that the current ACK delivers.
     newest: Option<Stamp>,
-    /// Of the segments that the current ACK shows to be lost, the one with the largest share of losses.
-    worst: Option<LostSample>,
+    /// Of the segments that the current ACK shows to be lost, the first with too many losses.
+    too_high: Option<LostSample>,
     /// All bytes found lost.
     lost: u64,
 }
@@ -123,14 +135,12 @@ impl DeliveryRate {
             lost: self.lost - stamp.lost,
             is_app_limited: stamp.is_app_limited,
         };
-        if self.worst.is_none_or(|worst| lost.share() > worst.share()) {
-            self.worst = Some(lost);
-        }
+        self.too_high = self.too_high.or(Some(lost).filter(LostSample::is_too_high));
     }
 
-    /// Of the segments that the current ACK shows to be lost, the one with the largest share of losses; once.
-    pub(in crate::tcp) fn take_worst(&mut self) -> Option<LostSample> {
-        self.worst.take()
+    /// Of the segments that the current ACK shows to be lost, the first with too many losses; once.
+    pub(in crate::tcp) fn take_too_high(&mut self) -> Option<LostSample> {
+        self.too_high.take()
     }
 
     /// The ACK has been taken. `None` if it delivered nothing, or too fast to be true: in less than `min_rtt`.
@@ -237,19 +247,20 @@ mod tests {
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
     }
 
-    /// Ten segments of 1000 bytes are sent at once; the third and the fourth are lost. 2000 bytes are lost since the fourth was sent,
-    /// with 4000 in flight: a half. A later sample tells how much was lost since its segment was sent.
+    /// A hundred segments of 1000 bytes are sent at once; the 70th, the 80th, the 90th and the 95th are lost. 1000 of 70 000 bytes are less
+    /// than 2 %, 2000 of 80 000 are more, and the first that are decide. A later sample tells how much was lost since its segment was sent.
     #[test]
     fn losses_are_seen_from_where_they_were_sent() {
         let mut rate = DeliveryRate::default();
-        (0..10).for_each(|n| rate.on_sent(n * 1000, at(0), (n + 1) * 1000, n == 0));
-        rate.on_lost(2000, 1000);
-        rate.on_lost(3000, 1000);
-        let worst = rate.take_worst().expect("two are lost");
-        assert_eq!((worst.size, worst.tx_in_flight, worst.lost, worst.share()), (1000, 4000, 2000, 0.5));
-        assert_eq!(rate.take_worst(), None);
-        rate.on_delivered(9000, 1000, at(100));
+        (0..100).for_each(|n| rate.on_sent(n * 1000, at(0), (n + 1) * 1000, n == 0));
+        rate.on_lost(69_000, 1000);
+        assert_eq!(rate.take_too_high(), None);
+        [79_000, 89_000, 94_000].into_iter().for_each(|start| rate.on_lost(start, 1000));
+        let first = rate.take_too_high().expect("more than 2 % are lost");
+        assert_eq!((first.size, first.tx_in_flight, first.lost), (1000, 80_000, 2000));
+        assert_eq!(rate.take_too_high(), None);
+        rate.on_delivered(99_000, 1000, at(100));
         let sample = rate.sample(None).expect("it delivers");
-        assert_eq!((sample.tx_in_flight, sample.lost), (10_000, 2000));
+        assert_eq!((sample.tx_in_flight, sample.lost, sample.is_too_high()), (100_000, 4000, true));
     }
 }

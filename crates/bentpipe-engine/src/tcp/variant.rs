@@ -33,8 +33,8 @@ macro_rules! congestion_controls {
             /// BBR v1: paces at the measured rate of delivery (draft-cardwell-iccrg-bbr-congestion-control-00).
             Bbr(Boxed<bbr::Bbr>) = "bbr":
                 "BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00), needs `recovery = \"rack\"`",
-            /// BBRv3: losses bound the rate and what is in flight (draft-ietf-ccwg-bbr-05).
-            Bbr3(Boxed<bbr3::Bbr3>) = "bbr3": "BBRv3 (draft-ietf-ccwg-bbr-05), needs `recovery = \"rack\"`",
+            /// BBRv3: losses bound the rate and what is in flight (draft-ietf-ccwg-bbr-06).
+            Bbr3(Boxed<bbr3::Bbr3>) = "bbr3": "BBRv3 (draft-ietf-ccwg-bbr-06), needs `recovery = \"rack\"`",
             /// Vegas: keeps one to three segments in the queue (Brakmo and Peterson 1995).
             Vegas(Boxed<vegas::Vegas>) = "vegas": "Brakmo and Peterson 1995",
             /// Westwood+: after a loss the measured rate times the minimum round trip (Grieco and Mascolo 2004).

@@ -11,7 +11,7 @@
 pub(super) mod aggregation;
 pub(super) mod windowed;
 
-use self::aggregation::{Aggregation, SPAN};
+use self::aggregation::Aggregation;
 use self::windowed::MaxFilter;
 use super::{AckSample, CongestionRules, Delivered, Properties, Window};
 use crate::stream::TimeNoise;
@@ -326,7 +326,7 @@ impl CongestionRules for Bbr {
     fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
         let is_app_limited = seen.sample.is_some_and(|sample| sample.is_app_limited);
         self.update_rate(seen);
-        self.aggregation.update(seen, self.rate.max(), window.exact(), self.round_starts.then_some(SPAN));
+        self.aggregation.update(seen, self.rate.max(), window.exact(), self.round_starts);
         self.advance(seen, window.exact_mss());
         self.check_full(is_app_limited);
         self.update_min_rtt(window, seen);

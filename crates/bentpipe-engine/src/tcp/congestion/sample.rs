@@ -37,8 +37,8 @@ pub(in crate::tcp) struct Delivered {
     pub(in crate::tcp) srtt: Option<Duration>,
     /// The rate of delivery.
     pub(in crate::tcp) sample: Option<RateSample>,
-    /// Of the segments that it shows to be lost, the one of which most was lost besides.
-    pub(in crate::tcp) worst: Option<LostSample>,
+    /// Of the segments that it shows to be lost, the first with too many losses ([`LostSample::is_too_high`]).
+    pub(in crate::tcp) too_high: Option<LostSample>,
     /// Delivered by this ACK, and by all.
     pub(in crate::tcp) newly: u64,
     pub(in crate::tcp) delivered: u64,
@@ -57,8 +57,8 @@ pub(in crate::tcp) struct FoundLost {
     pub(in crate::tcp) now: Time,
     /// Bytes delivered by all ACKs so far.
     pub(in crate::tcp) delivered: u64,
-    /// Of the segments found lost, the one of which most was lost besides.
-    pub(in crate::tcp) worst: Option<LostSample>,
+    /// Of the segments found lost, the first with too many losses ([`LostSample::is_too_high`]).
+    pub(in crate::tcp) too_high: Option<LostSample>,
 }
 
 /// What an ACK tells of marks, with accurate ECN (RFC 9768), for controls that react to their number.

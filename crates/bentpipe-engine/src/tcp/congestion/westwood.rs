@@ -121,7 +121,7 @@ mod tests {
             rtt,
             srtt: rtt,
             sample: None,
-            worst: None,
+            too_high: None,
             newly: 1000,
             delivered,
             lost: 0,

@@ -31,7 +31,7 @@ impl Sender {
         let Some(rack) = self.loss.scoreboard.rack() else { return };
         let (marked, pipe, min_rtt, latest) = (rack.marked(), rack.pipe(una, max), rack.min_rtt(), rack.rtt());
         let Some(rate) = rack.rate() else { return };
-        let (delivered, sample, worst) = (rate.delivered(), rate.sample(min_rtt), rate.take_worst());
+        let (delivered, sample, too_high) = (rate.delivered(), rate.sample(min_rtt), rate.take_too_high());
         let newly = delivered - before.delivered;
         let held_back = self.congestion.holds_back();
         self.congestion.on_delivered(&Delivered {
@@ -40,7 +40,7 @@ impl Sender {
             rtt: if self.is_open { latest.filter(|_| newly > 0) } else { min_rtt },
             srtt: self.timer.rtt.srtt(),
             sample,
-            worst,
+            too_high,
             newly,
             delivered,
             lost: marked - before.marked,
@@ -62,7 +62,7 @@ impl Sender {
             return;
         }
         if let Some(rate) = self.loss.scoreboard.rack().and_then(|rack| rack.rate()) {
-            let lost = FoundLost { now, delivered: rate.delivered(), worst: rate.take_worst() };
+            let lost = FoundLost { now, delivered: rate.delivered(), too_high: rate.take_too_high() };
             self.congestion.on_found_lost(&lost);
         }
     }

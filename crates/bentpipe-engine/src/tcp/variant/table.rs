@@ -160,7 +160,7 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
     ),
     (
         "bbr3",
-        "BBRv3 with RACK-TLP and F-RTO (draft-ietf-ccwg-bbr-05); for the profile `linux`",
+        "BBRv3 with RACK-TLP and F-RTO (draft-ietf-ccwg-bbr-06); for the profile `linux`",
         Variant { congestion: CongestionControl::Bbr3, prr: false, ..LINUX },
     ),
     (

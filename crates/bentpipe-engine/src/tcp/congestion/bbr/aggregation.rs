@@ -5,7 +5,7 @@ use crate::tcp::congestion::Delivered;
 use crate::units::Time;
 
 /// Round trips of each of the two spans that the maximum covers.
-pub(in crate::tcp::congestion) const SPAN: u32 = 5;
+const SPAN: u32 = 5;
 
 /// The estimate. Bytes.
 #[derive(Clone, Debug, Default)]
@@ -19,22 +19,14 @@ pub(in crate::tcp::congestion) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes. `new_round`: it begins a round trip, with spans of so many.
-    pub(in crate::tcp::congestion) fn update(
-        &mut self,
-        seen: &Delivered,
-        rate: f64,
-        window: f64,
-        new_round: Option<u32>,
-    ) {
+    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes. `new_round`: it begins a round trip.
+    pub(in crate::tcp::congestion) fn update(&mut self, seen: &Delivered, rate: f64, window: f64, new_round: bool) {
         if seen.newly == 0 || seen.sample.is_none() {
             return;
         }
-        if let Some(span) = new_round {
-            self.rounds += 1;
-            if self.rounds >= span {
-                (self.extra, self.rounds) = ([0.0, self.extra[0]], 0);
-            }
+        self.rounds += u32::from(new_round);
+        if self.rounds >= SPAN {
+            (self.extra, self.rounds) = ([0.0, self.extra[0]], 0);
         }
         let mut expected = rate * seen.now.saturating_since(self.since).as_secs_f64();
         if self.acked <= expected {

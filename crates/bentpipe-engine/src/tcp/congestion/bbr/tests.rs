@@ -40,7 +40,7 @@ impl Pipe {
             rtt: Some(rtt),
             srtt: Some(rtt),
             sample: Some(sample),
-            worst: None,
+            too_high: None,
             newly,
             delivered: self.delivered,
             lost,

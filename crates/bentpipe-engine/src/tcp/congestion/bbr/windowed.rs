@@ -16,6 +16,11 @@ impl MaxFilter {
         MaxFilter { span, values: VecDeque::new() }
     }
 
+    /// Covers `span` rounds before the current one from the next value on.
+    pub(in crate::tcp::congestion) fn set_span(&mut self, span: u64) {
+        self.span = span;
+    }
+
     /// Takes a value of this round.
     pub(in crate::tcp::congestion) fn update(&mut self, round: u64, value: f64) {
         while self.values.back().is_some_and(|&(_, last)| last <= value) {

@@ -1,4 +1,4 @@
-//! What losses teach BBRv3 about the path: bounds of the rate and of what is in flight (draft-ietf-ccwg-bbr-05 §5.5.10).
+//! What losses teach BBRv3 about the path: bounds of the rate and of what is in flight (draft-ietf-ccwg-bbr-06 §5.5.10).
 
 use crate::tcp::congestion::Delivered;
 
@@ -41,20 +41,17 @@ impl Bounds {
         self.inflight_latest
     }
 
-    /// BBRNoteLoss.
-    pub(super) fn note_loss(&mut self, delivered: u64) {
-        if self.events == 0 {
+    /// NoteLoss, of a loss or a mark when `delivered` bytes are delivered. Returns true if it is the first of this round trip.
+    pub(super) fn note_loss(&mut self, delivered: u64) -> bool {
+        let is_first = self.events == 0;
+        if is_first {
             self.round_end = delivered;
         }
         self.events += 1;
+        is_first
     }
 
-    /// A mark counts as a loss of this round trip.
-    pub(super) fn note_mark(&mut self) {
-        self.events += 1;
-    }
-
-    /// BBRUpdateLatestDeliverySignals.
+    /// UpdateLatestDeliverySignals.
     pub(super) fn update_latest(&mut self, seen: &Delivered) {
         self.round_starts = false;
         let Some(sample) = seen.sample else { return };
@@ -65,37 +62,37 @@ impl Bounds {
         }
     }
 
-    /// BBRAdaptLowerBoundsFromCongestion, at the end of a round trip in which nothing was probed. `max_bw` and `cwnd` are the bounds
+    /// AdaptLowerBoundsFromCongestion, at the end of a round trip in which nothing was probed. `max_bw` and `cwnd` are the bounds
     /// of before the first loss.
     pub(super) fn adapt(&mut self, max_bw: f64, cwnd: f64) {
         if self.events == 0 {
             return;
         }
-        // BBRInitLowerBounds.
+        // InitLowerBounds.
         let or = |bound: f64, initial: f64| if bound.is_infinite() { initial } else { bound };
         let (bw, inflight) = (or(self.bw, max_bw), or(self.inflight, cwnd));
         self.bw = self.bw_latest.max(BETA * bw);
         self.inflight = self.inflight_latest.max(BETA * inflight);
     }
 
-    /// BBRAdvanceLatestDeliverySignals.
+    /// AdvanceLatestDeliverySignals.
     pub(super) fn advance_latest(&mut self, seen: &Delivered) {
         if let Some(sample) = seen.sample.filter(|_| self.round_starts) {
             (self.bw_latest, self.inflight_latest) = (sample.rate(), sample.delivered as f64);
         }
     }
 
-    /// BBRResetCongestionSignals.
+    /// ResetCongestionSignals.
     pub(super) fn reset_signals(&mut self) {
         (self.events, self.bw_latest, self.inflight_latest) = (0, 0.0, 0.0);
     }
 
-    /// BBRResetShortTermModel.
+    /// ResetShortTermModel.
     pub(super) fn reset_short_term(&mut self) {
         (self.bw, self.inflight) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// BBRHandleInflightTooHigh: a probe with `tx_in_flight` lost too much; `target` is what should be in flight.
+    /// HandleInflightTooHigh: a probe with `tx_in_flight` lost too much; `target` is what should be in flight.
     pub(super) fn too_high(&mut self, tx_in_flight: f64, target: f64) {
         self.longterm = tx_in_flight.max(BETA * target);
     }

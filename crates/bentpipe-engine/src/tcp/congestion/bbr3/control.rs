@@ -1,9 +1,9 @@
-//! What BBRv3 sets: the pacing rate and the window (draft-ietf-ccwg-bbr-05 §5.6).
+//! What BBRv3 sets: the pacing rate and the window (draft-ietf-ccwg-bbr-06 §5.6).
 
 use super::*;
 
 impl Bbr3 {
-    /// BBRSetPacingRate. The rate falls only once the path is known to be full. Before the first round trip nothing is paced, as in
+    /// SetPacingRate. The rate falls only once the path is known to be full. Before the first round trip nothing is paced, as in
     /// version 1.
     fn set_pacing(&mut self, window: &Window, seen: &Delivered) {
         if self.pacing.is_none()
@@ -14,9 +14,9 @@ impl Bbr3 {
         self.pace(self.pacing_gain());
     }
 
-    /// BBRSetPacingRateWithGain.
+    /// SetPacingRateWithGain.
     pub(super) fn pace(&mut self, gain: f64) {
-        let rate = self.bw() * gain * MARGIN;
+        let rate = self.bw * gain * MARGIN;
         if let Some(known) = self.pacing
             && rate > 0.0
             && (self.filled.ever || rate > known)
@@ -25,17 +25,27 @@ impl Bbr3 {
         }
     }
 
-    /// BBRSetCwnd.
+    /// The end of a recovery restores the window (§5.6.4.4).
+    fn follow_recovery(&mut self, window: &mut Window, seen: &Delivered) {
+        if self.phase != Phase::Open && seen.phase == Phase::Open {
+            self.restore(window);
+        }
+        if self.phase != Phase::Recovery && seen.phase == Phase::Recovery {
+            self.recovery_at = seen.delivered;
+        }
+        if seen.phase == Phase::Open {
+            self.undo.end();
+        }
+        self.phase = seen.phase;
+    }
+
+    /// SetCwnd.
     fn set_window(&mut self, window: &mut Window, seen: &Delivered) {
         let mss = window.exact_mss();
-        let has_left = self.phase != Phase::Open && seen.phase == Phase::Open;
-        self.phase = seen.phase;
         let mut cwnd = window.exact();
-        if has_left {
-            cwnd = cwnd.max(self.prior);
-        }
         let acked = seen.newly as f64;
-        let max = self.product(self.bw(), mss) * self.cwnd_gain() + self.aggregation.extra();
+        // UpdateMaxInflight.
+        let max = self.products(self.cwnd_gain(), self.bw, mss) + self.extra_acked.extra();
         let max = self.budget(max, mss);
         if self.filled.ever {
             cwnd = (cwnd + acked).min(max);
@@ -49,12 +59,12 @@ impl Bbr3 {
         window.set(cwnd.min(self.volume_cap(mss)).max(mss));
     }
 
-    /// BBRBoundCwndForModel.
-    fn volume_cap(&self, mss: f64) -> f64 {
+    /// BoundCwndForModel.
+    pub(super) fn volume_cap(&self, mss: f64) -> f64 {
         let long = match self.state {
-            State::Startup => f64::INFINITY,
+            State::Startup | State::Drain(_) => f64::INFINITY,
             State::Cruise | State::ProbeRtt(_) => self.with_headroom(mss),
-            State::Drain(_) | State::Down | State::Refill | State::Up => self.bounds.longterm,
+            State::Down | State::Refill | State::Up => self.bounds.longterm,
         };
         long.min(self.bounds.inflight).max(MIN_PIPE * mss)
     }
@@ -72,19 +82,15 @@ impl CongestionRules for Bbr3 {
         }
     }
 
-    /// BBRUpdateOnACK.
+    /// UpdateOnACK.
     fn on_delivered(&mut self, window: &mut Window, seen: &Delivered) {
         self.last = (seen.now, seen.delivered);
         if seen.lost > 0 {
-            self.on_lost(window, &FoundLost { now: seen.now, delivered: seen.delivered, worst: seen.worst });
+            self.on_lost(window, &FoundLost { now: seen.now, delivered: seen.delivered, too_high: seen.too_high });
         }
         self.bounds.update_latest(seen);
-        self.update_max_bw(seen);
-        self.check_startup_loss(window, seen);
-        self.update_signals(window);
-        // BBRUpdateACKAggregation: startup remembers one round trip.
-        let span = if self.filled.ever { SPAN } else { 1 };
-        self.aggregation.update(seen, self.bw(), window.exact(), self.round_starts.then_some(span));
+        self.update_signals(window, seen);
+        self.extra_acked.update(seen, self.bw, window.exact(), self.rounds, self.filled.ever);
         if let Some(sample) = seen.sample.filter(|_| self.round_starts) {
             self.filled.on_round(&sample);
         }
@@ -96,6 +102,8 @@ impl CongestionRules for Bbr3 {
             self.bounds.events = 0;
         }
         self.bounds.advance_latest(seen);
+        self.bound_bw();
+        self.follow_recovery(window, seen);
         self.set_pacing(window, seen);
         self.set_window(window, seen);
     }
@@ -114,17 +122,17 @@ impl CongestionRules for Bbr3 {
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         match loss.found_by {
-            FoundBy::DuplicateAcks => self.save(window),
-            FoundBy::Mark => {
-                self.save_state();
-                self.bounds.note_mark();
-                if self.is_judging {
-                    self.end_probe(Some(loss.flight as f64), window, self.last);
+            // OnEnterFastRecovery. After a timeout it is another recovery.
+            FoundBy::DuplicateAcks => {
+                if self.phase == Phase::Loss {
+                    self.undo.end();
                 }
+                self.save_state(window);
             }
+            FoundBy::Mark => self.on_mark(window, loss.flight),
+            // OnEnterRTO. The sender adds what is in flight to the window.
             FoundBy::Timeout { .. } => {
-                self.save(window);
-                (self.before_loss, self.state_before_loss) = (self.bounds, self.state);
+                self.save_state(window);
                 self.phase = Phase::Loss;
                 window.set_segments(1);
             }
@@ -139,23 +147,8 @@ impl CongestionRules for Bbr3 {
 
     fn on_recovered(&mut self, _: &mut Window, _: u64) {}
 
-    /// BBRHandleSpuriousLossDetection.
     fn on_spurious_timeout(&mut self, window: &mut Window, _: u64, _: u64) {
-        self.filled.restart(0.0);
-        let before = self.before_loss;
-        self.bounds.undo(&before);
-        window.set(window.exact().max(self.prior));
-        if matches!(self.state, State::ProbeRtt(_)) || self.state == self.state_before_loss {
-            return;
-        }
-        match self.state_before_loss {
-            State::Startup => {
-                self.filled.ever = false;
-                self.state = State::Startup;
-            }
-            State::Up => self.start_refill(self.last.1),
-            _ => {}
-        }
+        self.undo_losses(window);
     }
 
     #[inline(always)]

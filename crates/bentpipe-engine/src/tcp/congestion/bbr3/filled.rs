@@ -1,4 +1,4 @@
-//! Whether the path is full: the rate of delivery no longer grows (draft-ietf-ccwg-bbr-05 §5.3.1.2).
+//! Whether the path is full: the rate of delivery no longer grows (draft-ietf-ccwg-bbr-06 §5.3.1.2).
 
 use crate::tcp::delivery::RateSample;
 
@@ -19,12 +19,12 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// BBRResetFullBW, with a baseline.
+    /// ResetFullBW, with a baseline.
     pub(super) fn restart(&mut self, rate: f64) {
         (self.rate, self.rounds, self.now) = (rate, 0, false);
     }
 
-    /// BBRCheckFullBWReached: the first ACK of a round trip.
+    /// CheckFullBWReached: the first ACK of a round trip.
     pub(super) fn on_round(&mut self, sample: &RateSample) {
         if self.now || sample.is_app_limited {
             return;

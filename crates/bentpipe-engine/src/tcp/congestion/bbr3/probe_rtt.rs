@@ -1,9 +1,9 @@
-//! The minimum round trip, and BBRv3's probes for it (draft-ietf-ccwg-bbr-05 §5.3.4).
+//! The minimum round trip, and BBRv3's probes for it (draft-ietf-ccwg-bbr-06 §5.3.4).
 
 use super::*;
 
 impl Bbr3 {
-    /// BBRUpdateMinRTT. Returns true if the minimum round trip since the last probe is too old.
+    /// UpdateMinRTT. Returns true if the minimum round trip since the last probe is too old.
     pub(super) fn update_min_rtt(&mut self, seen: &Delivered) -> bool {
         let has_expired = self.recent_rtt.is_some() && seen.now > self.recent_rtt_at + PROBE_RTT_INTERVAL;
         if let Some(rtt) = seen.rtt
@@ -20,16 +20,16 @@ impl Bbr3 {
         has_expired
     }
 
-    /// BBRProbeRTTCwnd.
+    /// ProbeRTTCwnd.
     pub(super) fn probe_rtt_window(&self, mss: f64) -> f64 {
-        (PROBE_RTT_GAIN * self.product(self.bw(), mss)).max(MIN_PIPE * mss)
+        self.products(PROBE_RTT_GAIN, self.bw, mss).max(MIN_PIPE * mss)
     }
 
-    /// BBRCheckProbeRTT, BBRHandleProbeRTT.
+    /// CheckProbeRTT, HandleProbeRTT.
     pub(super) fn probe_rtt(&mut self, window: &mut Window, seen: &Delivered, has_expired: bool) {
         if has_expired && self.rounds > 0 && !self.restarts && !matches!(self.state, State::ProbeRtt(_)) {
-            self.save(window);
             self.state = State::ProbeRtt(None);
+            self.save(window);
             self.ack_phase = AckPhase::Stopping;
             self.start_round(seen.delivered);
         }
@@ -50,12 +50,12 @@ impl Bbr3 {
         self.restarts &= seen.newly == 0;
     }
 
-    /// BBRCheckProbeRTTDone: ends a probe that has lasted long enough.
+    /// CheckProbeRTTDone: ends a probe that has lasted long enough.
     fn leave_probe_rtt(&mut self, window: &mut Window, now: Time, delivered: u64) {
         let State::ProbeRtt(Some((end, _))) = self.state else { return };
         if now > end {
             self.recent_rtt_at = now;
-            window.set(window.exact().max(self.prior));
+            self.restore(window);
             self.bounds.reset_short_term();
             self.state = State::Startup;
             if self.filled.ever {
@@ -65,14 +65,14 @@ impl Bbr3 {
         }
     }
 
-    /// BBRHandleRestartFromIdle.
+    /// HandleRestartFromIdle.
     pub(super) fn restart_from_idle(&mut self, window: &mut Window, now: Time) {
         self.restarts = true;
-        self.aggregation.restart(now);
+        self.extra_acked.restart(now);
         if self.state.is_of_cycle() {
             self.pace(1.0);
         } else {
-            self.leave_probe_rtt(window, now, self.round_end);
+            self.leave_probe_rtt(window, now, self.last.1);
         }
     }
 }

@@ -1,0 +1,127 @@
+//! The application of an end: what it writes and when, and when it closes.
+
+use bentpipe_engine::tcp::Input;
+use bentpipe_engine::units::Time;
+use bentpipe_engine::{Context, Probe};
+use bentpipe_study::scenario::Workload;
+
+use super::TcpEnd;
+use crate::workload::ENDLESS;
+
+/// What an application writes at a time to a send buffer that is limited, bytes.
+const BLOCK: u64 = 1 << 16;
+
+impl TcpEnd {
+    pub(super) fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.opened = true;
+        self.next_action = Time::NEVER;
+        if let Some(shared) = &self.shared {
+            self.connection.inherit(&mut shared.borrow_mut());
+        }
+        self.connection.handle(cx, Input::Open);
+        match *self.workload {
+            Workload::Bulk(bytes) if self.client => self.write(cx, bytes.get()),
+            Workload::Greedy { duration } if self.client => {
+                self.write(cx, ENDLESS);
+                self.next_action = duration.map_or(Time::NEVER, |span| self.start + span);
+            }
+            Workload::RequestResponse { .. } if self.client => self.ask(cx),
+            Workload::Paced { .. } if self.client => self.write_paced(cx),
+            _ => {}
+        }
+    }
+
+    /// The application writes `bytes`. If a send buffer limits them it writes in blocks: the first one now, the others as
+    /// [there is room](Self::write_on).
+    pub(super) fn write<P: Probe>(&mut self, cx: &mut Context<'_, P>, bytes: u64) {
+        self.unwritten += bytes;
+        self.write_on(cx);
+    }
+
+    /// Writes the next block, if data is left and the send buffer has room for some. Returns whether it did. A block leaves before the
+    /// next one is written, as far as the windows let it out.
+    ///
+    /// A close follows the last one, but not before the handshake: that would end the connection (RFC 9293 §3.10.4).
+    pub(super) fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
+        let bytes = match self.connection.room() {
+            u64::MAX => self.unwritten,
+            room => self.unwritten.min(room).min(BLOCK),
+        };
+        if bytes > 0 {
+            self.unwritten -= bytes;
+            self.connection.handle(cx, Input::Write(bytes));
+            self.close_behind(cx);
+        }
+        bytes > 0
+    }
+
+    /// Bytes that the application has written, whether there was room for them or not.
+    pub(super) fn produced(&self) -> u64 {
+        self.connection.written() + self.unwritten
+    }
+
+    pub(super) fn close_behind<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.client && self.closes && self.connected_at.is_some() && self.has_written() {
+            self.connection.handle(cx, Input::Close);
+        }
+    }
+
+    fn ask<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.next_action = Time::NEVER;
+        if let Workload::RequestResponse { request, .. } = *self.workload
+            && self.requests_left > 0
+        {
+            self.requests_left -= 1;
+            self.write(cx, request.get());
+        }
+    }
+
+    /// Writes the data due by now, and plans the next write.
+    fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        let produced = self.produced();
+        let (Workload::Paced { write, .. }, Some(pacer)) = (*self.workload, &mut self.pacer) else { return };
+        self.next_action = Time::NEVER;
+        let mut due = 0;
+        while produced + due < self.to_send {
+            if pacer.next() > cx.now {
+                self.next_action = pacer.next();
+                break;
+            }
+            let bytes = write.get().min(self.to_send - produced - due);
+            due += bytes;
+            pacer.sent(bytes as u32);
+        }
+        self.write(cx, due);
+    }
+
+    /// True if all data has been written.
+    fn has_written(&self) -> bool {
+        match *self.workload {
+            Workload::Bulk(_) | Workload::Paced { .. } => self.connection.written() >= self.to_send,
+            _ => false,
+        }
+    }
+
+    /// Runs the application's planned action.
+    pub(crate) fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if !self.opened {
+            if cx.now >= self.first_action() {
+                self.open(cx);
+            }
+            return;
+        }
+        if self.next_action <= cx.now {
+            match *self.workload {
+                Workload::RequestResponse { .. } => self.ask(cx),
+                Workload::Paced { .. } => self.write_paced(cx),
+                // The time of a greedy source is over: data in flight is not waited for.
+                _ => {
+                    self.next_action = Time::NEVER;
+                    self.to_send = self.connection.acknowledged();
+                    self.acked_at = Some(cx.now);
+                    self.connection.handle(cx, Input::Abort);
+                }
+            }
+        }
+    }
+}

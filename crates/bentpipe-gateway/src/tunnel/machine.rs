@@ -11,11 +11,12 @@ use std::ops::Range;
 use bentpipe_engine::units::{Duration, Time};
 
 use super::cipher::{Cipher, machine_has_aes};
-use super::guard::{Bucket, Cookies, Guard, Seen};
+use super::guard::{Cookies, Guard, Seen};
 use super::keys::{PresharedKey, PrivateKey, PublicKey};
 use super::noise::Handshake;
 use super::packet::{COOKIE, Kind, MAC, MARK, What, classify};
 use super::session::Session;
+use crate::bucket::Bucket;
 pub use note::Note;
 use note::Notes;
 

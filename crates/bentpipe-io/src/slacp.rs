@@ -304,34 +304,65 @@ impl LinkEndpoint {
                     self.tidy(cx.now);
                     return Ok(Step::Wait(until.into_iter().chain(self.keeps_until).min()));
                 }
-                Step::Do(Output::Transmit { frame, handle }) => match self.emit(cx.now, &frame, handle, out) {
-                    Some(length) => return Ok(Step::Do(Emitted::Frame(length))),
-                    None => self.stats.unsaid += 1,
-                },
-                Step::Do(Output::Deliver { channel, seq }) => {
-                    let packet = self.incoming[usize::from(channel)].deliver(seq);
-                    let Some(headers) = &self.headers else {
-                        out[..packet.len()].copy_from_slice(packet);
-                        return Ok(Step::Do(Emitted::Packet(packet.len())));
-                    };
-                    match headers.expand(packet, &mut out[..self.max_packet]) {
-                        Ok(Some(length)) => return Ok(Step::Do(Emitted::Packet(length))),
-                        Ok(None) => {}
-                        Err(_) => self.stats.unexpanded += 1,
-                    }
-                }
-                Step::Do(Output::Recover { channel, seq, first, count }) => {
-                    self.recover(cx, channel, seq, first, count);
-                }
-                Step::Do(Output::Skip { .. }) => {}
-                Step::Do(Output::Release { handle, how }) => {
-                    self.given_bytes -= self.given.release(handle);
-                    if let Some(headers) = &mut self.headers {
-                        headers.released(handle, how);
+                Step::Do(output) => {
+                    if let Some(emitted) = self.follow(cx, output, out) {
+                        return Ok(Step::Do(emitted));
                     }
                 }
             }
         }
+    }
+
+    /// As [`LinkEndpoint::poll`] where no frame may be sent: the length of a packet from the far end, or `None` if there is none now.
+    ///
+    /// # Errors
+    /// As [`LinkEndpoint::poll`].
+    pub fn poll_received<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, EmitError> {
+        let (needed, have) = (self.max_frame(), out.len());
+        if have < needed {
+            return Err(EmitError::NoRoom { needed, have });
+        }
+        while let Some(output) = self.end.poll_received(cx.now) {
+            if let Some(Emitted::Packet(length)) = self.follow(cx, output, out) {
+                return Ok(Some(length));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does what the machine says. Returns what is to be passed on.
+    fn follow<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output, out: &mut [u8]) -> Option<Emitted> {
+        match output {
+            Output::Transmit { frame, handle } => match self.emit(cx.now, &frame, handle, out) {
+                Some(length) => return Some(Emitted::Frame(length)),
+                None => self.stats.unsaid += 1,
+            },
+            Output::Deliver { channel, seq } => {
+                let packet = self.incoming[usize::from(channel)].deliver(seq);
+                let Some(headers) = &self.headers else {
+                    out[..packet.len()].copy_from_slice(packet);
+                    return Some(Emitted::Packet(packet.len()));
+                };
+                match headers.expand(packet, &mut out[..self.max_packet]) {
+                    Ok(Some(length)) => return Some(Emitted::Packet(length)),
+                    Ok(None) => {}
+                    Err(_) => self.stats.unexpanded += 1,
+                }
+            }
+            Output::Recover { channel, seq, first, count } => self.recover(cx, channel, seq, first, count),
+            Output::Skip { .. } => {}
+            Output::Release { handle, how } => {
+                self.given_bytes -= self.given.release(handle);
+                if let Some(headers) = &mut self.headers {
+                    headers.released(handle, how);
+                }
+            }
+        }
+        None
     }
 
     /// Writes a frame; `None` if it cannot be encoded.

@@ -204,6 +204,14 @@ impl End {
         self.line = self.rate_control.rate().map(TransmitClock::new);
     }
 
+    /// The next output other than a frame to send, as [`Machine::poll`] says it, for a driver that may not send now.
+    pub fn poll_received(&mut self, now: Time) -> Option<Output> {
+        if self.outputs.is_empty() {
+            self.on_time(now);
+        }
+        self.outputs.pop_front()
+    }
+
     /// The current sending rate.
     pub fn rate(&self) -> Option<Rate> {
         self.line.as_ref().map(TransmitClock::rate)

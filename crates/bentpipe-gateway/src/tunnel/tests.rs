@@ -1,6 +1,7 @@
 //! Two ends that find, keep and lose each other.
 
 mod clocks;
+mod roaming;
 mod secrets;
 mod strangers;
 mod world;

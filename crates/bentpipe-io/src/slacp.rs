@@ -91,6 +91,8 @@ pub struct LinkEndpoint {
     /// How long after the last packet what is kept for repair frames goes, and when that is.
     keeps_for: Duration,
     keeps_until: Option<Time>,
+    /// When what bursts have left behind is freed.
+    trims_at: Option<Time>,
     variation: Variation,
     stats: LinkEndpointStats,
 }
@@ -130,6 +132,7 @@ impl LinkEndpoint {
             room: u64::MAX,
             keeps_for: layer.repairable + PAUSE,
             keeps_until: None,
+            trims_at: None,
             variation: Variation::default(),
             stats: LinkEndpointStats::default(),
         }
@@ -226,6 +229,7 @@ impl LinkEndpoint {
         bytes: Bytes,
     ) -> u32 {
         let len = bytes.len() as u32;
+        self.trims_at.get_or_insert(cx.now + self.keeps_for);
         self.given_bytes += cost(bytes.len());
         let handle = self.given.keep(bytes);
         self.end.handle(cx, Input::Packet { channel, handle, len, flow, host, acknowledges });
@@ -243,6 +247,7 @@ impl LinkEndpoint {
             self.stats.no_room += 1;
             return Ok(());
         }
+        self.trims_at.get_or_insert(cx.now + self.keeps_for);
         let verdict = match frame {
             Frame::Data { channel, seq, behind, .. } => {
                 let verdict = self.end.handle(cx, Input::Frame(frame));
@@ -302,7 +307,7 @@ impl LinkEndpoint {
             match self.end.poll(cx) {
                 Step::Wait(until) => {
                     self.tidy(cx.now);
-                    return Ok(Step::Wait(until.into_iter().chain(self.keeps_until).min()));
+                    return Ok(Step::Wait([until, self.keeps_until, self.trims_at].into_iter().flatten().min()));
                 }
                 Step::Do(output) => {
                     if let Some(emitted) = self.follow(cx, output, out) {
@@ -412,6 +417,9 @@ impl LinkEndpoint {
     fn tidy(&mut self, now: Time) {
         if self.keeps_until.take_if(|until| *until <= now).is_some() {
             incoming::spare_all(&mut self.incoming);
+        }
+        if self.trims_at.take_if(|at| *at <= now).is_some() && self.end.trim() {
+            self.trims_at = Some(now + self.keeps_for);
         }
         let end = &self.end;
         for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {

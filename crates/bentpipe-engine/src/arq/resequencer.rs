@@ -222,6 +222,11 @@ impl Resequencer {
         floor <= self.floor
     }
 
+    /// Frees what bursts have left behind.
+    pub(crate) fn trim(&mut self) {
+        super::trim(&mut self.ring);
+    }
+
     /// Takes a frame that [`Resequencer::passed`] freed besides the one that it returned.
     pub(crate) fn freed(&mut self) -> Option<u64> {
         self.freed.pop()

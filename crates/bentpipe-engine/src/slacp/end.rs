@@ -17,7 +17,7 @@ use super::shortcuts::Shortcuts;
 use super::stats::Stats;
 use super::transmission::Sent;
 use super::waiting::Waiting;
-use crate::arq::{Flight, History};
+use crate::arq::{Flight, History, trim};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::units::{Duration, Rate, Time, TransmitClock};
@@ -210,6 +210,19 @@ impl End {
             self.on_time(now);
         }
         self.outputs.pop_front()
+    }
+
+    /// Frees memory that bursts have left behind. Flows without a packet since the last call are forgotten, so it must not be called again
+    /// before the peer has delivered what it has received by now. Returns whether another call may free more.
+    pub fn trim(&mut self) -> bool {
+        self.flight.trim();
+        trim(&mut self.outputs);
+        for incoming in &mut self.incoming {
+            incoming.trim();
+        }
+        // Paced deliveries may wait at the peer for any time.
+        let forgets = !self.releasing.is_paced();
+        self.outgoing.iter_mut().fold(false, |more, outgoing| outgoing.trim(forgets) | more)
     }
 
     /// The current sending rate.

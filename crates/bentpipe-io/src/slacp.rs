@@ -307,11 +307,15 @@ impl LinkEndpoint {
             match self.end.poll(cx) {
                 Step::Wait(until) => {
                     self.tidy(cx.now);
-                    return Ok(Step::Wait([until, self.keeps_until, self.trims_at].into_iter().flatten().min()));
+                    return Ok(Step::Wait(Time::earliest(Time::earliest(until, self.keeps_until), self.trims_at)));
                 }
+                Step::Do(Output::Transmit { frame, handle }) => match self.emit(cx.now, &frame, handle, out) {
+                    Some(length) => return Ok(Step::Do(Emitted::Frame(length))),
+                    None => self.stats.unsaid += 1,
+                },
                 Step::Do(output) => {
-                    if let Some(emitted) = self.follow(cx, output, out) {
-                        return Ok(Step::Do(emitted));
+                    if let Some(length) = self.follow(cx, output, out) {
+                        return Ok(Step::Do(Emitted::Packet(length)));
                     }
                 }
             }
@@ -332,34 +336,31 @@ impl LinkEndpoint {
             return Err(EmitError::NoRoom { needed, have });
         }
         while let Some(output) = self.end.poll_received(cx.now) {
-            if let Some(Emitted::Packet(length)) = self.follow(cx, output, out) {
+            if let Some(length) = self.follow(cx, output, out) {
                 return Ok(Some(length));
             }
         }
         Ok(None)
     }
 
-    /// Does what the machine says. Returns what is to be passed on.
-    fn follow<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output, out: &mut [u8]) -> Option<Emitted> {
+    /// Does what the machine says, except to transmit. Returns the length of a packet to be passed on.
+    #[inline]
+    fn follow<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output, out: &mut [u8]) -> Option<usize> {
         match output {
-            Output::Transmit { frame, handle } => match self.emit(cx.now, &frame, handle, out) {
-                Some(length) => return Some(Emitted::Frame(length)),
-                None => self.stats.unsaid += 1,
-            },
             Output::Deliver { channel, seq } => {
                 let packet = self.incoming[usize::from(channel)].deliver(seq);
                 let Some(headers) = &self.headers else {
                     out[..packet.len()].copy_from_slice(packet);
-                    return Some(Emitted::Packet(packet.len()));
+                    return Some(packet.len());
                 };
                 match headers.expand(packet, &mut out[..self.max_packet]) {
-                    Ok(Some(length)) => return Some(Emitted::Packet(length)),
+                    Ok(Some(length)) => return Some(length),
                     Ok(None) => {}
                     Err(_) => self.stats.unexpanded += 1,
                 }
             }
             Output::Recover { channel, seq, first, count } => self.recover(cx, channel, seq, first, count),
-            Output::Skip { .. } => {}
+            Output::Transmit { .. } | Output::Skip { .. } => {}
             Output::Release { handle, how } => {
                 self.given_bytes -= self.given.release(handle);
                 if let Some(headers) = &mut self.headers {

@@ -217,9 +217,6 @@ impl End {
     pub fn trim(&mut self) -> bool {
         self.flight.trim();
         trim(&mut self.outputs);
-        for incoming in &mut self.incoming {
-            incoming.trim();
-        }
         // Paced deliveries may wait at the peer for any time.
         let forgets = !self.releasing.is_paced();
         self.outgoing.iter_mut().fold(false, |more, outgoing| outgoing.trim(forgets) | more)

@@ -69,11 +69,6 @@ impl Incoming {
         !self.is_whole || self.order.rise_to(floor)
     }
 
-    /// Frees what bursts have left behind.
-    pub(super) fn trim(&mut self) {
-        self.order.trim();
-    }
-
     /// No packet below the floor will arrive any more. Returns true if that was recorded for all of them.
     pub(super) fn skip_to(&mut self, floor: u64, heard: impl FnMut(Skip)) -> bool {
         self.order.skip_to(floor, heard)

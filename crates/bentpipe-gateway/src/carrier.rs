@@ -288,6 +288,9 @@ impl Carrier {
         if let Some(endpoint) = &mut self.endpoint {
             // The endpoint counts malformed frames, which are as good as lost.
             let _ = endpoint.receive(&mut Context::silent(now), frame);
+            if endpoint.end().is_stuck() {
+                self.tunnel.start_over(now);
+            }
         }
     }
 

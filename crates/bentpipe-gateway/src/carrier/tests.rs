@@ -221,3 +221,31 @@ fn what_the_kernel_refuses_is_heeded() {
     world.run(world.after(10), u64::MAX, greedy);
     assert!(world.longest < Duration::from_secs(1), "{:?}", world.longest);
 }
+
+/// The peer takes for delivered what this end misses, and will not send it again: only a new link helps.
+#[test]
+fn a_link_that_cannot_go_on_is_made_anew() {
+    use bentpipe_engine::slacp::Frame;
+    use bentpipe_engine::wire::slacp::{self, Integrity};
+
+    let mut world = World::new();
+    world.run(world.after(5), u64::MAX, |_| None);
+    let mut frame = [0; 100];
+    let mut say = |world: &mut World, count: u64| {
+        let next = world.ends[1].endpoint.as_ref().map_or(0, |endpoint| endpoint.end().near().received + 1);
+        for number in next..next + count {
+            let sync = Frame::Sync { channel: 0, number, floor: 1000 };
+            let length = slacp::emit(&sync, 0, &[], Integrity::Below, &mut frame).expect("it fits");
+            let now = world.now;
+            world.ends[1].on_frame(now, &frame[..length]);
+        }
+    };
+    say(&mut world, 999);
+    world.run(world.after(5), u64::MAX, |_| None);
+    assert_eq!(world.events.each_ref().map(Vec::len), [1, 1]);
+    say(&mut world, 1);
+    world.run(world.after(5), u64::MAX, |_| None);
+    assert_eq!(world.events.each_ref().map(Vec::len), [2, 2]);
+    world.run(world.after(30), 1_000_000, greedy);
+    assert!(world.arrived >= 1_000_000);
+}

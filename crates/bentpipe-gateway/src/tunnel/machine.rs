@@ -375,6 +375,14 @@ impl Tunnel {
         self.begin_at = self.begin_at.min(now);
     }
 
+    /// The link cannot go on: both ends restart it.
+    pub(crate) fn start_over(&mut self, now: Time) {
+        if self.bound.take().is_some() {
+            self.memory = draw();
+            self.begin_at = self.begin_at.min(now);
+        }
+    }
+
     fn give_up(&mut self, now: Time) {
         self.is_up = false;
         self.reach.give_up();

@@ -68,7 +68,7 @@ impl Tunnel {
         if !self.is_up {
             return (self.config.endpoint.is_some() || now < self.calls_until).then_some(Time::ZERO);
         }
-        let Some(session) = &self.current else { return Some(Time::ZERO) };
+        let Some(session) = self.current.as_ref().filter(|_| self.bound.is_some()) else { return Some(Time::ZERO) };
         let unanswered = self.asked_at.map(|at| at + DOUBT_AFTER);
         let idle = self.heard_at + self.config.keepalive + LATE_KEEPALIVE;
         Time::earliest(Time::earliest(Some(session.old_at()), unanswered), Some(idle))

@@ -407,6 +407,6 @@ impl Tunnel {
 
 impl std::fmt::Debug for Tunnel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tunnel").field("reach", &self.reach).field("is_up", &self.is_up).finish_non_exhaustive()
+        f.debug_struct("Tunnel").field("endpoint", &self.reach.at()).field("is_up", &self.is_up).finish_non_exhaustive()
     }
 }

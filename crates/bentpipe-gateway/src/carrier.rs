@@ -98,6 +98,8 @@ pub struct Carrier {
 
 /// Maximum waiting acknowledgements: probes arrive one by one.
 const MAX_ACKS: usize = 8;
+/// Length of the datagram with one.
+const ACK: u64 = DATA_OVERHEAD as u64 + 4;
 
 impl Carrier {
     /// Creates an end that has received nothing.
@@ -286,6 +288,9 @@ impl Carrier {
         if let Some(endpoint) = &mut self.endpoint {
             // The endpoint counts malformed frames, which are as good as lost.
             let _ = endpoint.receive(&mut Context::silent(now), frame);
+            if endpoint.end().is_stuck() {
+                self.tunnel.start_over(now);
+            }
         }
     }
 
@@ -330,6 +335,13 @@ impl Carrier {
             Step::Wait(until) => Time::earliest(tunnel, until),
         };
         while let Some(endpoint) = &mut self.endpoint {
+            if self.tunnel.allowance() < u64::from(self.path.size()) {
+                // A frame that could not be sent would count as lost.
+                let received = endpoint.poll_received(&mut Context::silent(now), &mut out[DATA_HEADER..]);
+                let Some(length) = received.expect("the buffer takes every packet") else { break };
+                self.past.received_bytes += length as u64;
+                return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
+            }
             // Writes it where the tunnel seals it.
             match endpoint
                 .poll(&mut Context::silent(now), &mut out[DATA_HEADER..])
@@ -372,17 +384,22 @@ impl Carrier {
 
     /// Parts, probes and their acknowledgements.
     fn poll_path(&mut self, now: Time, out: &mut [u8]) -> Step<Carried> {
-        if let Some(sealed) = self.next_part(now, out) {
+        if self.tunnel.allowance() >= u64::from(self.path.size())
+            && let Some(sealed) = self.next_part(now, out)
+        {
             return Step::Do(Carried::Send(sealed));
         }
-        while let Some(id) = self.acks.pop_front() {
+        while self.tunnel.allowance() >= ACK
+            && let Some(id) = self.acks.pop_front()
+        {
             out[DATA_HEADER..DATA_HEADER + 4].copy_from_slice(&id.to_le_bytes());
             if let Some(sealed) = self.tunnel.seal(now, What::Ack, 4, out) {
                 return Step::Do(Carried::Send(sealed));
             }
         }
         // Without keys nothing can be sent, and a probe that was not sent would be counted as lost.
-        if self.tunnel.cipher().is_none() || self.endpoint.is_none() {
+        // Nor is a path searched that may not be the peer's.
+        if self.tunnel.cipher().is_none() || self.endpoint.is_none() || self.tunnel.allowance() < u64::MAX {
             return Step::Wait(None);
         }
         loop {

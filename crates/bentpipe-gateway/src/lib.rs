@@ -21,6 +21,7 @@
 
 mod access;
 mod both;
+mod bucket;
 mod buffer;
 mod carrier;
 #[cfg(feature = "command")]

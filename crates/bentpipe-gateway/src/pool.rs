@@ -21,6 +21,11 @@ impl Pool {
         Pool { total, used: BTreeMap::new(), claimed: 0 }
     }
 
+    /// True if there are several peers.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.used.len() > 1
+    }
+
     /// The part reserved for each peer.
     fn kept(&self) -> u64 {
         self.total / (2 * self.used.len().max(1) as u64)

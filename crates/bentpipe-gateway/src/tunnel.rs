@@ -8,7 +8,7 @@
 //!
 //! The rest follows WireGuard (Donenfeld 2017). The 64-bit number of each datagram is its nonce, and a window refuses replays.
 //! MACs and cookies protect the handshake (`guard`). Either end may begin, and answers only its peer. The peer may roam: its address is
-//! that of the last authentic datagram.
+//! that of the last authentic datagram, with few bytes until it has answered from there (`machine::reach`).
 //!
 //! The ends also agree on whether both remember the same link. Each end's memory has a number, which changes when the end
 //! restarts or gives the other up. A link restarts at both ends or at neither.

@@ -233,7 +233,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         }
         if let Some(state) = &mut self.state {
             let tunnels = turn.hub.carriers().map(|(_, carrier)| carrier.tunnel());
-            state.note(now, tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.endpoint()?))));
+            state.note(now, tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.proven_endpoint()?))));
         }
         Ok((more || self.udp_is_readable, until))
     }

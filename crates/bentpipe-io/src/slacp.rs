@@ -91,6 +91,8 @@ pub struct LinkEndpoint {
     /// How long after the last packet what is kept for repair frames goes, and when that is.
     keeps_for: Duration,
     keeps_until: Option<Time>,
+    /// When what bursts have left behind is freed.
+    trims_at: Option<Time>,
     variation: Variation,
     stats: LinkEndpointStats,
 }
@@ -130,6 +132,7 @@ impl LinkEndpoint {
             room: u64::MAX,
             keeps_for: layer.repairable + PAUSE,
             keeps_until: None,
+            trims_at: None,
             variation: Variation::default(),
             stats: LinkEndpointStats::default(),
         }
@@ -226,6 +229,7 @@ impl LinkEndpoint {
         bytes: Bytes,
     ) -> u32 {
         let len = bytes.len() as u32;
+        self.trims_at.get_or_insert(cx.now + self.keeps_for);
         self.given_bytes += cost(bytes.len());
         let handle = self.given.keep(bytes);
         self.end.handle(cx, Input::Packet { channel, handle, len, flow, host, acknowledges });
@@ -243,6 +247,7 @@ impl LinkEndpoint {
             self.stats.no_room += 1;
             return Ok(());
         }
+        self.trims_at.get_or_insert(cx.now + self.keeps_for);
         let verdict = match frame {
             Frame::Data { channel, seq, behind, .. } => {
                 let verdict = self.end.handle(cx, Input::Frame(frame));
@@ -302,36 +307,68 @@ impl LinkEndpoint {
             match self.end.poll(cx) {
                 Step::Wait(until) => {
                     self.tidy(cx.now);
-                    return Ok(Step::Wait(until.into_iter().chain(self.keeps_until).min()));
+                    return Ok(Step::Wait(Time::earliest(Time::earliest(until, self.keeps_until), self.trims_at)));
                 }
                 Step::Do(Output::Transmit { frame, handle }) => match self.emit(cx.now, &frame, handle, out) {
                     Some(length) => return Ok(Step::Do(Emitted::Frame(length))),
                     None => self.stats.unsaid += 1,
                 },
-                Step::Do(Output::Deliver { channel, seq }) => {
-                    let packet = self.incoming[usize::from(channel)].deliver(seq);
-                    let Some(headers) = &self.headers else {
-                        out[..packet.len()].copy_from_slice(packet);
-                        return Ok(Step::Do(Emitted::Packet(packet.len())));
-                    };
-                    match headers.expand(packet, &mut out[..self.max_packet]) {
-                        Ok(Some(length)) => return Ok(Step::Do(Emitted::Packet(length))),
-                        Ok(None) => {}
-                        Err(_) => self.stats.unexpanded += 1,
-                    }
-                }
-                Step::Do(Output::Recover { channel, seq, first, count }) => {
-                    self.recover(cx, channel, seq, first, count);
-                }
-                Step::Do(Output::Skip { .. }) => {}
-                Step::Do(Output::Release { handle, how }) => {
-                    self.given_bytes -= self.given.release(handle);
-                    if let Some(headers) = &mut self.headers {
-                        headers.released(handle, how);
+                Step::Do(output) => {
+                    if let Some(length) = self.follow(cx, output, out) {
+                        return Ok(Step::Do(Emitted::Packet(length)));
                     }
                 }
             }
         }
+    }
+
+    /// As [`LinkEndpoint::poll`] where no frame may be sent: the length of a packet from the far end, or `None` if there is none now.
+    ///
+    /// # Errors
+    /// As [`LinkEndpoint::poll`].
+    pub fn poll_received<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, EmitError> {
+        let (needed, have) = (self.max_frame(), out.len());
+        if have < needed {
+            return Err(EmitError::NoRoom { needed, have });
+        }
+        while let Some(output) = self.end.poll_received(cx.now) {
+            if let Some(length) = self.follow(cx, output, out) {
+                return Ok(Some(length));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does what the machine says, except to transmit. Returns the length of a packet to be passed on.
+    #[inline]
+    fn follow<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output, out: &mut [u8]) -> Option<usize> {
+        match output {
+            Output::Deliver { channel, seq } => {
+                let packet = self.incoming[usize::from(channel)].deliver(seq);
+                let Some(headers) = &self.headers else {
+                    out[..packet.len()].copy_from_slice(packet);
+                    return Some(packet.len());
+                };
+                match headers.expand(packet, &mut out[..self.max_packet]) {
+                    Ok(Some(length)) => return Some(length),
+                    Ok(None) => {}
+                    Err(_) => self.stats.unexpanded += 1,
+                }
+            }
+            Output::Recover { channel, seq, first, count } => self.recover(cx, channel, seq, first, count),
+            Output::Transmit { .. } | Output::Skip { .. } => {}
+            Output::Release { handle, how } => {
+                self.given_bytes -= self.given.release(handle);
+                if let Some(headers) = &mut self.headers {
+                    headers.released(handle, how);
+                }
+            }
+        }
+        None
     }
 
     /// Writes a frame; `None` if it cannot be encoded.
@@ -381,6 +418,9 @@ impl LinkEndpoint {
     fn tidy(&mut self, now: Time) {
         if self.keeps_until.take_if(|until| *until <= now).is_some() {
             incoming::spare_all(&mut self.incoming);
+        }
+        if self.trims_at.take_if(|at| *at <= now).is_some() && self.end.trim() {
+            self.trims_at = Some(now + self.keeps_for);
         }
         let end = &self.end;
         for (channel, (outgoing, incoming)) in (0..=u8::MAX).zip(self.outgoing.iter_mut().zip(&mut self.incoming)) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::trim;
 use crate::rtt::{RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};
 use crate::units::{Duration, Time};
 use crate::wire::slacp::Report;
@@ -242,6 +243,12 @@ impl<T: Copy> Flight<T> {
     fn slack(&self) -> Duration {
         let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
         self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter
+    }
+
+    /// Frees what bursts have left behind.
+    pub(crate) fn trim(&mut self) {
+        trim(&mut self.ring);
+        trim(&mut self.expired);
     }
 
     fn drop_judged(&mut self) {

@@ -16,3 +16,32 @@ pub(crate) use crate::wire::slacp::Report;
 pub(crate) use flight::{Flight, Verdict};
 pub(crate) use history::History;
 pub(crate) use resequencer::{Resequencer, Skip, Taken};
+
+use std::collections::VecDeque;
+
+/// Returns to the system what a ring needs no more after a burst.
+pub(crate) fn trim<T>(ring: &mut VecDeque<T>) {
+    const SMALL: usize = 1024;
+    let enough = (2 * ring.len()).max(SMALL);
+    if ring.capacity() > 2 * enough {
+        ring.shrink_to(enough);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_shrinks_only_when_it_is_nearly_empty() {
+        let mut ring: VecDeque<u64> = (0..20_000).collect();
+        trim(&mut ring);
+        assert!(ring.capacity() >= 20_000);
+        ring.truncate(3000);
+        trim(&mut ring);
+        assert!((6000..10_000).contains(&ring.capacity()), "{}", ring.capacity());
+        ring.clear();
+        trim(&mut ring);
+        assert!((1024..2048).contains(&ring.capacity()), "{}", ring.capacity());
+    }
+}

@@ -4,10 +4,12 @@
 //! receiver needs no table of flows. A frame whose predecessor is done passes; any other is linked to its predecessor
 //! and follows it. Every step takes constant time, and a promise that frames will not arrive as much as frames are stored.
 
-use std::collections::VecDeque;
+mod ring;
+
 use std::ops::Range;
 
 use crate::units::Time;
+use ring::{CHUNK, Piece, Ring};
 
 /// What happened to a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub(crate) struct Resequencer {
     /// All below are done.
     next: u64,
     /// The frames from `next` on. Those behind its end and below the floor are gone, too.
-    ring: VecDeque<Slot>,
+    ring: Ring,
     /// No frame below will arrive any more.
     floor: u64,
     /// Frames beyond `next` that it accepts.
@@ -78,13 +80,14 @@ pub(crate) struct Resequencer {
 impl Resequencer {
     /// One that starts at frame 0 and reaches `window` frames ahead.
     pub(crate) fn new(window: u32) -> Self {
-        Resequencer { next: 0, ring: VecDeque::new(), floor: 0, window, waiting: 0, paced: false, freed: Vec::new() }
+        let ring = Ring::new(State::Done);
+        Resequencer { next: 0, ring, floor: 0, window, waiting: 0, paced: false, freed: Vec::new() }
     }
 
     /// As before, for a driver that delays frames that may pass. A frame behind a skipped one then waits for all frames
     /// before it, since its own flow may be among them.
     pub(crate) fn paced(window: u32) -> Self {
-        Resequencer { paced: true, ..Resequencer::new(window) }
+        Resequencer { paced: true, ring: Ring::new(State::Gone), ..Resequencer::new(window) }
     }
 
     /// All frames below are done.
@@ -100,8 +103,7 @@ impl Resequencer {
 
     /// True if the frame was passed on or skipped, or is here.
     pub(crate) fn has(&self, seq: u64) -> bool {
-        seq < self.next.max(self.floor)
-            || self.ring.get((seq - self.next) as usize).is_some_and(|slot| slot.state != State::Missing)
+        seq < self.next.max(self.floor) || self.ring.get(seq).state != State::Missing
     }
 
     /// True if the frame lies below the end of the window.
@@ -109,54 +111,38 @@ impl Resequencer {
         seq < self.next + self.window as u64
     }
 
-    /// The slot of a frame, if it is not done with and lies within the window.
-    fn reach(&mut self, seq: u64) -> Option<usize> {
-        if seq < self.next.max(self.floor) || !self.reaches(seq) {
-            return None;
-        }
-        let (at, gone) = ((seq - self.next) as usize, self.floor.saturating_sub(self.next) as usize);
-        if self.ring.len() < gone {
-            let state = if self.paced { State::Gone } else { State::Done };
-            self.ring.resize(gone, Slot { state, ..EMPTY });
-        }
-        if self.ring.len() <= at {
-            self.ring.resize(at + 1, EMPTY);
-        }
-        Some(at)
-    }
-
     /// Frame `seq` of `len` bytes has arrived; `behind` is the distance back to its predecessor, 0 if it has none.
     pub(crate) fn on_frame(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> Taken {
-        let Some(at) = self.reach(seq) else { return Taken::Refused };
-        if self.ring[at].state != State::Missing {
+        if self.has(seq) || !self.reaches(seq) {
             return Taken::Refused;
         }
-        (self.ring[at].len, self.ring[at].arrived) = (len, now);
-        let predecessor = (behind > 0).then(|| at.checked_sub(behind as usize)).flatten();
-        if let Some(before) = predecessor
-            && self.ring[before].state != State::Done
-            && self.ring[before].successor == 0
-        {
-            self.ring[before].successor = behind;
-            self.ring[at].state = State::Waiting;
+        self.ring.reach(self.next, self.floor, seq);
+        let before = seq.checked_sub(behind.into()).filter(|before| (self.next..seq).contains(before));
+        let slot = before.map(|before| self.ring.get(before));
+        let waits = slot.is_some_and(|slot| slot.state != State::Done && slot.successor == 0);
+        if let Some(before) = before.filter(|_| waits) {
+            self.ring.get_mut(before).successor = behind;
             self.waiting += 1;
-            return Taken::Waits;
         }
-        self.ring[at].state = State::Ready;
-        Taken::Passes
+        let state = if waits { State::Waiting } else { State::Ready };
+        let slot = self.ring.get_mut(seq);
+        *slot = Slot { state, len, arrived: now, ..*slot };
+        if waits { Taken::Waits } else { Taken::Passes }
     }
 
     /// Length of a frame whose turn has come, and when it arrived.
     pub(crate) fn frame(&self, seq: u64) -> (u32, Time) {
-        let slot = &self.ring[(seq - self.next) as usize];
+        let slot = self.ring.get(seq);
         (slot.len, slot.arrived)
     }
 
     /// A frame was passed on. Returns the one that waited for it.
     pub(crate) fn passed(&mut self, seq: u64) -> Option<u64> {
-        let at = seq.checked_sub(self.next)? as usize;
-        debug_assert_eq!(self.ring[at].state, State::Ready, "only what may pass is passed");
-        let freed = self.finish(at);
+        if seq < self.next {
+            return None;
+        }
+        debug_assert_eq!(self.ring.get(seq).state, State::Ready, "only what may pass is passed");
+        let freed = self.finish(seq);
         self.advance();
         freed
     }
@@ -169,48 +155,50 @@ impl Resequencer {
     pub(crate) fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
         let from = self.floor.max(self.next);
         let mut end = floor.min(self.next + MAX_SKIPPED).max(from);
-        let stored = self.next + self.ring.len() as u64;
-        // The first frame that is here and not done: the window does not move beyond it.
-        let mut holds = (from > self.next).then_some(self.next);
+        let stored = self.ring.end().max(from);
         let mut gap = from..from;
-        let at = |seq: u64| ((seq - self.next) as usize).min(self.ring.len());
-        let span = at(from)..at(end);
-        for (seq, slot) in (from..).zip(self.ring.range_mut(span)) {
-            match slot.state {
-                State::Missing => {
-                    if gap.end < seq {
-                        note(&gap, &mut heard);
-                        gap.start = seq;
-                    }
-                    gap.end = seq + 1;
-                    slot.state = if self.paced { State::Gone } else { State::Done };
-                    if !self.paced && slot.successor > 0 {
-                        self.freed.push(seq + u64::from(core::mem::take(&mut slot.successor)));
-                    }
-                }
-                State::Waiting | State::Ready => holds = holds.or(Some(seq)),
-                State::Gone | State::Done => {}
-            }
-        }
+        // The first frame that is here and not done: the window does not move beyond it.
+        let held = (from > self.next).then_some(self.next);
+        let window = u64::from(self.window);
+        let holds = held.or(self.give_up(from, end.min(stored).min(self.next + window), &mut gap, &mut heard));
+        let given_up = end.min(stored).min(self.next + window).max(from);
+        // Of those behind the window none is here.
+        end = holds.map_or(end, |first| end.min(first + window).max(from));
+        self.give_up(given_up, end.min(stored), &mut gap, &mut heard);
         for &follower in &self.freed {
-            self.ring[(follower - self.next) as usize].state = State::Ready;
+            self.ring.get_mut(follower).state = State::Ready;
             self.waiting -= 1;
         }
-        // Of those behind the last one that is stored, none is here.
-        end = holds.map_or(end, |first| end.min(first + u64::from(self.window)).max(from));
-        let rest = stored.max(from);
-        if rest < end {
-            if gap.end < rest {
-                note(&gap, &mut heard);
-                gap.start = rest;
-            }
-            gap.end = end;
+        if stored < end {
+            extend(&mut gap, stored, end, &mut heard);
         }
         note(&gap, &mut heard);
         self.floor = end;
         self.advance();
         self.freed.drain(..).for_each(|seq| heard(Skip::Freed(seq)));
         floor <= self.floor
+    }
+
+    /// Gives up what is missing in a range. Returns the first frame there that is not done.
+    fn give_up(&mut self, from: u64, end: u64, gap: &mut Range<u64>, heard: &mut impl FnMut(Skip)) -> Option<u64> {
+        let (paced, freed) = (self.paced, &mut self.freed);
+        let mut holds = None;
+        self.ring.give_up(from, end, |seq, until, piece| match piece {
+            Piece::Gone => {}
+            Piece::Missing => extend(gap, seq, until, heard),
+            Piece::Slot(slot) => match slot.state {
+                State::Missing => {
+                    extend(gap, seq, until, heard);
+                    slot.state = if paced { State::Gone } else { State::Done };
+                    if !paced && slot.successor > 0 {
+                        freed.push(seq + u64::from(core::mem::take(&mut slot.successor)));
+                    }
+                }
+                State::Waiting | State::Ready => holds = holds.or(Some(seq)),
+                State::Gone | State::Done => {}
+            },
+        });
+        holds
     }
 
     /// As [`Resequencer::skip_to`] where no frame is given up: a floor above a missing frame is wrong, and is not reached.
@@ -227,41 +215,48 @@ impl Resequencer {
         self.freed.pop()
     }
 
-    fn finish(&mut self, at: usize) -> Option<u64> {
-        self.ring[at].state = State::Done;
-        let successor = core::mem::take(&mut self.ring[at].successor);
+    fn finish(&mut self, seq: u64) -> Option<u64> {
+        let slot = self.ring.get_mut(seq);
+        slot.state = State::Done;
+        let successor = core::mem::take(&mut slot.successor);
         (successor > 0).then(|| {
-            let follower = at + successor as usize;
-            debug_assert_eq!(self.ring[follower].state, State::Waiting);
-            self.ring[follower].state = State::Ready;
+            let follower = seq + u64::from(successor);
+            let slot = self.ring.get_mut(follower);
+            debug_assert_eq!(slot.state, State::Waiting);
+            slot.state = State::Ready;
             self.waiting -= 1;
-            self.next + follower as u64
+            follower
         })
     }
 
     fn advance(&mut self) {
-        let mut done = 0;
-        while let Some(slot) = self.ring.get(done) {
-            match slot.state {
-                State::Done => {}
-                State::Gone => {
-                    let follower = self.finish(done);
-                    self.freed.extend(follower);
-                }
-                State::Missing | State::Waiting | State::Ready => break,
+        loop {
+            let done = self.ring.done_from(self.next);
+            self.next += done;
+            if done > 0 && self.next.is_multiple_of(CHUNK) {
+                self.ring.pass_first();
+            } else if self.ring.pass_gone() {
+                self.next = (self.next / CHUNK + 1) * CHUNK;
+            } else if self.paced && self.ring.get(self.next).state == State::Gone {
+                let follower = self.finish(self.next);
+                self.freed.extend(follower);
+            } else {
+                break;
             }
-            done += 1;
         }
-        if done == 1 {
-            self.ring.pop_front();
-        } else {
-            self.ring.drain(..done);
-        }
-        self.next += done as u64;
         if self.ring.is_empty() {
             self.next = self.next.max(self.floor);
         }
     }
+}
+
+/// The frames from `from` to `end` are missing, too.
+fn extend(gap: &mut Range<u64>, from: u64, end: u64, heard: &mut impl FnMut(Skip)) {
+    if gap.end < from {
+        note(gap, heard);
+        gap.start = from;
+    }
+    gap.end = end;
 }
 
 fn note(gap: &Range<u64>, heard: &mut impl FnMut(Skip)) {

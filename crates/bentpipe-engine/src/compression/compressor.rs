@@ -27,15 +27,16 @@ struct Base {
     header: Header,
 }
 
+/// Without a base it is small: a flood of flows with few packets each takes little.
 #[derive(Debug)]
 struct Context {
     flow: u64,
     /// Packets without a base so far.
     seen: u32,
     /// What the other end has.
-    confirmed: Option<Base>,
+    confirmed: Option<Box<Base>>,
     /// What it may have.
-    announced: Option<(BaseId, Base)>,
+    announced: Option<(BaseId, Box<Base>)>,
     /// Number of the next base. It continues when the context gets another flow.
     generation: u8,
     /// True if it was used since the clock hand passed.
@@ -99,7 +100,7 @@ impl Compressor {
         message.extend_from_slice(&(self.serial as u32).to_be_bytes());
         message.extend_from_slice(header.bytes());
         let base = BaseId { slot, serial: self.serial };
-        context.announced = Some((base, Base { generation, header }));
+        context.announced = Some((base, Box::new(Base { generation, header })));
         Announcement { base, message }
     }
 

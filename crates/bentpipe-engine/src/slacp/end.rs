@@ -17,7 +17,7 @@ use super::shortcuts::Shortcuts;
 use super::stats::Stats;
 use super::transmission::Sent;
 use super::waiting::Waiting;
-use crate::arq::{Flight, History};
+use crate::arq::{Flight, History, trim};
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::units::{Duration, Rate, Time, TransmitClock};
@@ -59,6 +59,8 @@ pub struct End {
     /// Copies sent in the last span, and when it began.
     copied: (u32, Time),
     outputs: VecDeque<Output>,
+    /// Frames in a row whose floor lies above a missing packet of a channel that gives none up.
+    impossible: u32,
     frames: u64,
     bytes: u64,
     reports: u64,
@@ -72,6 +74,8 @@ const MAX_COPIES: u32 = 40;
 /// Maximum outputs that wait for the driver when a frame is accepted: all packets of a window may pass at once, and a driver may bring
 /// some thousand frames before it polls.
 const MAX_OUTPUTS: usize = 2 * SlacpConfig::MAX_WINDOW as usize;
+/// Impossible frames in a row after which the link cannot go on.
+const MAX_IMPOSSIBLE: u32 = 1000;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
 impl End {
@@ -117,6 +121,7 @@ impl End {
             initial_rtt: config.initial_rtt,
             copied: (0, Time::ZERO),
             outputs: VecDeque::new(),
+            impossible: 0,
             frames: 0,
             bytes: 0,
             reports: 0,
@@ -202,6 +207,30 @@ impl End {
         self.rate_control.restart(self.initial_rtt);
         self.probe_at = Time::ZERO;
         self.line = self.rate_control.rate().map(TransmitClock::new);
+    }
+
+    /// True if the peer no longer sends a packet that is missing here, although its channel gives up none: its repair frames seemed to bring it,
+    /// but could not be decoded. A genuine peer's always can be. The link cannot go on.
+    pub fn is_stuck(&self) -> bool {
+        self.impossible >= MAX_IMPOSSIBLE
+    }
+
+    /// The next output other than a frame to send, as [`Machine::poll`] says it, for a driver that may not send now.
+    pub fn poll_received(&mut self, now: Time) -> Option<Output> {
+        if self.outputs.is_empty() {
+            self.on_time(now);
+        }
+        self.outputs.pop_front()
+    }
+
+    /// Frees memory that bursts have left behind. Flows without a packet since the last call are forgotten, so it must not be called again
+    /// before the peer has delivered what it has received by now. Returns whether another call may free more.
+    pub fn trim(&mut self) -> bool {
+        self.flight.trim();
+        trim(&mut self.outputs);
+        // Paced deliveries may wait at the peer for any time.
+        let forgets = !self.releasing.is_paced();
+        self.outgoing.iter_mut().fold(false, |more, outgoing| outgoing.trim(forgets) | more)
     }
 
     /// The current sending rate.

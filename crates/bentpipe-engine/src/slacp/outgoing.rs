@@ -4,13 +4,15 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::backlog::Backlog;
-use super::config::{ChannelConfig, Order, Queueing, SlacpConfig};
+use super::config::{ChannelConfig, Queueing};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
+use super::predecessors::Predecessors;
+use super::resends::Resends;
 use super::stats::ChannelStats;
 use super::transmission::{NextPacket, Sent};
 use super::waiting::{Pushed, Waiting};
-use crate::arq::Verdict;
+use crate::arq::{Verdict, trim};
 use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +48,6 @@ struct Part {
     left: u32,
 }
 
-const MAX_WINDOW: u64 = SlacpConfig::MAX_WINDOW as u64;
-
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) config: ChannelConfig,
@@ -59,12 +59,10 @@ pub(super) struct Outgoing {
     held: (usize, u64),
     /// These packets by handle, where a packet may have several frames.
     parts: Option<BTreeMap<u32, Part>>,
-    resend: VecDeque<u64>,
+    resend: Resends,
     /// Packets that may be copied, and when, in order of time.
     copies: VecDeque<(Time, u64)>,
-    /// The last packet of each flow.
-    flows: BTreeMap<u64, u64>,
-    next_purge: u64,
+    predecessors: Predecessors,
     blocks: Option<Blocks>,
     /// The floor that the peer has acknowledged.
     acked_floor: u64,
@@ -84,10 +82,9 @@ impl Outgoing {
             slots: VecDeque::new(),
             held: (0, 0),
             parts: (config.segments > 1 || config.queueing == Queueing::Fair).then(BTreeMap::new),
-            resend: VecDeque::new(),
+            resend: Resends::new(config.resends_oldest_first),
             copies: VecDeque::new(),
-            flows: BTreeMap::new(),
-            next_purge: MAX_WINDOW,
+            predecessors: Predecessors::new(config.order),
             blocks: config.fec.map(Blocks::new),
             acked_floor: 0,
             due_floor: 0,
@@ -153,9 +150,17 @@ impl Outgoing {
         self.first
     }
 
+    /// Frees what bursts have left behind. Returns whether more may be freed at the next call.
+    pub(super) fn trim(&mut self, forgets: bool) -> bool {
+        trim(&mut self.slots);
+        trim(&mut self.copies);
+        let next = self.next_seq();
+        forgets && self.predecessors.forget(self.first, next)
+    }
+
     /// The next packet to retransmit.
     pub(super) fn next_resend(&mut self, now: Time) -> Option<NextPacket> {
-        while let Some(seq) = self.resend.pop_front() {
+        while let Some(seq) = self.resend.pop() {
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
             if slot.state != State::Resend {
@@ -233,7 +238,7 @@ impl Outgoing {
         self.stats.sent += 1;
         self.stats.sent_bytes += len as u64;
         let seq = self.next_seq();
-        let behind = self.predecessor(seq, flow);
+        let behind = self.predecessors.of(seq, flow);
         let floor = self.first;
         if self.config.arq.is_none() && self.blocks.is_none() {
             // Nothing more will be done for it: it is sent and forgotten.
@@ -302,24 +307,6 @@ impl Outgoing {
         }
         self.held.0 -= 1;
         true
-    }
-
-    fn predecessor(&mut self, seq: u64, flow: u64) -> u32 {
-        let before = match self.config.order {
-            Order::None => None,
-            Order::Channel => seq.checked_sub(1),
-            Order::Flow => {
-                // A receiver that paces deliveries may still hold packets that were acknowledged long ago. So a
-                // flow is forgotten only when its last packet is a whole window back. The flows are checked once
-                // per window.
-                if seq >= self.next_purge {
-                    self.next_purge = seq + MAX_WINDOW;
-                    self.flows.retain(|_, &mut last| seq - last <= MAX_WINDOW);
-                }
-                self.flows.insert(flow, seq)
-            }
-        };
-        before.map(|before| seq - before).filter(|&distance| distance <= MAX_WINDOW).map_or(0, |d| d as u32)
     }
 
     /// The next repair frame: its block's first packet, count, index, and length of the longest packet.
@@ -408,10 +395,7 @@ impl Outgoing {
             self.due_floor = self.due_floor.max(seq + 1);
         } else {
             slot.state = State::Resend;
-            // Otherwise a packet that is lost again would wait, with its flow, behind all packets lost since.
-            let oldest_first = self.config.resends_oldest_first;
-            let at = if oldest_first { self.resend.partition_point(|&other| other < seq) } else { self.resend.len() };
-            self.resend.insert(at, seq);
+            self.resend.push(seq);
         }
     }
 

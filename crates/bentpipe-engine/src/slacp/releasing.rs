@@ -45,6 +45,11 @@ impl Releasing {
         self.release != Release::AtOnce
     }
 
+    /// True if there is no limit to how long it may have to.
+    pub(super) fn is_paced(&self) -> bool {
+        self.pace.is_some()
+    }
+
     /// A frame arrived, and the `missing` frames before it did not, over a line with this round trip.
     pub(super) fn heard(&mut self, now: Time, missing: u64, round_trip: Duration) {
         if missing > SAMPLES && self.release == Release::Grouped {

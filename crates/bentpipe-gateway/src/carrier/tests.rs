@@ -1,4 +1,6 @@
-//! Two ends over a path whose MTU changes, in virtual time.
+//! Two ends over a path whose MTU changes, in virtual time. The second may move.
+
+mod roaming;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,6 +33,14 @@ struct World {
     events: [Vec<Event>; 2],
     /// Bytes on the line, headers of IP and UDP included, and how many datagrams.
     sent: u64,
+    /// Where the second end is, and the source of its datagrams.
+    at: SocketAddr,
+    says: SocketAddr,
+    /// Datagrams of these lengths do not reach the second end.
+    stopped: &'static [usize],
+    /// Bytes of UDP payload to and from each address of the second end.
+    bytes_to: BTreeMap<SocketAddr, u64>,
+    bytes_from: BTreeMap<SocketAddr, u64>,
 }
 
 impl World {
@@ -62,6 +72,11 @@ impl World {
             changes: Vec::new(),
             events: Default::default(),
             sent: 0,
+            at: address(2),
+            says: address(2),
+            stopped: &[],
+            bytes_to: BTreeMap::new(),
+            bytes_from: BTreeMap::new(),
         }
     }
 
@@ -71,7 +86,14 @@ impl World {
                 Step::Wait(until) => return until,
                 Step::Do(Carried::Send(sealed)) => {
                     self.sent += sealed.len as u64 + 28;
-                    if sealed.len + 28 <= self.mtu {
+                    let there = match end {
+                        0 => {
+                            *self.bytes_to.entry(sealed.to).or_default() += sealed.len as u64;
+                            sealed.to == self.at && !self.stopped.contains(&sealed.len)
+                        }
+                        _ => true,
+                    };
+                    if there && sealed.len + 28 <= self.mtu {
                         self.count += 1;
                         self.flight.insert((self.now + DELAY, self.count), (1 - end, out[..sealed.len].to_vec()));
                     }
@@ -95,7 +117,10 @@ impl World {
         while self.now < end && self.arrived < bytes {
             while let Some(entry) = self.flight.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (to, mut datagram) = entry.remove();
-                let from = address(2 - to as u8);
+                let from = if to == 0 { self.says } else { address(1) };
+                if to == 0 {
+                    *self.bytes_from.entry(from).or_default() += datagram.len() as u64;
+                }
                 self.ends[to].receive(self.now, from, &mut datagram);
             }
             let mut wake = self.poll(0, &mut out);
@@ -195,4 +220,32 @@ fn what_the_kernel_refuses_is_heeded() {
     world.ends[0].on_too_long(now, 1472);
     world.run(world.after(10), u64::MAX, greedy);
     assert!(world.longest < Duration::from_secs(1), "{:?}", world.longest);
+}
+
+/// The peer takes for delivered what this end misses, and will not send it again: only a new link helps.
+#[test]
+fn a_link_that_cannot_go_on_is_made_anew() {
+    use bentpipe_engine::slacp::Frame;
+    use bentpipe_engine::wire::slacp::{self, Integrity};
+
+    let mut world = World::new();
+    world.run(world.after(5), u64::MAX, |_| None);
+    let mut frame = [0; 100];
+    let mut say = |world: &mut World, count: u64| {
+        let next = world.ends[1].endpoint.as_ref().map_or(0, |endpoint| endpoint.end().near().received + 1);
+        for number in next..next + count {
+            let sync = Frame::Sync { channel: 0, number, floor: 1000 };
+            let length = slacp::emit(&sync, 0, &[], Integrity::Below, &mut frame).expect("it fits");
+            let now = world.now;
+            world.ends[1].on_frame(now, &frame[..length]);
+        }
+    };
+    say(&mut world, 999);
+    world.run(world.after(5), u64::MAX, |_| None);
+    assert_eq!(world.events.each_ref().map(Vec::len), [1, 1]);
+    say(&mut world, 1);
+    world.run(world.after(5), u64::MAX, |_| None);
+    assert_eq!(world.events.each_ref().map(Vec::len), [2, 2]);
+    world.run(world.after(30), 1_000_000, greedy);
+    assert!(world.arrived >= 1_000_000);
 }

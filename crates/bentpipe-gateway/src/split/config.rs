@@ -55,6 +55,8 @@ pub struct SplitStats {
     pub failed: u64,
     /// Connections refused for lack of descriptors, streams, or a link.
     pub refused: u64,
+    /// Connections refused because the peer, one of several, opened too many at once.
+    pub throttled: u64,
     /// Connections reset because the link was lost.
     pub lost_with_link: u64,
     /// Connections that use another port because the client's was taken.
@@ -78,6 +80,7 @@ impl std::ops::Add for SplitStats {
             connected: self.connected + other.connected,
             failed: self.failed + other.failed,
             refused: self.refused + other.refused,
+            throttled: self.throttled + other.throttled,
             lost_with_link: self.lost_with_link + other.lost_with_link,
             other_port: self.other_port + other.other_port,
             malformed: self.malformed + other.malformed,

@@ -11,8 +11,8 @@ macro_rules! total {
 
 impl Readings {
     pub(crate) fn add_split(&mut self, stats: &SplitStats, waiting: &Waiting) {
-        let SplitStats { accepted, connected, failed, refused, lost_with_link, other_port, malformed, open, mux } =
-            *stats;
+        let SplitStats { accepted, connected, failed, refused, throttled, lost_with_link, .. } = *stats;
+        let SplitStats { other_port, malformed, open, mux, .. } = *stats;
         let mut level = |key, metric, help, value| self.add("split", key, metric, help, Value::Level(value));
         level("open", "bentpipe_gateway_streams_open", "Open connections.", open as u64);
         let help = "Bytes from hosts waiting for the link.";
@@ -30,6 +30,12 @@ impl Readings {
                 total!("refused"),
                 "Connections refused because of the limits of descriptors or streams, or because the link was down.",
                 refused,
+            ),
+            (
+                "throttled",
+                total!("throttled"),
+                "Connections refused because the peer, one of several, opened more than 1000 at once and 500 per second.",
+                throttled,
             ),
             (
                 "lost_with_link",

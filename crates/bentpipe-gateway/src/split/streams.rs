@@ -1,6 +1,7 @@
 //! The connections of one peer: a multiplexer, and a connection of the host for each of its streams.
 
 mod drain;
+mod opening;
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,17 @@ use bentpipe_engine::{Context, Machine, Step};
 use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Registry, Token};
-use nix::errno::Errno;
 
 use super::common::Common;
 use super::config::{SplitConfig, SplitStats, Waiting};
+use crate::bucket::Bucket;
 use crate::carrier::Carrier;
 use crate::conn::{Conn, Outcome};
 use crate::half_open::HalfOpen;
 use crate::hub::Slot;
 use crate::policy::Sources;
 use crate::shares::Shares;
-use crate::sockets::{self, ClientAddress};
+use crate::sockets;
 use crate::tunnel::Event;
 
 /// The context of a peer's connections for one turn.
@@ -58,6 +59,8 @@ pub(super) struct Streams {
     past: MuxStats,
     /// Connections that the policy refused.
     forbidden: u64,
+    /// What the peer may open now, if there are others.
+    openings: Bucket,
 }
 
 impl Streams {
@@ -78,6 +81,7 @@ impl Streams {
             stats: SplitStats::default(),
             past: MuxStats::default(),
             forbidden: 0,
+            openings: opening::bucket(),
         }
     }
 
@@ -180,60 +184,6 @@ impl Streams {
         self.insert(stream, token, conn, route);
         self.serve(cx, stream);
         self.tell_use(cx.common);
-    }
-
-    /// The peer has opened a stream.
-    fn connect(&mut self, cx: &mut Cx<'_>, stream: StreamId, route: Route) {
-        let address = cx.common.config.client_address;
-        let from = match address {
-            ClientAddress::Keep => self.from.permit(route.source.ip()),
-            ClientAddress::Replace => Ok(()),
-        };
-        // Addresses behind a peer are reached only through its tunnel; the machine's routes lead elsewhere.
-        let is_behind_peer = cx.common.routes.by_prefix(route.destination.ip()).is_some();
-        if is_behind_peer || from.and_then(|()| cx.common.access.far(route.destination)).is_err() {
-            self.forbidden += 1;
-            self.give(cx.now, Input::Reset { stream, reason: Reason::Forbidden });
-            return;
-        }
-        let (made, other_port) = match self.has_room(cx.common, route) {
-            true => sockets::connect(route, address, None),
-            false => (Err(Errno::EMFILE.into()), false),
-        };
-        self.stats.other_port += u64::from(other_port);
-        let token = cx.common.tokens.take(self.slot, stream);
-        let registered = made.and_then(|socket| {
-            let mut conn = Conn::connecting(socket);
-            conn.register(cx.registry, token).map(|()| conn)
-        });
-        match registered {
-            Ok(conn) => {
-                self.insert(stream, token, conn, route);
-                if let Some(evicted) = self.half_open.begin(cx.now, stream, route.source.ip()) {
-                    self.give_up(cx, evicted);
-                }
-            }
-            Err(error) => {
-                cx.common.tokens.give_back(token);
-                self.stats.failed += 1;
-                self.give(cx.now, Input::Reset { stream, reason: sockets::reason(&error) });
-            }
-        }
-        self.tell_use(cx.common);
-    }
-
-    /// A connection takes too long to open, or is evicted for another.
-    fn give_up(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
-        self.stats.failed += 1;
-        self.forget(cx.common, stream, true);
-        self.give(cx.now, Input::Reset { stream, reason: Reason::TimedOut });
-    }
-
-    /// Gives up connections that take too long to open.
-    pub(super) fn expire(&mut self, cx: &mut Cx<'_>) {
-        while let Some(expired) = self.half_open.expired(cx.now) {
-            self.give_up(cx, expired);
-        }
     }
 
     /// A connection is ready.
@@ -432,3 +382,6 @@ impl Streams {
         self.tell_use(cx.common);
     }
 }
+
+#[cfg(test)]
+mod tests;

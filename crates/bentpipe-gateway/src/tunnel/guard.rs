@@ -217,32 +217,6 @@ impl Seen {
     }
 }
 
-/// A token bucket: a burst at once, and one more in each `refill`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
-    tokens: u32,
-    max: u32,
-    refill: Duration,
-    since: Time,
-}
-
-impl Bucket {
-    pub(super) fn new(max: u32, refill: Duration, now: Time) -> Self {
-        Bucket { tokens: max, max, refill, since: now }
-    }
-
-    pub(super) fn take(&mut self, now: Time) -> bool {
-        let fresh = now.saturating_since(self.since).as_nanos() / self.refill.as_nanos();
-        if fresh > 0 {
-            self.tokens = self.tokens.saturating_add(fresh.min(self.max.into()) as u32).min(self.max);
-            self.since = now;
-        }
-        let may = self.tokens > 0;
-        self.tokens -= u32::from(may);
-        may
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,9 @@
 //! The tunnel: handshakes, sessions, and whether the peer is up.
 
+mod data;
 mod handshake;
 mod note;
+mod reach;
 mod timers;
 
 use std::collections::VecDeque;
@@ -11,13 +13,15 @@ use std::ops::Range;
 use bentpipe_engine::units::{Duration, Time};
 
 use super::cipher::{Cipher, machine_has_aes};
-use super::guard::{Bucket, Cookies, Guard, Seen};
+use super::guard::{Cookies, Guard, Seen};
 use super::keys::{PresharedKey, PrivateKey, PublicKey};
 use super::noise::Handshake;
 use super::packet::{COOKIE, Kind, MAC, MARK, What, classify};
 use super::session::Session;
+use crate::bucket::Bucket;
 pub use note::Note;
 use note::Notes;
+use reach::Reach;
 
 /// What both ends hash into their handshake.
 const PROLOGUE: &[u8] = b"bentpipe tunnel 4";
@@ -126,6 +130,8 @@ pub struct TunnelStats {
 
 /// A handshake begun by this end.
 struct Begun {
+    /// Where the first message went.
+    to: SocketAddr,
     handshake: Handshake,
     own: u32,
     /// The MAC that its cookie is bound to, and its timestamp.
@@ -135,6 +141,8 @@ struct Begun {
 
 /// A handshake answered by this end; the peer has not used its keys yet.
 struct Answered {
+    /// Where the answer went.
+    to: SocketAddr,
     session: Session,
     theirs: u64,
     /// The next number of this end's memory, if it starts over.
@@ -159,7 +167,7 @@ pub struct Tunnel {
     /// First messages that were read, and those that asked for a cookie.
     seen: Seen,
     asked: Seen,
-    endpoint: Option<SocketAddr>,
+    reach: Reach,
     current: Option<Session>,
     /// Still received, since datagrams overtake each other.
     previous: Option<Session>,
@@ -218,7 +226,7 @@ impl Tunnel {
             cookies: Cookies::new(now),
             seen: Seen::default(),
             asked: Seen::default(),
-            endpoint: config.endpoint.or(config.last_endpoint),
+            reach: Reach::new(config.endpoint.or(config.last_endpoint), now),
             current: None,
             previous: None,
             begun: None,
@@ -269,7 +277,17 @@ impl Tunnel {
 
     /// The peer's address, if known.
     pub fn endpoint(&self) -> Option<SocketAddr> {
-        self.endpoint
+        self.reach.at()
+    }
+
+    /// The last address at which the peer has proven to be.
+    pub(crate) fn proven_endpoint(&self) -> Option<SocketAddr> {
+        self.reach.proven()
+    }
+
+    /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.
+    pub(crate) fn allowance(&self) -> u64 {
+        self.reach.allowance()
     }
 
     /// When the peer was last heard.
@@ -303,23 +321,6 @@ impl Tunnel {
         std::iter::repeat_with(number).find(|&number| !taken(number)).expect("four are taken at most")
     }
 
-    /// Seals a datagram for the peer in place. `out` has `payload` bytes of payload after [`DATA_HEADER`], and room for
-    /// [`DATA_OVERHEAD`] in all. Returns `None` while the peer is down.
-    ///
-    /// [`DATA_HEADER`]: super::DATA_HEADER
-    /// [`DATA_OVERHEAD`]: super::DATA_OVERHEAD
-    pub fn seal(&mut self, now: Time, what: What, payload: usize, out: &mut [u8]) -> Option<Sealed> {
-        let (to, session) = (self.endpoint?, self.current.as_mut().filter(|session| now < session.void_at())?);
-        let len = session.seal(what, payload, out)?;
-        self.sent_at = now;
-        self.owes_word = false;
-        self.stats.sent += 1;
-        if payload > 0 && what != What::Ack {
-            self.asked_at.get_or_insert(now);
-        }
-        Some(Sealed { to, len })
-    }
-
     /// Takes a datagram and decrypts it in place.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Heard {
         let done = match classify(datagram) {
@@ -344,47 +345,6 @@ impl Tunnel {
             self.stats.refused += 1;
             Heard::default()
         })
-    }
-
-    fn on_data(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        (what, receiver, number): (What, u32, u32),
-        datagram: &mut [u8],
-    ) -> Heard {
-        if self.answered.as_ref().is_some_and(|answered| answered.session.own == receiver) {
-            let opened = self.answered.as_mut().and_then(|answered| answered.session.open(what, number, datagram));
-            let Some((payload, _)) = opened else {
-                self.stats.refused += 1;
-                return Heard::default();
-            };
-            // The peer has used the new keys: they replace the old ones.
-            let Answered { session, theirs, anew } = self.answered.take().expect("just used");
-            self.is_last_live = true;
-            let event = self.begin(now, session, theirs, anew);
-            self.heard(now, Some(from));
-            return Heard { event, what, payload: Some(payload).filter(|payload| !payload.is_empty()) };
-        }
-        let current = self.current.as_mut().filter(|session| session.own == receiver);
-        let session = current.or(self.previous.as_mut().filter(|session| session.own == receiver));
-        let Some(session) = session.filter(|session| now < session.void_at()) else {
-            self.stats.unknown += 1;
-            return Heard::default();
-        };
-        let Some((payload, highest)) = session.open(what, number, datagram) else {
-            self.stats.refused += 1;
-            return Heard::default();
-        };
-        self.heard(now, highest.then_some(from));
-        Heard { event: None, what, payload: Some(payload).filter(|payload| !payload.is_empty()) }
-    }
-
-    fn heard(&mut self, now: Time, from: Option<SocketAddr>) {
-        self.stats.received += 1;
-        self.heard_at = now;
-        self.asked_at = None;
-        self.endpoint = from.or(self.endpoint);
     }
 
     /// Switches to new keys.
@@ -415,8 +375,17 @@ impl Tunnel {
         self.begin_at = self.begin_at.min(now);
     }
 
+    /// The link cannot go on: both ends restart it.
+    pub(crate) fn start_over(&mut self, now: Time) {
+        if self.bound.take().is_some() {
+            self.memory = draw();
+            self.begin_at = self.begin_at.min(now);
+        }
+    }
+
     fn give_up(&mut self, now: Time) {
         self.is_up = false;
+        self.reach.give_up();
         (self.current, self.previous, self.begun, self.answered) = (None, None, None, None);
         (self.asked_at, self.attempts) = (None, 0);
         self.memory = draw();
@@ -438,6 +407,6 @@ impl Tunnel {
 
 impl std::fmt::Debug for Tunnel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tunnel").field("endpoint", &self.endpoint).field("is_up", &self.is_up).finish_non_exhaustive()
+        f.debug_struct("Tunnel").field("endpoint", &self.reach.at()).field("is_up", &self.is_up).finish_non_exhaustive()
     }
 }

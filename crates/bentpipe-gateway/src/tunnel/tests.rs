@@ -1,6 +1,7 @@
 //! Two ends that find, keep and lose each other.
 
 mod clocks;
+mod roaming;
 mod secrets;
 mod strangers;
 mod world;
@@ -125,6 +126,24 @@ fn who_was_given_up_hears_of_it() {
     world.say(0, b"unknown there");
     world.run(seconds(3));
     assert_eq!(world.events, [[UP, UP, UP], [UP, UP, UP]]);
+}
+
+#[test]
+fn either_end_may_start_the_link_over() {
+    for end in [0, 1] {
+        let mut world = World::new();
+        world.settle();
+        for _ in 0..3 {
+            let now = world.now;
+            world.ends[end].start_over(now);
+        }
+        world.run(seconds(3));
+        assert_eq!(world.events, [[UP, UP], [UP, UP]]);
+        assert!(world.say(0, b"ping") && world.say(1, b"pong"));
+        assert_eq!(world.payloads, [[b"pong".to_vec()], [b"ping".to_vec()]]);
+        world.run(seconds(60));
+        assert_eq!(world.events.each_ref().map(Vec::len), [2, 2]);
+    }
 }
 
 #[test]

@@ -23,6 +23,10 @@ pub(super) struct Incoming {
     /// Number of kept packets at which those that are not needed are searched and dropped.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
+    /// Those of them of which something has come since the last [`Incoming::tidy`]: others wait for more as before.
+    touched: Vec<u64>,
+    /// Number of blocks at which all of them are looked at.
+    look_at: usize,
     /// Recovered, and not requested yet.
     computed: BTreeMap<u64, Held>,
     /// What packets and symbols cost.
@@ -88,6 +92,8 @@ impl Incoming {
             earned: 0,
             sweep_at: MIN_SWEEP,
             blocks: BTreeMap::new(),
+            touched: Vec::new(),
+            look_at: MIN_SWEEP,
             computed: BTreeMap::new(),
             bytes: 0,
             kept_bytes: 0,
@@ -108,8 +114,17 @@ impl Incoming {
     /// Stores a packet that the machine has accepted.
     pub(super) fn keep(&mut self, seq: u64, held: Held) {
         self.bytes += cost(held.bytes.len());
+        if let Some((&first, _)) = self.blocks.range(..=seq).next_back() {
+            self.touch(first);
+        }
         let before = self.packets.insert(seq, Packet { held, is_kept: false });
         debug_assert!(before.is_none(), "the machine accepts a packet once");
+    }
+
+    fn touch(&mut self, first: u64) {
+        if self.touched.last() != Some(&first) {
+            self.touched.push(first);
+        }
     }
 
     /// The bytes of a packet that is delivered now. It is kept until the next [`Incoming::tidy`] at least.
@@ -173,6 +188,7 @@ impl Incoming {
     /// Stores a repair symbol.
     pub(super) fn keep_symbol(&mut self, first: u64, count: u8, index: u8, symbol: &[u8]) {
         let len = symbol.len() as u32;
+        self.touch(first);
         if !self.blocks.contains_key(&first) && self.is_needed(first) {
             // The one before it ends here: a genuine peer's blocks have no packets in common.
             self.spare_from = self.spare_from.min(first);
@@ -221,15 +237,21 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        let (bytes, spare_from) = (&mut self.bytes, &mut self.spare_from);
-        self.blocks.retain(|&first, block| {
-            let stays = awaits(first);
-            if !stays {
-                *bytes -= block.cost();
-                *spare_from = first.min(*spare_from);
+        // A block that the machine gives up without another frame of it stays until there are many.
+        let all = self.blocks.len() >= self.look_at;
+        if all {
+            self.touched.clear();
+            self.touched.extend(self.blocks.keys());
+        }
+        for first in self.touched.drain(..).filter(|&first| !awaits(first)) {
+            if let Some(block) = self.blocks.remove(&first) {
+                self.bytes -= block.cost();
+                self.spare_from = first.min(self.spare_from);
             }
-            stays
-        });
+        }
+        if all {
+            self.look_at = (2 * self.blocks.len()).max(MIN_SWEEP);
+        }
         while let Some((seq, _)) = self.packets.first().filter(|(seq, packet)| packet.is_kept && !needs(*seq)) {
             self.drop_kept(seq);
         }
@@ -323,6 +345,34 @@ mod tests {
         incoming.tidy(|_| true, |first| first != 1500);
         // A sixteenth of 3000.
         assert_eq!(searched(&mut incoming), (100 * cost(10), 2624));
+    }
+
+    /// Blocks that wait are not looked at again and again; those that are complete go.
+    #[test]
+    fn only_blocks_with_news_are_looked_at() {
+        let mut incoming = Incoming::new();
+        let asked = std::cell::Cell::new(0);
+        let tidy = |incoming: &mut Incoming, gone: &[u64]| {
+            incoming.tidy(
+                |_| true,
+                |first| {
+                    asked.set(asked.get() + 1);
+                    !gone.contains(&first)
+                },
+            );
+            (asked.take(), incoming.blocks.len())
+        };
+        (0..100).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
+        assert_eq!(tidy(&mut incoming, &[500]), (100, 99));
+        assert_eq!(tidy(&mut incoming, &[600]), (0, 99), "none has news");
+        incoming.keep(650, Held { bytes: [7; 10][..].into(), behind: 0 });
+        incoming.keep_symbol(700, 100, 1, &[1; 20]);
+        assert_eq!(tidy(&mut incoming, &[600, 700, 800]), (2, 97));
+        // Once there are many all are.
+        (100..300).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
+        assert_eq!(tidy(&mut incoming, &[800]), (297, 296));
+        assert_eq!(tidy(&mut incoming, &[900]), (0, 296));
+        assert_eq!(incoming.bytes(), 296 * cost(20) + cost(10));
     }
 
     /// Each symbol gives one packet more, and would cost a decoding of 128.

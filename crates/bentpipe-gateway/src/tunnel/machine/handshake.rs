@@ -111,7 +111,7 @@ impl Tunnel {
         let length = handshake.write(&answer, &mut reply[at..])?;
         self.guard.sign(at + length, &mut reply);
         let session = Session::new(own, sender, false, handshake, cipher, now);
-        self.answered = Some(Answered { session, theirs, anew });
+        self.answered = Some(Answered { to: from, session, theirs, anew });
         self.replies.push_back((from, reply));
         if !self.leads() && self.begun.take().is_some() {
             self.begin_at = now + retry();
@@ -167,7 +167,7 @@ impl Tunnel {
             self.notes.add(now, Note::Preshared);
             return None;
         };
-        let Begun { handshake, own, .. } = self.begun.take()?;
+        let Begun { to, handshake, own, .. } = self.begun.take()?;
         let theirs = u64::from_le_bytes(*payload.first_chunk().expect("a number and a flag"));
         let goes_on = payload[8] == 1 && self.is_up && self.bound == Some(theirs);
         if payload[8] == 1 && !goes_on {
@@ -178,7 +178,8 @@ impl Tunnel {
         let session = Session::new(own, sender, true, handshake, cipher, now);
         // The peer has just received the number of this end's memory, so it need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
-        self.endpoint = Some(from);
+        self.reach.prove(to);
+        self.reach.heard(now, from, datagram.len(), true);
         // The peer waits for a first datagram under the new keys.
         self.owes_word = true;
         Some(Heard { event, ..Heard::default() })
@@ -187,7 +188,7 @@ impl Tunnel {
     /// The destination of the next first message. While the peer is lost, its last address and its configured one take
     /// turns.
     fn where_to_begin(&self) -> Option<SocketAddr> {
-        match (self.endpoint, self.config.endpoint) {
+        match (self.reach.at(), self.config.endpoint) {
             (Some(_), Some(configured)) if !self.is_up && self.attempts.is_multiple_of(2) => Some(configured),
             (learned, configured) => learned.or(configured),
         }
@@ -213,7 +214,8 @@ impl Tunnel {
         let mac1 = *out[..at].last_chunk().expect("just written");
         let mac2 = given.map_or([0; MAC], |given| mac2(&given.cookie, &out[..at]));
         out[at..INIT].copy_from_slice(&mac2);
-        self.begun = Some(Begun { handshake, own, mac1, stamp: self.stamp });
+        self.begun = Some(Begun { to, handshake, own, mac1, stamp: self.stamp });
+        self.reach.sent(to, INIT);
         self.attempts += 1;
         if self.attempts == UNANSWERED && self.stats.handshakes == 0 && self.notes.were_none() {
             self.notes.add(now, Note::NoAnswer { to });

@@ -4,6 +4,7 @@ use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
 use super::{Event, Sealed, Todo, Tunnel, What};
+use crate::tunnel::packet::{DATA_HEADER, DATA_OVERHEAD, INIT};
 
 /// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME). After
 /// that, another host may have its address.
@@ -31,33 +32,43 @@ impl Tunnel {
             self.give_up(now);
             return Step::Do(Todo::Tell(Event::Down));
         }
+        if let Some(id) = self.reach.probe(now).filter(|_| self.is_up) {
+            out[DATA_HEADER..][..4].copy_from_slice(&id.to_le_bytes());
+            if let Some(sealed) = self.seal(now, What::Probe, 4, out) {
+                return Step::Do(Todo::Send(sealed));
+            }
+        }
         let keepalive_at = self.sent_at + self.config.keepalive;
+        let allowance = self.reach.allowance();
+        let may_send = allowance >= DATA_OVERHEAD as u64;
         if self.is_up
+            && may_send
             && (keepalive_at <= now || self.owes_word)
             && let Some(sealed) = self.seal(now, What::Frame, 0, out)
         {
             return Step::Do(Todo::Send(sealed));
         }
-        let begin_at = self.wants_keys_at(now).map(|at| at.max(self.begin_at));
+        let begin_at = self.wants_keys_at(now).map(|at| at.max(self.begin_at)).filter(|_| allowance >= INIT as u64);
         if begin_at.is_some_and(|at| at <= now)
             && let Some(sealed) = self.write_init(now, wall, out)
         {
             return Step::Do(Todo::Send(sealed));
         }
         let alive = self.is_up.then_some(dead_at);
-        let keepalive = Some(keepalive_at).filter(|_| self.is_up && self.current.is_some());
+        let keepalive = Some(keepalive_at).filter(|_| self.is_up && may_send && self.current.is_some());
+        let probe_at = self.reach.probe_at().filter(|_| self.is_up && self.current.is_some());
         let sessions = [&self.current, &self.previous].into_iter().flatten();
         let void_at = sessions.map(super::Session::void_at).min();
-        Step::Wait([begin_at, alive, keepalive, void_at].into_iter().fold(None, Time::earliest))
+        Step::Wait([begin_at, alive, keepalive, probe_at, void_at].into_iter().fold(None, Time::earliest))
     }
 
     /// When this end is to make new keys; at once if in the past.
     fn wants_keys_at(&self, now: Time) -> Option<Time> {
-        self.endpoint?;
+        self.reach.at()?;
         if !self.is_up {
             return (self.config.endpoint.is_some() || now < self.calls_until).then_some(Time::ZERO);
         }
-        let Some(session) = &self.current else { return Some(Time::ZERO) };
+        let Some(session) = self.current.as_ref().filter(|_| self.bound.is_some()) else { return Some(Time::ZERO) };
         let unanswered = self.asked_at.map(|at| at + DOUBT_AFTER);
         let idle = self.heard_at + self.config.keepalive + LATE_KEEPALIVE;
         Time::earliest(Time::earliest(Some(session.old_at()), unanswered), Some(idle))

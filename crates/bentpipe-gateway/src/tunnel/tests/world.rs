@@ -39,6 +39,9 @@ pub(super) struct World {
     pub(super) payloads: [Vec<Vec<u8>>; 2],
     /// Datagrams of these ends are lost.
     pub(super) cut: [bool; 2],
+    /// Bytes sent to and received from each address.
+    pub(super) bytes_to: BTreeMap<SocketAddr, u64>,
+    pub(super) bytes_from: BTreeMap<SocketAddr, u64>,
 }
 
 impl World {
@@ -66,6 +69,8 @@ impl World {
             notes: Default::default(),
             payloads: Default::default(),
             cut: [false; 2],
+            bytes_to: BTreeMap::new(),
+            bytes_from: BTreeMap::new(),
         }
     }
 
@@ -87,12 +92,20 @@ impl World {
     pub(super) fn bring(&mut self, to: usize, from: SocketAddr, datagram: &[u8]) {
         let mut datagram = datagram.to_vec();
         let heard = self.ends[to].receive(self.now, from, &mut datagram);
+        *self.bytes_from.entry(from).or_default() += datagram.len() as u64;
         self.events[to].extend(heard.event);
-        self.payloads[to].extend(heard.payload.map(|at| datagram[at].to_vec()));
+        let payload = heard.payload.map(|at| datagram[at].to_vec());
+        // As a carrier does.
+        if let Some(probe) = payload.as_ref().filter(|_| heard.what == What::Probe) {
+            self.tell(to, What::Ack, probe);
+            return;
+        }
+        self.payloads[to].extend(payload);
     }
 
     fn send(&mut self, end: usize, to: SocketAddr, datagram: &[u8]) {
         self.sent.push((end, datagram.to_vec()));
+        *self.bytes_to.entry(to).or_default() += datagram.len() as u64;
         if !self.cut[end] && to == self.at[1 - end] {
             let key = (self.now + self.delay, self.sent.len() as u64);
             self.flight.insert(key, (1 - end, self.at[end], datagram.to_vec()));
@@ -142,13 +155,18 @@ impl World {
     }
 
     pub(super) fn say(&mut self, end: usize, text: &[u8]) -> bool {
+        let said = self.tell(end, What::Frame, text);
+        while self.arrive() {}
+        said
+    }
+
+    fn tell(&mut self, end: usize, what: What, text: &[u8]) -> bool {
         let mut out = [0; 1500];
         out[DATA_HEADER..][..text.len()].copy_from_slice(text);
-        let Some(Sealed { to, len }) = self.ends[end].seal(self.now, What::Frame, text.len(), &mut out) else {
+        let Some(Sealed { to, len }) = self.ends[end].seal(self.now, what, text.len(), &mut out) else {
             return false;
         };
         self.send(end, to, &out[..len]);
-        while self.arrive() {}
         true
     }
 

@@ -112,3 +112,20 @@ fn a_flood_gives_way_to_others() {
     }
     assert!(hosts.contains(&2), "{hosts:?}");
 }
+
+/// A burst of flows with one packet each leaves nothing behind: two pauses later the last of them is forgotten, and no timer runs.
+#[test]
+fn what_a_burst_leaves_is_freed() {
+    let channel = ChannelConfig { order: bentpipe_engine::slacp::Order::Flow, arq: ARQ, ..CHANNEL };
+    let packets: Vec<_> = (0..5000).map(|n| (Time::ZERO + MS(n), packet(n as u16, n as u32, 40))).collect();
+    let config =
+        LinkEndpointConfig { flows: Some(FlowHash { key: [7, 7], host: HostAddress::Source }), ..config(channel) };
+    let mut pair = Pair::new(&config, 0.0).run(&packets, Time::ZERO + MS(8000));
+    assert_eq!(pair.whole(&packets).len(), 5000);
+    assert!(pair.ports[0].trims_at.is_some());
+    pair = pair.run(&[], Time::ZERO + MS(60_000));
+    for port in &mut pair.ports {
+        assert!(port.trims_at.is_none() && !port.end.trim());
+        assert_eq!(port.poll(&mut Context::silent(Time::ZERO + MS(60_000)), &mut [0; 2000]), Ok(Step::Wait(None)));
+    }
+}

@@ -1,0 +1,215 @@
+//! Where the peer is, and whether that is proven.
+//!
+//! The peer's address is the source of its newest datagram, which anybody who has its keys can forge. So until the peer has
+//! acknowledged a probe that was sent to a new address, no more than three times the bytes that came from there are sent to it
+//! (RFC 9000 §8.1 and §9.3). Otherwise a compromised terminal could direct its downloads at others.
+
+use std::net::SocketAddr;
+
+use bentpipe_engine::units::{Duration, Time};
+
+use super::draw;
+use crate::bucket::Bucket;
+use crate::tunnel::packet::DATA_OVERHEAD;
+
+/// Bytes to an address that is not proven, for each byte from it (RFC 9000 §8.1).
+const GAIN: u64 = 3;
+/// The time between two probes of a new address.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Length of a probe of an address, and of its acknowledgement.
+pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
+/// Ids of these probes have this bit, those of the path's MTU do not.
+const OWN: u32 = 1 << 31;
+/// Acknowledgements that are looked at at once, and the time that each further one takes: an id of 31 bits is not guessed so.
+const GUESSES: u32 = 16;
+const GUESS_REFILL: Duration = Duration::from_secs(1);
+
+/// A new address.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    address: SocketAddr,
+    /// Bytes of UDP payload from there and to there.
+    received: u64,
+    sent: u64,
+    /// What probes of it ask.
+    id: u32,
+    probe_at: Time,
+}
+
+impl Candidate {
+    fn allowance(&self) -> u64 {
+        self.received.saturating_mul(GAIN).saturating_sub(self.sent)
+    }
+}
+
+/// The peer's addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    at: Option<SocketAddr>,
+    /// The last two at which the peer was, the latest first: a peer with two paths may alternate.
+    proven: [Option<SocketAddr>; 2],
+    /// The last other one.
+    candidate: Option<Candidate>,
+    guesses: Bucket,
+}
+
+impl Reach {
+    /// A peer at an address that the operator or an earlier process has given.
+    pub(super) fn new(at: Option<SocketAddr>, now: Time) -> Self {
+        let guesses = Bucket::new(GUESSES, GUESS_REFILL, now);
+        Reach { at, proven: [at, None], candidate: None, guesses }
+    }
+
+    /// Where datagrams go.
+    pub(super) fn at(&self) -> Option<SocketAddr> {
+        self.at
+    }
+
+    /// The last address that was proven.
+    pub(super) fn proven(&self) -> Option<SocketAddr> {
+        self.proven[0]
+    }
+
+    fn unproven(&self) -> Option<&Candidate> {
+        self.candidate.as_ref().filter(|candidate| Some(candidate.address) == self.at)
+    }
+
+    /// Bytes that may be sent now; without a limit if the address is proven.
+    pub(super) fn allowance(&self) -> u64 {
+        self.unproven().map_or(u64::MAX, Candidate::allowance)
+    }
+
+    /// A datagram was sent.
+    pub(super) fn sent(&mut self, to: SocketAddr, bytes: usize) {
+        if let Some(candidate) = self.candidate.as_mut().filter(|candidate| candidate.address == to) {
+            candidate.sent += bytes as u64;
+        }
+    }
+
+    /// An authentic datagram has come from there; `newest`: none that was sent later has come before.
+    pub(super) fn heard(&mut self, now: Time, from: SocketAddr, bytes: usize, newest: bool) {
+        if newest && self.at != Some(from) {
+            self.at = Some(from);
+            if self.proven.contains(&Some(from)) {
+                self.prove(from);
+            } else if self.candidate.is_none_or(|candidate| candidate.address != from) {
+                let id = draw() as u32 | OWN;
+                self.candidate = Some(Candidate { address: from, received: 0, sent: 0, id, probe_at: now });
+            }
+        }
+        if let Some(candidate) = self.candidate.as_mut().filter(|candidate| candidate.address == from) {
+            candidate.received += bytes as u64;
+        }
+    }
+
+    /// The peer has received something that was sent there.
+    pub(super) fn prove(&mut self, address: SocketAddr) {
+        if self.proven[0] != Some(address) {
+            self.proven = [Some(address), self.proven[0]];
+        }
+        self.candidate.take_if(|candidate| candidate.address == address);
+    }
+
+    /// An acknowledgement has come. Returns whether it is one of a probe of an address.
+    pub(super) fn on_ack(&mut self, now: Time, id: u32) -> bool {
+        if let Some(Candidate { address, id: wanted, .. }) = self.candidate
+            && id & OWN != 0
+            && self.guesses.take(now)
+            && id == wanted
+        {
+            self.prove(address);
+        }
+        id & OWN != 0
+    }
+
+    /// The peer is lost: what was only said of its address is forgotten.
+    pub(super) fn give_up(&mut self) {
+        if self.unproven().is_some() {
+            self.at = self.proven[0];
+        }
+        self.candidate = None;
+    }
+
+    /// When a probe is to be sent.
+    pub(super) fn probe_at(&self) -> Option<Time> {
+        self.unproven().filter(|candidate| candidate.allowance() >= PROBE as u64).map(|candidate| candidate.probe_at)
+    }
+
+    /// The id of a probe to be sent now.
+    pub(super) fn probe(&mut self, now: Time) -> Option<u32> {
+        self.probe_at().filter(|at| *at <= now)?;
+        let candidate = self.candidate.as_mut()?;
+        candidate.probe_at = now + INTERVAL;
+        Some(candidate.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(n: u8) -> SocketAddr {
+        ([192, 0, 2, n], 4500).into()
+    }
+
+    fn at(milliseconds: u64) -> Time {
+        Time::ZERO + Duration::from_millis(milliseconds)
+    }
+
+    /// What was sent to a new address counts, however often the peer leaves it and comes back.
+    #[test]
+    fn three_bytes_for_one() {
+        let mut reach = Reach::new(Some(address(1)), at(0));
+        for round in 0..10 {
+            reach.heard(at(round), address(2), 100, true);
+            assert_eq!((reach.at(), reach.allowance()), (Some(address(2)), 300));
+            reach.sent(address(2), 300);
+            assert_eq!(reach.allowance(), 0);
+            reach.heard(at(round), address(1), 100, true);
+            assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), u64::MAX));
+            reach.sent(address(1), 3000);
+        }
+        // A late one does not move the peer, but counts.
+        reach.heard(at(11), address(2), 50, false);
+        assert_eq!(reach.at(), Some(address(1)));
+        reach.heard(at(11), address(2), 50, true);
+        assert_eq!(reach.allowance(), 300);
+        // Another address begins anew.
+        reach.heard(at(12), address(3), 10, true);
+        assert_eq!(reach.allowance(), 30);
+    }
+
+    #[test]
+    fn who_alternates_between_two_proven_addresses_has_both() {
+        let mut reach = Reach::new(Some(address(1)), at(0));
+        for n in [2, 3] {
+            reach.heard(at(0), address(n), 100, true);
+            let id = reach.probe(at(0)).expect("at once");
+            // The peer is elsewhere again when its answer comes.
+            reach.heard(at(0), address(1), 100, true);
+            assert!(reach.on_ack(at(0), id));
+        }
+        for (n, proven) in [(3, true), (1, true), (3, true), (2, false), (1, true)] {
+            reach.heard(at(0), address(n), 100, true);
+            assert_eq!(reach.allowance() == u64::MAX, proven, "{n}");
+        }
+        reach.heard(at(0), address(2), 100, true);
+        reach.give_up();
+        assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), u64::MAX));
+    }
+
+    #[test]
+    fn an_id_is_not_guessed() {
+        let mut reach = Reach::new(Some(address(1)), at(0));
+        reach.heard(at(0), address(2), 100, true);
+        let id = reach.probe(at(0)).expect("at once");
+        assert!(!reach.on_ack(at(0), id & !OWN), "one of the path's MTU");
+        for guess in 1..=GUESSES {
+            assert!(reach.on_ack(at(0), id ^ guess));
+        }
+        reach.on_ack(at(0), id);
+        assert_eq!(reach.allowance(), 300, "it may have been guessed");
+        reach.on_ack(at(1000), id);
+        assert_eq!((reach.allowance(), reach.proven()), (u64::MAX, Some(address(2))));
+    }
+}

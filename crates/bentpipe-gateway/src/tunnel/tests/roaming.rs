@@ -1,0 +1,97 @@
+//! The peer moves, or says so.
+
+use bentpipe_engine::units::Duration;
+
+use super::world::{UP, World, address, seconds};
+use crate::tunnel::packet::INIT;
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// Two ends at a distance, of which the first has moved.
+fn moved() -> World {
+    let mut world = World::new();
+    world.delay = ms(300);
+    world.run(seconds(2));
+    world.at[0] = address(7);
+    assert!(world.say(0, &[1; 100]));
+    world
+}
+
+fn is_proven(world: &World, end: usize) -> bool {
+    world.ends[end].allowance() == u64::MAX
+}
+
+#[test]
+fn a_new_address_is_proven_in_a_round_trip() {
+    let mut world = moved();
+    world.run(ms(300));
+    let allowance = 3 * 125 - 29;
+    assert_eq!((world.ends[1].endpoint(), world.ends[1].allowance()), (Some(address(7)), allowance));
+    assert_eq!(world.ends[1].proven_endpoint(), Some(address(1)));
+    world.run(ms(599));
+    assert!(!is_proven(&world, 1));
+    world.run(ms(1));
+    assert!(is_proven(&world, 1));
+    assert_eq!(world.ends[1].proven_endpoint(), Some(address(7)));
+    // Back again, without a new proof.
+    world.at[0] = address(1);
+    world.say(0, b"home");
+    world.run(ms(300));
+    assert!(is_proven(&world, 1) && world.ends[1].endpoint() == Some(address(1)));
+    assert_eq!(world.events, [[UP], [UP]]);
+}
+
+#[test]
+fn a_lost_probe_is_repeated() {
+    let mut world = moved();
+    world.cut[1] = true;
+    world.run(ms(300 + 999));
+    world.cut[1] = false;
+    world.run(ms(600));
+    assert!(!is_proven(&world, 1));
+    world.run(ms(1));
+    assert!(is_proven(&world, 1), "the third probe, after a second, was answered");
+}
+
+#[test]
+fn both_may_move_at_once() {
+    let mut world = moved();
+    world.run(ms(300));
+    // Its probe is on its way from here.
+    world.at[1] = address(8);
+    world.say(1, &[2; 100]);
+    world.run(ms(300));
+    assert_eq!([0, 1].map(|end| world.ends[end].endpoint()), [Some(address(8)), Some(address(7))]);
+    world.run(ms(900));
+    assert!(is_proven(&world, 0) && is_proven(&world, 1));
+    assert!(world.say(0, b"ping") && world.say(1, b"pong"));
+    world.run(ms(300));
+    assert_eq!([0, 1].map(|end| world.payloads[end].last().map(Vec::len)), [Some(4); 2]);
+}
+
+/// Keepalives, probes and handshakes are paid for by what comes.
+#[test]
+fn a_forged_address_gets_no_more_than_three_times() {
+    let mut world = World::new();
+    world.run(seconds(2));
+    for (length, span) in [(0, 2), (3, 1), (0, 2), (0, 2), (100, 2), (300, 2)] {
+        (world.at[0], world.cut[0]) = (address(9), false);
+        world.say(0, &vec![1; length]);
+        // Nothing arrives there, and nothing else is said.
+        (world.at[0], world.cut[0]) = (address(1), true);
+        world.run(seconds(span));
+        assert!(!is_proven(&world, 1));
+        let [to, from] = [&world.bytes_to, &world.bytes_from].map(|bytes| bytes[&address(9)]);
+        assert!(to <= 3 * from, "{to} bytes for {from}");
+        // An end that waits does so.
+        assert!(world.settle().is_some_and(|wake| wake > world.now));
+    }
+    assert!(world.bytes_to[&address(9)] > INIT as u64);
+    // What is true ends it at once.
+    world.cut[0] = false;
+    assert!(world.say(0, b"here"));
+    assert!(is_proven(&world, 1));
+    assert_eq!((world.ends[1].endpoint(), world.events[1].len()), (Some(address(1)), 1));
+}

@@ -1,17 +1,18 @@
 //! Output: tables for people, JSON for programs, each with how to reproduce it.
 
+mod files;
+
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
 use std::sync::Mutex;
 
-use bentpipe_study::output::{check, is_protected, is_stdout, is_stream, unprotect_all};
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
 };
 use serde::Serialize;
 
 use crate::failure::Failure;
+pub(crate) use files::{Inputs, Print, beside, check_folder, check_writable};
 
 /// The arguments of the command, without its name. Not the process's: in Python's process those are Python's.
 static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -20,7 +21,6 @@ static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) fn remember(arguments: &[OsString]) {
     let text = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     *ARGUMENTS.lock().expect("no panic while it is locked") = text.collect();
-    unprotect_all();
 }
 
 /// How to reproduce an output.
@@ -53,9 +53,6 @@ pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> S
     // Only a zero byte cannot be quoted, and no argument contains one.
     shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
-
-/// Where a report goes.
-pub(crate) type Print = fn(&str) -> Result<(), Failure>;
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -256,44 +253,6 @@ fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table 
         table.add_row(row.into_iter().map(indented));
     });
     table
-}
-
-/// Refuses an output that is an input of the command.
-pub(crate) fn check_no_input(path: &Path) -> Result<(), Failure> {
-    match is_protected(path) {
-        true => {
-            let help = "give the output another name".to_owned();
-            Err(Failure::usage(
-                format!("{} is read by this command, which would overwrite it", path.display()),
-                Some(help),
-            ))
-        }
-        false => Ok(()),
-    }
-}
-
-/// Checks before a run that a file can be written.
-pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    check_no_input(path)?;
-    check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
-}
-
-/// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
-///
-/// # Errors
-/// Wrong usage if two files are standard output, if two are the same file, or if one is an input of the command.
-pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
-    files.iter().flatten().try_for_each(|path| check_no_input(path))?;
-    let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
-    named.sort_unstable();
-    if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Failure::usage(format!("two outputs have the same name, {}", twice[0].display()), None));
-    }
-    match files.iter().flatten().filter(|path| is_stdout(path)).count() {
-        0 => Ok(print),
-        1 => Ok(print_aside),
-        _ => Err(Failure::usage("only one output can go to standard output", None)),
-    }
 }
 
 /// Prints to standard error, which may be closed.

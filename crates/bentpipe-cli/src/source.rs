@@ -1,19 +1,21 @@
 //! Loads a scenario from a file, the binary or standard input, and applies changes.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_language::text;
-use bentpipe_study::output::protect;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, ReadFile, Scenario, ScenarioError, ScenarioErrors, Workload};
 
 use crate::args::World;
 use crate::failure::{Failure, warned};
+use crate::output::Inputs;
 use crate::shipped;
 
-/// The scenario with its changes. A file takes precedence over a shipped scenario of the same name.
-pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
-    let scenario = load_links(world)?;
+/// The scenario with its changes. A file takes precedence over a shipped scenario of the same name. `inputs` gets the scenario's file and
+/// the traces that it names.
+pub(crate) fn load(world: &World, inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let scenario = load_links(world, inputs)?;
     if scenario.flows.is_empty() {
         let help = "add a [[flows]], or use `emulate` or `shell`, which need none".to_owned();
         return Err(Failure::usage(format!("`{}` has no flows", world.file), Some(help)));
@@ -22,14 +24,18 @@ pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
 }
 
 /// The same for commands that need no flows.
-pub(crate) fn load_links(world: &World) -> Result<Scenario, Failure> {
-    let scenario = read(&world.file, &world.sets)?;
+pub(crate) fn load_links(world: &World, inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let scenario = read(&world.file, &world.sets, inputs)?;
     Ok(world.seed.map_or(scenario.clone(), |seed| scenario.with_seed(seed)))
 }
 
 /// The same, with another variant for all TCP connections.
-pub(crate) fn load_with_variant(world: &World, variant: Option<&str>) -> Result<Scenario, Failure> {
-    let scenario = load(world)?;
+pub(crate) fn load_with_variant(
+    world: &World,
+    variant: Option<&str>,
+    inputs: &mut Inputs,
+) -> Result<Scenario, Failure> {
+    let scenario = load(world, inputs)?;
     variant.map_or(Ok(scenario.clone()), |variant| with_variant(&scenario, variant))
 }
 
@@ -66,10 +72,10 @@ pub fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, Failure
     })
 }
 
-/// The scenario; it and the traces that it names cannot be outputs of the command.
-fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
+fn read(file: &str, sets: &[(String, String)], inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let inputs = RefCell::new(inputs);
     let read = |path: &Path| {
-        protect(path);
+        inputs.borrow_mut().add(path);
         text::read(path)
     };
     open_with(file, sets, &read).map(warned)

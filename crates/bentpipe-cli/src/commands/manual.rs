@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use bentpipe_study::report::write_whole;
+use bentpipe_study::report::write_in;
 use clap::CommandFactory;
 
 use crate::args::{Arguments, Completions, Man};
+use crate::complete;
 use crate::failure::{End, Failure};
 use crate::output;
 
 pub(crate) fn completions(args: &Completions) -> Result<End, Failure> {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "bentpipe", &mut text);
-    output::print(&String::from_utf8(text).expect("completions are text"))?;
+    output::print(&complete::script(args.shell).map_err(Failure::broken)?)?;
     Ok(End::Done)
 }
 
@@ -28,7 +27,7 @@ fn pages(command: &clap::Command, name: &str, folder: &Path) -> Result<(), Failu
     let mut page = Vec::new();
     // Built, it has the same name for display.
     clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Failure::broken)?;
-    write_whole(&folder.join(format!("{name}.1")), &page).map_err(Failure::unwritten)?;
+    write_in(folder, &format!("{name}.1"), &page).map_err(Failure::unwritten)?;
     let below = command.get_subcommands().filter(|below| below.get_name() != "help");
     below.into_iter().try_for_each(|below| pages(below, &format!("{name}-{}", below.get_name()), folder))
 }

@@ -7,7 +7,8 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Mutex;
 
 use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, TableComponent, Width as ColumnWidth,
+    presets,
 };
 use serde::Serialize;
 
@@ -121,7 +122,7 @@ pub(crate) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String
     if let Some(width) = width() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    table.trim_fmt().replace(INDENT, " ")
+    table.trim_fmt().replace(FIXED, " ")
 }
 
 fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
@@ -130,19 +131,22 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
 
 /// The table, or tables with a part of the columns each if not even the words of all fit beside one another.
 fn in_width(header: &[&str], rows: &[Vec<String>], right: impl Fn(usize) -> bool, width: Option<u16>) -> String {
-    let of = |columns: &[usize]| {
+    let of = |columns: &[usize], cell: fn(String) -> String| {
         let names: Vec<_> = columns.iter().map(|&column| header[column]).collect();
         let cells = |row: &Vec<String>| columns.iter().map(|&n| row.get(n).cloned().unwrap_or_default()).collect();
-        let mut table = plain(&names, rows.iter().map(cells));
+        let mut table = with_cells(&names, rows.iter().map(cells), cell);
         for (column, _) in table.column_iter_mut().zip(columns).filter(|(_, number)| right(**number)) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table
     };
     let all: Vec<_> = (0..header.len()).collect();
-    let parts = width.and_then(|width| parts(&longest_words(&of(&all)), usize::from(width)));
-    let parts = parts.unwrap_or_else(|| vec![all]);
-    let tables: Vec<_> = parts.iter().map(|columns| fitted(of(columns), width)).collect();
+    let parts = |cell| width.and_then(|width| parts(&longest_words(&of(&all, cell)), usize::from(width)));
+    // Units beneath their numbers are better than a second table.
+    let is_one = |parts: &Option<Vec<Vec<usize>>>| parts.as_ref().is_some_and(|parts| parts.len() == 1);
+    let cell = if !is_one(&parts(fixed)) && is_one(&parts(indented)) { indented } else { fixed };
+    let parts = parts(cell).unwrap_or_else(|| vec![all.clone()]);
+    let tables: Vec<_> = parts.iter().map(|columns| fitted(of(columns, cell), width)).collect();
     tables.join("\n\n")
 }
 
@@ -165,9 +169,13 @@ fn parts(longest: &[usize], width: usize) -> Option<Vec<Vec<usize>>> {
     Some(parts)
 }
 
-/// The longest word of each column.
+/// The longest word of each column, or line of an indented name.
 fn longest_words(table: &Table) -> Vec<usize> {
-    let longest = |cell: &Cell| cell.content().split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let longest = |cell: &Cell| {
+        let (text, hung) = (cell.content(), hung(&cell.content()));
+        let words = hung.as_deref().map_or(text.split(' ').collect::<Vec<_>>(), |lines| lines.lines().collect());
+        words.iter().map(|word| word.chars().count()).max().unwrap_or(0)
+    };
     let rows = || table.row_iter().chain(table.header());
     let count = table.header().map_or(0, |row| row.cell_iter().count());
     (0..count)
@@ -180,7 +188,7 @@ fn longest_words(table: &Table) -> Vec<usize> {
 fn fitted(mut table: Table, width: Option<u16>) -> String {
     let fits = |text: &str, width: u16| text.lines().all(|line| line.chars().count() <= usize::from(width));
     let text = table.trim_fmt();
-    let spaced = |text: String| text.replace(INDENT, " ");
+    let spaced = |text: String| text.replace(FIXED, " ");
     let Some(width) = width.filter(|&width| !fits(&text, width)) else { return spaced(text) };
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 1));
@@ -192,6 +200,7 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     // No column narrower than its longest word, if that is possible.
     let mut whole = table.clone();
+    whole.row_iter_mut().for_each(hang_name);
     for (column, longest) in whole.column_iter_mut().zip(longest_words(&table)) {
         column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(longest as u16 + 1)));
     }
@@ -201,25 +210,30 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
 
 /// Sentences whose lines are broken between words to fit the terminal, if the output goes to one.
 pub(crate) fn prose(text: &str) -> String {
-    width().map_or(text.to_owned(), |width| broken(text, usize::from(width)))
+    width().map_or(text.replace(FIXED, " "), |width| filled(text, usize::from(width)))
 }
 
 /// Lines of at most `width`. What follows a label and two spaces, or a bullet, stays in its column.
-fn broken(text: &str, width: usize) -> String {
+fn filled(text: &str, width: usize) -> String {
+    text.split_inclusive('\n')
+        .map(|line| broken(line, width, hang(line).min(width / 2)))
+        .collect::<String>()
+        .replace(FIXED, " ")
+}
+
+/// A line, broken between words into lines of at most `width`, all but the first indented.
+fn broken(line: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
-    for line in text.split_inclusive('\n') {
-        let indent = hang(line).min(width / 2);
-        let mut column = 0;
-        for word in line.split_inclusive(' ') {
-            let length = word.trim_end().chars().count();
-            if column > indent && column + length > width {
-                out.truncate(out.trim_end_matches(' ').len());
-                out.push_str(&format!("\n{:indent$}", ""));
-                column = indent;
-            }
-            out.push_str(word);
-            column += word.chars().count();
+    let mut column = 0;
+    for word in line.split_inclusive(' ') {
+        let length = word.trim_end().chars().count();
+        if column > indent && column + length > width {
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push_str(&format!("\n{:indent$}", ""));
+            column = indent;
         }
+        out.push_str(word);
+        column += word.chars().count();
     }
     out
 }
@@ -236,21 +250,70 @@ fn hang(line: &str) -> usize {
     line.chars().count() - text.chars().count()
 }
 
-/// A space at the start of a cell, which is kept when lines are broken.
-const INDENT: &str = "\u{a0}";
+/// A space at which no line is broken.
+pub(crate) const FIXED: &str = "\u{a0}";
 
+/// The least width in which an indented name is broken.
+const MIN_NAME: usize = 12;
+
+/// The cell with fixed spaces where it is indented.
 fn indented(cell: String) -> String {
     let text = cell.trim_start_matches(' ');
-    format!("{}{text}", INDENT.repeat(cell.len() - text.len()))
+    format!("{}{text}", FIXED.repeat(cell.len() - text.len()))
+}
+
+/// The same, also between a number and its unit.
+fn fixed(cell: String) -> String {
+    let text = cell.trim_start_matches(' ');
+    let mut out = FIXED.repeat(cell.len() - text.len());
+    let mut is_number = false;
+    for word in text.split_inclusive(' ') {
+        let is_unit = UNITS.contains(&word.trim_end().trim_matches(['(', ')']));
+        if is_number && is_unit {
+            out.truncate(out.len() - 1);
+            out.push_str(FIXED);
+        }
+        out.push_str(word);
+        is_number =
+            word.trim_start_matches('(').starts_with(|first: char| first.is_ascii_digit()) && word.ends_with(' ');
+    }
+    out
+}
+
+/// Units in tables.
+const UNITS: [&str; 14] =
+    ["%", "B", "kB", "MB", "GB", "TB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "us", "ms", "s"];
+
+/// An indented name in lines that are all indented; `None` if it is not indented.
+fn hung(name: &str) -> Option<String> {
+    let indent = name.chars().take_while(|&c| FIXED.starts_with(c)).count();
+    let lines = (indent > 0).then(|| broken(&name.replace(FIXED, " "), MIN_NAME, indent))?;
+    Some(lines.lines().map(|line| indented(line.to_owned())).collect::<Vec<_>>().join("\n"))
+}
+
+/// Breaks the row's name where it is indented.
+fn hang_name(row: &mut Row) {
+    let cells: Vec<_> = row.cell_iter().map(Cell::content).collect();
+    if let Some(name) = cells.first().and_then(|name| hung(name)) {
+        *row = Row::from(std::iter::once(name).chain(cells.into_iter().skip(1)).collect::<Vec<_>>());
+    }
 }
 
 fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    with_cells(header, rows, fixed)
+}
+
+fn with_cells(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+    cell: impl Fn(String) -> String + Copy,
+) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_header(header.iter().copied());
     rows.into_iter().for_each(|row| {
-        table.add_row(row.into_iter().map(indented));
+        table.add_row(row.into_iter().map(cell));
     });
     table
 }
@@ -316,9 +379,10 @@ mod tests {
         let header = ["flow", "variant", "goodput", "retransmits", "timeouts", "x limit"];
         let cells = |name: &str| [name, "linux-cubic", "12.66 Mbit/s", "1429", "0", "1.52"].map(str::to_owned).to_vec();
         let rows = || [cells("download"), cells("  server → gateway over a link")];
-        let narrow = fitted(plain(&header, rows()), Some(64));
-        assert!(narrow.lines().all(|line| line.chars().count() <= 64), "{narrow}");
-        for word in ["retransmits", "linux-cubic", "timeouts", "\n  server"] {
+        let narrow = fitted(plain(&header, rows()), Some(75));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 75), "{narrow}");
+        for word in ["retransmits", "linux-cubic", "timeouts", "12.66 Mbit/s", "\n  server", "\n  gateway", "\n  link"]
+        {
             assert!(narrow.contains(word), "{word}\n{narrow}");
         }
         assert_eq!(plain(&header, rows()).column_count(), header.len());
@@ -339,6 +403,12 @@ mod tests {
             assert!(text.contains(word), "{word}\n{text}");
         }
         assert_eq!(in_width(&header, &rows, |column| column > 1, None).matches("boxes/streams").count(), 1);
+        // Units go beneath their numbers first.
+        let (header, rows) =
+            (["flow", "goodput", "x limit"], [["download", "12.66 Mbit/s", "1.52"].map(str::to_owned).to_vec()]);
+        let text = in_width(&header, &rows, |column| column > 0, Some(26));
+        assert!(text.matches("download").count() == 1 && text.lines().all(|line| line.chars().count() <= 26), "{text}");
+        assert!(in_width(&header, &rows, |column| column > 0, Some(32)).contains("12.66 Mbit/s"));
         // Where one column does not fit beside the first, words are broken.
         assert_eq!(parts(&[10, 5, 12], 20), None);
         assert_eq!(parts(&[10, 5, 3, 5], 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
@@ -350,16 +420,16 @@ mod tests {
     #[test]
     fn sentences_are_broken_between_words() {
         let text = "one two three\n\n  path    server → client over sat\n  • a queue of one\nshort\n";
-        assert_eq!(broken(text, 80), text);
+        assert_eq!(filled(text, 80), text);
         assert_eq!(
-            broken(text, 20),
+            filled(text, 20),
             "one two three\n\n  path    server →\n          client\n          over sat\n  • a queue of one\nshort\n"
         );
         assert_eq!(
-            broken(text, 9),
+            filled(text, 9),
             "one two\nthree\n\n  path\n    server\n    →\n    client\n    over\n    sat\n  • a\n    queue\n    of\n    one\nshort\n"
         );
-        assert_eq!(broken("- a note\n", 6), "- a\n  note\n");
-        assert_eq!(broken("a-word-that-is-longer b\n", 5), "a-word-that-is-longer\nb\n", "no word is broken");
+        assert_eq!(filled("- a note\n", 6), "- a\n  note\n");
+        assert_eq!(filled("a-word-that-is-longer b\n", 5), "a-word-that-is-longer\nb\n", "no word is broken");
     }
 }

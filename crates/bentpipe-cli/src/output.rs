@@ -141,7 +141,12 @@ fn in_width(header: &[&str], rows: &[Vec<String>], right: impl Fn(usize) -> bool
         table
     };
     let all: Vec<_> = (0..header.len()).collect();
-    let parts = |cell| width.and_then(|width| parts(&longest_words(&of(&all, cell)), usize::from(width)));
+    // Columns of words before the numbers say what a row is about: a second table has them, too, if there is room.
+    let names = (0..header.len()).take_while(|&column| !right(column)).count().max(1);
+    let parts = |cell| {
+        let (longest, width) = (longest_words(&of(&all, cell)), usize::from(width?));
+        parts(&longest, names, width).or_else(|| parts(&longest, 1, width))
+    };
     // Units beneath their numbers are better than a second table.
     let is_one = |parts: &Option<Vec<Vec<usize>>>| parts.as_ref().is_some_and(|parts| parts.len() == 1);
     let cell = if !is_one(&parts(fixed)) && is_one(&parts(indented)) { indented } else { fixed };
@@ -150,20 +155,22 @@ fn in_width(header: &[&str], rows: &[Vec<String>], right: impl Fn(usize) -> bool
     tables.join("\n\n")
 }
 
-/// The columns, divided so that their longest words fit, each part with the first column. `None` if that is not possible.
-fn parts(longest: &[usize], width: usize) -> Option<Vec<Vec<usize>>> {
-    let (first, others) = longest.split_first()?;
-    let (mut parts, mut used) = (vec![vec![0]], first + 1);
+/// The columns, divided so that their longest words fit, each part with the first `names` columns. `None` if that is not possible.
+fn parts(longest: &[usize], names: usize, width: usize) -> Option<Vec<Vec<usize>>> {
+    let (first, others) = longest.split_at_checked(names)?;
+    // Two spaces between words, one at the end.
+    let start = first.iter().sum::<usize>() + 2 * first.len().saturating_sub(1) + 1;
+    let all_names = || (0..names).collect::<Vec<_>>();
+    let (mut parts, mut used) = (vec![all_names()], start);
     for (column, word) in others.iter().enumerate() {
-        // Two spaces between words, one at the end.
-        if first + word + 3 > width {
+        if start + word + 2 > width {
             return None;
         }
         if used + word + 2 > width {
-            parts.push(vec![0]);
-            used = first + 1;
+            parts.push(all_names());
+            used = start;
         }
-        parts.last_mut()?.push(column + 1);
+        parts.last_mut()?.push(names + column);
         used += word + 2;
     }
     Some(parts)
@@ -398,7 +405,7 @@ mod tests {
         let rows = [["boxes/streams", "sat/backward", "3586", "12"].map(str::to_owned).to_vec()];
         let text = in_width(&header, &rows, |column| column > 1, Some(38));
         assert!(text.lines().all(|line| line.chars().count() <= 38), "{text}");
-        assert_eq!(text.matches("boxes/streams").count(), 2, "{text}");
+        assert_eq!((text.matches("boxes/streams").count(), text.matches("sat/backward").count()), (2, 2), "{text}");
         for word in header.iter().chain(&["sat/backward", "3586", "12"]) {
             assert!(text.contains(word), "{word}\n{text}");
         }
@@ -410,11 +417,13 @@ mod tests {
         assert!(text.matches("download").count() == 1 && text.lines().all(|line| line.chars().count() <= 26), "{text}");
         assert!(in_width(&header, &rows, |column| column > 0, Some(32)).contains("12.66 Mbit/s"));
         // Where one column does not fit beside the first, words are broken.
-        assert_eq!(parts(&[10, 5, 12], 20), None);
-        assert_eq!(parts(&[10, 5, 3, 5], 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
+        assert_eq!(parts(&[10, 5, 12], 1, 20), None);
+        assert_eq!(parts(&[10, 5, 3, 5], 1, 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
         // 11 + 7 + 5 + 7.
-        assert_eq!(parts(&[10, 5, 3, 5], 29), Some(vec![vec![0, 1, 2], vec![0, 3]]));
-        assert_eq!(parts(&[10, 5, 3, 5], 30), Some(vec![vec![0, 1, 2, 3]]));
+        assert_eq!(parts(&[10, 5, 3, 5], 1, 29), Some(vec![vec![0, 1, 2], vec![0, 3]]));
+        // 10 + 2 + 5 + 1 twice, and 3 or 5 with two spaces.
+        assert_eq!(parts(&[10, 5, 3, 5], 2, 25), Some(vec![vec![0, 1, 2], vec![0, 1, 3]]));
+        assert_eq!(parts(&[10, 5, 3, 5], 1, 30), Some(vec![vec![0, 1, 2, 3]]));
     }
 
     #[test]

@@ -118,10 +118,15 @@ pub fn text(file: &str) -> Result<(String, String), Failure> {
         let text = read.map_err(|error| Failure::usage(format!("standard input: {error}"), None))?;
         return Ok((text, "standard-input".to_owned()));
     }
-    if let Ok(text) = text::read(Path::new(file)) {
-        return Ok((text, file.to_owned()));
-    }
+    let unread = match text::read(Path::new(file)) {
+        Ok(text) => return Ok((text, file.to_owned())),
+        Err(error) => error,
+    };
     let Some(text) = shipped::text(file) else {
+        // A folder on its way may be closed to this user.
+        if unread.kind() != std::io::ErrorKind::NotFound {
+            return Err(Failure::usage(format!("{file}: {unread}"), None));
+        }
         let names = shipped::SHIPPED.iter().map(|(name, _)| *name);
         let help = did_you_mean(file, names).unwrap_or_else(|| "`bentpipe scenarios` lists those shipped".to_owned());
         return Err(Failure::usage(

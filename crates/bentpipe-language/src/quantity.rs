@@ -252,7 +252,10 @@ impl Dimension {
         };
         // Without other spellings.
         let known: Vec<_> = self.units.iter().filter(|unit| self.is_preferred(unit)).map(|(name, _)| *name).collect();
-        let known = format!("the units are {}", known.join(", "));
+        let known = match known[..] {
+            [one] => format!("the unit is {one}"),
+            _ => format!("the units are {}", known.join(", ")),
+        };
         BadQuantity { message: format!("`{unit}` is not a unit of {}", self.noun), help: Some(help.unwrap_or(known)) }
     }
 

@@ -101,10 +101,10 @@ fn text(board: &Board) -> String {
     if !board.conduct.is_empty() {
         let _ = writeln!(text, "{}\n", conduct_grid(&board.conduct));
     }
-    text.push_str(
-        "Seconds, medians. x limit: over the minimum time that the links allow TCP end to end, geometric mean.\n",
-    );
-    text.push_str("ping: p99 of a ping beside the transfer, there and back, the worst of the columns.\n");
+    text.push_str(&output::prose(
+        "Seconds, medians. x limit: over the minimum time that the links allow TCP end to end, geometric mean.\n\
+         ping: p99 of a ping beside the transfer, there and back, the worst of the columns.\n",
+    ));
     text
 }
 

@@ -58,6 +58,16 @@ fn a_folder_is_made_only_where_one_is_asked_for() {
     assert!(folder.path().join("deep/pages/bentpipe-run.1").exists());
 }
 
+/// A file below a file cannot be looked at, as one in a closed folder: it may be there.
+#[test]
+fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
+    let folder = folder();
+    let error = refused(folder.path(), 2, &["run", "small.toml/x.toml"]);
+    assert!(error.contains("small.toml/x.toml: Not a directory"), "{error}");
+    let error = refused(folder.path(), 2, &["run", "none/x.toml"]);
+    assert!(error.contains("there is no file `none/x.toml` and no shipped scenario"), "{error}");
+}
+
 #[test]
 fn an_ending_says_what_a_file_is() {
     let folder = folder();

@@ -31,7 +31,7 @@ use failure::{End, Failure};
 /// Runs the command with these arguments, of which the first is the program's name, and returns its exit code. It handles the
 /// process's signals and prints to its standard output: call it once, from the process's only thread.
 pub fn main_with(arguments: Vec<OsString>) -> u8 {
-    if let Some(code) = complete::answer(&arguments) {
+    if let Some(code) = commands::manual::answer(&arguments) {
         return code;
     }
     output::remember(&arguments);

@@ -8,6 +8,7 @@ use bentpipe_language::text;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, ReadFile, Scenario, ScenarioError, ScenarioErrors, Workload};
 
 use crate::args::World;
+pub use crate::complete::AS_WRITTEN;
 use crate::failure::{Failure, warned};
 use crate::output::Inputs;
 use crate::shipped;
@@ -50,9 +51,6 @@ pub fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Fail
         Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("expected one of {}", names.join(", ")))))
     })
 }
-
-/// The word for hosts as the scenario has them.
-pub const AS_WRITTEN: &str = "scenario";
 
 /// The scenario with hosts of the profile `linux` and this variant.
 ///

@@ -16,8 +16,10 @@ use std::path::PathBuf;
 use bentpipe_gateway::command::Gateway;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 
 pub(crate) use crate::commands::plots::Kind;
+use crate::complete;
 pub(crate) use fit::Fit;
 pub(crate) use lab::Lab;
 pub(crate) use manual::{Completions, Man};
@@ -136,7 +138,7 @@ pub(crate) enum Command {
 #[command(next_help_heading = "Scenario")]
 pub(crate) struct World {
     /// A scenario file, the name of a shipped one (see `bentpipe scenarios`), or - for standard input
-    #[arg(value_name = "FILE", help_heading = None)]
+    #[arg(value_name = "FILE", help_heading = None, add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) file: String,
     /// Replace a value, e.g. --set links.sat.delay='40 ms'; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
@@ -260,7 +262,7 @@ pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) world: World,
     /// TCP variant of all flows; settings given explicitly stay
-    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::variants), help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
     /// Print the scenario with all defaults written out
     #[arg(long, help_heading = "Output")]
@@ -280,7 +282,7 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Variants {
     /// Scenario whose own variants are listed, too
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) file: Option<String>,
     /// Print JSON instead of a table
     #[arg(long)]

@@ -3,7 +3,7 @@
 //! It is a library so that the Python package can also contain the command: [`main_with`]. [`library`] has what the package shares with the
 //! command: scenarios, checks and messages.
 //!
-//! Reading order: `args` the arguments; `commands` one file each; `source` and `shipped` load scenarios;
+//! Reading order: `args` the arguments, `complete` what shells complete; `commands` one file each; `source` and `shipped` load scenarios;
 //! `output` prints results with how to reproduce them; `fail_if` judges them; `failure` exit codes; `interrupt` Ctrl-C.
 #![forbid(unsafe_code)]
 // They panic if the output cannot be written: see `note!` and `output::print`.
@@ -11,6 +11,7 @@
 
 mod args;
 mod commands;
+mod complete;
 mod fail_if;
 mod failure;
 mod interrupt;
@@ -30,6 +31,9 @@ use failure::{End, Failure};
 /// Runs the command with these arguments, of which the first is the program's name, and returns its exit code. It handles the
 /// process's signals and prints to its standard output: call it once, from the process's only thread.
 pub fn main_with(arguments: Vec<OsString>) -> u8 {
+    if let Some(code) = commands::manual::answer(&arguments) {
+        return code;
+    }
     output::remember(&arguments);
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,

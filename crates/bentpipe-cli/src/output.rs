@@ -1,17 +1,19 @@
 //! Output: tables for people, JSON for programs, each with how to reproduce it.
 
+mod files;
+
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
 use std::sync::Mutex;
 
-use bentpipe_study::output::{check, is_protected, is_stdout, is_stream, unprotect_all};
 use comfy_table::{
-    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width as ColumnWidth, presets,
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, TableComponent, Width as ColumnWidth,
+    presets,
 };
 use serde::Serialize;
 
 use crate::failure::Failure;
+pub(crate) use files::{Inputs, Print, beside, check_folder, check_writable};
 
 /// The arguments of the command, without its name. Not the process's: in Python's process those are Python's.
 static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -20,7 +22,6 @@ static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) fn remember(arguments: &[OsString]) {
     let text = arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     *ARGUMENTS.lock().expect("no panic while it is locked") = text.collect();
-    unprotect_all();
 }
 
 /// How to reproduce an output.
@@ -53,9 +54,6 @@ pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> S
     // Only a zero byte cannot be quoted, and no argument contains one.
     shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
-
-/// Where a report goes.
-pub(crate) type Print = fn(&str) -> Result<(), Failure>;
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -124,7 +122,7 @@ pub(crate) fn wrapped(header: &[&str], rows: impl IntoIterator<Item = Vec<String
     if let Some(width) = width() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    table.trim_fmt().replace(INDENT, " ")
+    table.trim_fmt().replace(FIXED, " ")
 }
 
 fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: impl Fn(usize) -> bool) -> String {
@@ -133,44 +131,58 @@ fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, right: 
 
 /// The table, or tables with a part of the columns each if not even the words of all fit beside one another.
 fn in_width(header: &[&str], rows: &[Vec<String>], right: impl Fn(usize) -> bool, width: Option<u16>) -> String {
-    let of = |columns: &[usize]| {
+    let of = |columns: &[usize], cell: fn(String) -> String| {
         let names: Vec<_> = columns.iter().map(|&column| header[column]).collect();
         let cells = |row: &Vec<String>| columns.iter().map(|&n| row.get(n).cloned().unwrap_or_default()).collect();
-        let mut table = plain(&names, rows.iter().map(cells));
+        let mut table = with_cells(&names, rows.iter().map(cells), cell);
         for (column, _) in table.column_iter_mut().zip(columns).filter(|(_, number)| right(**number)) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table
     };
     let all: Vec<_> = (0..header.len()).collect();
-    let parts = width.and_then(|width| parts(&longest_words(&of(&all)), usize::from(width)));
-    let parts = parts.unwrap_or_else(|| vec![all]);
-    let tables: Vec<_> = parts.iter().map(|columns| fitted(of(columns), width)).collect();
+    // Columns of words before the numbers say what a row is about: a second table has them, too, if there is room.
+    let names = (0..header.len()).take_while(|&column| !right(column)).count().max(1);
+    let parts = |cell| {
+        let (longest, width) = (longest_words(&of(&all, cell)), usize::from(width?));
+        parts(&longest, names, width).or_else(|| parts(&longest, 1, width))
+    };
+    // Units beneath their numbers are better than a second table.
+    let is_one = |parts: &Option<Vec<Vec<usize>>>| parts.as_ref().is_some_and(|parts| parts.len() == 1);
+    let cell = if !is_one(&parts(fixed)) && is_one(&parts(indented)) { indented } else { fixed };
+    let parts = parts(cell).unwrap_or_else(|| vec![all.clone()]);
+    let tables: Vec<_> = parts.iter().map(|columns| fitted(of(columns, cell), width)).collect();
     tables.join("\n\n")
 }
 
-/// The columns, divided so that their longest words fit, each part with the first column. `None` if that is not possible.
-fn parts(longest: &[usize], width: usize) -> Option<Vec<Vec<usize>>> {
-    let (first, others) = longest.split_first()?;
-    let (mut parts, mut used) = (vec![vec![0]], first + 1);
+/// The columns, divided so that their longest words fit, each part with the first `names` columns. `None` if that is not possible.
+fn parts(longest: &[usize], names: usize, width: usize) -> Option<Vec<Vec<usize>>> {
+    let (first, others) = longest.split_at_checked(names)?;
+    // Two spaces between words, one at the end.
+    let start = first.iter().sum::<usize>() + 2 * first.len().saturating_sub(1) + 1;
+    let all_names = || (0..names).collect::<Vec<_>>();
+    let (mut parts, mut used) = (vec![all_names()], start);
     for (column, word) in others.iter().enumerate() {
-        // Two spaces between words, one at the end.
-        if first + word + 3 > width {
+        if start + word + 2 > width {
             return None;
         }
         if used + word + 2 > width {
-            parts.push(vec![0]);
-            used = first + 1;
+            parts.push(all_names());
+            used = start;
         }
-        parts.last_mut()?.push(column + 1);
+        parts.last_mut()?.push(names + column);
         used += word + 2;
     }
     Some(parts)
 }
 
-/// The longest word of each column.
+/// The longest word of each column, or line of an indented name.
 fn longest_words(table: &Table) -> Vec<usize> {
-    let longest = |cell: &Cell| cell.content().split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let longest = |cell: &Cell| {
+        let (text, hung) = (cell.content(), hung(&cell.content()));
+        let words = hung.as_deref().map_or(text.split(' ').collect::<Vec<_>>(), |lines| lines.lines().collect());
+        words.iter().map(|word| word.chars().count()).max().unwrap_or(0)
+    };
     let rows = || table.row_iter().chain(table.header());
     let count = table.header().map_or(0, |row| row.cell_iter().count());
     (0..count)
@@ -183,7 +195,7 @@ fn longest_words(table: &Table) -> Vec<usize> {
 fn fitted(mut table: Table, width: Option<u16>) -> String {
     let fits = |text: &str, width: u16| text.lines().all(|line| line.chars().count() <= usize::from(width));
     let text = table.trim_fmt();
-    let spaced = |text: String| text.replace(INDENT, " ");
+    let spaced = |text: String| text.replace(FIXED, " ");
     let Some(width) = width.filter(|&width| !fits(&text, width)) else { return spaced(text) };
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 1));
@@ -195,6 +207,7 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     // No column narrower than its longest word, if that is possible.
     let mut whole = table.clone();
+    whole.row_iter_mut().for_each(hang_name);
     for (column, longest) in whole.column_iter_mut().zip(longest_words(&table)) {
         column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(longest as u16 + 1)));
     }
@@ -204,25 +217,30 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
 
 /// Sentences whose lines are broken between words to fit the terminal, if the output goes to one.
 pub(crate) fn prose(text: &str) -> String {
-    width().map_or(text.to_owned(), |width| broken(text, usize::from(width)))
+    width().map_or(text.replace(FIXED, " "), |width| filled(text, usize::from(width)))
 }
 
 /// Lines of at most `width`. What follows a label and two spaces, or a bullet, stays in its column.
-fn broken(text: &str, width: usize) -> String {
+fn filled(text: &str, width: usize) -> String {
+    text.split_inclusive('\n')
+        .map(|line| broken(line, width, hang(line).min(width / 2)))
+        .collect::<String>()
+        .replace(FIXED, " ")
+}
+
+/// A line, broken between words into lines of at most `width`, all but the first indented.
+fn broken(line: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
-    for line in text.split_inclusive('\n') {
-        let indent = hang(line).min(width / 2);
-        let mut column = 0;
-        for word in line.split_inclusive(' ') {
-            let length = word.trim_end().chars().count();
-            if column > indent && column + length > width {
-                out.truncate(out.trim_end_matches(' ').len());
-                out.push_str(&format!("\n{:indent$}", ""));
-                column = indent;
-            }
-            out.push_str(word);
-            column += word.chars().count();
+    let mut column = 0;
+    for word in line.split_inclusive(' ') {
+        let length = word.trim_end().chars().count();
+        if column > indent && column + length > width {
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push_str(&format!("\n{:indent$}", ""));
+            column = indent;
         }
+        out.push_str(word);
+        column += word.chars().count();
     }
     out
 }
@@ -239,61 +257,72 @@ fn hang(line: &str) -> usize {
     line.chars().count() - text.chars().count()
 }
 
-/// A space at the start of a cell, which is kept when lines are broken.
-const INDENT: &str = "\u{a0}";
+/// A space at which no line is broken.
+pub(crate) const FIXED: &str = "\u{a0}";
 
+/// The least width in which an indented name is broken.
+const MIN_NAME: usize = 12;
+
+/// The cell with fixed spaces where it is indented.
 fn indented(cell: String) -> String {
     let text = cell.trim_start_matches(' ');
-    format!("{}{text}", INDENT.repeat(cell.len() - text.len()))
+    format!("{}{text}", FIXED.repeat(cell.len() - text.len()))
+}
+
+/// The same, also between a number and its unit.
+fn fixed(cell: String) -> String {
+    let text = cell.trim_start_matches(' ');
+    let mut out = FIXED.repeat(cell.len() - text.len());
+    let mut is_number = false;
+    for word in text.split_inclusive(' ') {
+        let is_unit = UNITS.contains(&word.trim_end().trim_matches(['(', ')']));
+        if is_number && is_unit {
+            out.truncate(out.len() - 1);
+            out.push_str(FIXED);
+        }
+        out.push_str(word);
+        is_number =
+            word.trim_start_matches('(').starts_with(|first: char| first.is_ascii_digit()) && word.ends_with(' ');
+    }
+    out
+}
+
+/// Units in tables.
+const UNITS: [&str; 14] =
+    ["%", "B", "kB", "MB", "GB", "TB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s", "us", "ms", "s"];
+
+/// An indented name in lines that are all indented; `None` if it is not indented.
+fn hung(name: &str) -> Option<String> {
+    let indent = name.chars().take_while(|&c| FIXED.starts_with(c)).count();
+    let lines = (indent > 0).then(|| broken(&name.replace(FIXED, " "), MIN_NAME, indent))?;
+    Some(lines.lines().map(|line| indented(line.to_owned())).collect::<Vec<_>>().join("\n"))
+}
+
+/// Breaks the row's name where it is indented.
+fn hang_name(row: &mut Row) {
+    let cells: Vec<_> = row.cell_iter().map(Cell::content).collect();
+    if let Some(name) = cells.first().and_then(|name| hung(name)) {
+        *row = Row::from(std::iter::once(name).chain(cells.into_iter().skip(1)).collect::<Vec<_>>());
+    }
 }
 
 fn plain(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    with_cells(header, rows, fixed)
+}
+
+fn with_cells(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+    cell: impl Fn(String) -> String + Copy,
+) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
     table.set_header(header.iter().copied());
     rows.into_iter().for_each(|row| {
-        table.add_row(row.into_iter().map(indented));
+        table.add_row(row.into_iter().map(cell));
     });
     table
-}
-
-/// Refuses an output that is an input of the command.
-pub(crate) fn check_no_input(path: &Path) -> Result<(), Failure> {
-    match is_protected(path) {
-        true => {
-            let help = "give the output another name".to_owned();
-            Err(Failure::usage(
-                format!("{} is read by this command, which would overwrite it", path.display()),
-                Some(help),
-            ))
-        }
-        false => Ok(()),
-    }
-}
-
-/// Checks before a run that a file can be written.
-pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    check_no_input(path)?;
-    check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
-}
-
-/// Where the report of a command goes that also writes `files`: to standard error if one of them is standard output.
-///
-/// # Errors
-/// Wrong usage if two files are standard output, if two are the same file, or if one is an input of the command.
-pub(crate) fn beside(files: &[Option<&Path>]) -> Result<Print, Failure> {
-    files.iter().flatten().try_for_each(|path| check_no_input(path))?;
-    let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
-    named.sort_unstable();
-    if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Failure::usage(format!("two outputs have the same name, {}", twice[0].display()), None));
-    }
-    match files.iter().flatten().filter(|path| is_stdout(path)).count() {
-        0 => Ok(print),
-        1 => Ok(print_aside),
-        _ => Err(Failure::usage("only one output can go to standard output", None)),
-    }
 }
 
 /// Prints to standard error, which may be closed.
@@ -357,9 +386,10 @@ mod tests {
         let header = ["flow", "variant", "goodput", "retransmits", "timeouts", "x limit"];
         let cells = |name: &str| [name, "linux-cubic", "12.66 Mbit/s", "1429", "0", "1.52"].map(str::to_owned).to_vec();
         let rows = || [cells("download"), cells("  server → gateway over a link")];
-        let narrow = fitted(plain(&header, rows()), Some(64));
-        assert!(narrow.lines().all(|line| line.chars().count() <= 64), "{narrow}");
-        for word in ["retransmits", "linux-cubic", "timeouts", "\n  server"] {
+        let narrow = fitted(plain(&header, rows()), Some(75));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 75), "{narrow}");
+        for word in ["retransmits", "linux-cubic", "timeouts", "12.66 Mbit/s", "\n  server", "\n  gateway", "\n  link"]
+        {
             assert!(narrow.contains(word), "{word}\n{narrow}");
         }
         assert_eq!(plain(&header, rows()).column_count(), header.len());
@@ -373,34 +403,42 @@ mod tests {
     fn a_table_whose_words_do_not_fit_is_divided() {
         let header = ["channel", "over", "delivered", "retransmits"];
         let rows = [["boxes/streams", "sat/backward", "3586", "12"].map(str::to_owned).to_vec()];
-        let text = in_width(&header, &rows, |column| column > 1, Some(38));
-        assert!(text.lines().all(|line| line.chars().count() <= 38), "{text}");
-        assert_eq!(text.matches("boxes/streams").count(), 2, "{text}");
+        let text = in_width(&header, &rows, |column| column > 1, Some(42));
+        assert!(text.lines().all(|line| line.chars().count() <= 42), "{text}");
+        assert_eq!((text.matches("boxes/streams").count(), text.matches("sat/backward").count()), (2, 2), "{text}");
         for word in header.iter().chain(&["sat/backward", "3586", "12"]) {
             assert!(text.contains(word), "{word}\n{text}");
         }
         assert_eq!(in_width(&header, &rows, |column| column > 1, None).matches("boxes/streams").count(), 1);
+        // Units go beneath their numbers first.
+        let (header, rows) =
+            (["flow", "goodput", "x limit"], [["download", "12.66 Mbit/s", "1.52"].map(str::to_owned).to_vec()]);
+        let text = in_width(&header, &rows, |column| column > 0, Some(26));
+        assert!(text.matches("download").count() == 1 && text.lines().all(|line| line.chars().count() <= 26), "{text}");
+        assert!(in_width(&header, &rows, |column| column > 0, Some(32)).contains("12.66 Mbit/s"));
         // Where one column does not fit beside the first, words are broken.
-        assert_eq!(parts(&[10, 5, 12], 20), None);
-        assert_eq!(parts(&[10, 5, 3, 5], 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
+        assert_eq!(parts(&[10, 5, 12], 1, 20), None);
+        assert_eq!(parts(&[10, 5, 3, 5], 1, 20), Some(vec![vec![0, 1], vec![0, 2], vec![0, 3]]));
         // 11 + 7 + 5 + 7.
-        assert_eq!(parts(&[10, 5, 3, 5], 29), Some(vec![vec![0, 1, 2], vec![0, 3]]));
-        assert_eq!(parts(&[10, 5, 3, 5], 30), Some(vec![vec![0, 1, 2, 3]]));
+        assert_eq!(parts(&[10, 5, 3, 5], 1, 29), Some(vec![vec![0, 1, 2], vec![0, 3]]));
+        // 10 + 2 + 5 + 1 twice, and 3 or 5 with two spaces.
+        assert_eq!(parts(&[10, 5, 3, 5], 2, 25), Some(vec![vec![0, 1, 2], vec![0, 1, 3]]));
+        assert_eq!(parts(&[10, 5, 3, 5], 1, 30), Some(vec![vec![0, 1, 2, 3]]));
     }
 
     #[test]
     fn sentences_are_broken_between_words() {
         let text = "one two three\n\n  path    server → client over sat\n  • a queue of one\nshort\n";
-        assert_eq!(broken(text, 80), text);
+        assert_eq!(filled(text, 80), text);
         assert_eq!(
-            broken(text, 20),
+            filled(text, 20),
             "one two three\n\n  path    server →\n          client\n          over sat\n  • a queue of one\nshort\n"
         );
         assert_eq!(
-            broken(text, 9),
+            filled(text, 9),
             "one two\nthree\n\n  path\n    server\n    →\n    client\n    over\n    sat\n  • a\n    queue\n    of\n    one\nshort\n"
         );
-        assert_eq!(broken("- a note\n", 6), "- a\n  note\n");
-        assert_eq!(broken("a-word-that-is-longer b\n", 5), "a-word-that-is-longer\nb\n", "no word is broken");
+        assert_eq!(filled("- a note\n", 6), "- a\n  note\n");
+        assert_eq!(filled("a-word-that-is-longer b\n", 5), "a-word-that-is-longer\nb\n", "no word is broken");
     }
 }

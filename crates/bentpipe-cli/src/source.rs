@@ -1,19 +1,22 @@
 //! Loads a scenario from a file, the binary or standard input, and applies changes.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use bentpipe_language::suggest::did_you_mean;
 use bentpipe_language::text;
-use bentpipe_study::output::protect;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, ReadFile, Scenario, ScenarioError, ScenarioErrors, Workload};
 
 use crate::args::World;
+pub use crate::complete::AS_WRITTEN;
 use crate::failure::{Failure, warned};
+use crate::output::Inputs;
 use crate::shipped;
 
-/// The scenario with its changes. A file takes precedence over a shipped scenario of the same name.
-pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
-    let scenario = load_links(world)?;
+/// The scenario with its changes. A file takes precedence over a shipped scenario of the same name. `inputs` gets the scenario's file and
+/// the traces that it names.
+pub(crate) fn load(world: &World, inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let scenario = load_links(world, inputs)?;
     if scenario.flows.is_empty() {
         let help = "add a [[flows]], or use `emulate` or `shell`, which need none".to_owned();
         return Err(Failure::usage(format!("`{}` has no flows", world.file), Some(help)));
@@ -22,14 +25,18 @@ pub(crate) fn load(world: &World) -> Result<Scenario, Failure> {
 }
 
 /// The same for commands that need no flows.
-pub(crate) fn load_links(world: &World) -> Result<Scenario, Failure> {
-    let scenario = read(&world.file, &world.sets)?;
+pub(crate) fn load_links(world: &World, inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let scenario = read(&world.file, &world.sets, inputs)?;
     Ok(world.seed.map_or(scenario.clone(), |seed| scenario.with_seed(seed)))
 }
 
 /// The same, with another variant for all TCP connections.
-pub(crate) fn load_with_variant(world: &World, variant: Option<&str>) -> Result<Scenario, Failure> {
-    let scenario = load(world)?;
+pub(crate) fn load_with_variant(
+    world: &World,
+    variant: Option<&str>,
+    inputs: &mut Inputs,
+) -> Result<Scenario, Failure> {
+    let scenario = load(world, inputs)?;
     variant.map_or(Ok(scenario.clone()), |variant| with_variant(&scenario, variant))
 }
 
@@ -44,9 +51,6 @@ pub fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Fail
         Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("expected one of {}", names.join(", ")))))
     })
 }
-
-/// The word for hosts as the scenario has them.
-pub const AS_WRITTEN: &str = "scenario";
 
 /// The scenario with hosts of the profile `linux` and this variant.
 ///
@@ -66,10 +70,10 @@ pub fn with_hosts(scenario: Scenario, variant: &str) -> Result<Scenario, Failure
     })
 }
 
-/// The scenario; it and the traces that it names cannot be outputs of the command.
-fn read(file: &str, sets: &[(String, String)]) -> Result<Scenario, Failure> {
+fn read(file: &str, sets: &[(String, String)], inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let inputs = RefCell::new(inputs);
     let read = |path: &Path| {
-        protect(path);
+        inputs.borrow_mut().add(path);
         text::read(path)
     };
     open_with(file, sets, &read).map(warned)
@@ -112,10 +116,15 @@ pub fn text(file: &str) -> Result<(String, String), Failure> {
         let text = read.map_err(|error| Failure::usage(format!("standard input: {error}"), None))?;
         return Ok((text, "standard-input".to_owned()));
     }
-    if let Ok(text) = text::read(Path::new(file)) {
-        return Ok((text, file.to_owned()));
-    }
+    let unread = match text::read(Path::new(file)) {
+        Ok(text) => return Ok((text, file.to_owned())),
+        Err(error) => error,
+    };
     let Some(text) = shipped::text(file) else {
+        // A folder on its way may be closed to this user.
+        if unread.kind() != std::io::ErrorKind::NotFound {
+            return Err(Failure::usage(format!("{file}: {unread}"), None));
+        }
         let names = shipped::SHIPPED.iter().map(|(name, _)| *name);
         let help = did_you_mean(file, names).unwrap_or_else(|| "`bentpipe scenarios` lists those shipped".to_owned());
         return Err(Failure::usage(

@@ -56,7 +56,7 @@ impl Lab {
         let plan = Plan::new(scenario, more)?;
         let network = Network::new(scenario, &plan.hosts)?;
         possible()?;
-        let mut session = Session::begin().map_err(EmulateError::system("/run/bentpipe"))?;
+        let mut session = Session::begin().map_err(EmulateError::system("the record of this run"))?;
         let addressing = Addressing::default();
         let run = match session.number() {
             0 => std::process::id().to_string(),

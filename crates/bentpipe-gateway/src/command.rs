@@ -37,7 +37,7 @@ use self::installed::Installed;
 use self::interfaces::Watched;
 use self::peers::Peers;
 use self::privileges::{give_up_privileges, needs_privilege, share_privileges};
-use self::user::{User, check_reload};
+use self::user::{User, check_rights};
 use crate::settings::{GatewayFile, ShapeTable};
 use crate::tunnel::PrivateKey;
 use crate::{
@@ -211,7 +211,7 @@ fn serve<W: Work>(
     }
     // Privileges belong to threads: those started from here on have only these.
     give_up_privileges(user)?;
-    check_reload(&args.file);
+    check_rights(&args.file, file);
     // Everything that another process could hold is taken by now: a gateway that already runs under this name keeps its rules.
     let mut installed = Installed::new(args.no_rules, file)?;
     let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));

@@ -26,8 +26,11 @@ impl Control {
     /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
     /// there.
     pub fn bind(path: &Path) -> io::Result<Control> {
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(new) = parent.filter(|parent| !parent.exists()) {
+            std::fs::create_dir_all(new)?;
+            // Whoever may use the socket has to reach it, whatever the umask: the unit's is 077.
+            std::fs::set_permissions(new, Permissions::from_mode(0o755))?;
         }
         if UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there"));
@@ -113,5 +116,17 @@ mod tests {
             (io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place")
         );
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
+    }
+
+    /// The group of the socket's user may ask for the status.
+    #[test]
+    fn a_new_folder_lets_the_group_through() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = folder.path().join("own");
+        let before = nix::sys::stat::umask(Mode::from_bits_truncate(0o077));
+        let bound = Control::bind(&own.join("control.sock"));
+        nix::sys::stat::umask(before);
+        let _control = bound.expect("a free name");
+        assert_eq!(std::fs::metadata(&own).expect("it is there").permissions().mode() & 0o777, 0o755);
     }
 }

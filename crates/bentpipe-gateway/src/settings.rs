@@ -186,7 +186,17 @@ pub struct UplinkTable {
     pub early_accept: bool,
 }
 
+/// The folder of a gateway's own, for what it writes while it runs unless its file says otherwise.
+fn own_folder(name: &str) -> PathBuf {
+    Path::new("/run/bentpipe").join(name)
+}
+
 impl GatewayFile {
+    /// The folder of this gateway's own.
+    pub(crate) fn own_folder(&self) -> PathBuf {
+        own_folder(&self.name)
+    }
+
     /// True if it has `[[peers]]`.
     pub(crate) fn is_hub(&self) -> bool {
         self.peers.iter().any(|peer| peer.name.is_some())

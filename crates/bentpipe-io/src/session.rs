@@ -1,18 +1,21 @@
 //! The record of what a run creates on the machine, written before it is created, so that the next run can remove what
 //! a killed run left.
 //!
-//! Each run holds a lock on its own file in `/run/bentpipe`. The system releases the lock however the run ends, even
+//! Each run holds a lock on its own file in `/run/bentpipe-emulator`. The system releases the lock however the run ends, even
 //! if a later process has the same number. An unlocked file belongs to a dead run.
+//!
+//! What the files say is done with root's rights: only root may write to their folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::fcntl::{Flock, FlockArg};
 
-/// The folder of the files; a reboot empties it and removes what they record.
-const FOLDER: &str = "/run/bentpipe";
+/// The folder of the files; a reboot empties it and removes what they record. (`/run/bentpipe` belongs to the user of gateways.)
+const FOLDER: &str = "/run/bentpipe-emulator";
 
 /// The folder, or another one for root in a user namespace: what is created there disappears with the namespace.
 fn folder() -> PathBuf {
@@ -98,7 +101,8 @@ impl Session {
     }
 
     fn begin_in(folder: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        is_ours(folder)?;
         let _turn = turn(folder)?;
         sweep(folder)?;
         // Runs of one process have separate records; so do network namespaces, because tables and settings belong to
@@ -171,6 +175,15 @@ impl Drop for Session {
         }
         drop(turn);
     }
+}
+
+/// Refuses a folder to which another user may write: the records in it are carried out.
+fn is_ours(folder: &Path) -> io::Result<()> {
+    let (found, process) = (std::fs::symlink_metadata(folder)?, std::fs::metadata("/proc/self")?);
+    if found.is_dir() && found.uid() == process.uid() && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("another user can write to {}", folder.display())))
 }
 
 /// Lets one run at a time change shared state.
@@ -268,5 +281,18 @@ mod tests {
         assert!(!dead.exists());
         drop(first);
         assert!(!folder.exists(), "nothing is left where no system cleans up");
+    }
+
+    /// Otherwise that user could have root delete namespaces and change kernel settings.
+    #[test]
+    fn records_of_others_are_not_carried_out() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("bentpipe-shared-{}", std::process::id()));
+        drop(Session::begin_in(&folder).expect("a folder of our own"));
+        std::fs::create_dir(&folder).expect("it was removed");
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).expect("it is ours");
+        let error = Session::begin_in(&folder).expect_err("anybody can write there");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        std::fs::remove_dir(&folder).expect("nothing is in it");
     }
 }

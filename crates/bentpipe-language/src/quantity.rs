@@ -248,14 +248,26 @@ impl Dimension {
         }
         let help = match unit {
             "KB" => Some("write kB (1000 bytes) or KiB (1024 bytes)".to_owned()),
-            _ => super::suggest::did_you_mean(unit, self.units.iter().map(|(name, _)| *name)),
+            _ => self.near_unit(unit).map(|near| format!("did you mean `{near}`?")),
         };
-        let known: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
-        let known = format!("the units are {}", known.join(", "));
-        BadQuantity {
-            message: format!("`{unit}` is not a unit of {}", self.noun),
-            help: Some(help.map_or(known.clone(), |help| format!("{help}; {known}"))),
-        }
+        // Without other spellings.
+        let known: Vec<_> = self.units.iter().filter(|unit| self.is_preferred(unit)).map(|(name, _)| *name).collect();
+        let known = match known[..] {
+            [one] => format!("the unit is {one}"),
+            _ => format!("the units are {}", known.join(", ")),
+        };
+        BadQuantity { message: format!("`{unit}` is not a unit of {}", self.noun), help: Some(help.unwrap_or(known)) }
+    }
+
+    fn is_preferred(&self, unit: &(&'static str, u64)) -> bool {
+        self.units.iter().find(|(_, size)| *size == unit.1) == Some(unit)
+    }
+
+    /// The unit nearest to this word, unless units of other sizes are as near.
+    fn near_unit(&self, word: &str) -> Option<&'static str> {
+        let near = super::suggest::all_nearest(word, self.units.iter().map(|(name, _)| *name));
+        let size = |name: &str| self.units.iter().find(|(unit, _)| *unit == name).map(|(_, size)| *size);
+        near.first().copied().filter(|first| near.iter().all(|other| size(other) == size(first)))
     }
 
     /// Formats the quantity in the largest unit in which it is whole.
@@ -294,6 +306,7 @@ pub fn parse_probability(text: &str) -> Result<f64, BadQuantity> {
     let exponent = match unit {
         "%" => -2,
         "" => 0,
+        _ if number.is_empty() => return Err(bad(format!("`{}` does not begin with a number", text.trim()))),
         other => {
             return Err(BadQuantity {
                 message: format!("`{other}` is not a unit of probability"),
@@ -373,13 +386,14 @@ mod tests {
         assert_eq!(message(DURATION.parse("0.5 ns")), "`0.5 ns` is not a whole number of ns / ");
         assert_eq!(
             message(SIZE.parse("64 KB")),
-            "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes); \
-             the units are B, kB, KiB, MB, MiB, GB, GiB, TB, TiB"
+            "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes)"
         );
-        let refused = message(RATE.parse("2 mbit/s"));
-        assert!(
-            refused.starts_with("`mbit/s` is not a unit of rate / did you mean `Mbit/s`?; the units are bit/s, "),
-            "{refused}"
+        assert_eq!(message(RATE.parse("2 mbit/s")), "`mbit/s` is not a unit of rate / did you mean `Mbit/s`?");
+        assert_eq!(message(DURATION.parse("2 msecs")), "`msecs` is not a unit of time / did you mean `msec`?");
+        // As near to `bit/s` as to `Tbit/s`.
+        assert_eq!(
+            message(RATE.parse("2 Pbit/s")),
+            "`Pbit/s` is not a unit of rate / the units are bit/s, B/s, kbit/s, kB/s, Mbit/s, MB/s, Gbit/s, GB/s, Tbit/s"
         );
         assert_eq!(message(RATE.parse("fast")), "`fast` does not begin with a number / ");
         assert!(message(DURATION.parse("1e20 s")).contains("is more than 100000000 s"));

@@ -8,14 +8,20 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
 /// The nearest candidate, with at most a third of its letters wrong; a swap counts once, case does not
 /// count.
 fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    all_nearest(word, candidates).first().copied()
+}
+
+/// All candidates that are as near as the nearest.
+pub(crate) fn all_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let simple = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     let word = simple(word);
-    candidates
+    let near: Vec<_> = candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, &simple(candidate)), candidate))
         .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(word.chars().count()).div_ceil(3))
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
+        .collect();
+    let least = near.iter().map(|&(distance, _)| distance).min();
+    near.into_iter().filter(|&(distance, _)| Some(distance) == least).map(|(_, candidate)| candidate).collect()
 }
 
 #[cfg(test)]

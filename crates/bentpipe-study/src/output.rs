@@ -16,43 +16,8 @@ const MAX_LINKS: usize = 40;
 
 const BUFFER: usize = 1 << 17;
 
-/// The temporary files of this process.
+/// The temporary files of this process, for [`abandon`]: a signal ends the process without dropping anything.
 static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-/// The files that this process reads, by device and inode: no output replaces them.
-static INPUTS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
-
-#[cfg(unix)]
-fn identity(found: &Metadata) -> Option<(u64, u64)> {
-    Some((found.dev(), found.ino()))
-}
-
-/// A browser has no files.
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> Option<(u64, u64)> {
-    None
-}
-
-/// Keeps a file from being replaced by an output, under whatever name.
-pub fn protect(path: &Path) {
-    let found = std::fs::metadata(path).ok().filter(Metadata::is_file);
-    INPUTS.lock().unwrap_or_else(PoisonError::into_inner).extend(found.and_then(|found| identity(&found)));
-}
-
-/// Lets all files be replaced again: another command begins.
-pub fn unprotect_all() {
-    INPUTS.lock().unwrap_or_else(PoisonError::into_inner).clear();
-}
-
-/// True if this is a file that the command reads.
-pub fn is_protected(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| is_input(&found))
-}
-
-fn is_input(found: &Metadata) -> bool {
-    let inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
-    found.is_file() && identity(found).is_some_and(|known| inputs.contains(&known))
-}
 
 /// Removes all temporary files, for a process that ends at once: `exit` drops nothing. What is being written is lost.
 pub fn abandon() {
@@ -142,15 +107,19 @@ fn target(path: &Path) -> io::Result<Target> {
     match std::fs::metadata(&path) {
         Ok(found) if found.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
         Ok(found) if found.is_file() && !is_open_file(&path) => {
-            if is_input(&found) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command reads this file"));
-            }
             // The rename would replace a file that may not be written.
             OpenOptions::new().write(true).open(&path)?;
             Ok(Target::Whole(path, Some(found)))
         }
         Ok(_) => Ok(Target::Stream),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Target::Whole(path, None)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = folder(&path);
+            // The name may be mistyped: a folder made for it would be where nobody looks.
+            if !folder.exists() {
+                return Err(io::Error::new(error.kind(), format!("there is no folder {}", folder.display())));
+            }
+            Ok(Target::Whole(path, None))
+        }
         Err(error) => Err(error),
     }
 }
@@ -194,23 +163,22 @@ fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Checks before a run that a file can be written, and creates its folder.
+/// Checks before a run that a file can be written.
 ///
 /// # Errors
 /// Fails as [`OutputFile::create`] would. A device or FIFO is not opened.
 pub fn check(path: &Path) -> io::Result<()> {
     if let Target::Whole(path, replaced) = target(path)? {
-        std::fs::create_dir_all(folder(&path))?;
         part(&path, replaced.as_ref())?;
     }
     Ok(())
 }
 
 impl OutputFile {
-    /// Starts writing to `path`; `-` is standard output. Folders are created as needed. Opening a FIFO waits for its reader.
+    /// Starts writing to `path`; `-` is standard output. Opening a FIFO waits for its reader.
     ///
     /// # Errors
-    /// Fails if the path is a folder, or cannot be written. The message has the path.
+    /// Fails if the path is a folder, if its own folder does not exist, or if it cannot be written. The message has the path.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::open(path).map_err(|error| named(path, error))
     }
@@ -225,7 +193,6 @@ impl OutputFile {
                 (path.to_owned(), Sink::Stream(BufWriter::with_capacity(BUFFER, file)))
             }
             Target::Whole(path, replaced) => {
-                std::fs::create_dir_all(folder(&path))?;
                 let file = part(&path, replaced.as_ref())?;
                 (path, Sink::Part(BufWriter::with_capacity(BUFFER, Temporary::new(file))))
             }
@@ -241,7 +208,6 @@ impl OutputFile {
     pub fn create_live(path: &Path) -> io::Result<Self> {
         let open = || match target(path)? {
             Target::Whole(path, _) => {
-                std::fs::create_dir_all(folder(&path))?;
                 let file = BufWriter::with_capacity(BUFFER, File::create(&path)?);
                 Ok(OutputFile { path, sink: Sink::Stream(file) })
             }
@@ -325,7 +291,7 @@ mod tests {
     #[test]
     fn a_file_is_whole_or_as_before() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("deep/out.csv");
+        let path = folder.path().join("out.csv");
         write(&path, "first").expect("writable");
         let mut half = OutputFile::create(&path).expect("writable");
         half.write_all(b"second").expect("buffered");
@@ -337,7 +303,7 @@ mod tests {
     #[test]
     fn a_live_file_is_read_while_it_grows() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("deep/out.pcapng");
+        let path = folder.path().join("out.pcapng");
         let mut file = OutputFile::create_live(&path).expect("writable");
         file.write_all(b"one").and_then(|()| file.flush()).expect("writable");
         assert_eq!(read(&path), "one");
@@ -400,6 +366,23 @@ mod tests {
         let error = write(folder.path(), "x").expect_err("a folder").to_string();
         assert!(error.contains("it is a folder") && error.contains(&folder.path().display().to_string()), "{error}");
         assert!(check(folder.path()).is_err());
+    }
+
+    /// A mistyped name makes no folder.
+    #[test]
+    fn a_missing_folder_is_named_and_not_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("missing");
+        let path = missing.join("out.csv");
+        let said = [
+            check(&path).expect_err("no folder"),
+            write(&path, "x").expect_err("as well"),
+            OutputFile::create_live(&path).expect_err("as well"),
+        ];
+        for error in said {
+            assert!(error.to_string().ends_with(&format!("there is no folder {}", missing.display())), "{error}");
+        }
+        assert!(!missing.exists());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
 use super::key_and_value;
+use crate::complete;
 
 const MORE: &str = "\
 Examples:
@@ -23,7 +25,7 @@ google-chrome and others.";
 #[command(after_help = MORE)]
 pub(crate) struct Lab {
     /// A scenario file, the name of a shipped one (see `bentpipe scenarios`), or - for standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::scenarios))]
     pub(crate) file: Option<String>,
     /// Replace a value, e.g. --set links.sat.delay='40 ms'; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value, requires = "file")]

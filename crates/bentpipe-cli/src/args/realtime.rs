@@ -6,8 +6,10 @@ use bentpipe_gateway::command::interval;
 use bentpipe_study::scenario::UplinkSpec;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 
 use super::World;
+use crate::complete;
 use crate::fail_if::{self, Bound};
 
 fn shell_bound(text: &str) -> Result<Bound, String> {
@@ -200,7 +202,7 @@ pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) world: World,
     /// TCP variant of all flows; settings given explicitly stay
-    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::variants), help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
     /// Skip the kernel's TCP, which needs root
     #[arg(long)]

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::World;
+use crate::complete;
 
 const MORE: &str = "\
 Examples:
@@ -35,7 +37,7 @@ pub(crate) struct Recommend {
     #[arg(long, value_name = "SIZE", help_heading = "Scenario")]
     pub(crate) size: Option<String>,
     /// TCP of the hosts: a variant of the profile `linux`, or `scenario` for the scenario's own
-    #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
+    #[arg(long, value_name = "NAME", default_value = "linux-cubic", add = ArgValueCandidates::new(complete::hosts), help_heading = "Scenario")]
     pub(crate) hosts: String,
     /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..), allow_negative_numbers = true)]

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 
 use super::{Kind, World};
+use crate::complete;
 use crate::fail_if::{self, Bound};
 
 fn run_bound(text: &str) -> Result<Bound, String> {
@@ -35,7 +37,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) world: World,
     /// TCP variant of all flows; settings given explicitly stay
-    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::variants), help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
     /// Exit with 1 if this holds for a flow: time, goodput, x_limit, bytes, retransmissions, timeouts; repeatable
     #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = run_bound, help_heading = "Output")]
@@ -77,13 +79,13 @@ pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) world: World,
     /// TCP variant of all flows; settings given explicitly stay
-    #[arg(long, value_name = "NAME", help_heading = "Scenario")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::variants), help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
     /// The page [default: the scenario's name with .html]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// TCP of the hosts in the comparison of systems, as for `recommend`
-    #[arg(long, value_name = "NAME", default_value = "linux-cubic", help_heading = "Scenario")]
+    #[arg(long, value_name = "NAME", default_value = "linux-cubic", add = ArgValueCandidates::new(complete::hosts), help_heading = "Scenario")]
     pub(crate) hosts: String,
     /// Leave out the recommendation
     #[arg(long, help_heading = "Output")]
@@ -114,7 +116,7 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) world: World,
     /// Variants; the others are compared with the first
-    #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "A,B,..", add = ArgValueCandidates::new(complete::variants), value_delimiter = ',', required = true)]
     pub(crate) variants: Vec<String>,
     /// Number of replications, with successive seeds from the scenario's on
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]

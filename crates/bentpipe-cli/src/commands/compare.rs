@@ -15,7 +15,7 @@ use super::plots;
 use crate::args::{Compare, Kind};
 use crate::fail_if::{self, Bound, Reading};
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, progress, source};
 
 #[derive(Serialize)]
@@ -31,7 +31,8 @@ struct Json<'a> {
 }
 
 pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
-    let base = source::load(&args.world)?;
+    let mut inputs = Inputs::default();
+    let base = source::load(&args.world, &mut inputs)?;
     fail_if::check_names(&args.fail_if, args.variants.iter().map(String::as_str))?;
     if let Some(path) = &args.junit {
         output::check_writable(path)?;
@@ -39,7 +40,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     if let Some(path) = &args.plot {
         plots::check(path)?;
     }
-    let print = output::beside(&[args.plot.as_deref(), args.junit.as_deref()])?;
+    let print = output::beside(&inputs, &[args.plot.as_deref(), args.junit.as_deref()])?;
     let named = |name: &String| Ok((name.clone(), source::with_variant(&base, name)?));
     let scenarios = args.variants.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let remake = Remake::new(base.seed);

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::plots;
 use crate::args::Demo;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::shipped;
 
 /// The table with the published values.
@@ -64,8 +64,9 @@ struct Json<'a> {
 
 pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
     let picture = args.out.join("bentpipe-demo.svg");
+    output::check_folder(&args.out)?;
     output::check_writable(&picture)?;
-    let print = output::beside(&[Some(&picture)])?;
+    let print = output::beside(&Inputs::default(), &[Some(&picture)])?;
     let source = shipped::text("transat").expect("it is shipped");
     let base = Scenario::parse(source, "transat.toml", &[]).map_err(Failure::Scenario)?;
     let mut results = Vec::new();
@@ -91,6 +92,8 @@ pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
     Ok(End::Done)
 }
 
+const NEXT: [&str; 3] = ["bentpipe run geo", "bentpipe explain transat", "bentpipe reproduce transat --table 1"];
+
 fn text(results: &[Result], picture: &Path, remake: &Remake) -> String {
     let head =
         "1 MB over a geostationary link: 2 Mbit/s, round trip 0.55 s, room for 50 packets before the satellite.\n";
@@ -100,8 +103,10 @@ fn text(results: &[Result], picture: &Path, remake: &Remake) -> String {
          x limit    time over the minimum time that the link allows any transport\n\
          published  D. Astuti, M. Kojo: Simulation Study of TCP Performance in TRANSAT Satellite Architecture, table 1\n\n\
          Why: {} shows the Reference repair one lost segment per round trip, the Enhanced TCP all of them at once.\n\
-         Next: bentpipe run geo · bentpipe explain transat · bentpipe reproduce transat --table 1\n",
+         Next: {}\n",
         picture.display(),
+        // A command is not broken into lines.
+        NEXT.map(|command| command.replace(' ', output::FIXED)).join(" · "),
     );
     let (head, notes) = (output::prose(head), output::prose(&notes));
     format!("{head}\n{}\n\n{notes}{}\n", table(results), remake.line())

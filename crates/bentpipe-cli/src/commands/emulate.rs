@@ -15,7 +15,7 @@ use super::realtime::{Summary, capture, nodes, refused};
 use super::status::{Place, Status};
 use crate::args::Emulate;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, source};
 
 /// Marks of wake-ups other than packets.
@@ -40,12 +40,14 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let signals = Signals::catch().map_err(Failure::broken)?;
     interrupt::install()?;
     interrupt::heed();
-    let scenario = source::load_links(&args.world)?;
+    let mut inputs = Inputs::default();
+    let scenario = source::load_links(&args.world, &mut inputs)?;
     let remake = Remake::new(scenario.seed);
     let more = nodes(&scenario, &args.hosts)?;
     if let Some(path) = &args.watch.pcap {
         output::check_writable(path)?;
     }
+    let print = output::beside(&inputs, &[args.watch.pcap.as_deref()])?;
     let mut lab = Lab::build(&scenario, &more).map_err(refused(&args.world))?;
     let names: Vec<String> = lab.hosts().iter().map(|host| host.name.clone()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -55,7 +57,7 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let mut live = Live::open(args.control.as_deref(), &scenario, lab.emulator())?;
     // With a command, standard output is the command's.
     let print = match args.command.is_empty() {
-        true => output::beside(&[args.watch.pcap.as_deref()])?,
+        true => print,
         false => output::print_aside,
     };
     announce(args, &scenario, &remake, lab.hosts(), print)?;

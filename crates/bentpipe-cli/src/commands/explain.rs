@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::args::Explain;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::source;
 
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct Json<'a> {
 }
 
 pub(crate) fn explain(args: &Explain) -> Result<End, Failure> {
-    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref(), &mut Inputs::default())?;
     if args.resolved {
         output::print(&scenario.to_toml())?;
         return Ok(End::Done);

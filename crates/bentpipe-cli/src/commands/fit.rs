@@ -4,14 +4,13 @@ use std::path::Path;
 
 use bentpipe_fit::losses::{Losses, Prefers};
 use bentpipe_fit::{Estimate, FitError, Pings, Transfer};
-use bentpipe_study::output::protect;
 use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use crate::args::Fit;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 
 #[derive(Serialize)]
 struct Json<'a> {
@@ -23,11 +22,10 @@ struct Json<'a> {
 }
 
 pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
-    protect(&args.capture);
     if let Some(path) = &args.write {
         output::check_writable(path)?;
     }
-    let print = output::beside(&[args.write.as_deref()])?;
+    let print = output::beside(&Inputs::of(&args.capture), &[args.write.as_deref()])?;
     let remake = Remake::new(1);
     let (found, text) = measured(&args.capture, &remake.command)?;
     if let Some(path) = &args.write {

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::args::{Lab, World};
 use crate::failure::{End, Failure};
-use crate::{output, source};
+use crate::output::{self, Inputs};
+use crate::source;
 
 const PAGE: &str = "bentpipe-lab.html";
 
@@ -36,7 +37,7 @@ pub(crate) fn lab(args: &Lab) -> Result<End, Failure> {
     let scenario = match &args.file {
         Some(file) => {
             let world = World { file: file.clone(), sets: args.sets.clone(), seed: args.seed };
-            Some(source::load(&world)?.to_toml())
+            Some(source::load(&world, &mut Inputs::default())?.to_toml())
         }
         None => None,
     };

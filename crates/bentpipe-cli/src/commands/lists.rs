@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::explain::recovery;
 use crate::args::{Language, List, Schema, Variants, World};
 use crate::failure::{End, Failure};
+use crate::output::{self, Inputs};
 use crate::shipped::SHIPPED;
-use crate::{output, source};
+use crate::source;
 
 /// A name and what it stands for.
 #[derive(Serialize)]
@@ -71,7 +72,8 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
     };
     let mut text = output::wrapped(header, rows);
     if let Some(file) = &args.file {
-        let scenario = source::load(&World { file: file.clone(), sets: Vec::new(), seed: None })?;
+        let scenario =
+            source::load(&World { file: file.clone(), sets: Vec::new(), seed: None }, &mut Inputs::default())?;
         let own =
             scenario.variants.iter().map(|(name, row)| vec![name.clone(), row.base.clone(), row.description.clone()]);
         let header = ["variant", "built on", "description"];
@@ -98,7 +100,8 @@ fn variants_json(args: &Variants) -> Result<End, Failure> {
     };
     let mut all: Vec<_> = VARIANTS.iter().map(|(name, meaning, _)| named(name, meaning, None)).collect();
     if let Some(file) = &args.file {
-        let scenario = source::load(&World { file: file.clone(), sets: Vec::new(), seed: None })?;
+        let scenario =
+            source::load(&World { file: file.clone(), sets: Vec::new(), seed: None }, &mut Inputs::default())?;
         all.extend(scenario.variants.iter().map(|(name, row)| named(name, &row.description, Some(&row.base))));
     }
     output::print_json(&all)?;

@@ -1,19 +1,59 @@
-//! `bentpipe completions` and `bentpipe man`: what shells and `man` read, from the arguments.
+//! `bentpipe completions` and `bentpipe man`: what shells and `man` read, from the arguments. The script for a shell asks the command itself,
+//! which knows the shipped scenarios, the variants and the files that are there.
 
+use std::ffi::OsString;
 use std::path::Path;
 
-use bentpipe_study::report::write_whole;
+use bentpipe_study::report::write_in;
 use clap::CommandFactory;
+use clap_complete::env::Shells;
+use clap_complete::{CompleteEnv, Shell};
 
 use crate::args::{Arguments, Completions, Man};
 use crate::failure::{End, Failure};
 use crate::output;
 
+/// With this variable the script asks.
+const VARIABLE: &str = "_BENTPIPE_COMPLETE";
+
+const NAME: &str = "bentpipe";
+
+/// Answers a shell that asks for completions. `None` if none does. Otherwise the exit code.
+pub(crate) fn answer(arguments: &[OsString]) -> Option<u8> {
+    let folder = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(Arguments::command).var(VARIABLE).bin(NAME).completer(NAME);
+    match asked.try_complete(arguments.to_vec(), folder.as_deref()) {
+        Ok(answered) => answered.then_some(0),
+        // The shell shows nothing of what is said here.
+        Err(_) => Some(2),
+    }
+}
+
 pub(crate) fn completions(args: &Completions) -> Result<End, Failure> {
-    let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Arguments::command(), "bentpipe", &mut text);
-    output::print(&String::from_utf8(text).expect("completions are text"))?;
+    output::print(&script(args.shell).map_err(Failure::broken)?)?;
     Ok(End::Done)
+}
+
+/// The script for a shell.
+///
+/// # Errors
+/// Fails if the shell is not supported.
+fn script(shell: Shell) -> std::io::Result<String> {
+    let shells = Shells::builtins();
+    let unknown = || std::io::Error::other(format!("no completions for {shell}"));
+    let writer = shells.completer(&shell.to_string()).ok_or_else(unknown)?;
+    let mut text = Vec::new();
+    writer.write_registration(VARIABLE, NAME, NAME, NAME, &mut text)?;
+    let text = String::from_utf8(text).map_err(std::io::Error::other)?;
+    Ok(match shell {
+        // Where we know nothing, such as after `shell geo -- curl`, names of files.
+        Shell::Bash => text.replace("-o bashdefault", "-o bashdefault -o default"),
+        // In a folder of `fpath` the file is the body of a function, whose first call has to complete.
+        Shell::Zsh => {
+            format!("{text}if [ \"$funcstack[1]\" = \"_{NAME}\" ]; then _clap_dynamic_completer_{NAME} \"$@\"; fi\n")
+        }
+        _ => text,
+    })
 }
 
 pub(crate) fn man(args: &Man) -> Result<End, Failure> {
@@ -28,7 +68,7 @@ fn pages(command: &clap::Command, name: &str, folder: &Path) -> Result<(), Failu
     let mut page = Vec::new();
     // Built, it has the same name for display.
     clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Failure::broken)?;
-    write_whole(&folder.join(format!("{name}.1")), &page).map_err(Failure::unwritten)?;
+    write_in(folder, &format!("{name}.1"), &page).map_err(Failure::unwritten)?;
     let below = command.get_subcommands().filter(|below| below.get_name() != "help");
     below.into_iter().try_for_each(|below| pages(below, &format!("{name}-{}", below.get_name()), folder))
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::{Recommend, World};
 use crate::failure::{End, Failure};
-use crate::output::{self, Grid, Remake};
+use crate::output::{self, Grid, Inputs, Remake};
 use crate::{interrupt, progress, source};
 
 /// Replications at each point of the search for changes of the answer; the verdict has more.
@@ -36,8 +36,11 @@ struct Json<'a> {
 }
 
 pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
-    let scenario = sized(args)?;
-    args.write.as_deref().map_or(Ok(()), files::check)?;
+    let mut inputs = Inputs::default();
+    let scenario = sized(args, &mut inputs)?;
+    args.write.as_deref().map_or(Ok(()), |path| files::check(path, &inputs))?;
+    let file = args.write.as_deref().filter(|path| files::is_file(path));
+    let print = output::beside(&inputs, &[file])?;
     let remake = Remake::new(scenario.seed);
     let options = Options {
         reps: args.reps,
@@ -51,8 +54,6 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         RecommendError::Unfit(unfit) => Failure::usage(format!("{}: {unfit}", scenario.name), None),
         RecommendError::Run(error) => Failure::broken(error),
     })?;
-    let file = args.write.as_deref().filter(|path| files::is_file(path));
-    let print = output::beside(&[file])?;
     if args.json {
         let scenario = scenario.to_toml();
         let (seed, reps, margin) = (remake.seed, args.reps, args.margin);
@@ -111,11 +112,10 @@ fn long_enough(scenario: &Scenario) -> Result<(), Failure> {
 
 /// Compares the systems, with a progress bar, until Ctrl-C.
 pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommendation, RecommendError> {
-    let bar = progress::steps(1);
+    let bar = progress::steps_to_be_counted(progress::ESTIMATED);
     interrupt::heed();
     let found = recommend(scenario, options, &|what, done, of| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
+        progress::advance(&bar, done as u64, of as u64);
         bar.set_message(what.to_owned());
     });
     bar.finish_and_clear();
@@ -123,8 +123,8 @@ pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommend
 }
 
 /// The scenario, with its first transfer resized to `--size`.
-fn sized(args: &Recommend) -> Result<Scenario, Failure> {
-    let scenario = source::load(&args.world)?;
+fn sized(args: &Recommend, inputs: &mut Inputs) -> Result<Scenario, Failure> {
+    let scenario = source::load(&args.world, inputs)?;
     let Some(size) = &args.size else { return source::with_hosts(scenario, &args.hosts) };
     bentpipe_study::scenario::size(size).map_err(|error| Failure::usage(format!("--size: {error}"), None))?;
     // A scenario without one is refused with a better message elsewhere.
@@ -133,7 +133,7 @@ fn sized(args: &Recommend) -> Result<Scenario, Failure> {
     };
     let mut world: World = args.world.clone();
     world.sets.push((format!("flows.{transfer}.bytes"), size.clone()));
-    source::with_hosts(source::load(&world)?, &args.hosts)
+    source::with_hosts(source::load(&world, inputs)?, &args.hosts)
 }
 
 fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &Remake) -> String {
@@ -157,7 +157,7 @@ fn text(scenario: &Scenario, found: &Recommendation, args: &Recommend, remake: &
         .map_or(String::new(), |verdict| format!("\n\n{}", sentences(found, verdict, !args.no_flips, args.margin)));
     let notes = notes(found);
     let (what, notes) = (output::prose(&what), output::prose(&format!("{notes}{verdict}")));
-    format!("{what}\n\n{table}{notes}\n\n{}\n", remake.line())
+    format!("{what}\n\n{table}\n{notes}\n\n{}\n", remake.line())
 }
 
 /// The minimum time that the links allow the hosts, seconds: the measure of all systems, so that a faster one has less.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use bentpipe_gateway::{metrics, settings};
 use bentpipe_language::reference::{TCP_SETTINGS, Table, profiles, quantities, tcp_defaults};
+use bentpipe_study::report::write_in;
 use bentpipe_study::scenario;
 use bentpipe_study::trace::{COLUMNS, Kind};
 use clap::CommandFactory;
@@ -25,10 +26,8 @@ pub(crate) fn reference(args: &Reference) -> Result<End, Failure> {
         output::print(&texts.join("\n"))?;
         return Ok(End::Done);
     };
-    std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
     for page in pages {
-        let path = folder.join(page.file());
-        std::fs::write(&path, text(page)?).map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
+        write_in(folder, page.file(), text(page)?.as_bytes()).map_err(Failure::unwritten)?;
     }
     Ok(End::Done)
 }

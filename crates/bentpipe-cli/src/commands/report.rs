@@ -1,11 +1,13 @@
 //! `bentpipe report`: one page about a scenario, for people without bentpipe.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use bentpipe_io::note;
 use bentpipe_sim::recommend::{Options, RecommendError, Recommendation};
 use bentpipe_sim::record::{Outlook, Plot, Sequence, Summary};
 use bentpipe_study::drawing::topology;
+use bentpipe_study::output::is_stream;
 use bentpipe_study::report::{Page, write_whole};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
@@ -15,7 +17,7 @@ use super::run::{drive, flows, links, x_limit};
 use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
-use crate::output::{self, Grid, Remake};
+use crate::output::{self, Grid, Inputs, Remake};
 use crate::{interrupt, source};
 
 /// The recommendation's margin: the default of `bentpipe recommend`.
@@ -42,10 +44,12 @@ struct Json<'a> {
 }
 
 pub(crate) fn report(args: &Report) -> Result<End, Failure> {
-    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    let mut inputs = Inputs::default();
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref(), &mut inputs)?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", scenario.name)));
+    let print = output::beside(&inputs, &[Some(&path)])?;
+    check_name(&path)?;
     output::check_writable(&path)?;
-    let print = output::beside(&[Some(&path)])?;
     let remake = Remake::new(scenario.seed);
     let outlook = Outlook::new(&scenario).map_err(Failure::broken)?;
     let mut sequence = Sequence::at_bottleneck(&scenario);
@@ -92,6 +96,15 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
         note!("the report is in {}", path.display());
     }
     Ok(if summary.timed_out { End::Failed } else { End::Done })
+}
+
+/// Refuses a name that is not a page's, such as that of the scenario: browsers open pages by their names.
+fn check_name(path: &Path) -> Result<(), Failure> {
+    let is_page = |ending: &OsStr| ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm");
+    if is_stream(path) || path.extension().is_some_and(is_page) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{}: a page's name must end in .html or .htm", path.display()), None))
 }
 
 fn table(page: &mut Page, grid: &Grid) {

@@ -12,8 +12,11 @@ use serde::Serialize;
 
 use crate::args::{Paper, Reproduce};
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, progress};
+
+/// Columns of a file: reasons are sentences, too long for lines. Programs read `--json`.
+const PAGE: u16 = 120;
 
 #[derive(Serialize)]
 struct Json<'a> {
@@ -29,9 +32,9 @@ struct Json<'a> {
 pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
     let began = Instant::now();
     if let Some(folder) = &args.out {
-        output::check_writable(&folder.join("figure.svg"))?;
+        output::check_folder(folder)?;
     }
-    let print = output::beside(&[args.markdown.as_deref(), args.report.as_deref()])?;
+    let print = output::beside(&Inputs::default(), &[args.markdown.as_deref(), args.report.as_deref()])?;
     for file in args.markdown.iter().chain(&args.report) {
         output::check_writable(file)?;
     }
@@ -104,7 +107,8 @@ fn show(
     if args.markdown.is_some() || args.report.is_some() {
         return print(&format!("{}\n{}\n", Tally::of(rows), remake.line()));
     }
-    output::print(&format!("{}{}\n", render_text(rows, output::width()), remake.line()))
+    let width = output::width().unwrap_or(PAGE);
+    output::print(&format!("{}{}\n", render_text(rows, Some(width)), remake.line()))
 }
 
 /// The options that change numbers, where they are not the defaults.

@@ -23,7 +23,7 @@ use super::plots;
 use crate::args::Run;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
-use crate::output::{self, Grid, Remake};
+use crate::output::{self, Grid, Inputs, Remake};
 use crate::{interrupt, progress, source};
 
 /// The recorders of a run.
@@ -170,10 +170,11 @@ struct Json<'a> {
 }
 
 pub(crate) fn run(args: &Run) -> Result<End, Failure> {
-    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    let mut inputs = Inputs::default();
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref(), &mut inputs)?;
     fail_if::check_names(&args.fail_if, scenario.flows.iter().map(|flow| flow.name.as_str()))?;
     let remake = Remake::new(scenario.seed);
-    let print = output::beside(&[args.trace.as_deref(), args.pcap.as_deref(), args.plot.as_deref()])?;
+    let print = output::beside(&inputs, &[args.trace.as_deref(), args.pcap.as_deref(), args.plot.as_deref()])?;
     let mut recorders = Recorders::new(args, &scenario, &remake)?;
     let closed = recorders.closed.clone();
     let result = match recorders.watch() {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::args::Scoreboard;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, progress, shipped};
 
 /// Bytes of one step of the progress bar.
@@ -38,15 +38,14 @@ pub(crate) fn scoreboard(args: &Scoreboard) -> Result<End, Failure> {
     let selection = Selection::parse(args.only.iter().map(String::as_str))
         .map_err(|unknown| Failure::usage(&unknown, Some(unknown.help.clone())))?;
     let files = [args.markdown.as_deref(), args.csv.as_deref()];
-    let print = output::beside(&files)?;
+    let print = output::beside(&Inputs::default(), &files)?;
     files.iter().flatten().try_for_each(|file| output::check_writable(file))?;
     let options = Options { selection, conduct: args.conduct, runs: args.runs, threads: args.threads };
-    let bar = progress::steps(0);
-    bar.set_message("MB simulated,");
+    let bar = progress::steps_to_be_counted(progress::ESTIMATED);
+    bar.set_message("MB simulated");
     interrupt::heed();
     let found = board(&options, &shipped::text, &interrupt::asked, &|done, of| {
-        bar.set_length(of / STEP);
-        bar.set_position(done / STEP);
+        progress::advance(&bar, done / STEP, of / STEP);
     });
     bar.finish_and_clear();
     let found = found.map_err(|error| match error {
@@ -102,10 +101,10 @@ fn text(board: &Board) -> String {
     if !board.conduct.is_empty() {
         let _ = writeln!(text, "{}\n", conduct_grid(&board.conduct));
     }
-    text.push_str(
-        "Seconds, medians. x limit: over the minimum time that the links allow TCP end to end, geometric mean.\n",
-    );
-    text.push_str("ping: p99 of a ping beside the transfer, there and back, the worst of the columns.\n");
+    text.push_str(&output::prose(
+        "Seconds, medians. x limit: over the minimum time that the links allow TCP end to end, geometric mean.\n\
+         ping: p99 of a ping beside the transfer, there and back, the worst of the columns.\n",
+    ));
     text
 }
 

@@ -19,7 +19,7 @@ use super::status::{Place, Status};
 use crate::args::Shell;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, source};
 
 /// Marks of wake-ups other than packets.
@@ -32,13 +32,14 @@ const INSIDE: usize = 1;
 const NESTED: &str = "BENTPIPE_SHELL";
 
 pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
-    let scenario = source::load_links(&args.world)?;
+    let mut inputs = Inputs::default();
+    let scenario = source::load_links(&args.world, &mut inputs)?;
     let (outside, inside) = ends(args, &scenario)?;
     let remake = Remake::new(scenario.seed);
     for path in [&args.watch.pcap, &args.json].into_iter().flatten() {
         output::check_writable(path)?;
     }
-    output::beside(&[args.watch.pcap.as_deref(), args.json.as_deref()])?;
+    output::beside(&inputs, &[args.watch.pcap.as_deref(), args.json.as_deref()])?;
     let mut notes = Vec::new();
     let is_root = !rootless::is_needed();
     // It must live as long as the command.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use bentpipe_io::note;
 use bentpipe_language::text;
 use bentpipe_sim::record::Measure;
-use bentpipe_study::output::protect;
 use bentpipe_study::scenario::Scenario;
 use bentpipe_sweep::{
     CandidateSummary, Holdings, Median, Plan, Progress, Spec, Store, Summary, sweep as work, write_table,
@@ -16,7 +15,7 @@ use serde::Serialize;
 
 use crate::args::Sweep;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake, counted};
+use crate::output::{self, Inputs, Remake, counted};
 use crate::{interrupt, progress, shipped};
 
 /// The table of all runs, in the folder of the results.
@@ -81,7 +80,6 @@ impl State {
 }
 
 pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
-    protect(&args.file);
     let spec = Spec::load(&args.file, &shipped::text).map_err(Failure::Scenario)?;
     let folder = folder(args, &spec);
     let text = text::read(&args.file).map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;
@@ -91,6 +89,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     if args.status {
         return status(args, &mut plan, &folder, &remake);
     }
+    Inputs::of(&args.file).refuse(&folder.join(TABLE))?;
     let mut store = Store::open(&folder).map_err(Failure::broken)?;
     let found = store.holdings();
     if found.torn_bytes > 0 {
@@ -100,10 +99,9 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
             found.torn_bytes
         );
     }
-    let bar = progress::steps(0);
+    let bar = progress::steps_to_be_counted(progress::PLAIN);
     let show = |now: Progress, left: Option<Duration>| {
-        bar.set_length(now.at_most);
-        bar.set_position(now.done);
+        progress::advance(&bar, now.done, now.at_most);
         bar.set_message(left.map_or("runs".to_owned(), |left| format!("runs, at most {} left", short(left))));
     };
     interrupt::heed();

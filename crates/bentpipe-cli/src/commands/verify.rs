@@ -16,7 +16,7 @@ use super::realtime::{overrun, refused, span_of, stall, tap};
 use crate::args::Verify;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, progress, source};
 
 #[derive(Serialize)]
@@ -65,11 +65,12 @@ struct Report<'a> {
 }
 
 pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
-    let scenario = source::load_with_variant(&args.world, args.variant.as_deref())?;
+    let mut inputs = Inputs::default();
+    let scenario = source::load_with_variant(&args.world, args.variant.as_deref(), &mut inputs)?;
     let remake = Remake::new(scenario.seed);
     let refused = refused(&args.world);
     let bulks = transfers::bulks(&scenario).map_err(|error| refused(error.into()))?;
-    let print = output::beside(&[args.plot.as_deref()])?;
+    let print = output::beside(&inputs, &[args.plot.as_deref()])?;
     if let Some(path) = &args.plot {
         beside::check(path, bulks.len(), "flows", "`bentpipe run --plot` draws simulated flows alone")?;
     }

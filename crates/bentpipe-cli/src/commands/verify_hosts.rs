@@ -18,7 +18,7 @@ use super::beside;
 use super::verify::{aside, kernel, seconds};
 use crate::args::VerifyHosts;
 use crate::failure::{End, Failure};
-use crate::output::{self, Remake};
+use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, progress};
 
 /// How often ours runs where nothing random decides, each time over a delay that is longer by a microsecond. Where the times differ, the
@@ -106,7 +106,8 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
         let help = "names are such as `GEO, one loss, cubic`".to_owned();
         return Err(Failure::usage(format!("no cell contains {}", args.only.join(" and ")), Some(help)));
     }
-    let print = output::beside(&[args.plot.as_deref()])?;
+    let inputs = args.kernel.as_deref().map(Inputs::of).unwrap_or_default();
+    let print = output::beside(&inputs, &[args.plot.as_deref()])?;
     if let Some(path) = &args.plot {
         beside::check(
             path,
@@ -115,6 +116,7 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
             "`--only` chooses them by their names, such as `GEO, one loss, cubic`",
         )?;
     }
+    args.captures.as_deref().map_or(Ok(()), output::check_folder)?;
     let recorded = match &args.kernel {
         Some(path) => Some((path, Recorded::read(path)?)),
         None => None,

@@ -99,7 +99,9 @@ impl Lines {
 }
 
 fn line(text: &str) -> Result<Line, &'static str> {
-    if let Some((at, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+    let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    // The header of a table in TOML is no mistake in a log.
+    if let Some((at, rest)) = bracketed.filter(|(at, rest)| seconds(at).is_some() || rest.contains("icmp_seq=")) {
         let at = seconds(at).ok_or("expected a time in brackets, in seconds, as of `ping -D`")?;
         return answer(at, rest);
     }
@@ -173,6 +175,7 @@ mod tests {
             lines("\n[x] icmp_seq=1 time=3\n").unwrap_err(),
             "log:2: expected a time in brackets, in seconds, as of `ping -D`"
         );
+        assert!(lines("[[links]]\nname = \"sat\"\n").expect("no log at all").answers.is_empty());
         let plain = "64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=44.5 ms\n";
         assert_eq!(lines(plain).unwrap_err(), "log:1: expected the time of each answer in brackets: use `ping -D`");
         assert!(lines(&"x".repeat(5000)).is_err());

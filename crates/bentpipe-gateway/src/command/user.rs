@@ -4,9 +4,11 @@ use std::path::Path;
 
 use bentpipe_io::note;
 use caps::{CapSet, Capability};
+use nix::fcntl::{OFlag, open};
 use nix::sys::prctl::set_no_new_privs;
 use nix::sys::resource::{Resource, setrlimit};
-use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
+use nix::sys::stat::Mode;
+use nix::unistd::{AccessFlags, Gid, Uid, access, fchown, geteuid, setgroups, setresgid, setresuid};
 
 use super::failure::Failure;
 use super::plan;
@@ -57,20 +59,28 @@ impl User {
         Some(User { name: found.name, uid: found.uid, gid: found.gid, is_asked_for })
     }
 
-    /// Creates the folders to which a gateway writes while it runs. New ones belong to this user.
+    /// Creates the folders to which a gateway writes while it runs. New ones belong to this user, and so does the gateway's own folder: it
+    /// may be of an earlier user.
     pub(super) fn make_folders(&self, file: &GatewayFile) -> Result<(), Failure> {
-        let state = file.tunnel.as_ref().map(|tunnel| &tunnel.state);
-        for folder in [Some(&file.control), state].into_iter().flatten().filter_map(|path| path.parent()) {
-            if !folder.as_os_str().is_empty() && !folder.exists() {
+        for folder in written_folders(file) {
+            if !folder.exists() || folder == file.own_folder() {
                 let made = std::fs::create_dir_all(folder);
                 made.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
-                self.give(folder);
+                self.give_folder(folder);
             }
         }
         Ok(())
     }
 
-    /// Makes this user the owner of a file or folder, if permitted.
+    /// Makes this user the owner of a folder, if permitted. Neither a link nor a file that another user has put there is given away.
+    fn give_folder(&self, folder: &Path) {
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        if let Ok(folder) = open(folder, flags, Mode::empty()) {
+            let _ = fchown(folder, Some(self.uid), Some(self.gid));
+        }
+    }
+
+    /// Makes this user the owner of a file, if permitted.
     pub(super) fn give(&self, path: &Path) {
         // Without CAP_CHOWN it stays root's; a failed write is reported later.
         // Does not follow symbolic links: the folder may belong to another user.
@@ -109,8 +119,25 @@ impl User {
     }
 }
 
-/// Warns if the process cannot read its settings again as its new user.
-pub(super) fn check_reload(path: &Path) {
+/// The folders of the socket for `status` and of the peers' addresses.
+fn written_folders(file: &GatewayFile) -> impl Iterator<Item = &Path> {
+    let state = file.tunnel.as_ref().map(|tunnel| &*tunnel.state);
+    let folders = [Some(&*file.control), state].into_iter().flatten().filter_map(Path::parent);
+    folders.filter(|folder| !folder.as_os_str().is_empty())
+}
+
+/// Warns of what the process cannot do any more as its new user: save the peers' addresses, remove its socket, read its settings again.
+pub(super) fn check_rights(path: &Path, file: &GatewayFile) {
+    let refused = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        access(folder, AccessFlags::W_OK).err().map(|error| format!("{}: {}", folder.display(), error.desc()))
+    };
+    if let Some(why) = file.tunnel.as_ref().and_then(|tunnel| refused(&tunnel.state)) {
+        note!("warning: peers' addresses are not saved, so a restart may take longer to be noticed: {why}");
+    }
+    if let Some(why) = refused(&file.control) {
+        note!("warning: the socket for `status` will stay at the end: {why}");
+    }
     if let Err(error) = std::fs::File::open(path) {
         note!("warning: SIGHUP will change nothing: {}: {error}", path.display());
     }

@@ -35,7 +35,7 @@ pub(super) const FILE: &[Field] = &[
     field(
         "control",
         Shape::Text,
-        "Path of the socket that answers `bentpipe gateway status`, relative to this file. Default: /run/bentpipe/NAME.sock.",
+        "Path of the socket that answers `bentpipe gateway status`, relative to this file. Default: /run/bentpipe/NAME/control.sock.",
     ),
     field(
         "metrics",
@@ -69,7 +69,7 @@ pub(super) const TUNNEL: &[Field] = &[
     field(
         "state",
         Shape::Text,
-        "File, relative to this file, in which the gateway saves the peer's last address, so that it can contact the peer after a restart. Default: /run/bentpipe/NAME.state.",
+        "File, relative to this file, in which the gateway saves the peer's last address, so that it can contact the peer after a restart. Default: /run/bentpipe/NAME/peers.state.",
     ),
     field(
         "peer",

@@ -13,7 +13,7 @@ use bentpipe_language::shape::Shape;
 
 use super::grammar::{CARRIES, INTERFACES, OF_ONE_PEER, PEER, TUNNEL, WEIGHT};
 use super::values::{PREFIXES, parsed, plain_name, written};
-use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable};
+use super::{Carries, PeerTable, SatelliteTable, ShapeTable, TunnelTable, own_folder};
 use crate::policy::Prefix;
 use crate::tunnel::PublicKey;
 
@@ -29,7 +29,7 @@ pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut 
     let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
     let state = match view.get("state") {
         Some(item) => beside.join(item.text(problems)?),
-        None => PathBuf::from(format!("/run/bentpipe/{name}.state")),
+        None => own_folder(name).join("peers.state"),
     };
     let listen = match view.get("listen") {
         Some(item) => parsed(&item, ADDRESS, problems),

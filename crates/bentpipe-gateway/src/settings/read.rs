@@ -1,7 +1,7 @@
 //! From text to settings.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bentpipe_engine::units::Rate;
 use bentpipe_language::document::{self, Value};
@@ -15,7 +15,7 @@ use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, 
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
 use super::values::{MAX_NAME, parsed, plain_name};
-use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable};
+use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable, own_folder};
 
 const PORT_DEFAULT: u16 = 4000;
 /// Maximum length of a user name on Linux (useradd(8)).
@@ -84,7 +84,7 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     let peers = peers(&view, beside, (satellite.as_ref(), shape.as_ref()), problems);
     let control = match view.get("control") {
         Some(item) => Some(beside.join(item.text(problems)?)),
-        None => name.as_ref().map(|name| PathBuf::from(format!("/run/bentpipe/{name}.sock"))),
+        None => name.as_ref().map(|name| own_folder(name).join("control.sock")),
     };
     let metrics = match view.get("metrics") {
         Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),

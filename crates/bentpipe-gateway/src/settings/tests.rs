@@ -32,8 +32,11 @@ fn defaults_and_what_is_given() {
     assert_eq!(tunnel.private_key, Path::new("dir/private.key"));
     assert_eq!(tunnel.listen, ([0, 0, 0, 0], 4500).into());
     assert_eq!((tunnel.mtu, tunnel.dead_after), (1500, Duration::from_secs(15)));
-    assert_eq!(file.control, Path::new("/run/bentpipe/terminal.sock"));
-    assert_eq!((&file.peers[0].preshared_key, &*tunnel.state), (&None, Path::new("/run/bentpipe/terminal.state")));
+    assert_eq!(file.control, Path::new("/run/bentpipe/terminal/control.sock"));
+    assert_eq!(
+        (&file.peers[0].preshared_key, &*tunnel.state),
+        (&None, Path::new("/run/bentpipe/terminal/peers.state"))
+    );
     let given = SPLIT.replace("peer = ", "preshared_key = \"shared.key\"\nstate = \"peers\"\npeer = ");
     let given = GatewayFile::parse(&given, "dir/gateway.toml").expect("it is right");
     assert_eq!(given.peers[0].preshared_key.as_deref(), Some(Path::new("dir/shared.key")));

@@ -143,10 +143,10 @@ fn ratio_of(study: &Study<'_>, cell: &Cell) -> Result<Row, ReproduceError> {
     };
     let why = format!(
         "at face value hardly any of the paper's transfers would lose a segment; with the losses of Eb/N0 that table 1 needs, \
-         {:.2} and {:.2} dB, the ratio is {}: the two protocols did not have the same channel (S-Q04)",
+         {:.2} and {:.2} dB, {}: the two protocols did not have the same channel (S-Q04)",
         study.common_loss(Transport::STP)?,
         study.common_loss(Transport::Tcp)?,
-        shifted.map_or("none".to_owned(), |ratio| format!("{ratio:.2}")),
+        shifted.map_or("one of them finishes nothing".to_owned(), |ratio| format!("the ratio is {ratio:.2}")),
     );
     Ok(row.judged(verdict, why))
 }

@@ -10,7 +10,7 @@ mod words;
 
 #[cfg(feature = "files")]
 use {
-    crate::report::{WriteError, write_whole},
+    crate::report::{WriteError, write_in},
     std::path::Path,
 };
 
@@ -30,13 +30,13 @@ pub struct Drawing {
 
 #[cfg(feature = "files")]
 impl Drawing {
-    /// Writes `ID.svg` and `ID.csv` to `folder`.
+    /// Writes `ID.svg` and `ID.csv` to `folder`, which is created if it does not exist.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
     pub fn write(&self, folder: &Path, id: &str) -> Result<(), WriteError> {
-        write_whole(&folder.join(format!("{id}.svg")), self.svg.as_bytes())?;
-        write_whole(&folder.join(format!("{id}.csv")), self.csv.as_bytes())
+        write_in(folder, &format!("{id}.svg"), self.svg.as_bytes())?;
+        write_in(folder, &format!("{id}.csv"), self.csv.as_bytes())
     }
 }
 

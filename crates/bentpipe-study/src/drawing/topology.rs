@@ -205,7 +205,13 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
         }
     }
     for (n, &(x, y)) in places.at.iter().enumerate() {
-        texts.push(((x, y + NODE / 2 + 17), GREY, tasks(scenario, NodeId::from(n))));
+        let (node, tasks) = (NodeId::from(n), tasks(scenario, NodeId::from(n)));
+        // Above the node where a line leads to its foot.
+        let y = match aside.iter().any(|(link, ..)| [link.from, link.to].contains(&node)) {
+            true => y - NODE / 2 - 8 - LINE * (tasks.len() as i32 - 1),
+            false => y + NODE / 2 + 17,
+        };
+        texts.push(((x, y), GREY, tasks));
     }
     let lowest = texts.iter().map(|((_, y), _, lines)| y + LINE * (lines.len() as i32 - 1)).max().unwrap_or(0);
     let mut beneath = (bottom + 70).max(lowest + 20);
@@ -308,6 +314,11 @@ mod tests {
         let text = Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/hybrid-shared.toml"), &[]);
         let svg = topology(&text.unwrap_or_else(|errors| panic!("{errors}")), "t").svg;
         assert_eq!((svg.matches("TCP ends here:").count(), svg.matches("30 packets").count()), (1, 1), "{svg}");
+        // Beneath the node where nothing else is, above it where a line leads to its foot.
+        assert!(place(&svg, "TCP ends here:").1 > place(&svg, "gateway").1, "{svg}");
+        let text = Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/minei-split.toml"), &[]);
+        let svg = topology(&text.unwrap_or_else(|errors| panic!("{errors}")), "t").svg;
+        assert!(place(&svg, "TCP is split here").1 < place(&svg, "uplink").1 - NODE / 2, "{svg}");
         let svg = drawn(&[("sat/x", "A", "B"), ("back", "B", "A")], &["sat/x"]);
         place(&svg, "sat/x");
     }

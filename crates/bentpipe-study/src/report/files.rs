@@ -32,15 +32,25 @@ pub fn write_whole(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
     file.write_all(contents).and_then(|()| file.finish()).map_err(WriteError::Io)
 }
 
-/// Writes `NAME.svg` and `NAME.csv` to `folder`.
+/// Writes `contents` to `NAME` in `folder`, which is created if it does not exist.
+///
+/// # Errors
+/// Returns [`WriteError::Io`], which names the path.
+pub fn write_in(folder: &Path, name: &str, contents: &[u8]) -> Result<(), WriteError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
+    write_whole(&folder.join(name), contents)
+}
+
+/// Writes `NAME.svg` and `NAME.csv` to `folder`, which is created if it does not exist.
 ///
 /// # Errors
 /// Fails if the figure cannot be drawn or a file cannot be written.
 pub fn write_figure(folder: &Path, name: &str, figure: &Figure) -> Result<(), WriteError> {
-    let path = folder.join(format!("{name}.svg"));
-    let svg = figure.to_svg().map_err(|source| WriteError::Draw { path: path.clone(), source })?;
-    write_whole(&path, svg.as_bytes())?;
-    write_whole(&folder.join(format!("{name}.csv")), figure.to_csv().as_bytes())
+    let path = || folder.join(format!("{name}.svg"));
+    let svg = figure.to_svg().map_err(|source| WriteError::Draw { path: path(), source })?;
+    write_in(folder, &format!("{name}.svg"), svg.as_bytes())?;
+    write_in(folder, &format!("{name}.csv"), figure.to_csv().as_bytes())
 }
 
 #[cfg(test)]

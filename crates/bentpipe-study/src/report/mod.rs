@@ -25,7 +25,7 @@ mod text;
 
 pub use figure::{Axis, Figure, Mark, Panel, Series, Span};
 #[cfg(feature = "files")]
-pub use files::{WriteError, write_figure, write_whole};
+pub use files::{WriteError, write_figure, write_in, write_whole};
 pub use page::Page;
 #[cfg(feature = "svg")]
 pub use paint::DrawError;

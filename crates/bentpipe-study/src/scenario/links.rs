@@ -1,5 +1,6 @@
 //! `[[links]]`: nodes, rates, delays, queues and losses.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bentpipe_engine::link::modulation::with_implementation_loss;
@@ -31,8 +32,11 @@ use super::traces;
 pub(crate) struct Network {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkSpec>,
-    /// Names of links in the file, to refuse duplicates.
-    names: Vec<String>,
+    /// The nodes by name.
+    known: BTreeMap<String, NodeId>,
+    /// Names of links in the file, and of their directions, to refuse duplicates.
+    names: BTreeSet<String>,
+    directions: BTreeSet<String>,
     /// True if every entry has valid nodes.
     pub(crate) is_whole: bool,
 }
@@ -40,11 +44,13 @@ pub(crate) struct Network {
 impl Network {
     fn node(&mut self, item: &Item<'_>, problems: &mut Problems) -> Option<NodeId> {
         let name = item.name(problems)?;
-        let known = self.nodes.iter().position(|node| node == name);
-        Some(NodeId::from(known.unwrap_or_else(|| {
-            self.nodes.push(name.to_owned());
-            self.nodes.len() - 1
-        })))
+        if let Some(known) = self.known.get(name) {
+            return Some(*known);
+        }
+        let new = NodeId::from(self.nodes.len());
+        self.nodes.push(name.to_owned());
+        self.known.insert(name.to_owned(), new);
+        Some(new)
     }
 
     /// Reads the entries of `[[links]]`.
@@ -60,7 +66,7 @@ impl Network {
         let view = item.table(LINK, problems)?;
         let name_item = view.require("name", problems);
         let name = name_item.as_ref().and_then(|item| item.name(problems)).unwrap_or("?").to_owned();
-        let is_twice = self.names.contains(&name) && name != "?";
+        let is_twice = !self.names.insert(name.clone()) && name != "?";
         if is_twice {
             let item = name_item.as_ref()?;
             item.refuse(
@@ -69,7 +75,6 @@ impl Network {
                 Some("different names of links".to_owned()),
             );
         }
-        self.names.push(name.clone());
         let one_way = [view.get("from"), view.get("to")];
         let between = view.get("between");
         if between.is_some() == one_way.iter().any(Option::is_some) {
@@ -130,7 +135,8 @@ impl Network {
             place.refuse(problems, message, Some("two nodes".to_owned()));
             return;
         }
-        if let Some(named) = named.filter(|_| self.links.iter().any(|link| link.name == name)) {
+        let is_twice = !self.directions.insert(name.clone());
+        if let Some(named) = named.filter(|_| is_twice) {
             let expected = Some("different names of links".to_owned());
             named.refuse(problems, format!("two links are called `{name}`"), expected);
         }

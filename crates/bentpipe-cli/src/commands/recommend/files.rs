@@ -8,7 +8,7 @@ use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::{Carries, Cell, PairSpec, Scenario, SenderOf, UplinkSpec};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::output::{self, Inputs};
 
 /// True if `--write` names a file, not a folder.
 pub(super) fn is_file(path: &Path) -> bool {
@@ -18,12 +18,17 @@ pub(super) fn is_file(path: &Path) -> bool {
 /// The names of the files in the folder.
 const NAMES: [&str; 4] = ["scenario.toml", "near.toml", "far.toml", "uplink.toml"];
 
-/// Checks before the runs that nothing which the command reads would be overwritten.
-pub(super) fn check(path: &Path) -> Result<(), Failure> {
+/// Checks before the runs that the file can be written, or that no file of the folder is an input.
+pub(super) fn check(path: &Path, inputs: &Inputs) -> Result<(), Failure> {
     if is_file(path) {
         return output::check_writable(path);
     }
-    NAMES.iter().try_for_each(|name| output::check_no_input(&path.join(name)))
+    if let Some(ending) = path.extension().filter(|_| !path.is_dir()) {
+        let ending = ending.to_string_lossy();
+        let message = format!("{}: a scenario's name ends in .toml, not .{ending}", path.display());
+        return Err(Failure::usage(message, Some("a folder with a dot in its name must exist already".to_owned())));
+    }
+    NAMES.iter().try_for_each(|name| inputs.refuse(&path.join(name)))
 }
 
 /// Writes the scenario, and a file for each box; `comment` comes first.

@@ -1,6 +1,7 @@
 //! The command as a user meets it: what it prints, what it leaves behind, and how it ends.
 
 #[cfg(target_os = "linux")]
+mod files;
 mod hosts;
 mod interrupts;
 mod models;
@@ -192,6 +193,7 @@ fn mistakes_are_shown_where_they_are() {
 #[test]
 fn files_are_whole_or_not_there() {
     let folder = folder();
+    std::fs::create_dir(folder.path().join("out")).expect("writable");
     let outputs = ["--trace", "out/t.csv", "--pcap", "out/p.pcapng", "--tap", "all", "--plot", "out/s.svg"];
     ok(folder.path(), &[&["run", "small.toml"], &outputs[..]].concat());
     assert_eq!(names(&folder.path().join("out")), ["p.pcapng", "s.svg", "t.csv"]);

@@ -170,14 +170,53 @@ fn compare_writes_tests_for_ci() {
 #[test]
 fn completions_and_manual_pages() {
     let folder = folder();
-    for (shell, words) in [("bash", "complete -F"), ("zsh", "#compdef bentpipe"), ("fish", "complete -c bentpipe")] {
+    for (shell, words) in [("bash", "complete -o"), ("zsh", "#compdef bentpipe"), ("fish", "--command bentpipe")] {
         let text = ok(folder.path(), &["completions", shell]);
-        assert!(text.contains(words) && text.contains("recommend"), "{shell}");
+        assert!(text.contains(words) && text.contains("_BENTPIPE_COMPLETE"), "{shell}: {text}");
     }
     ok(folder.path(), &["man", "pages"]);
     let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).expect("a page");
     assert!(page("bentpipe.1").contains("bentpipe\\-sweep(1)"), "{}", page("bentpipe.1"));
     assert!(page("bentpipe-run.1").contains("fail\\-if") && page("bentpipe-model-rates.1").contains("OC\\-N"));
+}
+
+/// What bash offers at the end of this line.
+fn offered(folder: &std::path::Path, line: &str) -> Vec<String> {
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_bentpipe"));
+    let script = format!(
+        "source <(bentpipe completions bash); COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+         _clap_complete_bentpipe bentpipe \"${{COMP_WORDS[COMP_CWORD]}}\"; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    );
+    let mut bash = std::process::Command::new("bash");
+    let path = format!("{}:{}", binary.parent().expect("a folder").display(), env!("PATH"));
+    let output = bash.args(["-c", &script]).env("PATH", path).current_dir(folder).output().expect("bash");
+    // The separator of the library is a vertical tab.
+    String::from_utf8_lossy(&output.stdout)
+        .split(['\n', '\x0b'])
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn shells_complete_scenarios_variants_and_files() {
+    let folder = folder();
+    std::fs::write(folder.path().join("geo-mine.toml"), "").expect("writable");
+    std::fs::write(folder.path().join("geo.csv"), "").expect("writable");
+    let offers = |line: &str| offered(folder.path(), line);
+    let found = offers("bentpipe run geo-b");
+    assert_eq!(found, ["geo-board", "geo-bursts"]);
+    let found = offers("bentpipe run ge");
+    assert!(found.contains(&"geo".to_owned()) && found.contains(&"geo-mine.toml".to_owned()), "{found:?}");
+    assert!(!found.contains(&"geo.csv".to_owned()), "{found:?}");
+    assert_eq!(offers("bentpipe compare geo --variants sack,linux-cu"), ["sack,linux-cubic"]);
+    let found = offers("bentpipe recommend geo --hosts sc");
+    assert_eq!(found, ["scenario"]);
+    let found = offers("bentpipe explain geo --variant quic-b");
+    assert_eq!(found, ["quic-bbr"]);
+    let found = offers("bentpipe rep");
+    assert_eq!(found, ["report", "reproduce"]);
+    assert_eq!(offers("bentpipe reproduce tr"), ["transat"]);
 }
 
 #[test]
@@ -346,38 +385,6 @@ fn a_capture_that_is_not_there_is_wrong_usage() {
     let folder = folder();
     assert!(refused(folder.path(), 2, &["fit", "none.pcap"]).contains("none.pcap: No such file"));
     assert!(refused(folder.path(), 2, &["fit", "-"]).contains("cannot come from standard input"));
-}
-
-/// By the identity of the file, not by its name.
-#[cfg(unix)]
-#[test]
-fn an_input_is_not_overwritten() {
-    let folder = folder();
-    let path = |name: &str| folder.path().join(name);
-    std::os::unix::fs::symlink("small.toml", path("link.svg")).expect("writable");
-    std::fs::hard_link(path("small.toml"), path("same.toml")).expect("writable");
-    std::fs::create_dir(path("out")).expect("writable");
-    std::fs::hard_link(path("small.toml"), path("out/near.toml")).expect("writable");
-    let before = std::fs::read(path("small.toml")).expect("readable");
-    for arguments in [
-        &["report", "small.toml", "--no-recommend", "--out", "./small.toml"][..],
-        &["run", "small.toml", "--plot", "link.svg"],
-        &["run", "small.toml", "--pcap", "same.toml"],
-        &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "same.toml"],
-        &["recommend", "small.toml", "--no-flips", "--write", "same.toml"],
-        &["recommend", "small.toml", "--no-flips", "--write", "out"],
-        &["fit", "small.toml", "--write", "same.toml"],
-    ] {
-        let error = refused(folder.path(), 2, arguments);
-        assert!(error.contains("is read by this command, which would overwrite it"), "{arguments:?}: {error}");
-        assert_eq!(std::fs::read(path("small.toml")).expect("readable"), before, "{arguments:?}");
-    }
-    // A trace that the scenario names is an input, too.
-    std::fs::write(path("up.csv"), "1\n2\n").expect("writable");
-    let text = String::from_utf8(before).expect("text").replace("rate = \"2 Mbit/s\"", "rate_trace = \"up.csv\"");
-    std::fs::write(path("traced.toml"), text).expect("writable");
-    let error = refused(folder.path(), 2, &["run", "traced.toml", "--trace", "up.csv"]);
-    assert!(error.contains("up.csv is read by this command"), "{error}");
 }
 
 #[test]

@@ -153,3 +153,39 @@ fn settings_name_the_user() {
     until("it says so", || hub.hosts.said("hub").contains("the old settings remain"));
     end(gateway);
 }
+
+/// The folder for sockets and states exists as root's, as after `bentpipe emulate` as root, or as an earlier user's.
+#[test]
+fn its_own_folder_is_its_users() {
+    let line = Line::new("100 Mbit/s");
+    let name = format!("test-{}", std::process::id());
+    let own = std::path::Path::new("/run/bentpipe").join(&name);
+    line.edit("near", "name = \"near\"\ncontrol = \"near.sock\"\n", &format!("name = \"{name}\"\n"));
+    line.edit("near", "state = \"near.state\"\n", "");
+    std::fs::create_dir_all(&own).expect("root may");
+    let mut both = ["near", "far"].map(|name| line.start(name, 1024));
+    line.wait_until_up(&["near", "far"], true);
+    is_of(&both[0], default_user());
+    until("it is noted", || std::fs::read_to_string(own.join("peers.state")).is_ok_and(|text| text.contains("4500")));
+    assert!(own.join("control.sock").exists());
+    for gateway in &mut both {
+        gateway.signal("TERM");
+        gateway.ends();
+    }
+    assert!(!own.join("control.sock").exists());
+    assert!(!line.said("near").contains("warning"), "{}", line.said("near"));
+
+    // A folder that its file names stays whose it was; it says what follows.
+    std::fs::create_dir(own.join("roots")).expect("root may");
+    line.edit(
+        "near",
+        &format!("name = \"{name}\"\n"),
+        &format!("name = \"{name}\"\ncontrol = \"{}\"\n", own.join("roots/c").display()),
+    );
+    let mut near = line.start("near", 1024);
+    until("it runs", || line.status("near").is_some());
+    near.signal("TERM");
+    near.ends();
+    assert!(line.said("near").contains("the socket for `status` will stay at the end"), "{}", line.said("near"));
+    std::fs::remove_dir_all(own).expect("root may");
+}

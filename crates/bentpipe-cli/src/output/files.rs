@@ -1,0 +1,75 @@
+//! The files of a command: those that it reads, and checks of those that it writes.
+
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use bentpipe_study::output::{check, is_stdout, is_stream};
+
+use super::{print, print_aside};
+use crate::failure::Failure;
+
+/// The files that a command reads, by device and inode: no output replaces them, under whatever name.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs(BTreeSet<(u64, u64)>);
+
+impl Inputs {
+    /// One file.
+    pub(crate) fn of(path: &Path) -> Self {
+        let mut inputs = Inputs::default();
+        inputs.add(path);
+        inputs
+    }
+
+    /// Adds a file. What is no regular file cannot be replaced.
+    pub(crate) fn add(&mut self, path: &Path) {
+        self.0.extend(identity(path));
+    }
+
+    /// Refuses an output that is one of these files.
+    pub(crate) fn refuse(&self, path: &Path) -> Result<(), Failure> {
+        if identity(path).is_none_or(|found| !self.0.contains(&found)) {
+            return Ok(());
+        }
+        let message = format!("{} is read by this command, which would overwrite it", path.display());
+        Err(Failure::usage(message, Some("give the output another name".to_owned())))
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    Some((found.dev(), found.ino()))
+}
+
+/// Checks before a run that a file can be written.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
+}
+
+/// Creates a folder for outputs, and checks that files can be written to it.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    check_writable(&folder.join("file"))
+}
+
+/// Where a report goes.
+pub(crate) type Print = fn(&str) -> Result<(), Failure>;
+
+/// Where the report of a command goes that reads `inputs` and also writes `files`: to standard error if one of them is standard output.
+///
+/// # Errors
+/// Wrong usage if two files are standard output, if two are the same file, or if one is an input of the command.
+pub(crate) fn beside(inputs: &Inputs, files: &[Option<&Path>]) -> Result<Print, Failure> {
+    files.iter().flatten().try_for_each(|path| inputs.refuse(path))?;
+    let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
+    named.sort_unstable();
+    if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!("two outputs have the same name, {}", twice[0].display()), None));
+    }
+    match files.iter().flatten().filter(|path| is_stdout(path)).count() {
+        0 => Ok(print),
+        1 => Ok(print_aside),
+        _ => Err(Failure::usage("only one output can go to standard output", None)),
+    }
+}

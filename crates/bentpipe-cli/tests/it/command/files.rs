@@ -1,0 +1,87 @@
+//! Names of outputs: inputs stay, missing folders are not made, endings say what a file is.
+
+use super::{folder, ok, refused};
+
+/// By the identity of the file, not by its name.
+#[cfg(unix)]
+#[test]
+fn an_input_is_not_overwritten() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink("small.toml", path("link.svg")).expect("writable");
+    std::fs::hard_link(path("small.toml"), path("same.toml")).expect("writable");
+    std::fs::create_dir(path("out")).expect("writable");
+    std::fs::hard_link(path("small.toml"), path("out/near.toml")).expect("writable");
+    let before = std::fs::read(path("small.toml")).expect("readable");
+    for arguments in [
+        &["report", "small.toml", "--no-recommend", "--out", "./small.toml"][..],
+        &["run", "small.toml", "--plot", "link.svg"],
+        &["run", "small.toml", "--pcap", "same.toml"],
+        &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "same.toml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "same.toml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "out"],
+        &["fit", "small.toml", "--write", "same.toml"],
+    ] {
+        let error = refused(folder.path(), 2, arguments);
+        assert!(error.contains("is read by this command, which would overwrite it"), "{arguments:?}: {error}");
+        assert_eq!(std::fs::read(path("small.toml")).expect("readable"), before, "{arguments:?}");
+    }
+    // A trace that the scenario names is an input, too.
+    std::fs::write(path("up.csv"), "1\n2\n").expect("writable");
+    let text = String::from_utf8(before).expect("text").replace("rate = \"2 Mbit/s\"", "rate_trace = \"up.csv\"");
+    std::fs::write(path("traced.toml"), text).expect("writable");
+    let error = refused(folder.path(), 2, &["run", "traced.toml", "--trace", "up.csv"]);
+    assert!(error.contains("up.csv is read by this command"), "{error}");
+}
+
+/// A mistyped name makes no folder, and no run.
+#[test]
+fn a_folder_is_made_only_where_one_is_asked_for() {
+    let folder = folder();
+    for arguments in [
+        &["run", "small.toml", "--plot", "missing/a.svg"][..],
+        &["run", "small.toml", "--trace", "missing/a.csv"],
+        &["run", "small.toml", "--pcap", "missing/a.pcapng"],
+        &["report", "small.toml", "--no-recommend", "--out", "missing/a.html"],
+        &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "missing/a.xml"],
+        &["recommend", "small.toml", "--no-flips", "--write", "missing/a.toml"],
+        &["scoreboard", "--only", "250/3,1 %,2 MB,plain,sack", "--csv", "missing/a.csv"],
+        &["reproduce", "stp", "--table", "2", "--reps", "2", "--report", "missing/a.html"],
+    ] {
+        let error = refused(folder.path(), 1, arguments);
+        assert!(error.contains("there is no folder missing"), "{arguments:?}: {error}");
+        assert!(!folder.path().join("missing").exists(), "{arguments:?}");
+    }
+    ok(folder.path(), &["demo", "--out", "deep/pictures"]);
+    assert!(folder.path().join("deep/pictures/bentpipe-demo.svg").exists());
+    ok(folder.path(), &["man", "deep/pages"]);
+    assert!(folder.path().join("deep/pages/bentpipe-run.1").exists());
+}
+
+/// A file below a file cannot be looked at, as one in a closed folder: it may be there.
+#[test]
+fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
+    let folder = folder();
+    let error = refused(folder.path(), 2, &["run", "small.toml/x.toml"]);
+    assert!(error.contains("small.toml/x.toml: Not a directory"), "{error}");
+    let error = refused(folder.path(), 2, &["run", "none/x.toml"]);
+    assert!(error.contains("there is no file `none/x.toml` and no shipped scenario"), "{error}");
+}
+
+#[test]
+fn an_ending_says_what_a_file_is() {
+    let folder = folder();
+    let error = refused(folder.path(), 2, &["report", "small.toml", "--no-recommend", "--out", "page.toml"]);
+    assert!(error.contains("page.toml: a page's name must end in .html or .htm"), "{error}");
+    ok(folder.path(), &["report", "small.toml", "--no-recommend", "--out", "page.HTM"]);
+    ok(folder.path(), &["report", "small.toml", "--no-recommend", "--out", "/dev/null"]);
+    let write =
+        |name: &str| ["recommend", "small.toml", "--no-flips", "--reps", "2", "--write", name].map(str::to_owned);
+    let words = write("x.json");
+    let error = refused(folder.path(), 2, &words.each_ref().map(String::as_str));
+    assert!(error.contains("x.json: a scenario's name ends in .toml, not .json"), "{error}");
+    assert!(!folder.path().join("x.json").exists());
+    std::fs::create_dir(folder.path().join("boxes.1")).expect("writable");
+    ok(folder.path(), &write("boxes.1").each_ref().map(String::as_str));
+    assert!(folder.path().join("boxes.1/scenario.toml").exists());
+}

@@ -338,9 +338,13 @@ impl Carrier {
             if self.tunnel.allowance() < u64::from(self.path.size()) {
                 // A frame that could not be sent would count as lost.
                 let received = endpoint.poll_received(&mut Context::silent(now), &mut out[DATA_HEADER..]);
-                let Some(length) = received.expect("the buffer takes every packet") else { break };
-                self.past.received_bytes += length as u64;
-                return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
+                return match received.expect("the buffer takes every packet") {
+                    Step::Wait(until) => Step::Wait(Time::earliest(tunnel, until)),
+                    Step::Do(length) => {
+                        self.past.received_bytes += length as u64;
+                        Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length))
+                    }
+                };
             }
             // Writes it where the tunnel seals it.
             match endpoint

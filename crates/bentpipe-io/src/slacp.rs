@@ -305,10 +305,7 @@ impl LinkEndpoint {
         }
         loop {
             match self.end.poll(cx) {
-                Step::Wait(until) => {
-                    self.tidy(cx.now);
-                    return Ok(Step::Wait(Time::earliest(Time::earliest(until, self.keeps_until), self.trims_at)));
-                }
+                Step::Wait(until) => return Ok(Step::Wait(self.rest(cx.now, until))),
                 Step::Do(Output::Transmit { frame, handle }) => match self.emit(cx.now, &frame, handle, out) {
                     Some(length) => return Ok(Step::Do(Emitted::Frame(length))),
                     None => self.stats.unsaid += 1,
@@ -322,7 +319,7 @@ impl LinkEndpoint {
         }
     }
 
-    /// As [`LinkEndpoint::poll`] where no frame may be sent: the length of a packet from the far end, or `None` if there is none now.
+    /// As [`LinkEndpoint::poll`] where no frame may be sent: `Do` has the length of a packet from the far end.
     ///
     /// # Errors
     /// As [`LinkEndpoint::poll`].
@@ -330,17 +327,27 @@ impl LinkEndpoint {
         &mut self,
         cx: &mut Context<'_, P>,
         out: &mut [u8],
-    ) -> Result<Option<usize>, EmitError> {
+    ) -> Result<Step<usize>, EmitError> {
         let (needed, have) = (self.max_frame(), out.len());
         if have < needed {
             return Err(EmitError::NoRoom { needed, have });
         }
-        while let Some(output) = self.end.poll_received(cx.now) {
-            if let Some(length) = self.follow(cx, output, out) {
-                return Ok(Some(length));
+        loop {
+            match self.end.poll_received(cx.now) {
+                Step::Wait(until) => return Ok(Step::Wait(self.rest(cx.now, until))),
+                Step::Do(output) => {
+                    if let Some(length) = self.follow(cx, output, out) {
+                        return Ok(Step::Do(length));
+                    }
+                }
             }
         }
-        Ok(None)
+    }
+
+    /// Frees what nobody needs any more. Returns when that, or the machine, wants to be polled again.
+    fn rest(&mut self, now: Time, until: Option<Time>) -> Option<Time> {
+        self.tidy(now);
+        Time::earliest(Time::earliest(until, self.keeps_until), self.trims_at)
     }
 
     /// Does what the machine says, except to transmit. Returns the length of a packet to be passed on.

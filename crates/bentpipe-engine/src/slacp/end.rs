@@ -215,12 +215,13 @@ impl End {
         self.impossible >= MAX_IMPOSSIBLE
     }
 
-    /// The next output other than a frame to send, as [`Machine::poll`] says it, for a driver that may not send now.
-    pub fn poll_received(&mut self, now: Time) -> Option<Output> {
+    /// As [`Machine::poll`], for a driver that may not send now: there is no frame to send among the outputs, and what only a sender does
+    /// wakes nobody.
+    pub fn poll_received(&mut self, now: Time) -> Step<Output> {
         if self.outputs.is_empty() {
             self.on_time(now);
         }
-        self.outputs.pop_front()
+        self.outputs.pop_front().map_or_else(|| Step::Wait(self.releasing.next()), Step::Do)
     }
 
     /// Frees memory that bursts have left behind. Flows without a packet since the last call are forgotten, so it must not be called again

@@ -42,7 +42,7 @@ impl Tunnel {
             // The peer has used the new keys: they replace the old ones.
             let Answered { to, session, theirs, anew } = self.answered.take().expect("just used");
             self.is_last_live = true;
-            self.reach.prove(to);
+            self.reach.prove(now, to);
             let event = self.begin(now, session, theirs, anew);
             return self.heard(now, from, event, (what, payload, true), datagram);
         }

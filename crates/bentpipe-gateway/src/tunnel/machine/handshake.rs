@@ -178,7 +178,7 @@ impl Tunnel {
         let session = Session::new(own, sender, true, handshake, cipher, now);
         // The peer has just received the number of this end's memory, so it need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
-        self.reach.prove(to);
+        self.reach.prove(now, to);
         self.reach.heard(now, from, datagram.len(), true);
         // The peer waits for a first datagram under the new keys.
         self.owes_word = true;

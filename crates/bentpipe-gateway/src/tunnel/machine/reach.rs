@@ -11,11 +11,15 @@ use bentpipe_engine::units::{Duration, Time};
 use super::draw;
 use crate::bucket::Bucket;
 use crate::tunnel::packet::DATA_OVERHEAD;
+use crate::tunnel::session::REJECT_AFTER;
 
 /// Bytes to an address that is not proven, for each byte from it (RFC 9000 §8.1).
 const GAIN: u64 = 3;
 /// The time between two probes of a new address.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again, before that time is
+/// over. Later somebody else may have it (RFC 9000 §9.3: no new proof for an address that was seen recently).
+const PROOF_LIFE: Duration = REJECT_AFTER;
 /// Length of a probe of an address, and of its acknowledgement.
 pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
 /// Ids of these probes have this bit, those of the path's MTU do not.
@@ -25,7 +29,7 @@ const GUESSES: u32 = 16;
 const GUESS_REFILL: Duration = Duration::from_secs(1);
 
 /// A new address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
     address: SocketAddr,
     /// Bytes of UDP payload from there and to there.
@@ -42,22 +46,30 @@ impl Candidate {
     }
 }
 
+/// An address at which the peer was.
+#[derive(Clone, Copy, Debug)]
+struct Proof {
+    address: SocketAddr,
+    until: Time,
+}
+
 /// The peer's addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     at: Option<SocketAddr>,
     /// The last two at which the peer was, the latest first: a peer with two paths may alternate.
-    proven: [Option<SocketAddr>; 2],
-    /// The last other one.
-    candidate: Option<Candidate>,
+    proven: [Option<Proof>; 2],
+    /// The last two others, the latest first, for the same reason.
+    candidates: [Option<Candidate>; 2],
     guesses: Bucket,
 }
 
 impl Reach {
     /// A peer at an address that the operator or an earlier process has given.
     pub(super) fn new(at: Option<SocketAddr>, now: Time) -> Self {
+        let proof = at.map(|address| Proof { address, until: now + PROOF_LIFE });
         let guesses = Bucket::new(GUESSES, GUESS_REFILL, now);
-        Reach { at, proven: [at, None], candidate: None, guesses }
+        Reach { at, proven: [proof, None], candidates: [None; 2], guesses }
     }
 
     /// Where datagrams go.
@@ -65,13 +77,21 @@ impl Reach {
         self.at
     }
 
-    /// The last address that was proven.
+    /// The last address that was proven, however long ago.
     pub(super) fn proven(&self) -> Option<SocketAddr> {
-        self.proven[0]
+        self.proven[0].map(|proof| proof.address)
+    }
+
+    fn candidate(&self, address: SocketAddr) -> Option<&Candidate> {
+        self.candidates.iter().flatten().find(|candidate| candidate.address == address)
+    }
+
+    fn candidate_mut(&mut self, address: SocketAddr) -> Option<&mut Candidate> {
+        self.candidates.iter_mut().flatten().find(|candidate| candidate.address == address)
     }
 
     fn unproven(&self) -> Option<&Candidate> {
-        self.candidate.as_ref().filter(|candidate| Some(candidate.address) == self.at)
+        self.candidate(self.at?)
     }
 
     /// Bytes that may be sent now; without a limit if the address is proven.
@@ -81,53 +101,61 @@ impl Reach {
 
     /// A datagram was sent.
     pub(super) fn sent(&mut self, to: SocketAddr, bytes: usize) {
-        if let Some(candidate) = self.candidate.as_mut().filter(|candidate| candidate.address == to) {
+        if let Some(candidate) = self.candidate_mut(to) {
             candidate.sent += bytes as u64;
         }
     }
 
     /// An authentic datagram has come from there; `newest`: none that was sent later has come before.
     pub(super) fn heard(&mut self, now: Time, from: SocketAddr, bytes: usize, newest: bool) {
-        if newest && self.at != Some(from) {
+        if newest {
             self.at = Some(from);
-            if self.proven.contains(&Some(from)) {
-                self.prove(from);
-            } else if self.candidate.is_none_or(|candidate| candidate.address != from) {
-                let id = draw() as u32 | OWN;
-                self.candidate = Some(Candidate { address: from, received: 0, sent: 0, id, probe_at: now });
+            let is_there =
+                |proof: &Option<Proof>| proof.is_some_and(|proof| proof.address == from && now < proof.until);
+            match self.proven.iter().position(is_there) {
+                Some(place) => self.proven[..=place].rotate_right(1),
+                None if self.candidate(from).is_none() => {
+                    let id = draw() as u32 | OWN;
+                    let new = Candidate { address: from, received: 0, sent: 0, id, probe_at: now };
+                    self.candidates = [Some(new), self.candidates[0]];
+                }
+                None => {}
             }
         }
-        if let Some(candidate) = self.candidate.as_mut().filter(|candidate| candidate.address == from) {
+        if let Some(candidate) = self.candidate_mut(from) {
             candidate.received += bytes as u64;
         }
     }
 
     /// The peer has received something that was sent there.
-    pub(super) fn prove(&mut self, address: SocketAddr) {
-        if self.proven[0] != Some(address) {
-            self.proven = [Some(address), self.proven[0]];
+    pub(super) fn prove(&mut self, now: Time, address: SocketAddr) {
+        if self.proven() != Some(address) {
+            self.proven[1] = self.proven[0];
         }
-        self.candidate.take_if(|candidate| candidate.address == address);
+        self.proven[0] = Some(Proof { address, until: now + PROOF_LIFE });
+        for candidate in &mut self.candidates {
+            candidate.take_if(|candidate| candidate.address == address);
+        }
     }
 
     /// An acknowledgement has come. Returns whether it is one of a probe of an address.
     pub(super) fn on_ack(&mut self, now: Time, id: u32) -> bool {
-        if let Some(Candidate { address, id: wanted, .. }) = self.candidate
-            && id & OWN != 0
-            && self.guesses.take(now)
-            && id == wanted
-        {
-            self.prove(address);
+        let is_ours = id & OWN != 0;
+        if is_ours && self.candidates != [None; 2] && self.guesses.take(now) {
+            let probed = self.candidates.iter().flatten().find(|candidate| candidate.id == id);
+            if let Some(address) = probed.map(|candidate| candidate.address) {
+                self.prove(now, address);
+            }
         }
-        id & OWN != 0
+        is_ours
     }
 
     /// The peer is lost: what was only said of its address is forgotten.
     pub(super) fn give_up(&mut self) {
         if self.unproven().is_some() {
-            self.at = self.proven[0];
+            self.at = self.proven();
         }
-        self.candidate = None;
+        self.candidates = [None; 2];
     }
 
     /// When a probe is to be sent.
@@ -138,7 +166,7 @@ impl Reach {
     /// The id of a probe to be sent now.
     pub(super) fn probe(&mut self, now: Time) -> Option<u32> {
         self.probe_at().filter(|at| *at <= now)?;
-        let candidate = self.candidate.as_mut()?;
+        let candidate = self.candidate_mut(self.at?)?;
         candidate.probe_at = now + INTERVAL;
         Some(candidate.id)
     }
@@ -174,9 +202,14 @@ mod tests {
         assert_eq!(reach.at(), Some(address(1)));
         reach.heard(at(11), address(2), 50, true);
         assert_eq!(reach.allowance(), 300);
-        // Another address begins anew.
+        // Another address has an account of its own, and the last two are kept.
         reach.heard(at(12), address(3), 10, true);
         assert_eq!(reach.allowance(), 30);
+        reach.heard(at(13), address(2), 10, true);
+        assert_eq!(reach.allowance(), 330);
+        reach.heard(at(14), address(4), 10, true);
+        reach.heard(at(15), address(2), 10, true);
+        assert_eq!(reach.allowance(), 30, "only what has come since");
     }
 
     #[test]
@@ -196,6 +229,19 @@ mod tests {
         reach.heard(at(0), address(2), 100, true);
         reach.give_up();
         assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), u64::MAX));
+    }
+
+    /// The peer's keys stay in use, but its handshakes go by way of another address.
+    #[test]
+    fn a_proof_ends() {
+        let mut reach = Reach::new(Some(address(1)), at(0));
+        reach.prove(at(200_000), address(2));
+        reach.heard(at(239_999), address(1), 100, true);
+        assert_eq!(reach.allowance(), u64::MAX);
+        reach.heard(at(240_000), address(1), 100, true);
+        assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), 300));
+        reach.heard(at(240_000), address(2), 100, true);
+        assert_eq!(reach.allowance(), u64::MAX);
     }
 
     #[test]

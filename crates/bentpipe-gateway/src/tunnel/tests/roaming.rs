@@ -95,3 +95,38 @@ fn a_forged_address_gets_no_more_than_three_times() {
     assert!(is_proven(&world, 1));
     assert_eq!((world.ends[1].endpoint(), world.events[1].len()), (Some(address(1)), 1));
 }
+
+/// A peer that moves to a site with two uplinks, which its datagrams take in turn.
+#[test]
+fn two_new_addresses_in_turn_are_proven() {
+    let mut world = moved();
+    for n in 0..200u8 {
+        world.at[0] = address(7 + n % 2);
+        assert!(world.say(0, &[1; 100]));
+        // What is sent to either address reaches it.
+        world.run(ms(20));
+    }
+    for n in [7, 8] {
+        world.at[0] = address(n);
+        world.say(0, b"here");
+        world.run(ms(300));
+        assert!(is_proven(&world, 1), "{n}");
+    }
+}
+
+/// Who had an address long ago may not have it any more.
+#[test]
+fn a_proof_does_not_last_for_ever() {
+    let mut world = moved();
+    world.run(seconds(2));
+    assert!(is_proven(&world, 1));
+    world.run(seconds(600));
+    assert!(is_proven(&world, 1), "each handshake proves it again");
+    world.at[0] = address(1);
+    world.say(0, b"back");
+    world.run(ms(300));
+    assert!(!is_proven(&world, 1));
+    world.run(ms(600));
+    assert!(is_proven(&world, 1));
+    assert_eq!(world.events, [[UP], [UP]]);
+}

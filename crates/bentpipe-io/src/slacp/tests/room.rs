@@ -129,3 +129,47 @@ fn what_a_burst_leaves_is_freed() {
         assert_eq!(port.poll(&mut Context::silent(Time::ZERO + MS(60_000)), &mut [0; 2000]), Ok(Step::Wait(None)));
     }
 }
+
+/// An end that may not send frees as much as one that may, and is woken for it.
+#[test]
+fn who_may_not_send_keeps_no_more() {
+    let channel = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };
+    let mut ports = [(); 2].map(|()| LinkEndpoint::new(&config(channel)));
+    let mut out = [0; 2000];
+    let mut next = |now, ports: &mut [LinkEndpoint; 2]| {
+        while let Ok(Step::Do(_)) = ports[0].poll(&mut Context::silent(now), &mut out) {}
+        loop {
+            match ports[1].poll_received(&mut Context::silent(now), &mut out).expect("room for any packet") {
+                Step::Wait(until) => return until,
+                Step::Do(length) => assert_eq!(length, 100),
+            }
+        }
+    };
+    let mut packet = [0; 2000];
+    for n in 0..3000 {
+        let now = Time::ZERO + MS(n);
+        let mut bring = |frame, body: usize| {
+            let length = slacp::emit(&frame, 0, &[&[7; 200][..body]], Integrity::Crc, &mut packet).expect("it fits");
+            for port in &mut ports {
+                port.receive(&mut Context::silent(now), &packet[..length]).expect("a frame");
+            }
+        };
+        let floor = n / 10 * 10;
+        bring(Frame::Data { channel: 0, number: 2 * n, seq: n, behind: 0, floor, len: 100 }, 100);
+        if n % 10 == 5 {
+            let repair =
+                Frame::Repair { channel: 0, number: 2 * n + 1, first: floor, count: 10, index: 0, floor, len: 106 };
+            bring(repair, 106);
+        }
+        next(now, &mut ports);
+        let held = ports.each_ref().map(LinkEndpoint::held_bytes);
+        assert_eq!(held[0], held[1], "at {n} ms");
+    }
+    assert!(ports[1].held_bytes() > 0);
+    let mut now = Time::ZERO + MS(3000);
+    while let Some(until) = next(now, &mut ports) {
+        assert!(until > now);
+        now = until;
+    }
+    assert_eq!(ports[1].held_bytes(), 0);
+}

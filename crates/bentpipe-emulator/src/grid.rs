@@ -19,7 +19,7 @@ struct Orbit {
     queue: &'static str,
     /// A queue that overflows.
     short: &'static str,
-    /// A send buffer that holds a third to a half of what the link does. With more than half, HyStart's train of ACKs is nearly long enough, and
+    /// A send buffer that holds about a third of what the link does. With more than half, HyStart's train of ACKs is nearly long enough, and
     /// chance decides.
     buffer: &'static str,
     /// The first packet to lose: after slow start.
@@ -78,7 +78,7 @@ const ORBITS: [Orbit; 3] = [
         window: 375_000,
         queue: "120 ms",
         short: "50 packets",
-        buffer: "128 KiB",
+        buffer: "96 KiB",
         lost: 5000,
         // The probe, and three timers of 0.3 to 1.1 s.
         outage: Some(Outage { at: 2000, length: 1000, late: 0.008 + 3.0 * 0.036 }),

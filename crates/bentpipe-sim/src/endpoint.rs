@@ -76,6 +76,8 @@ pub(crate) struct TcpEnd {
     /// Its number in the world.
     end: EndId,
     requests_left: u32,
+    /// Bytes of the next block that the last one has left because they were no whole segment.
+    beyond_block: u16,
     client: bool,
     opened: bool,
     /// True if a FIN follows the data; one-way openings have none.
@@ -145,6 +147,7 @@ impl TcpEnd {
             expected,
             read: 0,
             unwritten: 0,
+            beyond_block: 0,
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
             pacer: None,
@@ -275,6 +278,9 @@ impl TcpEnd {
             }
             Output::Connected => {
                 self.connected_at = Some(cx.now);
+                if self.unwritten > 0 {
+                    self.write_on(cx);
+                }
                 self.close_behind(cx);
             }
             Output::Closed(_) => {}

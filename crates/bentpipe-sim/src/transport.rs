@@ -54,6 +54,14 @@ impl Transport {
         }
     }
 
+    /// Bytes of a full segment.
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(match self {
+            Transport::Tcp(connection) => connection.mss(),
+            Transport::Stp(connection) => connection.mss(),
+        })
+    }
+
     /// Bytes that the program may write now.
     pub(crate) fn room(&self) -> u64 {
         match self {

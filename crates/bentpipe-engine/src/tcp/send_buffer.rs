@@ -2,8 +2,8 @@
 //! tcp_wmem). Over a long path the buffer bounds the data in flight.
 //!
 //! Memory is counted as Linux counts it (`sk_wmem_queued`): the data, and [`OVERHEAD`] for each packet that is in flight and for each piece
-//! that waits. A program that has filled the buffer writes again once a third of it is free (`sk_stream_is_writeable`). The buffer grows with
-//! the congestion window (`tcp_sndbuf_expand`).
+//! that waits. A program that has filled the buffer writes again once a third of it is free (`sk_stream_is_writeable`). The buffer has
+//! its full size from the start; Linux's grows to it as the congestion window does (`tcp_sndbuf_expand`).
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,10 @@ use super::pacing::MAX_TOGETHER;
 const OVERHEAD: u64 = 832;
 /// What waits is kept in pieces of this length.
 const PIECE: u64 = MAX_TOGETHER;
-/// A buffer has room for this many segments at least (`TCP_INIT_CWND`).
-const MIN_SEGMENTS: u64 = 10;
 
 /// A send buffer, with what is in flight of it.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SendBuffer {
-    max: u64,
-    /// Its size now.
     size: u64,
     /// The program has filled the buffer, and has not written since then.
     is_full: bool,
@@ -37,27 +33,11 @@ pub(in crate::tcp) struct Held {
     pub(in crate::tcp) una: u64,
     pub(in crate::tcp) next: u64,
     pub(in crate::tcp) end: u64,
-    /// The congestion window in segments.
-    pub(in crate::tcp) cwnd: u64,
-    /// True if the window is not full.
-    pub(in crate::tcp) has_window: bool,
-    /// Bytes of a segment.
-    pub(in crate::tcp) mss: u64,
-    /// The buffer grows to this many windows.
-    pub(in crate::tcp) windows: u64,
-}
-
-impl Held {
-    /// The memory for a window or several: of each segment a power of two for data and headers, and its `sk_buff`.
-    fn need(&self) -> u64 {
-        let segment = (self.mss + OVERHEAD - 256).next_power_of_two() + 256;
-        self.windows * self.cwnd.max(MIN_SEGMENTS) * segment
-    }
 }
 
 impl SendBuffer {
-    pub(in crate::tcp) const fn new(max: u64) -> Self {
-        SendBuffer { max, size: 0, is_full: false, goes_on: false, packets: VecDeque::new() }
+    pub(in crate::tcp) const fn new(size: u64) -> Self {
+        SendBuffer { size, is_full: false, goes_on: false, packets: VecDeque::new() }
     }
 
     fn memory(&self, held: &Held) -> u64 {
@@ -65,19 +45,13 @@ impl SendBuffer {
         held.end.saturating_sub(held.una) + (waiting + self.packets.len() as u64) * OVERHEAD
     }
 
-    /// The size of the buffer for a program that finds it full: it grows while the window is not.
-    fn size(&self, held: &Held) -> u64 {
-        let grows = self.size == 0 || self.is_full && held.has_window;
-        if grows { self.size.max(held.need().min(self.max)) } else { self.size }
-    }
-
     /// Bytes that the program may write now. The last piece may exceed the buffer.
     pub(in crate::tcp) fn room(&self, held: &Held) -> u64 {
-        let (memory, size) = (self.memory(held), self.size(held));
-        if self.is_full && 3 * memory > 2 * size {
+        let memory = self.memory(held);
+        if self.is_full && 3 * memory > 2 * self.size {
             return 0;
         }
-        size.saturating_sub(memory).div_ceil(PIECE + OVERHEAD) * PIECE
+        self.size.saturating_sub(memory).div_ceil(PIECE + OVERHEAD) * PIECE
     }
 
     /// True if the program has filled the buffer, and has not written since then.
@@ -87,7 +61,6 @@ impl SendBuffer {
 
     /// Data was written.
     pub(in crate::tcp) fn on_write(&mut self, held: &Held) {
-        self.size = self.size(held);
         self.is_full = self.memory(held) >= self.size;
     }
 
@@ -124,9 +97,8 @@ impl SendBuffer {
 mod tests {
     use super::*;
 
-    /// A window of 2000 segments that is in use.
     fn held(una: u64, next: u64, end: u64) -> Held {
-        Held { una, next, end, cwnd: 2000, has_window: false, mss: 1448, windows: 2 }
+        Held { una, next, end }
     }
 
     /// Linux 6.18, 100 Mbit/s over GEO: with 640 segments in flight, two in a packet, and 1 220 664 bytes waiting, SO_MEMINFO showed
@@ -159,25 +131,6 @@ mod tests {
             assert_eq!(buffer.room(&held) > 0, packet >= 2, "{packet}");
             assert_eq!(buffer.is_full(), packet < 5, "{packet}");
         }
-    }
-
-    /// SO_MEMINFO on Linux 6.18: 46 080 bytes at first; 184 320 with a window of 40 segments, 368 640 with 80.
-    #[test]
-    fn it_grows_with_the_window_while_that_is_not_full() {
-        let mut buffer = SendBuffer::new(300_000);
-        for (cwnd, has_window, size) in
-            [(1, false, 46_080), (40, false, 46_080), (40, true, 184_320), (80, true, 300_000), (20, true, 300_000)]
-        {
-            buffer.on_write(&Held { cwnd, has_window, ..held(1, 1, 400_000) });
-            assert_eq!((buffer.size, buffer.is_full()), (size, true), "{cwnd}");
-        }
-        // 65 kB leave room in a buffer for 20 segments.
-        let mut buffer = SendBuffer::new(300_000);
-        buffer.on_write(&Held { cwnd: 10, ..held(1, 1, 65_536) });
-        let room = |has_window| buffer.room(&Held { cwnd: 20, has_window, ..held(1, 1, 65_536) });
-        assert_eq!((room(false), room(true)), (0, 0), "92 160 bytes are less than half as much again");
-        let room = |has_window| buffer.room(&Held { cwnd: 22, has_window, ..held(1, 1, 65_536) });
-        assert_eq!((room(false), room(true)), (0, PIECE));
     }
 
     #[test]

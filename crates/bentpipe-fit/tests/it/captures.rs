@@ -10,7 +10,7 @@ use bentpipe_study::scenario::Scenario;
 /// A download over a satellite; `link` has more keys of the link, `data` is its size.
 pub(crate) fn satellite(link: &str, data: &str) -> String {
     format!(
-        "name = \"truth\"\ntime_limit = \"3000 s\"\n[tcp]\nprofile = \"linux\"\nvariant = \"cubic\"\n\
+        "name = \"truth\"\ntime_limit = \"3000 s\"\n[tcp]\nprofile = \"linux\"\nvariant = \"cubic\"\nsend_buffer = \"off\"\n\
          [[links]]\nname = \"net\"\nbetween = [\"server\", \"gateway\"]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\n\
          [[links]]\nname = \"sat\"\nbetween = [\"gateway\", \"client\"]\nrate = \"20 Mbit/s\"\ndelay = \"240 ms\"\n{link}\n\
          [[flows]]\nname = \"data\"\nfrom = \"server\"\nto = \"client\"\nbytes = \"{data}\"\n"

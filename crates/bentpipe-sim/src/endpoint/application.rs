@@ -8,7 +8,7 @@ use bentpipe_study::scenario::Workload;
 use super::TcpEnd;
 use crate::workload::ENDLESS;
 
-/// What an application writes at a time to a send buffer that is limited, bytes.
+/// What an application writes at a time to a send buffer that is limited: so many bytes on average, in whole segments.
 const BLOCK: u64 = 1 << 16;
 
 impl TcpEnd {
@@ -39,13 +39,15 @@ impl TcpEnd {
     }
 
     /// Writes the next block, if data is left and the send buffer has room for some. Returns whether it did. A block leaves before the
-    /// next one is written, as far as the windows let it out.
+    /// next one is written, as far as the windows let it out, so it ends with a whole segment. The first one waits for the handshake.
     ///
     /// A close follows the last one, but not before the handshake: that would end the connection (RFC 9293 §3.10.4).
     pub(super) fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
         let bytes = match self.connection.room() {
             u64::MAX => self.unwritten,
-            room => self.unwritten.min(room).min(BLOCK),
+            0 => 0,
+            _ if self.connected_at.is_none() => 0,
+            _ => self.unwritten.min(self.next_block()),
         };
         if bytes > 0 {
             self.unwritten -= bytes;
@@ -53,6 +55,13 @@ impl TcpEnd {
             self.close_behind(cx);
         }
         bytes > 0
+    }
+
+    fn next_block(&mut self) -> u64 {
+        let mss = self.connection.mss();
+        let bytes = BLOCK + u64::from(self.beyond_block);
+        self.beyond_block = (bytes % mss) as u16;
+        bytes / mss * mss
     }
 
     /// Bytes that the application has written, whether there was room for them or not.

@@ -191,6 +191,11 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.sequence().written()
     }
 
+    /// Bytes of data in a full segment.
+    pub fn mss(&self) -> u16 {
+        self.sender.mss()
+    }
+
     /// Bytes that the program may write now: those that the send buffer has room for ([`TcpConfig::send_buffer`]). After it was full that is
     /// none until a third of it is free. More is taken all the same.
     pub fn room(&self) -> u64 {

@@ -175,18 +175,9 @@ impl Sender {
         }
     }
 
-    /// What is in the send buffer. Linux's BBR asks for three windows, `bbr_sndbuf_expand`.
+    /// What is in the send buffer.
     fn held(&self) -> Held {
-        let (seq, window) = (&self.seq, &self.congestion.window);
-        Held {
-            una: seq.snd_una,
-            next: seq.snd_max,
-            end: seq.data_end,
-            cwnd: u64::from(window.segments()),
-            has_window: seq.flight() < window.whole(),
-            mss: u64::from(self.mss),
-            windows: if self.congestion.properties().measures_rate { 3 } else { 2 },
-        }
+        Held { una: self.seq.snd_una, next: self.seq.snd_max, end: self.seq.data_end }
     }
 
     /// Payload bytes of a full segment with the current options.

@@ -59,8 +59,6 @@ pub struct End {
     /// Copies sent in the last span, and when it began.
     copied: (u32, Time),
     outputs: VecDeque<Output>,
-    /// Frames in a row whose floor lies above a missing packet of a channel that gives none up.
-    impossible: u32,
     frames: u64,
     bytes: u64,
     reports: u64,
@@ -74,8 +72,6 @@ const MAX_COPIES: u32 = 40;
 /// Maximum outputs that wait for the driver when a frame is accepted: all packets of a window may pass at once, and a driver may bring
 /// some thousand frames before it polls.
 const MAX_OUTPUTS: usize = 2 * SlacpConfig::MAX_WINDOW as usize;
-/// Impossible frames in a row after which the link cannot go on.
-const MAX_IMPOSSIBLE: u32 = 1000;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
 impl End {
@@ -121,7 +117,6 @@ impl End {
             initial_rtt: config.initial_rtt,
             copied: (0, Time::ZERO),
             outputs: VecDeque::new(),
-            impossible: 0,
             frames: 0,
             bytes: 0,
             reports: 0,
@@ -212,7 +207,7 @@ impl End {
     /// True if the peer no longer sends a packet that is missing here, although its channel gives up none: its repair frames seemed to bring it,
     /// but could not be decoded. A genuine peer's always can be. The link cannot go on.
     pub fn is_stuck(&self) -> bool {
-        self.impossible >= MAX_IMPOSSIBLE
+        self.incoming.iter().any(Incoming::is_stuck)
     }
 
     /// As [`Machine::poll`], for a driver that may not send now: there is no frame to send among the outputs, and what only a sender does

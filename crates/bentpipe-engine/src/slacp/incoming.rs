@@ -10,8 +10,13 @@ pub(super) struct Incoming {
     pub(super) order: Resequencer,
     /// True if the sender gives up no packet.
     is_whole: bool,
+    /// Frames in a row whose floor lies above a packet that is missing although the sender gives up none.
+    impossible: u32,
     decoder: Option<Decoder>,
 }
+
+/// Impossible frames in a row after which a channel cannot go on.
+const MAX_IMPOSSIBLE: u32 = 1000;
 
 /// A block to restore: its first packet, its number of packets, and the missing ones.
 pub(super) type Recovery = (u64, u8, Vec<u64>);
@@ -20,7 +25,7 @@ impl Incoming {
     pub(super) fn new(config: &ChannelConfig, window: u32, repairable: Duration, paced: bool) -> Self {
         let order = if paced { Resequencer::paced(window) } else { Resequencer::new(window) };
         let is_whole = config.arq.is_some_and(|arq| arq.transmissions.is_none());
-        Incoming { order, is_whole, decoder: config.fec.map(|_| Decoder::new(repairable)) }
+        Incoming { order, is_whole, impossible: 0, decoder: config.fec.map(|_| Decoder::new(repairable)) }
     }
 
     pub(super) fn on_data(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> (Taken, Option<Recovery>) {
@@ -66,7 +71,14 @@ impl Incoming {
 
     /// True if a frame may say that no packet below `floor` arrives any more. Where none is given up all of them must be here.
     pub(super) fn allows(&mut self, floor: u64) -> bool {
-        !self.is_whole || self.order.rise_to(floor)
+        let allows = !self.is_whole || self.order.rise_to(floor);
+        self.impossible = if allows { 0 } else { self.impossible.saturating_add(1) };
+        allows
+    }
+
+    /// True if so many frames in a row said what cannot be that none will come that does not.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.impossible >= MAX_IMPOSSIBLE
     }
 
     /// No packet below the floor will arrive any more. Returns true if that was recorded for all of them.

@@ -41,7 +41,7 @@ impl End {
             Frame::Data { channel, floor, .. }
             | Frame::Repair { channel, floor, .. }
             | Frame::Sync { channel, floor, .. }
-                if !self.allows(channel, floor) =>
+                if !self.incoming.get_mut(usize::from(channel)).is_some_and(|incoming| incoming.allows(floor)) =>
             {
                 REFUSED
             }
@@ -65,13 +65,6 @@ impl End {
             Frame::Sync { channel, floor, .. } => (Verdict::Accepted, self.skip_to(now, channel, floor)),
             Frame::Report(_) => REFUSED,
         }
-    }
-
-    fn allows(&mut self, channel: u8, floor: u64) -> bool {
-        let Some(incoming) = self.incoming.get_mut(usize::from(channel)) else { return false };
-        let is_possible = incoming.allows(floor);
-        self.impossible = if is_possible { 0 } else { self.impossible.saturating_add(1) };
-        is_possible
     }
 
     pub(super) fn on_data(&mut self, now: Time, channel: u8, seq: u64, behind: u32, len: u32) -> Verdict {

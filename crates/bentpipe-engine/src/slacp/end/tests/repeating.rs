@@ -1,6 +1,7 @@
 //! Retransmission, copies, and how packets that waited are passed on.
 
 use super::world::{COPIES, FEC, Fate, MS, Pair, at, bulk, config, nth_data_lost, paced};
+use crate::machine::{Context, Machine};
 use crate::slacp::config::{ChannelConfig, Copies, Release, SlacpConfig};
 use crate::slacp::end::{COPY_SPAN, MAX_COPIES};
 use crate::slacp::{Frame, Input, Released};
@@ -200,4 +201,23 @@ fn an_outage_is_survived_without_shouting_into_it() {
     // While the peer is silent, one frame at a time: far fewer than repeated timeouts for every outstanding frame.
     let resent = pair.ends[0].stats().channels[0].resent;
     assert!(resent < 400, "{resent}");
+}
+
+/// A channel that cannot go on is noticed beside others that can.
+#[test]
+fn a_stuck_channel_is_noticed_among_others() {
+    let channels = vec![ChannelConfig::reliable(), ChannelConfig::unreliable(), ChannelConfig::reliable()];
+    let mut pair = Pair::new(&config(channels));
+    let mut number = 0;
+    let mut stuck_after = |from: u64, count: u64| {
+        for n in from..from + count {
+            for (channel, floor) in [(0, 5), (1, n), (2, 0)] {
+                number += 1;
+                pair.ends[1].handle(&mut Context::silent(at(n)), Input::Frame(Frame::Sync { channel, number, floor }));
+            }
+        }
+        pair.ends[1].is_stuck()
+    };
+    assert!(!stuck_after(0, 999));
+    assert!(stuck_after(999, 1));
 }

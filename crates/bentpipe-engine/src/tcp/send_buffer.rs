@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::pacing::MAX_TOGETHER;
+use super::sequence::SequenceSpace;
 
 /// Memory that a packet takes besides its data: its `sk_buff`, and the space for headers. Measured on Linux 6.18 on x86-64 (SO_MEMINFO).
 const OVERHEAD: u64 = 832;
@@ -26,28 +27,19 @@ pub(in crate::tcp) struct SendBuffer {
     packets: VecDeque<u32>,
 }
 
-/// What decides how much may be written.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Held {
-    /// The first byte that is not acknowledged, the first one that was never sent, and the end of what is written.
-    pub(in crate::tcp) una: u64,
-    pub(in crate::tcp) next: u64,
-    pub(in crate::tcp) end: u64,
-}
-
 impl SendBuffer {
     pub(in crate::tcp) const fn new(size: u64) -> Self {
         SendBuffer { size, is_full: false, goes_on: false, packets: VecDeque::new() }
     }
 
-    fn memory(&self, held: &Held) -> u64 {
-        let waiting = held.end.saturating_sub(held.next).div_ceil(PIECE);
-        held.end.saturating_sub(held.una) + (waiting + self.packets.len() as u64) * OVERHEAD
+    fn memory(&self, seq: &SequenceSpace) -> u64 {
+        let waiting = seq.data_end.saturating_sub(seq.snd_max).div_ceil(PIECE);
+        seq.data_end.saturating_sub(seq.snd_una) + (waiting + self.packets.len() as u64) * OVERHEAD
     }
 
     /// Bytes that the program may write now. The last piece may exceed the buffer.
-    pub(in crate::tcp) fn room(&self, held: &Held) -> u64 {
-        let memory = self.memory(held);
+    pub(in crate::tcp) fn room(&self, seq: &SequenceSpace) -> u64 {
+        let memory = self.memory(seq);
         if self.is_full && 3 * memory > 2 * self.size {
             return 0;
         }
@@ -60,8 +52,8 @@ impl SendBuffer {
     }
 
     /// Data was written.
-    pub(in crate::tcp) fn on_write(&mut self, held: &Held) {
-        self.is_full = self.memory(held) >= self.size;
+    pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace) {
+        self.is_full = self.memory(seq) >= self.size;
     }
 
     /// A segment leaves that belongs to the packet of the one before it.
@@ -78,13 +70,13 @@ impl SendBuffer {
     }
 
     /// Data is acknowledged.
-    pub(in crate::tcp) fn on_ack(&mut self, held: &Held) {
+    pub(in crate::tcp) fn on_ack(&mut self, seq: &SequenceSpace) {
         // No window is as long as half of the numbers.
-        while self.packets.front().is_some_and(|&end| (held.una as u32).wrapping_sub(end) as i32 >= 0) {
+        while self.packets.front().is_some_and(|&end| (seq.snd_una as u32).wrapping_sub(end) as i32 >= 0) {
             self.packets.pop_front();
         }
         // If it had more to write it would have done so.
-        self.is_full &= self.memory(held) > 0;
+        self.is_full &= self.memory(seq) > 0;
     }
 
     /// Heap memory, bytes.
@@ -97,8 +89,11 @@ impl SendBuffer {
 mod tests {
     use super::*;
 
-    fn held(una: u64, next: u64, end: u64) -> Held {
-        Held { una, next, end }
+    /// The bytes from `una` on are not acknowledged, those from `next` on were never sent, and all before `end` are written.
+    fn held(una: u64, next: u64, end: u64) -> SequenceSpace {
+        let mut seq = SequenceSpace::new(next, 0);
+        (seq.snd_una, seq.data_end) = (una, end);
+        seq
     }
 
     /// Linux 6.18, 100 Mbit/s over GEO: with 640 segments in flight, two in a packet, and 1 220 664 bytes waiting, SO_MEMINFO showed

@@ -249,8 +249,8 @@ impl Sender {
         self.seq.advance(ack);
         self.loss.scoreboard.advance(ack);
         self.recovery.advance(ack);
-        if self.send_buffer.is_some() {
-            self.free_buffer();
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.on_ack(&self.seq);
         }
     }
 

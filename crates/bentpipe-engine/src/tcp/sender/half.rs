@@ -49,13 +49,13 @@ impl Half for Sender {
     }
 
     fn room(&self) -> u64 {
-        Sender::room(self)
+        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq))
     }
 
     fn write(&mut self, bytes: u64) {
         self.seq.data_end += bytes;
-        if self.send_buffer.is_some() {
-            self.fill_buffer();
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.on_write(&self.seq);
         }
         self.new_event();
     }

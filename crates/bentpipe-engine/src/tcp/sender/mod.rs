@@ -30,7 +30,7 @@ use super::pacing::Pacer;
 use super::persist::Persist;
 use super::recovery::{LossRecovery, Parts, Phase};
 use super::segment::FIRST_BYTE;
-use super::send_buffer::{Held, SendBuffer};
+use super::send_buffer::SendBuffer;
 use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
 use super::sharing::TcbCache;
@@ -153,31 +153,6 @@ impl Sender {
             burst: &mut self.burst,
         };
         (&mut self.recovery, parts)
-    }
-
-    /// Bytes that the program may write now.
-    pub(in crate::tcp) fn room(&self) -> u64 {
-        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.held()))
-    }
-
-    fn fill_buffer(&mut self) {
-        let held = self.held();
-        if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_write(&held);
-        }
-    }
-
-    #[inline(never)]
-    fn free_buffer(&mut self) {
-        let held = self.held();
-        if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_ack(&held);
-        }
-    }
-
-    /// What is in the send buffer.
-    fn held(&self) -> Held {
-        Held { una: self.seq.snd_una, next: self.seq.snd_max, end: self.seq.data_end }
     }
 
     /// Payload bytes of a full segment with the current options.

@@ -143,9 +143,6 @@ impl UplinkSpec {
         Some(tcp)
     }
 
-    /// tcp_wmem[2] of Linux: bytes that the kernel keeps for a client.
-    const SEND_BUFFER: usize = 4 << 20;
-
     /// The settings of a connection to a client that takes segments of `peer_mss`.
     pub fn settings(&self, peer_mss: u16) -> TcpConfig {
         match self.by {
@@ -158,7 +155,7 @@ impl UplinkSpec {
     pub fn send_buffer(&self) -> usize {
         match self.by {
             SenderOf::Engine { .. } => self.sender.send_buffer(),
-            SenderOf::Kernel { .. } => Self::SEND_BUFFER,
+            SenderOf::Kernel { .. } => self.sender.tcp.send_buffer.map_or(usize::MAX, |bytes| bytes as usize),
         }
     }
 

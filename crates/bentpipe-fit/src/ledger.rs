@@ -47,6 +47,8 @@ pub(crate) struct Transmission {
     /// Bytes of the IP packet.
     pub(crate) wire: u32,
     pub(crate) fate: Fate,
+    /// Bytes up to its end that were not acknowledged when it passed.
+    pub(crate) flight: u64,
     /// The sender's timestamp.
     stamp: Option<u32>,
 }
@@ -99,6 +101,8 @@ pub(crate) struct Counts {
     pub(crate) data: u64,
     /// Bytes that were acknowledged, and not captured.
     pub(crate) unseen: u64,
+    /// Nanoseconds before data that were spent with nothing in flight.
+    pub(crate) paused: i64,
 }
 
 /// The direction's transmissions, and what the acknowledgements say.
@@ -119,6 +123,8 @@ pub(crate) struct Ledger {
     numbering: Option<Numbering>,
     max_end: u64,
     acked: u64,
+    /// When that grew.
+    acked_at: Option<i64>,
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
     reports: u32,
     open: BTreeMap<u64, Range>,
@@ -149,6 +155,7 @@ impl Ledger {
             numbering: None,
             max_end: 0,
             acked: 0,
+            acked_at: None,
             reports: 0,
             open: BTreeMap::new(),
             min_trip: i64::MAX,
@@ -245,6 +252,9 @@ impl Ledger {
             self.holes.open(self.max_end, start, at);
         }
         self.window_use(end);
+        if self.acked == self.max_end {
+            self.counts.paused += at - self.acked_at.unwrap_or(at);
+        }
         let from = self.transmissions.len();
         let largest = u64::from(self.mss.saturating_sub(header.options_len()).max(1));
         self.counts.merged += u64::from(u64::from(header.payload) > largest);
@@ -292,7 +302,8 @@ impl Ledger {
         let index = self.transmissions.len() as u32;
         let wire = header.headers + (end - start) as u32;
         let stamp = header.options.timestamps.map(|(value, _)| value);
-        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, stamp });
+        let flight = end.saturating_sub(self.acked);
+        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, flight, stamp });
         let fills = self.holes.fill(start, end, at);
         if start >= self.max_end || (fills && start >= self.acked) {
             self.max_end = self.max_end.max(end);
@@ -343,6 +354,7 @@ impl Ledger {
             self.resolve(&range, at, echo, &mut delivered);
         }
         if ack > self.acked {
+            self.acked_at = Some(at);
             self.reports = 0;
         }
         self.reports = self.reports.saturating_add(u32::from(was_sack));

@@ -10,6 +10,7 @@ use crate::error::{FitError, Problem};
 use crate::estimate::Estimate;
 use crate::header::{self, Header, Skip};
 use crate::ledger::Ledger;
+use crate::limit::limit;
 use crate::link_layer::{self, Content};
 use crate::losses::{Losses, losses};
 use crate::queue::queue;
@@ -157,11 +158,13 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
     let view = View::new(ledger);
     let rate = rate(ledger, &view, chosen.others_share);
     let view = match rate.rate {
-        Estimate::Measured { high, .. } => view.settled(ledger, high),
+        Estimate::Measured { value, high, .. } => {
+            view.sized(ledger, value).settled(ledger, high).behind_fast_line(ledger, value, rate.segment_time)
+        }
         _ => view,
     };
     let fates = trials(ledger, &view);
-    let queue = queue(&view, &rate, &fates);
+    let queue = queue(&view, &rate, &fates, limit(ledger, &view));
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);

@@ -2,5 +2,6 @@
 
 mod captures;
 mod hostile;
+mod limits;
 mod seeds;
 mod truth;

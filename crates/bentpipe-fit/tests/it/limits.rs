@@ -1,0 +1,103 @@
+//! Senders that something other than the path limits: a send buffer of 4 MB, the receiver's window, an application that writes slowly.
+//!
+//! A grid of links, queues, losses and limits, a run each. What is measured must hold the truth, bounds must be on its right side:
+//! - The rate's and the queue's intervals follow from what a capture cannot tell, half a segment here and a held report there, so they hold
+//!   the truth in every cell.
+//! - The interval of the probability of loss is statistical: of 27 cells of a link 5 % miss, 1.4 in the mean, and more than 4 do with a
+//!   probability of 1 % (binomial). Cells of a link share a seed, but not where in the losses' sequence their packets are.
+
+use bentpipe_fit::{Estimate, Transfer};
+
+use crate::captures::{estimates, path, with_drops};
+
+const LOSS_MISSES: usize = 4;
+const LOSSES: [(&str, f64); 3] = [
+    ("", 0.0),
+    ("forward.loss = \"0.1 %\"", 0.001),
+    // Mean length 4.
+    ("forward.packet_bursts = { start = 0.0005, burstiness = 0.75 }", 0.0005 / 0.2505),
+];
+const BUFFER: &str = "";
+const NO_BUFFER: &str = "send_buffer = \"off\"";
+const WINDOW: &str = "receive_buffer = \"256 kB\"";
+
+/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms; a queue is measured where it dropped something.
+fn cells(rate: f64, delay: u32, bytes: &str) {
+    let mut missed = 0;
+    for packets in [100_u32, 300, 1000] {
+        for (loss, probability) in LOSSES {
+            for limit in [BUFFER, NO_BUFFER, WINDOW] {
+                let link = format!("forward.queue = \"{packets} packets\"\n{loss}");
+                let (fit, drops) = with_drops(&path((rate, delay), limit, &link, bytes), 1, "server");
+                let what = format!("{rate} Mbit/s, {packets} packets, {limit}{loss}");
+                assert!(fit.rate.allows(rate * 1e6), "{what}: {:?}", fit.rate);
+                let queue = f64::from(packets) * 1500.0;
+                assert!(fit.queue_bytes.allows(queue), "{what}: {:?}", fit.queue_bytes);
+                missed += usize::from(!fit.losses.probability.allows(probability));
+                let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
+                let measured = matches!(fit.queue_bytes, Estimate::Measured { .. });
+                assert_eq!(measured, full > 0, "{what}: {:?} of {full} drops", fit.queue_bytes);
+                // What the link loses while the queue is full is not told from the queue's.
+                let channel: u64 = drops.iter().map(|drops| drops.channel).sum();
+                let told = (full..=full + channel).contains(&fit.queue_losses);
+                assert!(told || !measured, "{what}: {} of {full} drops", fit.queue_losses);
+                if probability == 0.0 {
+                    assert_eq!(fit.losses.lost, 0, "{what}: {:?}", fit.losses);
+                }
+            }
+        }
+    }
+    assert!(missed <= LOSS_MISSES, "loss at {rate} Mbit/s: {missed} missed");
+}
+
+#[test]
+fn geo() {
+    cells(10.0, 240, "5 MB");
+}
+
+#[test]
+fn fast_geo() {
+    cells(100.0, 240, "15 MB");
+}
+
+#[test]
+fn leo() {
+    cells(50.0, 20, "8 MB");
+}
+
+fn why(estimate: &Estimate) -> &str {
+    match estimate {
+        Estimate::AtLeast { why, .. } => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One without losses, to read why its queue has only a bound.
+fn unfilled(tcp: &str, link: &str) -> Transfer {
+    estimates(&path((100.0, 240), tcp, &format!("forward.queue = \"1000 packets\"\n{link}"), "15 MB"), 1, "server")
+}
+
+#[test]
+fn a_queue_that_never_filled_says_what_kept_it_from_that() {
+    let buffer = unfilled(BUFFER, "");
+    assert!(
+        why(&buffer.queue_bytes).starts_with("the queue never filled: the sender kept 2."),
+        "{:?}",
+        buffer.queue_bytes
+    );
+    assert!(why(&buffer.queue_bytes).contains(" MB in flight and no more, by its send buffer or its application."));
+    let window = unfilled(WINDOW, "");
+    assert!(why(&window.queue_bytes).starts_with("the queue never filled: the receiver's window was full."));
+    let text = path((50.0, 20), "", "", "")
+        .replace("bytes = \"\"", "paced = { rate = \"4 Mbit/s\", bytes = \"2 MB\", write = \"20 kB\" }");
+    let slow = estimates(&text, 1, "server");
+    assert!(
+        why(&slow.rate).starts_with("the link was never full for long: the sender kept 40.00 kB"),
+        "{:?}",
+        slow.rate
+    );
+    let text = path((50.0, 20), "", "", "")
+        .replace("bytes = \"\"", "paced = { rate = \"500 kbit/s\", bytes = \"300 kB\", write = \"10 kB\" }");
+    let paused = estimates(&text, 1, "server");
+    assert!(why(&paused.rate).contains("the sender's application paused."), "{:?}", paused.rate);
+}

@@ -76,6 +76,8 @@ pub(crate) struct Trip {
     pub(crate) took: i64,
     /// The transmission that ended it, if it ended with data.
     pub(crate) of: Option<u32>,
+    /// Bytes between it and the first data that echoed the same: the sender had been told nothing new.
+    pub(crate) behind: u64,
 }
 
 /// Bytes not acknowledged, with the transmissions that hold them.
@@ -97,8 +99,9 @@ pub(crate) struct Counts {
     pub(crate) beyond: u64,
     /// Data packets while the receiver's window was full.
     pub(crate) window_full: u64,
-    /// Data packets.
+    /// Data packets, and the bytes of those before the last.
     pub(crate) data: u64,
+    pub(crate) data_bytes: u64,
     /// Bytes that were acknowledged, and not captured.
     pub(crate) unseen: u64,
     /// Nanoseconds before data that were spent with nothing in flight.
@@ -133,6 +136,8 @@ pub(crate) struct Ledger {
     scale: Option<u8>,
     window: u64,
     echoes: VecDeque<(u32, i64)>,
+    /// The last of them that was echoed, and the bytes of data before that.
+    answered: Option<(u32, i64, u64)>,
     recent: VecDeque<(i64, bool, Header)>,
     /// Times of the first SYN of this direction, and of the other.
     syns: [Option<i64>; 2],
@@ -162,6 +167,7 @@ impl Ledger {
             scale: None,
             window: u64::MAX,
             echoes: VecDeque::new(),
+            answered: None,
             recent: VecDeque::new(),
             syns: [None; 2],
             syns_again: false,
@@ -217,7 +223,7 @@ impl Ledger {
         {
             self.whole_handshake = true;
             if along {
-                self.sender_trips.push(Trip { took: ours - theirs, of: None });
+                self.sender_trips.push(Trip { took: ours - theirs, of: None, behind: 0 });
             } else {
                 self.handshake = Some(theirs - ours);
                 self.min_trip = theirs - ours;
@@ -233,7 +239,7 @@ impl Ledger {
             && !self.syns_again
             && self.sender_trips.is_empty()
         {
-            self.sender_trips.push(Trip { took: at - theirs, of: None });
+            self.sender_trips.push(Trip { took: at - theirs, of: None, behind: 0 });
         }
     }
 
@@ -272,6 +278,7 @@ impl Ledger {
         {
             self.echoed(at, echo, from as u32);
         }
+        self.counts.data_bytes += u64::from(header.payload);
     }
 
     fn window_use(&mut self, end: u64) {
@@ -280,18 +287,17 @@ impl Ledger {
     }
 
     fn echoed(&mut self, at: i64, echo: u32, of: u32) {
-        // Only the first data that echoes a value is known to be its answer.
         while let Some(&(value, since)) = self.echoes.front() {
-            let behind = echo.wrapping_sub(value) as i32;
-            if behind < 0 {
-                return;
+            let late = echo.wrapping_sub(value) as i32;
+            if late < 0 {
+                break;
             }
             self.echoes.pop_front();
-            if behind == 0 {
-                self.sender_trips.push(Trip { took: at - since, of: Some(of) });
-                return;
-            }
+            self.answered = (late == 0).then_some((value, since, self.counts.data_bytes));
         }
+        // The first data that echoes a value is its answer. What follows with the same may be, or was sent later on.
+        let Some((_, since, first)) = self.answered.filter(|&(value, ..)| value == echo) else { return };
+        self.sender_trips.push(Trip { took: at - since, of: Some(of), behind: self.counts.data_bytes - first });
     }
 
     fn transmit(&mut self, at: i64, start: u64, end: u64, header: &Header) {

@@ -70,13 +70,13 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
         }
         let waited = |event: &Event| match view.side {
             Side::Sender => event.delay.map(|delay| delay - event.held),
-            Side::Receiver => view.delays[event.of as usize],
+            Side::Receiver => view.sure[event.of as usize],
         };
         let (before, wait) = (waited(&pair[0]), waited(&pair[1]));
         let delay = before.zip(wait).map(|(a, b)| a.min(b));
         result.push(Stretch {
             wait: wait.unwrap_or(0.0),
-            held: (pair[0].held, pair[1].held),
+            held: if view.side == Side::Sender { (pair[0].held, pair[1].held) } else { (0.0, 0.0) },
             seconds: (pair[1].at - pair[0].at) as f64 / 1e9,
             bytes: sums[to + 1].0 - sums[from + 1].0,
             segments: (to - from) as u64,
@@ -98,6 +98,25 @@ fn highest(stretches: &[Stretch]) -> f64 {
         }
     }
     best
+}
+
+/// Share of the segments that arrive faster than the usual rate.
+const FASTER: f64 = 0.25;
+
+/// The rate at which arrivals usually follow one another, bit/s: the line's where it is often busy for a few segments.
+pub(crate) fn usual(ledger: &Ledger, view: &View) -> Option<f64> {
+    let mut rates: Vec<(f64, u64)> = stretches(ledger, view)
+        .iter()
+        .map(|stretch| (stretch.bytes as f64 * 8.0 / stretch.seconds, stretch.segments))
+        .collect();
+    rates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let wanted = FASTER * rates.iter().map(|&(_, segments)| segments as f64).sum::<f64>();
+    let mut sum = 0.0;
+    let found = rates.iter().find(|&&(_, segments)| {
+        sum += segments as f64;
+        sum >= wanted
+    });
+    found.map(|&(rate, _)| rate)
 }
 
 /// The most that was delivered within one round trip, bit/s: what the link can do at least. What arrives first was on the line before

@@ -14,7 +14,7 @@ use crate::limit::limit;
 use crate::link_layer::{self, Content};
 use crate::losses::{Losses, losses};
 use crate::queue::queue;
-use crate::rate::rate;
+use crate::rate::{rate, usual};
 use crate::round_trip::base;
 use crate::trials::trials;
 use crate::view::{Side, View};
@@ -156,11 +156,17 @@ fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
 
 fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<String>) -> Transfer {
     let view = View::new(ledger);
+    let view = match usual(ledger, &view) {
+        Some(usual) => view.while_busy(ledger, usual),
+        None => view,
+    };
     let rate = rate(ledger, &view, chosen.others_share);
     let view = match rate.rate {
-        Estimate::Measured { value, high, .. } => {
-            view.sized(ledger, value).settled(ledger, high).behind_fast_line(ledger, value, rate.segment_time)
-        }
+        Estimate::Measured { value, high, .. } => view
+            .sized(ledger, value)
+            .settled(ledger, high)
+            .while_busy(ledger, value)
+            .behind_fast_line(ledger, value, rate.segment_time),
         _ => view,
     };
     let fates = trials(ledger, &view);
@@ -187,7 +193,7 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         seconds: (ends.1 - ends.0).max(0) as f64 / 1e9,
         bytes: distinct - first,
         mss: ledger.mss,
-        base_round_trip: base(ledger, &view, rate.rate.value().filter(|_| rate.segment_time > 0.0)),
+        base_round_trip: base(ledger, &view, &rate.rate),
         rate: rate.rate,
         rate_spread: rate.spread,
         queue_time: queue.time,

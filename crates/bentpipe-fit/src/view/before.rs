@@ -5,7 +5,7 @@
 //! that is no time in the bottleneck's queue. The rate of the line before is found from the losses: all that passed a full queue
 //! waited equally long there, so those next to a loss had equal times once the waits before are taken from them.
 
-use super::View;
+use super::{Side, View};
 use crate::ledger::{Fate, Ledger};
 
 /// Rates that are tried for the line before, as multiples of the bottleneck's: each by `STEP` more than the one before.
@@ -73,6 +73,11 @@ fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<
 
 /// Takes from the times in the queue what was spent on the line before. Where its rate is not seen, notes how much that may be.
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
+    if view.side == Side::Receiver {
+        // What was sent since the same acknowledgement may have left the host together.
+        view.events.iter_mut().for_each(|event| event.ahead = event.behind as f64 * 8.0 / (rate * ASSUMED));
+        return;
+    }
     let before = rate_before(ledger, view, rate, segment);
     let waits: Vec<f64> = waits(ledger, before.unwrap_or(rate * ASSUMED)).collect();
     for event in &mut view.events {

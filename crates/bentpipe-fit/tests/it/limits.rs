@@ -101,3 +101,20 @@ fn a_queue_that_never_filled_says_what_kept_it_from_that() {
     let paused = estimates(&text, 1, "server");
     assert!(why(&paused.rate).contains("the sender's application paused."), "{:?}", paused.rate);
 }
+
+/// Near the receiver a sender that answers late seems to have waited in the queue, and of segments sent at once only the first says when it was
+/// sent. So 60 Mbit/s were measured instead of 100, and half of a full queue's losses were the link's.
+#[test]
+fn near_the_receiver() {
+    let slow = path((100.0, 240), "", "forward.queue = \"300 packets\"", "").replace(
+        "bytes = \"\"",
+        "paced = { rate = \"4 Mbit/s\", bytes = \"4 MB\", write = \"20 kB\" }",
+    );
+    let fit = estimates(&slow, 1, "client");
+    assert!(fit.rate.allows(100e6) && fit.queue_bytes.allows(450e3), "{:?} {:?}", fit.rate, fit.queue_bytes);
+    let burst = path((10.0, 240), WINDOW, "forward.queue = \"100 packets\"\nforward.loss = \"0.1 %\"", "6 MB");
+    let (fit, drops) = with_drops(&burst, 1, "client");
+    let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
+    assert!(fit.queue_losses >= full && fit.losses.probability.allows(0.001), "{full} {:?}", fit.losses);
+    assert!(fit.queue_bytes.allows(150e3), "{:?}", fit.queue_bytes);
+}

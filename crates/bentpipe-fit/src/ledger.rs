@@ -16,6 +16,8 @@ use holes::Holes;
 
 /// Transmissions that are kept; some 3 GB of data in segments of 1460 bytes.
 const MAX_TRANSMISSIONS: usize = 2_000_000;
+/// Longest window (RFC 7323 §2.3), bytes.
+const MAX_WINDOW: u64 = 1 << 30;
 /// Values of the receiver's timestamps that wait for their echo.
 const MAX_ECHOES: usize = 1 << 14;
 /// Headers that a copy of a packet is searched among, and nanoseconds that it may come later: an interface that joins several passes
@@ -126,7 +128,9 @@ pub(crate) struct Ledger {
     numbering: Option<Numbering>,
     max_end: u64,
     acked: u64,
-    /// When that grew.
+    /// Highest number that was acknowledged beyond all data that was captured.
+    unseen_to: u64,
+    /// When `acked` grew.
     acked_at: Option<i64>,
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
     reports: u32,
@@ -160,6 +164,7 @@ impl Ledger {
             numbering: None,
             max_end: 0,
             acked: 0,
+            unseen_to: 0,
             acked_at: None,
             reports: 0,
             open: BTreeMap::new(),
@@ -249,7 +254,7 @@ impl Ledger {
         let numbering = *self.numbering.get_or_insert(Numbering::from_isn(seq));
         let start = numbering.unwrap(SeqNumber(seq), self.max_end);
         // Outside of every window: of another connection, or damaged.
-        if header.payload == 0 || start > self.max_end + (1 << 30) {
+        if header.payload == 0 || start > self.max_end + MAX_WINDOW {
             return;
         }
         let end = start + u64::from(header.payload);
@@ -346,7 +351,11 @@ impl Ledger {
         }
         // A FIN takes a number after the last byte.
         if ack > self.max_end + 1 {
-            self.counts.unseen += ack - self.max_end;
+            // Far beyond: of data before the capture.
+            if ack <= self.max_end + MAX_WINDOW {
+                self.counts.unseen += ack.saturating_sub(self.max_end.max(self.unseen_to));
+                self.unseen_to = self.unseen_to.max(ack);
+            }
             return;
         }
         let was_sack = !blocks.is_empty();

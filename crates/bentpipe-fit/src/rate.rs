@@ -63,7 +63,8 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
     let mut result = Vec::with_capacity(view.events.len());
     for pair in view.events.windows(2) {
         let (from, to) = (pair[0].of as usize, pair[1].of as usize);
-        let in_order = view.side == Side::Sender || (to == from + 1 && sent[to].start == sent[from].end);
+        let in_order = view.side == Side::Sender
+            || (from < to && sent[from..=to].windows(2).all(|two| two[0].end == two[1].start));
         let clean = to > from && in_order && sums[to + 1].1 == sums[from + 1].1 && pair[1].at > pair[0].at;
         if !clean {
             continue;

@@ -140,7 +140,10 @@ fn nothing(path: &Path, skipped: &Skipped) -> FitError {
 fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
     let mut notes = Vec::new();
     let counted = [
-        (skipped.short, "packets are cut off within their headers and were left out"),
+        (
+            skipped.short,
+            "packets are cut off within their headers and were left out: capture 128 bytes or more of each",
+        ),
         (skipped.damaged, "packets have impossible lengths and were left out"),
         (skipped.fragments, "IP fragments were left out"),
     ];

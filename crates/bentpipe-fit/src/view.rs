@@ -215,7 +215,18 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
         let held = if behind > 0 { CLOCK } else { 0.0 };
         Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0, behind }
     };
-    arrived.map(event).collect()
+    let mut events: Vec<Event> = Vec::new();
+    for event in arrived.map(event) {
+        match events.last_mut() {
+            // Of a packet that an offload joined, the last segment came when the packet is seen.
+            Some(last) if last.at == event.at => {
+                last.of = event.of;
+                last.segments += 1;
+            }
+            _ => events.push(event),
+        }
+    }
+    events
 }
 
 /// For each of `count` transmissions the larger of the known delays before and after it.

@@ -1,6 +1,7 @@
 //! Tests of the estimates on captures whose truth is known.
 
 mod captures;
+mod files;
 mod hostile;
 mod limits;
 mod seeds;

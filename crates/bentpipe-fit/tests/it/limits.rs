@@ -33,6 +33,10 @@ fn cells(rate: f64, delay: u32, bytes: &str) {
                 assert!(fit.rate.allows(rate * 1e6), "{what}: {:?}", fit.rate);
                 let queue = f64::from(packets) * 1500.0;
                 assert!(fit.queue_bytes.allows(queue), "{what}: {:?}", fit.queue_bytes);
+                // A full segment takes 12 us longer than the shortest on the host's line; the rate is known to 0.02 % of the wait.
+                let wait = queue * 8.0 / (rate * 1e6);
+                let allowed = fit.queue_time.allows(wait) || fit.queue_time.allows(wait * 1.0002 + 12e-6);
+                assert!(allowed, "{what}: {:?} instead of {wait} s", fit.queue_time);
                 missed += usize::from(!fit.losses.probability.allows(probability));
                 let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
                 let measured = matches!(fit.queue_bytes, Estimate::Measured { .. });
@@ -52,7 +56,7 @@ fn cells(rate: f64, delay: u32, bytes: &str) {
 
 #[test]
 fn geo() {
-    cells(10.0, 240, "5 MB");
+    cells(10.0, 240, "6 MB");
 }
 
 #[test]

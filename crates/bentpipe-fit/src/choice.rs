@@ -41,7 +41,7 @@ struct Count {
     /// Order of the first packet.
     place: usize,
     payload: u64,
-    /// Longest payload of a packet.
+    /// Longest payload of a packet with its options.
     longest: u32,
     first: i64,
     last: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Choice {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     pub(crate) flow: Flow,
-    /// Longest payload of a packet.
+    /// Longest payload of a packet with its options, which count for the maximum segment size (RFC 9293 §3.7.1).
     pub(crate) longest: u32,
     /// Connections in the file, without it.
     pub(crate) others: usize,
@@ -74,7 +74,7 @@ impl Choice {
         }
         let count = self.flows.entry(flow).or_insert(Count { place, first: at, ..Count::default() });
         count.payload += u64::from(header.payload);
-        count.longest = count.longest.max(header.payload);
+        count.longest = count.longest.max(header.payload + header.options_len());
         count.last = at;
     }
 

@@ -16,6 +16,8 @@ use holes::Holes;
 
 /// Transmissions that are kept; some 3 GB of data in segments of 1460 bytes.
 const MAX_TRANSMISSIONS: usize = 2_000_000;
+/// Longest window (RFC 7323 §2.3), bytes.
+const MAX_WINDOW: u64 = 1 << 30;
 /// Values of the receiver's timestamps that wait for their echo.
 const MAX_ECHOES: usize = 1 << 14;
 /// Headers that a copy of a packet is searched among, and nanoseconds that it may come later: an interface that joins several passes
@@ -47,6 +49,8 @@ pub(crate) struct Transmission {
     /// Bytes of the IP packet.
     pub(crate) wire: u32,
     pub(crate) fate: Fate,
+    /// Bytes up to its end that were not acknowledged when it passed.
+    pub(crate) flight: u64,
     /// The sender's timestamp.
     stamp: Option<u32>,
 }
@@ -74,6 +78,8 @@ pub(crate) struct Trip {
     pub(crate) took: i64,
     /// The transmission that ended it, if it ended with data.
     pub(crate) of: Option<u32>,
+    /// Bytes between it and the first data that echoed the same: the sender had been told nothing new.
+    pub(crate) behind: u64,
 }
 
 /// Bytes not acknowledged, with the transmissions that hold them.
@@ -95,10 +101,13 @@ pub(crate) struct Counts {
     pub(crate) beyond: u64,
     /// Data packets while the receiver's window was full.
     pub(crate) window_full: u64,
-    /// Data packets.
+    /// Data packets, and the bytes of those before the last.
     pub(crate) data: u64,
+    pub(crate) data_bytes: u64,
     /// Bytes that were acknowledged, and not captured.
     pub(crate) unseen: u64,
+    /// Nanoseconds before data that were spent with nothing in flight.
+    pub(crate) paused: i64,
 }
 
 /// The direction's transmissions, and what the acknowledgements say.
@@ -119,6 +128,10 @@ pub(crate) struct Ledger {
     numbering: Option<Numbering>,
     max_end: u64,
     acked: u64,
+    /// Highest number that was acknowledged beyond all data that was captured.
+    unseen_to: u64,
+    /// When `acked` grew.
+    acked_at: Option<i64>,
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
     reports: u32,
     open: BTreeMap<u64, Range>,
@@ -127,6 +140,8 @@ pub(crate) struct Ledger {
     scale: Option<u8>,
     window: u64,
     echoes: VecDeque<(u32, i64)>,
+    /// The last of them that was echoed, and the bytes of data before that.
+    answered: Option<(u32, i64, u64)>,
     recent: VecDeque<(i64, bool, Header)>,
     /// Times of the first SYN of this direction, and of the other.
     syns: [Option<i64>; 2],
@@ -149,12 +164,15 @@ impl Ledger {
             numbering: None,
             max_end: 0,
             acked: 0,
+            unseen_to: 0,
+            acked_at: None,
             reports: 0,
             open: BTreeMap::new(),
             min_trip: i64::MAX,
             scale: None,
             window: u64::MAX,
             echoes: VecDeque::new(),
+            answered: None,
             recent: VecDeque::new(),
             syns: [None; 2],
             syns_again: false,
@@ -210,7 +228,7 @@ impl Ledger {
         {
             self.whole_handshake = true;
             if along {
-                self.sender_trips.push(Trip { took: ours - theirs, of: None });
+                self.sender_trips.push(Trip { took: ours - theirs, of: None, behind: 0 });
             } else {
                 self.handshake = Some(theirs - ours);
                 self.min_trip = theirs - ours;
@@ -226,7 +244,7 @@ impl Ledger {
             && !self.syns_again
             && self.sender_trips.is_empty()
         {
-            self.sender_trips.push(Trip { took: at - theirs, of: None });
+            self.sender_trips.push(Trip { took: at - theirs, of: None, behind: 0 });
         }
     }
 
@@ -236,7 +254,7 @@ impl Ledger {
         let numbering = *self.numbering.get_or_insert(Numbering::from_isn(seq));
         let start = numbering.unwrap(SeqNumber(seq), self.max_end);
         // Outside of every window: of another connection, or damaged.
-        if header.payload == 0 || start > self.max_end + (1 << 30) {
+        if header.payload == 0 || start > self.max_end + MAX_WINDOW {
             return;
         }
         let end = start + u64::from(header.payload);
@@ -245,6 +263,9 @@ impl Ledger {
             self.holes.open(self.max_end, start, at);
         }
         self.window_use(end);
+        if self.acked == self.max_end {
+            self.counts.paused += at - self.acked_at.unwrap_or(at);
+        }
         let from = self.transmissions.len();
         let largest = u64::from(self.mss.saturating_sub(header.options_len()).max(1));
         self.counts.merged += u64::from(u64::from(header.payload) > largest);
@@ -262,6 +283,7 @@ impl Ledger {
         {
             self.echoed(at, echo, from as u32);
         }
+        self.counts.data_bytes += u64::from(header.payload);
     }
 
     fn window_use(&mut self, end: u64) {
@@ -270,18 +292,17 @@ impl Ledger {
     }
 
     fn echoed(&mut self, at: i64, echo: u32, of: u32) {
-        // Only the first data that echoes a value is known to be its answer.
         while let Some(&(value, since)) = self.echoes.front() {
-            let behind = echo.wrapping_sub(value) as i32;
-            if behind < 0 {
-                return;
+            let late = echo.wrapping_sub(value) as i32;
+            if late < 0 {
+                break;
             }
             self.echoes.pop_front();
-            if behind == 0 {
-                self.sender_trips.push(Trip { took: at - since, of: Some(of) });
-                return;
-            }
+            self.answered = (late == 0).then_some((value, since, self.counts.data_bytes));
         }
+        // The first data that echoes a value is its answer. What follows with the same may be, or was sent later on.
+        let Some((_, since, first)) = self.answered.filter(|&(value, ..)| value == echo) else { return };
+        self.sender_trips.push(Trip { took: at - since, of: Some(of), behind: self.counts.data_bytes - first });
     }
 
     fn transmit(&mut self, at: i64, start: u64, end: u64, header: &Header) {
@@ -292,7 +313,8 @@ impl Ledger {
         let index = self.transmissions.len() as u32;
         let wire = header.headers + (end - start) as u32;
         let stamp = header.options.timestamps.map(|(value, _)| value);
-        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, stamp });
+        let flight = end.saturating_sub(self.acked);
+        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, flight, stamp });
         let fills = self.holes.fill(start, end, at);
         if start >= self.max_end || (fills && start >= self.acked) {
             self.max_end = self.max_end.max(end);
@@ -329,7 +351,11 @@ impl Ledger {
         }
         // A FIN takes a number after the last byte.
         if ack > self.max_end + 1 {
-            self.counts.unseen += ack - self.max_end;
+            // Far beyond: of data before the capture.
+            if ack <= self.max_end + MAX_WINDOW {
+                self.counts.unseen += ack.saturating_sub(self.max_end.max(self.unseen_to));
+                self.unseen_to = self.unseen_to.max(ack);
+            }
             return;
         }
         let was_sack = !blocks.is_empty();
@@ -343,6 +369,7 @@ impl Ledger {
             self.resolve(&range, at, echo, &mut delivered);
         }
         if ack > self.acked {
+            self.acked_at = Some(at);
             self.reports = 0;
         }
         self.reports = self.reports.saturating_add(u32::from(was_sack));

@@ -24,7 +24,7 @@
 //! # Files
 //!
 //! [`fit`] and [`fit_with`] are the entry points. `capture`, `link_layer` and `header` read packets, `choice` finds the transfer, `ledger`
-//! follows its segments, `view` turns them into times in the queue. `rate`, `round_trip`, `queue`, `trials` and [`losses`] make the
+//! follows its segments, `view` turns them into times in the queue. `limit` says what held the sender. `rate`, `round_trip`, `queue`, `trials` and [`losses`] make the
 //! estimates, `ping` reads logs of pings, and `scenario` writes a scenario that behaves like the path.
 #![forbid(unsafe_code)]
 
@@ -34,6 +34,7 @@ mod error;
 mod estimate;
 mod header;
 mod ledger;
+mod limit;
 mod link_layer;
 pub mod losses;
 mod ping;

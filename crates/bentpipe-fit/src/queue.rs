@@ -6,6 +6,7 @@
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::estimate::Estimate;
+use crate::limit::Limit;
 use crate::rate::RateFit;
 use crate::trials::Trial;
 use crate::view::{Side, View};
@@ -29,9 +30,12 @@ pub(crate) struct QueueFit {
 }
 
 /// Estimates the queue.
-pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial]) -> QueueFit {
+pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit) -> QueueFit {
     let delays = || view.events.iter().filter_map(|event| Some((event.delay?, event.held)));
     let longest = delays().map(|(delay, held)| delay - held).fold(0.0, f64::max);
+    // Without what hundreds of segments sent at once waited for one another elsewhere.
+    let surely =
+        view.events.iter().filter_map(|event| Some(event.delay? - event.held - event.ahead)).fold(0.0, f64::max);
     // At most: with the reports that a receiver may have held back.
     let at_most = delays().map(|(delay, _)| delay).fold(0.0, f64::max);
     if view.events.iter().all(|event| event.delay.is_none()) {
@@ -42,39 +46,44 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial]) -> QueueFit {
         return QueueFit { time: Estimate::unknown(why), bytes: Estimate::unknown(why), full_from: None };
     }
     let near = NEAR_SEGMENTS * rate.segment_time + NEAR_JITTERS * view.jitter;
-    let full_from = longest - near;
-    let overflowed = full_from > 0.0 && rate.segment_time > 0.0 && is_overflow(trials, full_from);
+    let full_from = surely - near;
+    let overflowed = full_from > 0.0
+        && rate.segment_time > 0.0
+        && (is_overflow(trials, longest - near) || is_overflow(trials, full_from));
     if !overflowed {
         let why = if trials.iter().all(|trial| !trial.lost) {
-            "it never overflowed"
+            format!("the queue never filled: {limit}")
         } else {
-            "no more was lost when it was longest than at other times"
+            format!("no more was lost when it was longest than at other times, so it is not seen to fill: {limit}")
         };
         let bytes = match rate.rate.value() {
-            Some(rate) => Estimate::at_least(longest * rate / 8.0, why),
+            Some(rate) => Estimate::at_least(surely * rate / 8.0, why.as_str()),
             None => Estimate::unknown("the rate is not known"),
         };
-        return QueueFit { time: Estimate::at_least(longest, why), bytes, full_from: None };
+        return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None };
     }
     // A segment that finds room for itself waits for those before it and for what is left of the one on the line: the queue with it is
     // up to one segment longer than its wait. Of two segments that share an acknowledgement, the first may have waited longer by one.
-    let (low, high) = (longest, at_most + 2.0 * rate.segment_time);
+    let (low, high) = (surely, at_most + 2.0 * rate.segment_time);
     let time = Estimate::measured(longest + rate.segment_time / 2.0, low, high);
     let bytes = match &rate.rate {
         Estimate::Measured { value, low: slow, high: fast } => {
             Estimate::measured((longest + rate.segment_time / 2.0) * value / 8.0, low * slow / 8.0, high * fast / 8.0)
         }
         other => match other.value() {
-            Some(rate) => Estimate::at_least(longest * rate / 8.0, "of the rate only a lower bound is known"),
+            Some(rate) => Estimate::at_least(surely * rate / 8.0, "of the rate only a lower bound is known"),
             None => Estimate::unknown("the rate is not known"),
         },
     };
     QueueFit { time, bytes, full_from: Some(full_from) }
 }
 
-/// True if losses while the queue was almost full are more than their share of the segments explains.
+/// True if losses while the queue was almost full are more than their share of the segments explains. Losses in a row count as one: a
+/// burst of the link is one event. A full queue takes a segment whenever one leaves, so its losses are many short runs.
 fn is_overflow(trials: &[Trial], full_from: f64) -> bool {
-    let known = || trials.iter().filter_map(|trial| Some((trial.lost, trial.delay? >= full_from)));
+    let before = std::iter::once(false).chain(trials.iter().map(|trial| trial.lost));
+    let runs = trials.iter().zip(before).filter(|(trial, before)| !(trial.lost && *before)).map(|(trial, _)| trial);
+    let known = || runs.clone().filter_map(|trial| Some((trial.lost, trial.delay? >= full_from)));
     let count = |want: fn(&(bool, bool)) -> bool| known().filter(want).count() as u64;
     let (all, losses) = (count(|_| true), count(|&(lost, _)| lost));
     let (near, both) = (count(|&(_, near)| near), count(|&(lost, near)| lost && near));

@@ -8,7 +8,8 @@ use bentpipe_study::stats::{mean_interval, standard_deviation};
 
 use crate::estimate::{CONFIDENCE, Estimate};
 use crate::ledger::{Fate, Ledger};
-use crate::view::{Side, View};
+use crate::limit::limit;
+use crate::view::{Event, Side, View};
 
 /// Segments in the queue from which the line is surely busy: two that an acknowledgement may delay, and one in transmission.
 const BUSY_SEGMENTS: f64 = 3.0;
@@ -37,12 +38,14 @@ struct Stretch {
     seconds: f64,
     bytes: u64,
     segments: u64,
-    /// Least time in the queue at its ends, if both are known.
+    /// Least time in the queue at its ends, if both are known. Without what a receiver may have held the reports back.
     delay: Option<f64>,
     /// Time in the queue of its last segment, seconds: so long before its end the line was surely busy.
     wait: f64,
-    /// It follows the one before without a gap.
-    joined: bool,
+    /// Seconds by which its start and its end may be late.
+    held: (f64, f64),
+    /// Transmissions whose arrivals are its ends.
+    ends: (usize, usize),
 }
 
 /// Stretches between neighbouring arrivals without a loss between them.
@@ -57,34 +60,30 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
         let arrived = transmission.fate == Fate::Delivered || view.side == Side::Receiver;
         sums.push((bytes + u64::from(transmission.wire), bad + u64::from(!arrived)));
     }
-    let mut last_joined = false;
     let mut result = Vec::with_capacity(view.events.len());
     for pair in view.events.windows(2) {
         let (from, to) = (pair[0].of as usize, pair[1].of as usize);
-        let in_order = view.side == Side::Sender || (to == from + 1 && sent[to].start == sent[from].end);
+        let in_order = view.side == Side::Sender
+            || (from < to && sent[from..=to].windows(2).all(|two| two[0].end == two[1].start));
         let clean = to > from && in_order && sums[to + 1].1 == sums[from + 1].1 && pair[1].at > pair[0].at;
         if !clean {
-            last_joined = false;
             continue;
         }
-        let between = |delays: (Option<f64>, Option<f64>)| delays.0.zip(delays.1).map(|(a, b)| a.min(b));
-        let delay = match view.side {
-            Side::Sender => between((pair[0].delay, pair[1].delay)),
-            Side::Receiver => between((view.delays[from], view.delays[to])),
+        let waited = |event: &Event| match view.side {
+            Side::Sender => event.delay.map(|delay| delay - event.held),
+            Side::Receiver => view.sure[event.of as usize],
         };
-        let wait = match view.side {
-            Side::Sender => pair[1].delay,
-            Side::Receiver => view.delays[to],
-        };
+        let (before, wait) = (waited(&pair[0]), waited(&pair[1]));
+        let delay = before.zip(wait).map(|(a, b)| a.min(b));
         result.push(Stretch {
             wait: wait.unwrap_or(0.0),
+            held: if view.side == Side::Sender { (pair[0].held, pair[1].held) } else { (0.0, 0.0) },
             seconds: (pair[1].at - pair[0].at) as f64 / 1e9,
             bytes: sums[to + 1].0 - sums[from + 1].0,
             segments: (to - from) as u64,
             delay,
-            joined: last_joined,
+            ends: (from, to),
         });
-        last_joined = true;
     }
     result
 }
@@ -93,13 +92,32 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
 fn highest(stretches: &[Stretch]) -> f64 {
     let mut best = 0.0_f64;
     for window in stretches.windows(10) {
-        if window[1..].iter().all(|stretch| stretch.joined) {
+        if window.windows(2).all(|pair| pair[0].ends.1 == pair[1].ends.0) {
             let seconds: f64 = window.iter().map(|stretch| stretch.seconds).sum();
             let bytes: u64 = window.iter().map(|stretch| stretch.bytes).sum();
             best = best.max(bytes as f64 * 8.0 / seconds);
         }
     }
     best
+}
+
+/// Share of the segments that arrive faster than the usual rate.
+const FASTER: f64 = 0.25;
+
+/// The rate at which arrivals usually follow one another, bit/s: the line's where it is often busy for a few segments.
+pub(crate) fn usual(ledger: &Ledger, view: &View) -> Option<f64> {
+    let mut rates: Vec<(f64, u64)> = stretches(ledger, view)
+        .iter()
+        .map(|stretch| (stretch.bytes as f64 * 8.0 / stretch.seconds, stretch.segments))
+        .collect();
+    rates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let wanted = FASTER * rates.iter().map(|&(_, segments)| segments as f64).sum::<f64>();
+    let mut sum = 0.0;
+    let found = rates.iter().find(|&&(_, segments)| {
+        sum += segments as f64;
+        sum >= wanted
+    });
+    found.map(|&(rate, _)| rate)
 }
 
 /// The most that was delivered within one round trip, bit/s: what the link can do at least. What arrives first was on the line before
@@ -131,17 +149,25 @@ const CLOSE: f64 = 1e-3;
 ///
 /// Where a host stood still, a queue seems to have been where there was none: the arrivals after the pause count as a busy line, and the
 /// pause before them does not. So what the first estimate shows to be late is put in its time, and if the rate then is another, it is
-/// estimated again. A bound that is too high only takes too little from what was late; one that is too low would confirm itself.
+/// estimated again.
 pub(crate) fn rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
-    let first = raw_rate(ledger, view, shared);
-    let Estimate::Measured { low, high, .. } = first.rate else { return first };
+    refined(raw_rate(ledger, view, shared), |bound| raw_rate(ledger, &view.clone().settled(ledger, bound), shared))
+}
+
+/// The first rate, or what `again` makes of it with better and better upper bounds. A bound that is too high only takes too little from
+/// what was late, and the steps get shorter. One that is too low confirms itself: the steps do not, and the first rate stands.
+fn refined(first: RateFit, again: impl Fn(f64) -> RateFit) -> RateFit {
+    let Estimate::Measured { value: raw, low, high } = first.rate else { return first };
     let (mut bound, mut best) = (high, None);
+    let (mut last, mut step) = (raw, f64::INFINITY);
     for _ in 0..PASSES {
-        let next = raw_rate(ledger, &view.clone().settled(ledger, bound), shared);
+        let next = again(bound);
         let Estimate::Measured { value, high, .. } = next.rate else { break };
-        if best.is_none() && value >= low {
+        let confirms_itself = last - value > (step / 2.0).max(CLOSE * value);
+        if (best.is_none() && value >= low) || confirms_itself {
             return first;
         }
+        (last, step) = (value, last - value);
         let is_last = high >= bound * (1.0 - CLOSE);
         (bound, best) = (high.min(bound), Some(next));
         if is_last {
@@ -172,8 +198,8 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     let parts = batches(&busy, segments);
     let chance = mean_interval(&parts, CONFIDENCE).map_or(value, |interval| (interval.high - interval.low) / 2.0);
     let spread = standard_deviation(&parts) / value;
-    // Each stretch begins and ends with an arrival; a whole busy time is known to a segment.
-    let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + full / seconds;
+    // Each stretch begins and ends with an arrival; a whole busy time is known to a segment, and to what reports at its ends were held.
+    let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + (full + held(&busy) * value) / seconds;
     let rate = if shared > 0.02 {
         let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
         Estimate::at_least(value, why)
@@ -181,6 +207,15 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
         Estimate::measured(value, value - half, value + half)
     };
     RateFit { rate, spread, segment_time: full / value }
+}
+
+/// Seconds by which the sum of the busy times may be wrong, since reports at their ends may have been held back, each independently of
+/// the others. Between two stretches in a row that cancels.
+fn held(busy: &[Stretch]) -> f64 {
+    let apart = busy.windows(2).filter(|pair| pair[0].ends.1 != pair[1].ends.0);
+    let inner = apart.flat_map(|pair| [pair[0].held.1, pair[1].held.0]);
+    let outer = [busy.first().map_or(0.0, |first| first.held.0), busy.last().map_or(0.0, |last| last.held.1)];
+    inner.chain(outer).map(|seconds| seconds * seconds).sum::<f64>().sqrt()
 }
 
 /// Rates of parts with equal numbers of segments.
@@ -206,13 +241,39 @@ fn bound(ledger: &Ledger, view: &View) -> Estimate {
         return Estimate::unknown("nothing is known to have arrived");
     }
     let known = view.events.iter().any(|event| event.delay.is_some());
-    let counts = ledger.counts;
-    let why = if !known {
-        "the capture is at the receiver, and without timestamps it does not show when the link was full"
-    } else if counts.window_full * 10 > counts.data {
-        "the link was never full for long: the receiver's window was"
+    let why = if known {
+        format!("the link was never full for long: {}", limit(ledger, view))
     } else {
-        "the link was never full for long: the sender did not send enough"
+        "the capture is at the receiver, and without timestamps it does not show when the link was full".to_owned()
     };
     Estimate::at_least(carried, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within 1 % of these Mbit/s.
+    fn of(rate: f64) -> RateFit {
+        RateFit { rate: Estimate::measured(rate, 0.99 * rate, 1.01 * rate), spread: 0.0, segment_time: 0.0 }
+    }
+
+    #[test]
+    fn a_rate_that_confirms_itself_is_not_taken() {
+        // Each bound of 1.01 times the rate leaves a tenth of the error above 20.
+        let late = refined(of(22.0), |bound| of(20.0 + 0.1 * (bound / 1.01 - 20.0)));
+        assert!((late.rate.value().expect("a rate") - 20.0).abs() < 0.01, "{:?}", late.rate);
+        // Each bound takes a tenth from the rate, as where 20 Mbit/s became 10.9.
+        let sinking = refined(of(17.8), |bound| of(0.9 * bound / 1.01));
+        assert_eq!(sinking.rate.value(), Some(17.8));
+    }
+
+    #[test]
+    fn reports_held_back_between_joined_stretches_cancel() {
+        let of = |ends, held| Stretch { seconds: 1.0, bytes: 1, segments: 1, delay: None, wait: 0.0, held, ends };
+        // Late by up to 3 ms where the first ends, and by 4 ms where the last begins.
+        let (first, last) = ((0.0, 3e-3), (4e-3, 0.0));
+        assert_eq!(held(&[of((0, 1), first), of((1, 2), last)]), 0.0);
+        assert!((held(&[of((0, 1), first), of((5, 6), last)]) - 5e-3).abs() < 1e-12);
+    }
 }

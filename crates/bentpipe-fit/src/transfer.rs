@@ -10,10 +10,11 @@ use crate::error::{FitError, Problem};
 use crate::estimate::Estimate;
 use crate::header::{self, Header, Skip};
 use crate::ledger::Ledger;
+use crate::limit::limit;
 use crate::link_layer::{self, Content};
 use crate::losses::{Losses, losses};
 use crate::queue::queue;
-use crate::rate::rate;
+use crate::rate::{rate, usual};
 use crate::round_trip::base;
 use crate::trials::trials;
 use crate::view::{Side, View};
@@ -139,7 +140,10 @@ fn nothing(path: &Path, skipped: &Skipped) -> FitError {
 fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
     let mut notes = Vec::new();
     let counted = [
-        (skipped.short, "packets are cut off within their headers and were left out"),
+        (
+            skipped.short,
+            "packets are cut off within their headers and were left out: capture 128 bytes or more of each",
+        ),
         (skipped.damaged, "packets have impossible lengths and were left out"),
         (skipped.fragments, "IP fragments were left out"),
     ];
@@ -155,13 +159,21 @@ fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
 
 fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<String>) -> Transfer {
     let view = View::new(ledger);
+    let view = match usual(ledger, &view) {
+        Some(usual) => view.while_busy(ledger, usual),
+        None => view,
+    };
     let rate = rate(ledger, &view, chosen.others_share);
     let view = match rate.rate {
-        Estimate::Measured { high, .. } => view.settled(ledger, high),
+        Estimate::Measured { value, high, .. } => view
+            .sized(ledger, value)
+            .settled(ledger, high)
+            .while_busy(ledger, value)
+            .behind_fast_line(ledger, value, rate.segment_time),
         _ => view,
     };
     let fates = trials(ledger, &view);
-    let queue = queue(&view, &rate, &fates);
+    let queue = queue(&view, &rate, &fates, limit(ledger, &view));
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);
@@ -184,7 +196,7 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         seconds: (ends.1 - ends.0).max(0) as f64 / 1e9,
         bytes: distinct - first,
         mss: ledger.mss,
-        base_round_trip: base(ledger, &view, rate.rate.value().filter(|_| rate.segment_time > 0.0)),
+        base_round_trip: base(ledger, &view, &rate.rate),
         rate: rate.rate,
         rate_spread: rate.spread,
         queue_time: queue.time,

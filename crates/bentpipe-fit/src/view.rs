@@ -3,6 +3,8 @@
 //! A capture near the sender sees the queue in the time from data to acknowledgement. One near the receiver sees it in the time from an
 //! acknowledgement to the data that echoes its timestamp.
 
+mod before;
+mod busy;
 mod late;
 
 use bentpipe_study::stats::Sample;
@@ -12,6 +14,14 @@ use late::settle;
 
 /// Longest time, seconds, for which Linux holds a SACK back: `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
 const MAX_HELD: f64 = 1.1e-3;
+
+/// Tick of hosts' timestamps, seconds (RFC 7323 §5.4: 1 ms to 1 s; Linux has 1 ms): acknowledgements within one are the same to an echo, so
+/// of the data that echoes them only the first surely answers the first.
+const CLOCK: f64 = 1e-3;
+/// Shortest time, seconds, for which hosts delay an acknowledgement: Linux's 40 ms (`TCP_DELACK_MIN`) less a tick of 4 ms.
+const DELAYED_ACK: f64 = 0.036;
+/// Median gaps between acknowledgements from which a gap is a pause, whatever the rate.
+const PAUSE_GAPS: f64 = 8.0;
 
 /// A segment's arrival, by which the bottleneck is timed.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +36,10 @@ pub(crate) struct Event {
     pub(crate) delay: Option<f64>,
     /// Seconds by which `delay` may be too long, since the receiver may have held the report back.
     pub(crate) held: f64,
+    /// Seconds of `delay` that may have been spent behind segments sent just before, on a line before the bottleneck.
+    pub(crate) ahead: f64,
+    /// Bytes that the sender sent since it was told what this echoes, at the receiver.
+    pub(crate) behind: u64,
 }
 
 /// Where the capture was made.
@@ -46,6 +60,8 @@ pub(crate) struct View {
     pub(crate) events: Vec<Event>,
     /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
     pub(crate) delays: Vec<Option<f64>>,
+    /// The same without the times that may be too long.
+    pub(crate) sure: Vec<Option<f64>>,
     /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
     pub(crate) jitter: f64,
     /// Round trips of data, in order of time: nanoseconds.
@@ -77,18 +93,68 @@ impl View {
         };
         let whole = beyond.unwrap_or(0) + least.unwrap_or(0);
         let trips = events.iter().filter_map(|e| Some((e.at, whole + (e.delay? * 1e9) as i64))).collect();
-        let delays = spread(&events, ledger.transmissions.len());
         let jitter = jitter(&events);
-        View { side, to_receiver, to_sender, events, delays, jitter, trips }
+        let (delays, sure) = (Vec::new(), Vec::new());
+        View { side, to_receiver, to_sender, events, delays, sure, jitter, trips }.spread(ledger)
+    }
+
+    fn spread(mut self, ledger: &Ledger) -> Self {
+        let count = ledger.transmissions.len();
+        self.delays = spread(&self.events, count);
+        self.sure = match self.side {
+            Side::Sender => self.delays.clone(),
+            Side::Receiver => {
+                let sure: Vec<Event> = self.events.iter().filter(|event| event.held == 0.0).copied().collect();
+                spread(&sure, count)
+            }
+        };
+        self
     }
 
     /// Arrivals when they left the line at the latest, and times in the queue without what came after it, as far as the rate of the line
     /// shows that, bit/s.
     pub(crate) fn settled(mut self, ledger: &Ledger, rate: f64) -> Self {
         settle(ledger, self.side, &mut self.events, rate);
-        self.delays = spread(&self.events, ledger.transmissions.len());
         self.jitter = jitter(&self.events);
-        self
+        self.spread(ledger)
+    }
+
+    /// Times in the queue from the shortest trip without the packet's own time on the line, `rate` bit/s: the trip of a short segment is
+    /// shorter, and no longer queue.
+    pub(crate) fn sized(mut self, ledger: &Ledger, rate: f64) -> Self {
+        let own = |of: u32| f64::from(ledger.transmissions[of as usize].wire) * 8.0 / rate;
+        let trips: Vec<(i64, u32)> = match self.side {
+            Side::Sender => {
+                let timely = ledger.arrivals.iter().filter(|arrival| arrival.timely);
+                timely.map(|arrival| (arrival.at - ledger.transmissions[arrival.of as usize].at, arrival.of)).collect()
+            }
+            Side::Receiver => ledger.sender_trips.iter().filter_map(|trip| Some((trip.took, trip.of?))).collect(),
+        };
+        let shortest = trips.iter().map(|&(took, _)| took).min().unwrap_or(0);
+        let base =
+            trips.iter().map(|&(took, of)| (took - shortest) as f64 / 1e9 - own(of)).fold(f64::INFINITY, f64::min);
+        for event in &mut self.events {
+            if let Some(delay) = &mut event.delay {
+                *delay = (*delay - own(event.of) - base).max(0.0);
+            }
+        }
+        self.spread(ledger)
+    }
+
+    /// Near the receiver, times in the queue no longer than the line has been busy. A sender whose application pauses answers late, and
+    /// that is no queue. `rate` is that of the bottleneck, bit/s.
+    pub(crate) fn while_busy(mut self, ledger: &Ledger, rate: f64) -> Self {
+        if self.side == Side::Receiver {
+            busy::bound(ledger, &mut self.events, rate);
+        }
+        self.spread(ledger)
+    }
+
+    /// Times in the queue without those on a faster line before it, where the sender sent many segments at once. `rate` is that of the
+    /// bottleneck, bit/s, and `segment` the seconds that a full segment takes there.
+    pub(crate) fn behind_fast_line(mut self, ledger: &Ledger, rate: f64, segment: f64) -> Self {
+        before::take_waits(ledger, &mut self, rate, segment);
+        self.spread(ledger)
     }
 }
 
@@ -102,10 +168,19 @@ fn jitter(events: &[Event]) -> f64 {
 fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
     // A receiver that acknowledges every second segment waits before it acknowledges one. One that acknowledges each is seen to
     // acknowledge two where an acknowledgement was lost, which is less than one in ten. (Behind a gap every receiver acknowledges each.)
+    // Linux does both in turn: where one is seldom delayed, the pause before it and its long trip show that.
     let timely = || ledger.arrivals.iter().filter(|arrival| arrival.timely);
     let pairs = timely().filter(|arrival| arrival.segments == 2).count();
     let waits = 10 * pairs > timely().filter(|arrival| arrival.may_wait).count();
-    let kept = timely().filter(|arrival| !(waits && arrival.may_wait));
+    let mut last = None;
+    let gaps: Vec<f64> = ledger.arrivals.windows(2).map(|pair| (pair[1].at - pair[0].at) as f64 / 1e9).collect();
+    let pause = Sample::new(gaps).map_or(0.0, |gaps| PAUSE_GAPS * gaps.median()).max(DELAYED_ACK);
+    let kept = timely().filter(|arrival| {
+        let gap = last.replace(arrival.at).map_or(0, |last| arrival.at - last);
+        let took = arrival.at - ledger.transmissions[arrival.of as usize].at;
+        let waited = gap.min(took - least) as f64 / 1e9 >= pause;
+        !(arrival.may_wait && (waits || waited))
+    });
     let event = |arrival: &crate::ledger::Arrival| {
         let took = arrival.at - ledger.transmissions[arrival.of as usize].at;
         Event {
@@ -114,6 +189,8 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
             segments: arrival.segments,
             delay: Some((took - least) as f64 / 1e9),
             held: if arrival.compressed { MAX_HELD } else { 0.0 },
+            ahead: 0.0,
+            behind: 0,
         }
     };
     kept.map(event).collect()
@@ -126,15 +203,30 @@ fn data_to_sender(ledger: &Ledger) -> Option<i64> {
 
 fn at_receiver(ledger: &Ledger) -> Vec<Event> {
     let least = data_to_sender(ledger).unwrap_or(0);
-    let mut trips = ledger.sender_trips.iter().filter_map(|trip| Some((trip.of?, trip.took))).peekable();
+    let trips = ledger.sender_trips.iter().filter_map(|trip| Some((trip.of?, trip.took, trip.behind)));
+    let mut trips = trips.peekable();
     let arrived = ledger.transmissions.iter().enumerate().filter(|(_, sent)| sent.fate != Fate::NotNeeded);
     let event = |(index, sent): (usize, &crate::ledger::Transmission)| {
         let of = index as u32;
-        while trips.next_if(|&(other, _)| other < of).is_some() {}
-        let took = trips.next_if(|&(other, _)| other == of).map(|(_, took)| took);
-        Event { at: sent.at, of, segments: 1, delay: took.map(|took| (took - least) as f64 / 1e9), held: 0.0 }
+        while trips.next_if(|&(other, ..)| other < of).is_some() {}
+        let trip = trips.next_if(|&(other, ..)| other == of);
+        let delay = trip.map(|(_, took, _)| (took - least) as f64 / 1e9);
+        let behind = trip.map_or(0, |(_, _, behind)| behind);
+        let held = if behind > 0 { CLOCK } else { 0.0 };
+        Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0, behind }
     };
-    arrived.map(event).collect()
+    let mut events: Vec<Event> = Vec::new();
+    for event in arrived.map(event) {
+        match events.last_mut() {
+            // Of a packet that an offload joined, the last segment came when the packet is seen.
+            Some(last) if last.at == event.at => {
+                last.of = event.of;
+                last.segments += 1;
+            }
+            _ => events.push(event),
+        }
+    }
+    events
 }
 
 /// For each of `count` transmissions the larger of the known delays before and after it.

@@ -1,6 +1,8 @@
 //! Tests of the estimates on captures whose truth is known.
 
 mod captures;
+mod files;
 mod hostile;
+mod limits;
 mod seeds;
 mod truth;

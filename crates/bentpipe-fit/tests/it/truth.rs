@@ -70,6 +70,9 @@ fn a_queue_that_overflows() {
         assert!(measured(&fit.rate) && fit.rate.allows(RATE) && width(&fit.rate) < 0.05, "{host}: {:?}", fit.rate);
         let bytes = f64::from(packets) * 1500.0;
         assert!(measured(&fit.queue_bytes) && fit.queue_bytes.allows(bytes), "{host}: {:?}", fit.queue_bytes);
+        // A segment is told from the one on the line by half, and the rate is within 0.3 %.
+        let value = fit.queue_bytes.value().expect("a queue");
+        assert!((value - bytes).abs() < 2.0 * 1500.0, "{host}: {:?}", fit.queue_bytes);
         assert!(fit.queue_losses > 0 && fit.losses.lost == 0, "{host}: {} {:?}", fit.queue_losses, fit.losses);
         assert!(matches!(fit.losses.probability, Estimate::AtMost { .. }), "{host}");
     }

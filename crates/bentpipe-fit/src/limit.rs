@@ -1,0 +1,77 @@
+//! What kept the sender from sending more, where that was not the path.
+//!
+//! A path can only be measured up to what was sent over it. A sender in slow start sends more in each round trip until something is
+//! lost. One whose data in flight stays the same is held by the receiver's window, by its send buffer, or by an application that writes
+//! no faster; the capture tells the first from the others, since the receiver names its window.
+
+use std::fmt;
+
+use crate::ledger::{Fate, Ledger};
+use crate::view::{Side, View};
+
+/// Share of the data packets that fill the receiver's window from which that was the limit.
+const WINDOW: f64 = 0.1;
+/// Share of the time with nothing in flight and nothing sent from which that was the limit.
+const PAUSED: f64 = 0.1;
+/// Share of the most data in flight from which a round trip counts as one with the most.
+const FLAT: f64 = 0.9;
+/// Round trips with the most data in flight from which it was held there: slow start doubles it in each. Half of those of the later half are
+/// needed, too.
+const ROUND_TRIPS: usize = 4;
+
+/// What limited the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// The receiver's window.
+    Window,
+    /// The application, which paused with nothing in flight.
+    Pauses,
+    /// So many bytes in flight, and no more.
+    Flight(u64),
+    /// Nothing that is seen, apart from losses and the end of the data.
+    Unseen,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Window => f.write_str("the receiver's window was full. A larger receive buffer would show more"),
+            Limit::Pauses => {
+                f.write_str("the sender's application paused. One that writes without pauses would show more")
+            }
+            Limit::Flight(bytes) => {
+                let (size, unit) = if *bytes < 1_000_000 { (1e3, "kB") } else { (1e6, "MB") };
+                write!(
+                    f,
+                    "the sender kept {:.2} {unit} in flight and no more, by its send buffer or its application. A larger buffer, and a \
+                     program that writes all it has, would show more",
+                    *bytes as f64 / size
+                )
+            }
+            Limit::Unseen => f.write_str("the sender did not send enough. A longer transfer may show more"),
+        }
+    }
+}
+
+/// What limited the sender, as far as the capture shows it.
+pub(crate) fn limit(ledger: &Ledger, view: &View) -> Limit {
+    let counts = ledger.counts;
+    if counts.window_full as f64 > WINDOW * counts.data as f64 {
+        return Limit::Window;
+    }
+    // Near the receiver all that has passed is acknowledged.
+    let (Side::Sender, [first, .., last]) = (view.side, &ledger.transmissions[..]) else { return Limit::Unseen };
+    let whole = last.at - first.at;
+    if counts.paused as f64 > PAUSED * whole as f64 {
+        return Limit::Pauses;
+    }
+    // The later half: an application's first writes wait for the handshake, and slow start ends in losses of its own.
+    let later = &ledger.transmissions[ledger.transmissions.partition_point(|sent| sent.at < first.at + whole / 2)..];
+    let most = later.iter().map(|sent| sent.flight).max().unwrap_or(0);
+    let trip = view.to_receiver.unwrap_or(0).max(1);
+    let with_most = later.iter().filter(|sent| sent.flight as f64 >= FLAT * most as f64);
+    let mut times: Vec<i64> = with_most.map(|sent| (sent.at - first.at) / trip).collect();
+    times.dedup();
+    let steady = times.len() >= ROUND_TRIPS && times.len() as i64 * 4 > whole / trip;
+    if steady && later.iter().all(|sent| sent.fate != Fate::Lost) { Limit::Flight(most) } else { Limit::Unseen }
+}

@@ -1,0 +1,34 @@
+//! How long the line of the bottleneck has been busy, near the receiver.
+//!
+//! There a time in the queue is the time from an acknowledgement to data that echoes it. A sender that had nothing to send answers late.
+//! But what waits in a queue leaves it while the line is busy: if nothing arrived for some time, what arrives then has not waited, and
+//! what follows it has waited since then at most.
+
+use super::Event;
+use crate::ledger::Ledger;
+
+/// Times on the line from which a gap between arrivals is a pause.
+const SEGMENTS: f64 = 2.0;
+/// Shortest pause, nanoseconds: a receiver may see packets so late that came one by one.
+const PAUSE_NS: f64 = 2e6;
+
+/// Bounds times in the queue by how long the line has been busy at `rate` bit/s.
+pub(super) fn bound(ledger: &Ledger, events: &mut [Event], rate: f64) {
+    let mut busy_since: Option<i64> = None;
+    let mut last: Option<(i64, u64)> = None;
+    for event in events {
+        let sent = &ledger.transmissions[event.of as usize];
+        let gap = last.map(|(at, end)| {
+            // What is missing between them has been on the line, if the link lost it.
+            let bytes = sent.start.saturating_sub(end) + u64::from(sent.wire);
+            (event.at - at) as f64 - (SEGMENTS * bytes as f64 * 8e9 / rate).max(PAUSE_NS)
+        });
+        if gap.is_none_or(|gap| gap > 0.0) {
+            busy_since = Some(event.at);
+        }
+        last = Some((event.at, sent.end.max(last.map_or(0, |(_, end)| end))));
+        if let (Some(delay), Some(since)) = (&mut event.delay, busy_since) {
+            *delay = delay.min((event.at - since) as f64 / 1e9);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Senders that something other than the path limits: a send buffer of 4 MB, the receiver's window, an application that writes slowly.
+//!
+//! A grid of links, queues, losses and limits, a run each. What is measured must hold the truth, bounds must be on its right side:
+//! - The rate's and the queue's intervals follow from what a capture cannot tell, half a segment here and a held report there, so they hold
+//!   the truth in every cell.
+//! - The interval of the probability of loss is statistical: of 27 cells of a link 5 % miss, 1.4 in the mean, and more than 4 do with a
+//!   probability of 1 % (binomial). Cells of a link share a seed, but not where in the losses' sequence their packets are.
+
+use bentpipe_fit::{Estimate, Transfer};
+
+use crate::captures::{estimates, path, with_drops};
+
+const LOSS_MISSES: usize = 4;
+const LOSSES: [(&str, f64); 3] = [
+    ("", 0.0),
+    ("forward.loss = \"0.1 %\"", 0.001),
+    // Mean length 4.
+    ("forward.packet_bursts = { start = 0.0005, burstiness = 0.75 }", 0.0005 / 0.2505),
+];
+const BUFFER: &str = "";
+const NO_BUFFER: &str = "send_buffer = \"off\"";
+const WINDOW: &str = "receive_buffer = \"256 kB\"";
+
+/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms; a queue is measured where it dropped something.
+fn cells(rate: f64, delay: u32, bytes: &str) {
+    let mut missed = 0;
+    for packets in [100_u32, 300, 1000] {
+        for (loss, probability) in LOSSES {
+            for limit in [BUFFER, NO_BUFFER, WINDOW] {
+                let link = format!("forward.queue = \"{packets} packets\"\n{loss}");
+                let (fit, drops) = with_drops(&path((rate, delay), limit, &link, bytes), 1, "server");
+                let what = format!("{rate} Mbit/s, {packets} packets, {limit}{loss}");
+                assert!(fit.rate.allows(rate * 1e6), "{what}: {:?}", fit.rate);
+                let queue = f64::from(packets) * 1500.0;
+                assert!(fit.queue_bytes.allows(queue), "{what}: {:?}", fit.queue_bytes);
+                // A full segment takes 12 us longer than the shortest on the host's line; the rate is known to 0.02 % of the wait.
+                let wait = queue * 8.0 / (rate * 1e6);
+                let allowed = fit.queue_time.allows(wait) || fit.queue_time.allows(wait * 1.0002 + 12e-6);
+                assert!(allowed, "{what}: {:?} instead of {wait} s", fit.queue_time);
+                missed += usize::from(!fit.losses.probability.allows(probability));
+                let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
+                let measured = matches!(fit.queue_bytes, Estimate::Measured { .. });
+                assert_eq!(measured, full > 0, "{what}: {:?} of {full} drops", fit.queue_bytes);
+                // What the link loses while the queue is full is not told from the queue's.
+                let channel: u64 = drops.iter().map(|drops| drops.channel).sum();
+                let told = (full..=full + channel).contains(&fit.queue_losses);
+                assert!(told || !measured, "{what}: {} of {full} drops", fit.queue_losses);
+                if probability == 0.0 {
+                    assert_eq!(fit.losses.lost, 0, "{what}: {:?}", fit.losses);
+                }
+            }
+        }
+    }
+    assert!(missed <= LOSS_MISSES, "loss at {rate} Mbit/s: {missed} missed");
+}
+
+#[test]
+fn geo() {
+    cells(10.0, 240, "6 MB");
+}
+
+#[test]
+fn fast_geo() {
+    cells(100.0, 240, "15 MB");
+}
+
+#[test]
+fn leo() {
+    cells(50.0, 20, "8 MB");
+}
+
+fn why(estimate: &Estimate) -> &str {
+    match estimate {
+        Estimate::AtLeast { why, .. } => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One without losses, to read why its queue has only a bound.
+fn unfilled(tcp: &str, link: &str) -> Transfer {
+    estimates(&path((100.0, 240), tcp, &format!("forward.queue = \"1000 packets\"\n{link}"), "15 MB"), 1, "server")
+}
+
+#[test]
+fn a_queue_that_never_filled_says_what_kept_it_from_that() {
+    let buffer = unfilled(BUFFER, "");
+    assert!(
+        why(&buffer.queue_bytes).starts_with("the queue never filled: the sender kept 2."),
+        "{:?}",
+        buffer.queue_bytes
+    );
+    assert!(why(&buffer.queue_bytes).contains(" MB in flight and no more, by its send buffer or its application."));
+    let window = unfilled(WINDOW, "");
+    assert!(why(&window.queue_bytes).starts_with("the queue never filled: the receiver's window was full."));
+    let text = path((50.0, 20), "", "", "")
+        .replace("bytes = \"\"", "paced = { rate = \"4 Mbit/s\", bytes = \"2 MB\", write = \"20 kB\" }");
+    let slow = estimates(&text, 1, "server");
+    assert!(
+        why(&slow.rate).starts_with("the link was never full for long: the sender kept 40.00 kB"),
+        "{:?}",
+        slow.rate
+    );
+    let text = path((50.0, 20), "", "", "")
+        .replace("bytes = \"\"", "paced = { rate = \"500 kbit/s\", bytes = \"300 kB\", write = \"10 kB\" }");
+    let paused = estimates(&text, 1, "server");
+    assert!(why(&paused.rate).contains("the sender's application paused."), "{:?}", paused.rate);
+}
+
+/// Near the receiver a sender that answers late seems to have waited in the queue, and of segments sent at once only the first says when it was
+/// sent. So 60 Mbit/s were measured instead of 100, and half of a full queue's losses were the link's.
+#[test]
+fn near_the_receiver() {
+    let slow = path((100.0, 240), "", "forward.queue = \"300 packets\"", "")
+        .replace("bytes = \"\"", "paced = { rate = \"4 Mbit/s\", bytes = \"4 MB\", write = \"20 kB\" }");
+    let fit = estimates(&slow, 1, "client");
+    assert!(fit.rate.allows(100e6) && fit.queue_bytes.allows(450e3), "{:?} {:?}", fit.rate, fit.queue_bytes);
+    let burst = path((10.0, 240), WINDOW, "forward.queue = \"100 packets\"\nforward.loss = \"0.1 %\"", "6 MB");
+    let (fit, drops) = with_drops(&burst, 1, "client");
+    let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
+    assert!(fit.queue_losses >= full && fit.losses.probability.allows(0.001), "{full} {:?}", fit.losses);
+    assert!(fit.queue_bytes.allows(150e3), "{:?}", fit.queue_bytes);
+}
+
+/// Bursts on the link, over a queue of 400 packets. With seed 8 the receiver delays an acknowledgement by 40 ms, with the queue empty: the rate was
+/// 17.9 Mbit/s instead of 20. With seed 12 one burst of eight falls on the longest wait, 5.8 ms: the queue was measured as 9.5 packets.
+#[test]
+fn one_event_is_no_evidence() {
+    let link = "forward.queue = \"400 packets\"\nforward.packet_bursts = { start = 0.002, burstiness = 0.75 }";
+    for seed in [8, 12] {
+        let (fit, drops) = with_drops(&path((20.0, 240), BUFFER, link, "8 MB"), seed, "server");
+        assert!(drops.iter().all(|drops| drops.queue_full == 0), "{drops:?}");
+        assert!(fit.rate.allows(20e6), "{seed}: {:?}", fit.rate);
+        assert!(fit.queue_losses == 0 && fit.queue_bytes.allows(600e3), "{seed}: {:?}", fit.queue_bytes);
+    }
+}

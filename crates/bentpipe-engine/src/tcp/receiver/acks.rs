@@ -34,8 +34,8 @@ pub(super) struct AckSchedule {
     last: Time,
     /// ACKs beyond the same gap: the number that they acknowledge, how many were sent at once, and how many wait.
     gap: u64,
-    prompt: u32,
-    waiting: u32,
+    prompt: u8,
+    waiting: u16,
     /// ACKs still to be sent at once.
     quick: u32,
     /// The last segment came so soon after another that they are joined.
@@ -43,7 +43,7 @@ pub(super) struct AckSchedule {
 }
 
 /// Number of ACKs per gap that are sent at once: enough duplicates for the sender to detect a loss.
-const PROMPT: u32 = 3;
+const PROMPT: u8 = 3;
 
 /// The most segments that receive offload joins: 64 kB of them.
 const MAX_JOINED: u32 = 44;
@@ -116,7 +116,7 @@ impl AckSchedule {
     /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.
     pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64) {
         let Some(compress) = self.policy.compress else { return self.acknowledge_now() };
-        if self.acks_at_once() || self.waiting >= compress.max {
+        if self.acks_at_once() || u32::from(self.waiting) >= compress.max {
             return self.acknowledge_now();
         }
         if self.gap != rcv_nxt {
@@ -126,7 +126,7 @@ impl AckSchedule {
             self.prompt += 1;
             return self.acknowledge_now();
         }
-        self.waiting += 1;
+        self.waiting = self.waiting.saturating_add(1);
         self.due = self.due.min(now + compress.delay.min(self.rtt.div_floor(20)) + compress.slack);
     }
 

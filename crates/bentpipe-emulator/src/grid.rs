@@ -105,13 +105,15 @@ enum Mishap {
     Buffer,
     /// 1 % of the packets of a short transfer, drawn by their numbers.
     Random,
+    /// An overflow on a link of 128 kbit/s, where segments are further apart than an ACK waits at first. GEO only.
+    Slow,
     /// None, in a long transfer.
     Long,
     /// One packet in 10 000 of a long transfer, evenly spaced.
     Sparse,
 }
 
-const MISHAPS: [(&str, Mishap); 12] = [
+const MISHAPS: [(&str, Mishap); 13] = [
     ("no loss", Mishap::None),
     ("one loss", Mishap::One),
     ("five losses", Mishap::Five),
@@ -122,6 +124,7 @@ const MISHAPS: [(&str, Mishap); 12] = [
     ("overflow", Mishap::Overflow),
     ("send buffer", Mishap::Buffer),
     ("1 % random", Mishap::Random),
+    ("slow", Mishap::Slow),
     ("long", Mishap::Long),
     ("long, losses", Mishap::Sparse),
 ];
@@ -169,6 +172,7 @@ pub fn cells() -> Vec<Cell> {
                         Some(outage) => outage.late,
                         None => continue,
                     },
+                    Mishap::Slow if *name != "GEO" => continue,
                     _ => 0.0,
                 };
                 let is_random = mishap == Mishap::Random;
@@ -212,8 +216,8 @@ impl Cell {
     }
 
     fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
-        let Orbit { rate, delay, queue, short, buffer, lost, outage, long, .. } = ORBITS[self.orbit];
-        let Orbit { mut bytes, mut window, .. } = ORBITS[self.orbit];
+        let Orbit { delay, queue, short, buffer, lost, outage, long, .. } = ORBITS[self.orbit];
+        let Orbit { mut rate, mut bytes, mut window, .. } = ORBITS[self.orbit];
         let (mut queue, mut sent) = (queue, "off");
         let mut numbers: Vec<u64> = Vec::new();
         match self.mishap {
@@ -232,6 +236,7 @@ impl Cell {
                 let mut stream = Stream::named(seed, "grid");
                 numbers.extend((1..4000).filter(|_| stream.uniform() < 0.01));
             }
+            Mishap::Slow => (rate, queue, bytes, window) = ("128 kbit/s", "20 packets", 600_000, 3_000_000),
             Mishap::Long => bytes = long,
             Mishap::Sparse => {
                 bytes = long;

@@ -310,6 +310,12 @@ pub struct AckPolicy {
     pub quick: u32,
     /// A segment with PSH is acknowledged at once, unless this end has answered data with data (Linux, if the program reads at once).
     pub pushed: bool,
+    /// ACKs adapt to the traffic, as Linux's do. The delay follows the time between segments, from `delay` to 200 ms or a round trip. Bytes are
+    /// counted, not segments: `every` less one full segments of them, and more, are acknowledged, once the program has read if the window would
+    /// shrink otherwise. `quick` ACKs are at most half of the segments that the window takes, none from an end that answers data within the
+    /// delay, and none while more than half of the buffer is taken. `pushed` counts segments that are not full, too, and what is acknowledged
+    /// for them is so once the program has read all.
+    pub adapt: bool,
     /// Segments in order that come within this time of the one before are acknowledged together: when so much time has passed since the
     /// first that asks for an ACK, or with the 44th. A host with generic receive offload joins them, up to 64 kB. Zero: each counts by itself.
     pub gro: Duration,
@@ -344,6 +350,7 @@ impl AckPolicy {
         compress: None,
         quick: 0,
         pushed: false,
+        adapt: false,
         gro: Duration::ZERO,
     };
     /// As Linux has it: `TCP_MAX_QUICKACKS` segments are acknowledged at once, at the start and after a repetition, then every other one, or
@@ -354,6 +361,7 @@ impl AckPolicy {
         compress: Some(Compress::LINUX),
         quick: 16,
         pushed: true,
+        adapt: true,
         ..AckPolicy::DELAYED
     };
     /// Every second segment, or after 200 ms.

@@ -90,13 +90,15 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
             config.ack = match value {
                 "immediate" => AckPolicy::IMMEDIATE,
                 "delayed" => AckPolicy::DELAYED,
-                _ => return Err("immediate or delayed".into()),
+                "linux" => AckPolicy::LINUX,
+                _ => return Err("immediate, delayed or linux".into()),
             }
         }
         "compress" => config.ack.compress = Some(Compress { delay: millis(value)?, ..Compress::LINUX }),
         "quick" => config.ack.quick = number(value)?,
         "gro-us" => config.ack.gro = Duration::from_micros(number(value)?),
         "pushed" => config.ack.pushed = switch(value)?,
+        "adapt" => config.ack.adapt = switch(value)?,
         "gaps-take-room" => config.gaps_take_room = switch(value)?,
         "window-follows" => config.window_follows = switch(value)?,
         "first-window" => config.first_window = Some(number(value)?),

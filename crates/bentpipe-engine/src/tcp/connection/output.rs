@@ -51,10 +51,10 @@ impl<S: SendingHalf> Duplex<S> {
             if !span.syn {
                 self.add_reports(&mut segment);
             }
-            self.receiver.acknowledged();
+            self.receiver.acknowledged(now);
         }
         if span.len > 0 {
-            self.receiver.on_answer();
+            self.receiver.on_answer(now);
         }
         if self.ecn.mode != EcnMode::Off && !span.syn {
             self.mark(&mut segment, &span);

@@ -55,7 +55,7 @@ impl Duplex<Sender> {
     pub fn poll_ordinary(&mut self, now: Time) -> Ordinary {
         if self.sender_rests {
             return match self.receiver.ack_is_due(now) {
-                true => Ordinary::Transmit(self.plain_ack()),
+                true => Ordinary::Transmit(self.plain_ack(now)),
                 false => Ordinary::Wait(self.receiver.ack_deadline()),
             };
         }
@@ -64,7 +64,7 @@ impl Duplex<Sender> {
         }
         if let Some(span) = self.sender.next_without_options(now) {
             if span.len > 0 {
-                self.receiver.on_answer();
+                self.receiver.on_answer(now);
             }
             let mut flags = Flags::ACK;
             if span.fin {
@@ -73,10 +73,10 @@ impl Duplex<Sender> {
             if span.push {
                 flags = flags | Flags::PSH;
             }
-            return Ordinary::Transmit(self.plain(flags, span.seq, span.len));
+            return Ordinary::Transmit(self.plain(now, flags, span.seq, span.len));
         }
         if self.receiver.ack_is_due(now) {
-            return Ordinary::Transmit(self.plain_ack());
+            return Ordinary::Transmit(self.plain_ack(now));
         }
         self.sender.check();
         Ordinary::Wait(self.sender.deadline().min(self.receiver.ack_deadline()))
@@ -84,18 +84,18 @@ impl Duplex<Sender> {
 
     /// A bare ACK without options.
     #[inline(always)]
-    fn plain_ack(&mut self) -> Segment {
+    fn plain_ack(&mut self, now: Time) -> Segment {
         self.kept.pure_acks += 1;
-        self.plain(Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0)
+        self.plain(now, Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0)
     }
 
     /// A segment without options: what is left of [`Duplex::segment`] for it.
     #[inline(always)]
-    fn plain(&mut self, flags: Flags, seq: u64, len: u16) -> Segment {
+    fn plain(&mut self, now: Time, flags: Flags, seq: u64, len: u16) -> Segment {
         let ack = self.receiver.rcv_nxt();
         let window = self.receiver.offer_window(self.kept.rcv_scale);
         self.kept.last_ack_sent = ack;
-        self.receiver.acknowledged();
+        self.receiver.acknowledged(now);
         Segment { seq, ack, window, len, ..Segment::new(flags) }
     }
 }

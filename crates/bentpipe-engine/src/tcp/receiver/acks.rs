@@ -1,5 +1,6 @@
 //! When the receiver acknowledges (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
+use super::adaptive::Adaptive;
 use crate::tcp::variant::{AckPolicy, Daass};
 use crate::units::{Duration, Time};
 
@@ -14,24 +15,27 @@ pub(super) struct AckSchedule {
     policy: AckPolicy,
     /// [`NOW`], [`NONE`], or when a delayed ACK must be sent.
     due: Time,
-    /// In-order segments not acknowledged yet.
+    /// In-order segments not acknowledged yet; with `policy.adapt` bytes.
     pending: u32,
     /// Segments with data so far, for DAASS.
     data_segments: u32,
     had_gap: bool,
-    /// This end has answered data with data.
+    /// This end has answered data with data; with `policy.adapt` soon after it.
     answers: bool,
+    /// `due` is when a delayed ACK has waited in vain.
+    is_delayed: bool,
     /// The ACK that is due goes out before anything is read.
     first: bool,
-    /// A twentieth of the round trip, once it is known, and a timeout of this end by it.
-    patience: Duration,
-    long_gap: Duration,
+    /// The round trip, once it is known.
+    rtt: Duration,
+    /// With `policy.adapt`.
+    adaptive: Adaptive,
     /// When the last segment with data came.
     last: Time,
     /// ACKs beyond the same gap: the number that they acknowledge, how many were sent at once, and how many wait.
     gap: u64,
-    prompt: u32,
-    waiting: u32,
+    prompt: u8,
+    waiting: u16,
     /// ACKs still to be sent at once.
     quick: u32,
     /// The last segment came so soon after another that they are joined.
@@ -39,7 +43,7 @@ pub(super) struct AckSchedule {
 }
 
 /// Number of ACKs per gap that are sent at once: enough duplicates for the sender to detect a loss.
-const PROMPT: u32 = 3;
+const PROMPT: u8 = 3;
 
 /// The most segments that receive offload joins: 64 kB of them.
 const MAX_JOINED: u32 = 44;
@@ -60,9 +64,10 @@ impl AckSchedule {
             data_segments: 0,
             had_gap: false,
             answers: false,
+            is_delayed: false,
             first: false,
-            patience: Duration::MAX,
-            long_gap: Duration::MAX,
+            rtt: Duration::MAX,
+            adaptive: Adaptive::new(),
             last: Time::ZERO,
             gap: 0,
             prompt: 0,
@@ -74,14 +79,44 @@ impl AckSchedule {
 
     /// The round trip is known.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
-        self.patience = rtt.div_floor(20);
-        self.long_gap = rtt + rtt.saturating_mul(2).max(MIN_VARIANCE);
+        self.rtt = rtt;
+    }
+
+    /// A timeout of this end, by the round trip.
+    fn timeout(&self) -> Duration {
+        self.rtt + self.rtt.saturating_mul(2).max(MIN_VARIANCE)
+    }
+
+    /// ACKs adapt to the traffic.
+    #[inline(always)]
+    pub(super) fn adapts(&self) -> bool {
+        self.policy.adapt
+    }
+
+    /// How many ACKs are sent at once where the policy asks for it; `window` is offered.
+    fn quick_acks(&self, window: u64) -> u32 {
+        if !self.policy.adapt {
+            return self.policy.quick;
+        }
+        let most = window / (2 * u64::from(self.adaptive.full()));
+        if most == 0 { self.policy.quick.min(2) } else { self.policy.quick.min(most.min(u64::from(u32::MAX)) as u32) }
+    }
+
+    /// True if ACKs are still to be sent at once.
+    #[inline(always)]
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
+
+    /// No more ACKs are sent at once.
+    pub(super) fn end_quick(&mut self) {
+        self.quick = 0;
     }
 
     /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.
     pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64) {
         let Some(compress) = self.policy.compress else { return self.acknowledge_now() };
-        if self.quick > 0 || self.waiting >= compress.max {
+        if self.acks_at_once() || u32::from(self.waiting) >= compress.max {
             return self.acknowledge_now();
         }
         if self.gap != rcv_nxt {
@@ -91,8 +126,8 @@ impl AckSchedule {
             self.prompt += 1;
             return self.acknowledge_now();
         }
-        self.waiting += 1;
-        self.due = self.due.min(now + compress.delay.min(self.patience) + compress.slack);
+        self.waiting = self.waiting.saturating_add(1);
+        self.due = self.due.min(now + compress.delay.min(self.rtt.div_floor(20)) + compress.slack);
     }
 
     /// True if an ACK of data beyond a gap waits for more.
@@ -105,9 +140,30 @@ impl AckSchedule {
         self.quick |= 1;
     }
 
-    /// A segment has arrived whose data was there already.
-    pub(super) fn on_repetition(&mut self) {
-        self.quick = self.quick.max(self.policy.quick);
+    /// A segment has arrived whose data was there already; `window` is offered.
+    pub(super) fn on_repetition(&mut self, window: u64) {
+        self.quick = self.quick.max(self.quick_acks(window));
+        if self.policy.adapt {
+            self.answers = false;
+            self.adaptive.reset(self.policy.delay);
+        }
+    }
+
+    /// With `policy.adapt`: a segment with `bytes` of new data has arrived beyond a gap; at most `mss` bytes are full.
+    pub(super) fn adapt_beyond_gap(&mut self, bytes: u32, mss: u16) {
+        self.adaptive.on_segment(bytes, mss);
+    }
+
+    /// The same for one in order. `window` is offered.
+    pub(super) fn adapt(&mut self, now: Time, bytes: u32, mss: u16, window: u64) {
+        self.adaptive.on_segment(bytes, mss);
+        let gap = now.saturating_since(self.last);
+        if self.adaptive.on_next(gap, self.policy.delay, self.timeout()) {
+            let quick = self.quick_acks(window);
+            // The lowest bit is set where the window has grown.
+            self.quick = if self.quick > quick { self.quick } else { quick | (self.quick & 1) };
+        }
+        self.count(now);
     }
 
     /// A segment with data has arrived. After a gap that is longer than a timeout the sender has begun anew, or should have: it needs ACKs soon
@@ -116,9 +172,15 @@ impl AckSchedule {
     pub(super) fn on_data(&mut self, now: Time) {
         if self.data_segments == 0 {
             self.quick |= self.policy.quick;
-        } else if now.saturating_since(self.last) > self.long_gap {
+        } else if now.saturating_since(self.last) > self.timeout() {
             self.quick = self.quick.max(self.policy.quick);
         }
+        self.count(now);
+    }
+
+    /// Counts a segment with data.
+    #[inline(always)]
+    fn count(&mut self, now: Time) {
         if self.policy.gro > Duration::ZERO {
             self.is_joined = self.data_segments > 0 && now.saturating_since(self.last) <= self.policy.gro;
         }
@@ -137,12 +199,7 @@ impl AckSchedule {
     pub(super) fn on_in_order(&mut self, now: Time, is_long: bool) {
         //= RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment"
         self.pending += 1 + is_long as u32;
-        let quick = match self.policy.daass {
-            Daass::Off => false,
-            Daass::FirstSegments(n) => self.data_segments <= n,
-            Daass::SlowStart => !self.had_gap,
-        };
-        if quick || self.quick > 0 || self.pending >= self.policy.every {
+        if self.is_starting() || self.quick > 0 || self.pending >= self.policy.every {
             self.acknowledge_soon();
         } else if self.due == NONE {
             self.due = match self.policy.tick {
@@ -153,9 +210,61 @@ impl AckSchedule {
         }
     }
 
+    /// With `policy.adapt`: a segment with `bytes` of data has come in order. Bytes are counted, and more than are full are acknowledged at once
+    /// if the window offered does not shrink, which `shrinks` says given how many bytes are not acknowledged; otherwise once the program has read.
+    pub(super) fn on_in_order_adaptively(&mut self, now: Time, bytes: u32, shrinks: impl FnOnce(u64) -> bool) {
+        self.pending = self.pending.saturating_add(bytes);
+        let is_asked = self.is_starting() || self.acks_at_once();
+        if is_asked || (self.is_much_pending() && !shrinks(u64::from(self.pending))) {
+            return self.acknowledge_soon();
+        }
+        let wait = self.adaptive.wait(self.policy.delay, self.rtt);
+        if self.due == NONE {
+            self.due = now + wait;
+        } else if self.due <= now + wait.div_floor(4) {
+            return self.acknowledge_now();
+        } else {
+            self.due = self.due.min(now + wait);
+        }
+        self.is_delayed = true;
+    }
+
+    /// With `policy.adapt`: the program has read, all that there was if `is_all`. What has not been acknowledged since need not wait.
+    pub(super) fn on_read(&mut self, is_all: bool) {
+        if self.due != NONE
+            && (self.is_much_pending() || (is_all && self.policy.pushed && self.adaptive.ends(self.answers)))
+        {
+            self.acknowledge_soon();
+        }
+    }
+
+    /// More bytes are pending than one segment less than `every` carry.
+    fn is_much_pending(&self) -> bool {
+        self.pending > self.adaptive.full().saturating_mul(self.policy.every.saturating_sub(1))
+    }
+
+    /// Each segment is acknowledged, since the sender is starting.
+    #[inline(always)]
+    fn is_starting(&self) -> bool {
+        match self.policy.daass {
+            Daass::Off => false,
+            Daass::FirstSegments(n) => self.data_segments <= n,
+            Daass::SlowStart => !self.had_gap,
+        }
+    }
+
+    /// ACKs are sent at once for now.
+    #[inline(always)]
+    fn acks_at_once(&self) -> bool {
+        self.quick > 0 && !(self.policy.adapt && self.answers)
+    }
+
     /// The segment that has come in order ends what the peer sent together. The program reads it, and an ACK that an answer will not carry
     /// does not wait (Linux, `tcp_cleanup_rbuf`).
     pub(super) fn on_push(&mut self) {
+        if self.policy.adapt {
+            return self.adaptive.on_push();
+        }
         if self.policy.pushed && !self.answers && self.due != NONE {
             self.acknowledge_soon();
         }
@@ -164,7 +273,9 @@ impl AckSchedule {
     /// The segment that has just come asks for an ACK, at once or together with what joins it.
     #[inline(always)]
     fn acknowledge_soon(&mut self) {
-        if self.is_joined && self.pending < MAX_JOINED {
+        let most = if self.policy.adapt { MAX_JOINED.saturating_mul(self.adaptive.full()) } else { MAX_JOINED };
+        if self.is_joined && self.pending < most {
+            self.is_delayed = false;
             self.due = self.due.min(self.last + self.policy.gro);
         } else {
             self.due = NOW;
@@ -173,8 +284,11 @@ impl AckSchedule {
 
     /// This end sends data.
     #[inline(always)]
-    pub(super) fn on_answer(&mut self) {
-        self.answers |= self.data_segments > 0;
+    pub(super) fn on_answer(&mut self, now: Time) {
+        self.answers |= match self.policy.adapt {
+            false => self.data_segments > 0,
+            true => self.adaptive.is_soon(now.saturating_since(self.last)),
+        };
     }
 
     /// A gap has been filled.
@@ -212,152 +326,38 @@ impl AckSchedule {
 
     /// An ACK is sent.
     #[inline(always)]
-    pub(super) fn acknowledged(&mut self) {
+    pub(super) fn acknowledged(&mut self, now: Time) {
+        if self.policy.adapt {
+            self.adapt_to_ack(now);
+        } else {
+            self.quick = self.quick.saturating_sub(1);
+        }
         self.due = NONE;
         self.pending = 0;
         self.waiting = 0;
-        self.quick = self.quick.saturating_sub(1);
         self.first = false;
+    }
+
+    /// A delayed ACK that has waited in vain tells that this end does not answer, or else that the delay is too short.
+    fn adapt_to_ack(&mut self, now: Time) {
+        if self.is_delayed && self.due != NOW && self.due <= now && self.waiting == 0 {
+            if core::mem::take(&mut self.answers) {
+                self.adaptive.reset(self.policy.delay);
+            } else {
+                self.adaptive.on_timer(self.policy.delay);
+            }
+        }
+        if self.quick > 0 && self.due != NONE {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.adaptive.reset(self.policy.delay);
+            }
+        }
+        self.is_delayed = false;
+        self.adaptive.acknowledged();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tcp::Compress;
-
-    fn at(micros: u64) -> Time {
-        Time::from_nanos(1_000_000_000 + 1000 * micros)
-    }
-
-    fn schedule(max: u32) -> AckSchedule {
-        let compress = Some(Compress { max, ..Compress::LINUX });
-        AckSchedule::new(AckPolicy { compress, ..AckPolicy::DELAYED })
-    }
-
-    /// The times of ACKs where a segment comes every `spacing` microseconds beyond one gap, until `end`.
-    fn acks(mut schedule: AckSchedule, spacing: u64, end: u64) -> Vec<u64> {
-        let mut sent = Vec::new();
-        for now in 0..end {
-            if schedule.is_due(at(now)) {
-                schedule.acknowledged();
-                sent.push(now);
-            }
-            if now % spacing == 0 {
-                schedule.on_disorder(at(now), 1);
-                if schedule.is_due(at(now)) {
-                    schedule.acknowledged();
-                    sent.push(now);
-                }
-            }
-        }
-        sent
-    }
-
-    /// 20 Mbit/s: a segment per 600 us. Three at once, then each ACK waits 1.1 ms from the first segment that it tells of: of 1800 and
-    /// 2400 us, of 3000 and 3600, ...
-    #[test]
-    fn acks_beyond_a_gap_wait_for_each_other() {
-        assert_eq!(acks(schedule(44), 600, 5000), [0, 600, 1200, 2900, 4100]);
-        let mut near = schedule(44);
-        // A twentieth of 8 ms, and the slack: 500 us.
-        near.on_round_trip(Duration::from_millis(8));
-        assert_eq!(acks(near, 300, 3000), [0, 300, 600, 1400, 2000, 2600]);
-    }
-
-    /// Two wait, and the third sends all; with none that may wait each goes at once.
-    #[test]
-    fn no_more_wait_than_may() {
-        assert_eq!(acks(schedule(2), 100, 1100), [0, 100, 200, 500, 800]);
-        assert_eq!(acks(schedule(0), 100, 600), [0, 100, 200, 300, 400, 500]);
-    }
-
-    /// A round trip of 100 ms: the first timeout is 300 ms. Three ACKs at once at the start, and three after a pause of 301 ms; not after 300.
-    #[test]
-    fn a_long_gap_makes_acks_quick() {
-        for (pause, at_once) in [(300_000, [true, true, true, false, true, false]), (300_001, [true; 6])] {
-            let mut schedule = AckSchedule::new(AckPolicy { quick: 3, ..AckPolicy::DELAYED });
-            schedule.on_round_trip(Duration::from_millis(100));
-            let acks = [0, 0, 0, pause, pause, pause].map(|micros| {
-                schedule.on_data(at(micros));
-                schedule.on_in_order(at(micros), false);
-                let is_due = schedule.is_due(at(micros));
-                if is_due {
-                    schedule.acknowledged();
-                }
-                is_due
-            });
-            assert_eq!(acks, at_once, "{pause}");
-        }
-    }
-
-    /// Packets of five segments are acknowledged by two, two and one; of an end that answers, only every other segment is.
-    #[test]
-    fn the_end_of_a_packet_is_acknowledged() {
-        for (answers, expected) in [(false, [2, 4, 5, 7, 9, 10]), (true, [2, 4, 6, 8, 10, 12])] {
-            let mut schedule = AckSchedule::new(AckPolicy { pushed: true, ..AckPolicy::DELAYED });
-            let mut acks = Vec::new();
-            for segment in 1..=12 {
-                schedule.on_data(at(0));
-                schedule.on_in_order(at(0), false);
-                if segment % 5 == 0 {
-                    schedule.on_push();
-                }
-                if schedule.is_due(at(0)) {
-                    schedule.acknowledged();
-                    acks.push(segment);
-                }
-                if answers {
-                    schedule.on_answer();
-                }
-            }
-            assert_eq!(acks[..6], expected, "{answers}");
-        }
-    }
-
-    /// A segment every 2 us: the second asks for an ACK, which goes out 20 us later; a quick ACK of the first one goes at once. Those that
-    /// come every 30 us are acknowledged by twos, and of a hundred at one instant 44 at once.
-    #[test]
-    fn segments_that_come_together_are_acknowledged_together() {
-        let gro = Duration::from_micros(20);
-        for (quick, spacing, expected) in [
-            (0, 2, [(22, 11), (44, 11), (66, 11)].as_slice()),
-            (1, 2, &[(0, 1), (24, 11), (46, 11), (68, 11)]),
-            (0, 30, &[(30, 2), (90, 2)]),
-            (0, 0, &[(0, 44), (0, 44)]),
-        ] {
-            let mut schedule = AckSchedule::new(AckPolicy { gro, quick, ..AckPolicy::DELAYED });
-            let (mut acks, mut pending) = (Vec::new(), 0);
-            for now in 0..100 {
-                let mut acknowledge = |schedule: &mut AckSchedule, pending: &mut u32| {
-                    if schedule.is_due(at(now)) {
-                        acks.push((now, core::mem::take(pending)));
-                        schedule.acknowledged();
-                    }
-                };
-                acknowledge(&mut schedule, &mut pending);
-                let come = if spacing == 0 { 100 * u32::from(now == 0) } else { u32::from(now % spacing == 0) };
-                for _ in 0..come {
-                    pending += 1;
-                    schedule.on_data(at(now));
-                    schedule.on_in_order(at(now), false);
-                    acknowledge(&mut schedule, &mut pending);
-                }
-            }
-            assert_eq!(&acks[..expected.len()], expected, "{quick} {spacing}");
-        }
-    }
-
-    /// Each gap has three ACKs at once.
-    #[test]
-    fn another_gap_begins_anew() {
-        let mut schedule = schedule(44);
-        let at_once = |rcv_nxt| {
-            schedule.on_disorder(at(0), rcv_nxt);
-            let is_due = schedule.is_due(at(0));
-            schedule.acknowledged();
-            is_due
-        };
-        assert_eq!([1, 1, 1, 1, 2, 2, 2, 2].map(at_once), [true, true, true, false, true, true, true, false]);
-    }
-}
+#[path = "acks_tests.rs"]
+mod tests;

@@ -1,12 +1,15 @@
-//! The receiving half: reassembly. `window.rs` has the advertised window, `acks.rs` the timing of ACKs, `sack.rs` the
-//! reports beyond gaps.
+//! The receiving half: reassembly. `window.rs` has the advertised window, `acks.rs` the timing of ACKs, `adaptive.rs`
+//! what it learns of the traffic, `sack.rs` the reports beyond gaps.
 
 mod acks;
+mod adaptive;
+mod fresh;
 mod sack;
 mod tuning;
 mod window;
 
 use self::acks::AckSchedule;
+pub use self::fresh::Fresh;
 use self::sack::SackReport;
 use self::tuning::Tuning;
 use self::window::OfferedWindow;
@@ -15,20 +18,6 @@ use super::departures::{Departs, Departures};
 use super::ranges::Ranges;
 use super::segment::{FIRST_BYTE, SackBlocks};
 use crate::units::{Duration, Time};
-
-/// The new bytes of a segment's payload, in sequence numbers. A driver must store only these, so that received data,
-/// possibly reported by SACK, is never overwritten.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fresh {
-    /// None.
-    #[default]
-    None,
-    /// From the first number to before the second.
-    Span(u64, u64),
-    /// The spans that [`Duplex::fresh_spans`](super::Duplex::fresh_spans) lists until the next segment, with received
-    /// ranges between them.
-    Spans,
-}
 
 /// Min and max number of ranges beyond gaps that a receiver stores. In between, one for each full segment of the
 /// buffer.
@@ -116,7 +105,11 @@ impl Receiver {
         {
             self.window.grow(buffer);
         }
-        self.window.read(self.rcv_nxt, bytes)
+        let tell = self.window.read(self.rcv_nxt, bytes);
+        if self.acks.adapts() && bytes > 0 {
+            self.acks.on_read(self.beyond.is_empty() && self.window.is_all_read(self.rcv_nxt));
+        }
+        tell
     }
 
     /// The round trip is measured.
@@ -158,6 +151,9 @@ impl Receiver {
     /// The window to offer, rounded down to a multiple that a shift of `scale` can express.
     #[inline(always)]
     pub(super) fn offer_window(&mut self, scale: u8) -> u32 {
+        if self.acks.adapts() && self.acks.is_quick() && self.window.is_half_taken(self.rcv_nxt) {
+            self.acks.end_quick();
+        }
         self.window.offer(self.rcv_nxt, scale)
     }
 
@@ -206,7 +202,7 @@ impl Receiver {
     /// Takes the payload `seq..end`. Returns the new part. If `rcv_nxt` moved, the new bytes begin at its old value.
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
-        self.acks.on_data(now);
+        self.count(now, seq, end);
         // Beyond what the buffer takes there is nowhere to put it.
         let end = end.min(self.limit());
         if end <= self.rcv_nxt {
@@ -220,9 +216,34 @@ impl Receiver {
         if seq < from && self.sack.reports_duplicates() {
             self.report_duplicate(seq, from);
         } else {
-            self.acks.on_in_order(now, end - seq > self.mss as u64);
+            self.on_in_order(now, end - seq);
         }
         Fresh::Span(from, end)
+    }
+
+    /// Counts a segment with data `seq..end`.
+    #[inline(always)]
+    fn count(&mut self, now: Time, seq: u64, end: u64) {
+        if !self.acks.adapts() {
+            self.acks.on_data(now);
+        } else if end > self.rcv_nxt {
+            let bytes = (end - seq) as u32;
+            match seq <= self.rcv_nxt {
+                true => self.acks.adapt(now, bytes, self.mss, self.window.offered(self.rcv_nxt)),
+                false => self.acks.adapt_beyond_gap(bytes, self.mss),
+            }
+        }
+    }
+
+    /// A segment with `bytes` of data has come in order.
+    #[inline(always)]
+    fn on_in_order(&mut self, now: Time, bytes: u64) {
+        if self.acks.adapts() {
+            let (window, rcv_nxt) = (&self.window, self.rcv_nxt);
+            self.acks.on_in_order_adaptively(now, bytes as u32, |pending| window.shrinks(rcv_nxt, pending));
+        } else {
+            self.acks.on_in_order(now, bytes > self.mss as u64);
+        }
     }
 
     /// The last segment, which came in order, has PSH.
@@ -234,8 +255,8 @@ impl Receiver {
 
     /// This end sends data.
     #[inline(always)]
-    pub(super) fn on_answer(&mut self) {
-        self.acks.on_answer();
+    pub(super) fn on_answer(&mut self, now: Time) {
+        self.acks.on_answer(now);
     }
 
     /// True if data from `rcv_nxt` to `end` fits, and nothing waits beyond a gap.
@@ -247,19 +268,19 @@ impl Receiver {
     /// Takes data that [`Self::expects`] has found to be next: the part of [`Self::on_data`] that is left for it.
     #[inline(always)]
     pub(super) fn on_expected_data(&mut self, now: Time, end: u64) {
-        self.acks.on_data(now);
+        self.count(now, self.rcv_nxt, end);
         let from = core::mem::replace(&mut self.rcv_nxt, end);
-        self.acks.on_in_order(now, end - from > self.mss as u64);
+        self.on_in_order(now, end - from);
     }
 
     fn on_old_data(&mut self, now: Time, seq: u64, end: u64) {
         self.duplicates += 1;
         let is_last = end == self.rcv_nxt && self.beyond.is_empty();
         if is_last && self.departures.takes_repetition_in_order() {
-            self.acks.on_in_order(now, false);
+            self.on_in_order(now, 0);
         } else {
             self.report_duplicate(seq, end);
-            self.acks.on_repetition();
+            self.acks.on_repetition(self.window.offered(self.rcv_nxt));
         }
     }
 
@@ -347,7 +368,7 @@ impl Receiver {
     pub(super) fn open(&mut self, now: Time) -> bool {
         let any = !self.beyond.is_empty() && self.advance();
         if any {
-            self.acks.on_in_order(now, false);
+            self.on_in_order(now, 0);
         }
         any
     }
@@ -368,11 +389,7 @@ impl Receiver {
 
     /// Acknowledges the SYN of a one-way opening.
     pub(super) fn on_bare_syn(&mut self, now: Time) {
-        if self.departures.delays_ack_of_syn() {
-            self.acks.on_in_order(now, false)
-        } else {
-            self.acks.acknowledge_now()
-        }
+        if self.departures.delays_ack_of_syn() { self.on_in_order(now, 0) } else { self.acks.acknowledge_now() }
     }
 
     /// Forces an immediate ACK.
@@ -406,8 +423,8 @@ impl Receiver {
 
     /// An ACK is sent.
     #[inline(always)]
-    pub(super) fn acknowledged(&mut self) {
-        self.acks.acknowledged();
+    pub(super) fn acknowledged(&mut self, now: Time) {
+        self.acks.acknowledged(now);
     }
 
     /// True if the next segment has SACK blocks to report.

@@ -27,7 +27,7 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
         let is_due = receiver.ack_is_due(now);
         if is_due {
             receiver.offer_window(7);
-            receiver.acknowledged();
+            receiver.acknowledged(now);
         }
         is_due
     });

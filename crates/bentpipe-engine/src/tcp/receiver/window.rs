@@ -104,6 +104,30 @@ impl OfferedWindow {
         self.buffer
     }
 
+    /// Bytes offered from `rcv_nxt` on.
+    pub(super) fn offered(&self, rcv_nxt: u64) -> u64 {
+        self.told.saturating_sub(rcv_nxt)
+    }
+
+    /// True if the user has read all.
+    pub(super) fn is_all_read(&self, rcv_nxt: u64) -> bool {
+        self.read >= rcv_nxt
+    }
+
+    /// True if more than half of the buffer is taken.
+    pub(super) fn is_half_taken(&self, rcv_nxt: u64) -> bool {
+        2 * self.free(rcv_nxt) < self.buffer
+    }
+
+    /// True if the window is smaller now than when `pending` bytes, now unacknowledged, were still expected.
+    pub(super) fn shrinks(&self, rcv_nxt: u64, pending: u64) -> bool {
+        self.free(rcv_nxt).min(self.lead).min(self.max) < self.offered(rcv_nxt) + pending
+    }
+
+    fn free(&self, rcv_nxt: u64) -> u64 {
+        self.room().saturating_sub(rcv_nxt.saturating_sub(self.read))
+    }
+
     /// The FIN has used a sequence number, which is not read.
     pub(super) fn pass_fin(&mut self) {
         self.read += 1;

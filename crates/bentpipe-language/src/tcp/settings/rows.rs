@@ -275,6 +275,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("ack.quick", "At the start, and after data that had come before, this many ACKs are sent at once, besides those that tell a greater window; also those that would wait by `ack.every` or `ack.compress` (Linux: 16). 0: none but the answer to that data.",
         count Kind::Count(Counted::new("ACKs", 0, 1000)), ack.quick),
     row!("ack.pushed", "A segment with PSH, the last that the peer sent together, is acknowledged at once, unless this end has answered data with data (Linux, where the program reads at once).", flag ack.pushed),
+    row!("ack.adapt", "ACKs adapt to the traffic (Linux): the delay follows the time between segments, from `ack.delay` up to 200 ms or a round trip; bytes are counted, not segments; there are fewer quick ACKs with a small window, none while more than half of the buffer is taken, and none while this end answers data within the delay.", flag ack.adapt),
     row!("ack.gro", "Segments in order that come within this time of the one before are acknowledged together: so long after the first that asks for an ACK, or with the 44th. So does a host with generic receive offload, which joins them up to 64 kB; 20 us stand for it. 0 s: each counts by itself.", span ack.gro),
     row!("rto.initial", "Retransmission timeout before the first RTT sample (RFC 6298 §2.1: 1 s).", span rto.initial),
     row!("rto.min", "Minimum retransmission timeout, before backoff (RFC 6298 §2.4: 1 s).", span rto.min),

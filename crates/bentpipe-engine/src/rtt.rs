@@ -45,6 +45,16 @@ pub enum RtoTiming {
     Segments,
 }
 
+/// What [`RtoConfig::max_retries`] means for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GiveUp {
+    /// So many retransmissions of a segment (RFC 9293 §3.8.3, R2).
+    Count,
+    /// The time that so many would take whose timeouts double from [`RtoConfig::min`] to [`RtoConfig::max`]. It counts from the first
+    /// retransmission on, and timeouts end the connection after it (Linux's `retransmits_timed_out`).
+    Time,
+}
+
 /// Settings of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
@@ -62,8 +72,16 @@ pub struct RtoConfig {
     pub clock: RttClock,
     /// Max retransmissions of one segment before the connection is aborted (RFC 9293 §3.8.3, R2).
     pub max_retries: u32,
+    /// What that means for data.
+    pub give_up: GiveUp,
+    /// Max retransmissions of a SYN. `None`: `max_retries`.
+    pub max_syn_retries: Option<u8>,
+    /// Max retransmissions of a SYN-ACK; then the passive connection listens on. `None`: `max_retries`, and it is aborted.
+    pub max_syn_ack_retries: Option<u8>,
+    /// As `max_retries`, once the program has closed. `None`: the same.
+    pub max_closed_retries: Option<u8>,
     /// Timeouts of the first SYN after which the timer is not doubled (RFC 6298 §5.5: 0), as Linux's `tcp_syn_linear_timeouts`. As many
-    /// retransmissions are allowed besides `max_retries`.
+    /// retransmissions are allowed besides `max_syn_retries`.
     pub linear_syn_timeouts: u8,
 }
 
@@ -77,17 +95,38 @@ impl RtoConfig {
         max: Duration::from_secs(60),
         clock: RttClock::Exact,
         max_retries: 15,
+        give_up: GiveUp::Count,
+        max_syn_retries: None,
+        max_syn_ack_retries: None,
+        max_closed_retries: None,
         linear_syn_timeouts: 0,
     };
-    /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_linear_timeouts`.
+    /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_retries`, `tcp_synack_retries`,
+    /// `tcp_orphan_retries` (0 means 8), `tcp_syn_linear_timeouts`.
     pub const LINUX: RtoConfig = RtoConfig {
         min: Duration::from_millis(200),
         floor: RtoFloor::Variance,
         timing: RtoTiming::Segments,
         max: Duration::from_secs(120),
+        give_up: GiveUp::Time,
+        max_syn_retries: Some(6),
+        max_syn_ack_retries: Some(5),
+        max_closed_retries: Some(8),
         linear_syn_timeouts: 4,
         ..RtoConfig::RFC6298
     };
+
+    /// The time of [`GiveUp::Time`] for so many retransmissions.
+    pub(crate) fn time_of(&self, retries: u32) -> Duration {
+        let (mut sum, mut timeout) = (self.min, self.min);
+        // The longest time is less than 2^64 ticks.
+        let doubled = retries.min(64);
+        for _ in 0..doubled {
+            timeout = timeout.saturating_mul(2).min(self.max);
+            sum += timeout;
+        }
+        sum + timeout.saturating_mul((retries - doubled).into())
+    }
 }
 
 /// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.
@@ -244,6 +283,11 @@ impl RttEstimator {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
+    }
+
+    /// Its settings.
+    pub(crate) fn config(&self) -> &RtoConfig {
+        &self.config
     }
 
     /// The current timeout.

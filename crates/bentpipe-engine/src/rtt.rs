@@ -171,8 +171,8 @@ pub struct RttEstimator {
     /// RTO before backoff and bounds.
     base: Duration,
     backoff: u64,
+    /// [`Duration::MAX`] before the first.
     last_sample: Duration,
-    measured: bool,
     config: RtoConfig,
     /// With [`RtoFloor::Variance`].
     variance: Variance,
@@ -186,17 +186,15 @@ impl RttEstimator {
             srtt: 0,
             rttvar: 0,
             variance: Variance::default(),
-            measured: false,
             base: config.initial,
             backoff: 1,
-            last_sample: Duration::ZERO,
+            last_sample: Duration::MAX,
         }
     }
 
     /// Takes the round trip of a segment sent at `sent` and acknowledged `now`; neither may be ambiguous (Karn).
     pub fn sample(&mut self, sent: Time, now: Time) {
         let elapsed = now - sent;
-        self.last_sample = elapsed;
         match self.config.clock {
             RttClock::Exact if self.config.floor == RtoFloor::Variance => self.sample_variance(sent, now),
             RttClock::Exact => self.sample_exact(elapsed.as_ticks()),
@@ -213,12 +211,18 @@ impl RttEstimator {
                 self.sample_ticks(sample, tick);
             }
         }
-        self.measured = true;
+        self.last_sample = elapsed;
+    }
+
+    /// True if there was a sample.
+    #[inline(always)]
+    fn is_measured(&self) -> bool {
+        self.last_sample != Duration::MAX
     }
 
     //= RFC 6298 §2.2, §2.3: SRTT <- R, RTTVAR <- R/2 at the first measurement, then gains of 1/8 and 1/4
     fn sample_exact(&mut self, r: u64) {
-        if self.measured {
+        if self.is_measured() {
             self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
             self.srtt = self.srtt - self.srtt / 8 + r / 8;
         } else {
@@ -230,7 +234,7 @@ impl RttEstimator {
 
     fn sample_variance(&mut self, sent: Time, now: Time) {
         let (r, min) = ((now - sent).as_ticks(), self.config.min.as_ticks());
-        if self.measured {
+        if self.is_measured() {
             let falls = r < self.srtt;
             let error = self.srtt.abs_diff(r);
             self.srtt = self.srtt - self.srtt / 8 + r / 8;
@@ -259,7 +263,7 @@ impl RttEstimator {
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
     /// The SYN was retransmitted: unless timestamps have measured the round trip, data starts with 3 s.
     pub(crate) fn after_lost_syn(&mut self) {
-        if !self.measured {
+        if !self.is_measured() {
             self.base = self.config.initial.max(Duration::from_secs(3));
             self.backoff = 1;
         }
@@ -308,7 +312,7 @@ impl RttEstimator {
 
     /// The smoothed round trip, once measured.
     pub fn srtt(&self) -> Option<Duration> {
-        if !self.measured {
+        if !self.is_measured() {
             return None;
         }
         Some(match self.config.clock {
@@ -324,8 +328,9 @@ impl RttEstimator {
 
     /// Starts from the estimate of an earlier connection (RFC 9040 §6).
     pub fn inherit(&mut self, other: &RttEstimator) {
-        if other.measured {
-            (self.srtt, self.rttvar, self.base, self.measured) = (other.srtt, other.rttvar, other.base, true);
+        if other.is_measured() {
+            (self.srtt, self.rttvar, self.base) = (other.srtt, other.rttvar, other.base);
+            self.last_sample = other.last_sample;
             self.variance = other.variance;
         }
     }

@@ -22,10 +22,9 @@ pub(in crate::tcp) struct RetransmissionTimer {
     at: Time,
     /// The segment being timed: its end, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// Times that the timer has expired since new data was acknowledged.
-    retries: u32,
-    /// When the first of these was.
+    /// When the timer has expired first since new data was acknowledged, and how often.
     first: Time,
+    retries: u32,
     /// It follows segments: [`RtoTiming::Segments`].
     by_segments: bool,
     pub(in crate::tcp) rtt: RttEstimator,

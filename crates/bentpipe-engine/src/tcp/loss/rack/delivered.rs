@@ -125,6 +125,8 @@ impl Rack {
     }
 
     /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
+    // Not inlined: the loop of `on_sack` passes over many that have been delivered before.
+    #[inline(never)]
     fn delivered(&mut self, segment: Sent, now: Time) {
         if let Some(rate) = &mut self.rate {
             rate.on_delivered(segment.start, segment.len(), now);

@@ -45,6 +45,16 @@ pub enum RtoTiming {
     Segments,
 }
 
+/// What [`RtoConfig::max_retries`] means for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GiveUp {
+    /// So many retransmissions of a segment (RFC 9293 §3.8.3, R2).
+    Count,
+    /// The time that so many would take whose timeouts double from [`RtoConfig::min`] to [`RtoConfig::max`]. It counts from the first
+    /// retransmission on, and timeouts end the connection after it (Linux's `retransmits_timed_out`).
+    Time,
+}
+
 /// Settings of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
@@ -62,8 +72,16 @@ pub struct RtoConfig {
     pub clock: RttClock,
     /// Max retransmissions of one segment before the connection is aborted (RFC 9293 §3.8.3, R2).
     pub max_retries: u32,
+    /// What that means for data.
+    pub give_up: GiveUp,
+    /// Max retransmissions of a SYN. `None`: `max_retries`.
+    pub max_syn_retries: Option<u8>,
+    /// Max retransmissions of a SYN-ACK; then the passive connection listens on. `None`: `max_retries`, and it is aborted.
+    pub max_syn_ack_retries: Option<u8>,
+    /// As `max_retries`, once the program has closed. `None`: the same.
+    pub max_closed_retries: Option<u8>,
     /// Timeouts of the first SYN after which the timer is not doubled (RFC 6298 §5.5: 0), as Linux's `tcp_syn_linear_timeouts`. As many
-    /// retransmissions are allowed besides `max_retries`.
+    /// retransmissions are allowed besides `max_syn_retries`.
     pub linear_syn_timeouts: u8,
 }
 
@@ -77,17 +95,38 @@ impl RtoConfig {
         max: Duration::from_secs(60),
         clock: RttClock::Exact,
         max_retries: 15,
+        give_up: GiveUp::Count,
+        max_syn_retries: None,
+        max_syn_ack_retries: None,
+        max_closed_retries: None,
         linear_syn_timeouts: 0,
     };
-    /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_linear_timeouts`.
+    /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_retries`, `tcp_synack_retries`,
+    /// `tcp_orphan_retries` (0 means 8), `tcp_syn_linear_timeouts`.
     pub const LINUX: RtoConfig = RtoConfig {
         min: Duration::from_millis(200),
         floor: RtoFloor::Variance,
         timing: RtoTiming::Segments,
         max: Duration::from_secs(120),
+        give_up: GiveUp::Time,
+        max_syn_retries: Some(6),
+        max_syn_ack_retries: Some(5),
+        max_closed_retries: Some(8),
         linear_syn_timeouts: 4,
         ..RtoConfig::RFC6298
     };
+
+    /// The time of [`GiveUp::Time`] for so many retransmissions.
+    pub(crate) fn time_of(&self, retries: u32) -> Duration {
+        let (mut sum, mut timeout) = (self.min, self.min);
+        // The longest time is less than 2^64 ticks.
+        let doubled = retries.min(64);
+        for _ in 0..doubled {
+            timeout = timeout.saturating_mul(2).min(self.max);
+            sum += timeout;
+        }
+        sum + timeout.saturating_mul((retries - doubled).into())
+    }
 }
 
 /// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.
@@ -132,8 +171,8 @@ pub struct RttEstimator {
     /// RTO before backoff and bounds.
     base: Duration,
     backoff: u64,
+    /// [`Duration::MAX`] before the first.
     last_sample: Duration,
-    measured: bool,
     config: RtoConfig,
     /// With [`RtoFloor::Variance`].
     variance: Variance,
@@ -147,17 +186,15 @@ impl RttEstimator {
             srtt: 0,
             rttvar: 0,
             variance: Variance::default(),
-            measured: false,
             base: config.initial,
             backoff: 1,
-            last_sample: Duration::ZERO,
+            last_sample: Duration::MAX,
         }
     }
 
     /// Takes the round trip of a segment sent at `sent` and acknowledged `now`; neither may be ambiguous (Karn).
     pub fn sample(&mut self, sent: Time, now: Time) {
         let elapsed = now - sent;
-        self.last_sample = elapsed;
         match self.config.clock {
             RttClock::Exact if self.config.floor == RtoFloor::Variance => self.sample_variance(sent, now),
             RttClock::Exact => self.sample_exact(elapsed.as_ticks()),
@@ -174,12 +211,18 @@ impl RttEstimator {
                 self.sample_ticks(sample, tick);
             }
         }
-        self.measured = true;
+        self.last_sample = elapsed;
+    }
+
+    /// True if there was a sample.
+    #[inline(always)]
+    fn is_measured(&self) -> bool {
+        self.last_sample != Duration::MAX
     }
 
     //= RFC 6298 §2.2, §2.3: SRTT <- R, RTTVAR <- R/2 at the first measurement, then gains of 1/8 and 1/4
     fn sample_exact(&mut self, r: u64) {
-        if self.measured {
+        if self.is_measured() {
             self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
             self.srtt = self.srtt - self.srtt / 8 + r / 8;
         } else {
@@ -191,7 +234,7 @@ impl RttEstimator {
 
     fn sample_variance(&mut self, sent: Time, now: Time) {
         let (r, min) = ((now - sent).as_ticks(), self.config.min.as_ticks());
-        if self.measured {
+        if self.is_measured() {
             let falls = r < self.srtt;
             let error = self.srtt.abs_diff(r);
             self.srtt = self.srtt - self.srtt / 8 + r / 8;
@@ -220,7 +263,7 @@ impl RttEstimator {
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
     /// The SYN was retransmitted: unless timestamps have measured the round trip, data starts with 3 s.
     pub(crate) fn after_lost_syn(&mut self) {
-        if !self.measured {
+        if !self.is_measured() {
             self.base = self.config.initial.max(Duration::from_secs(3));
             self.backoff = 1;
         }
@@ -246,6 +289,11 @@ impl RttEstimator {
         }
     }
 
+    /// Its settings.
+    pub(crate) fn config(&self) -> &RtoConfig {
+        &self.config
+    }
+
     /// The current timeout.
     #[inline(always)]
     pub fn rto(&self) -> Duration {
@@ -264,7 +312,7 @@ impl RttEstimator {
 
     /// The smoothed round trip, once measured.
     pub fn srtt(&self) -> Option<Duration> {
-        if !self.measured {
+        if !self.is_measured() {
             return None;
         }
         Some(match self.config.clock {
@@ -280,8 +328,9 @@ impl RttEstimator {
 
     /// Starts from the estimate of an earlier connection (RFC 9040 §6).
     pub fn inherit(&mut self, other: &RttEstimator) {
-        if other.measured {
-            (self.srtt, self.rttvar, self.base, self.measured) = (other.srtt, other.rttvar, other.base, true);
+        if other.is_measured() {
+            (self.srtt, self.rttvar, self.base) = (other.srtt, other.rttvar, other.base);
+            self.last_sample = other.last_sample;
             self.variance = other.variance;
         }
     }

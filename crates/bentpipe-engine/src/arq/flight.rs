@@ -72,6 +72,7 @@ impl<T: Copy> Flight<T> {
             clock: RttClock::Exact,
             max_retries: u32::MAX,
             linear_syn_timeouts: 0,
+            ..RtoConfig::RFC6298
         };
         Flight {
             first: 0,

@@ -125,6 +125,11 @@ impl DeliveryRate {
         }
     }
 
+    /// `bytes` have come again.
+    pub(in crate::tcp) fn on_repeated(&mut self, bytes: u64) {
+        self.delivered += bytes;
+    }
+
     /// `bytes` from `start` on are found lost.
     pub(in crate::tcp) fn on_lost(&mut self, start: u64, bytes: u64) {
         self.lost += bytes;

@@ -32,10 +32,11 @@ mod startup;
 mod timer;
 pub mod variant;
 mod window_control;
+mod windowed;
 
 use crate::wire::tcp::segment;
 
-pub use crate::rtt::{RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};
+pub use crate::rtt::{GiveUp, RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
 pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};

@@ -2,11 +2,15 @@
 
 use crate::units::{Duration, Time};
 
-/// The longest interval between two probes.
-const MAX_INTERVAL: Duration = Duration::from_secs(60);
-
 /// The interval doubles this often.
-const MAX_DOUBLINGS: u32 = 6;
+const MAX_DOUBLINGS: u32 = 10;
+
+/// How long the first interval between two probes is, and the longest one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Intervals {
+    pub(in crate::tcp) first: Duration,
+    pub(in crate::tcp) max: Duration,
+}
 
 /// When the next probe is due.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +38,15 @@ impl Persist {
         self.at != Time::NEVER
     }
 
-    /// Starts the timer. The first probe is due after `rto`.
-    pub(in crate::tcp) fn start(&mut self, now: Time, rto: Duration) {
+    /// Starts the timer.
+    pub(in crate::tcp) fn start(&mut self, now: Time, intervals: Intervals) {
         self.probes = 0;
-        self.at = now + self.interval(rto);
+        self.at = now + self.interval(intervals);
+    }
+
+    /// Starts the interval afresh, while the timer is running.
+    pub(in crate::tcp) fn restart(&mut self, now: Time, intervals: Intervals) {
+        self.at = now + self.interval(intervals);
     }
 
     /// The window is open. Returns whether the timer was running.
@@ -49,11 +58,11 @@ impl Persist {
     }
 
     /// Makes a probe due if the timer has expired.
-    pub(in crate::tcp) fn on_time(&mut self, now: Time, rto: Duration) {
+    pub(in crate::tcp) fn on_time(&mut self, now: Time, intervals: Intervals) {
         if self.at <= now {
             self.probes += 1;
             self.due = true;
-            self.at = now + self.interval(rto);
+            self.at = now + self.interval(intervals);
         }
     }
 
@@ -74,8 +83,8 @@ impl Persist {
         self.due && core::mem::take(&mut self.due)
     }
 
-    fn interval(&self, rto: Duration) -> Duration {
-        rto.saturating_mul(1 << self.probes.min(MAX_DOUBLINGS)).min(MAX_INTERVAL)
+    fn interval(&self, Intervals { first, max }: Intervals) -> Duration {
+        first.saturating_mul(1 << self.probes.min(MAX_DOUBLINGS)).min(max)
     }
 }
 
@@ -85,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_interval_doubles_up_to_a_minute() {
-        let rto = Duration::from_secs(1);
+        let rto = Intervals { first: Duration::from_secs(1), max: Duration::from_secs(60) };
         let mut persist = Persist::new();
         persist.start(Time::ZERO, rto);
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {

@@ -1,7 +1,18 @@
 //! The retransmission timer (RFC 6298 §5), and the segment whose round trip is being measured (§3).
 
-use crate::rtt::{RtoConfig, RtoTiming, RttEstimator};
+use crate::rtt::{GiveUp, RtoConfig, RtoTiming, RttEstimator};
 use crate::units::{Duration, Time};
+
+/// What has been sent and is not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Awaited {
+    /// A SYN, and the peer has said nothing.
+    FirstSyn,
+    /// The answer to the peer's SYN.
+    SynAck,
+    /// Data; `closed`: the program has closed.
+    Data { closed: bool },
+}
 
 /// The timer for retransmitting the oldest segment, and its state.
 #[derive(Clone, Copy, Debug)]
@@ -11,10 +22,9 @@ pub(in crate::tcp) struct RetransmissionTimer {
     at: Time,
     /// The segment being timed: its end, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// Times that the timer has expired since new data was acknowledged.
+    /// When the timer has expired first since new data was acknowledged, and how often.
+    first: Time,
     retries: u32,
-    max_retries: u32,
-    linear_syn_timeouts: u8,
     /// It follows segments: [`RtoTiming::Segments`].
     by_segments: bool,
     pub(in crate::tcp) rtt: RttEstimator,
@@ -27,8 +37,7 @@ impl RetransmissionTimer {
             at: Time::NEVER,
             timed: None,
             retries: 0,
-            max_retries: config.max_retries,
-            linear_syn_timeouts: config.linear_syn_timeouts,
+            first: Time::ZERO,
             by_segments: config.timing == RtoTiming::Segments,
         }
     }
@@ -82,10 +91,26 @@ impl RetransmissionTimer {
         self.retries
     }
 
-    /// True if it has expired as often as allowed; `is_first_syn`: for a SYN without an answer.
-    pub(in crate::tcp) fn is_exhausted(&self, is_first_syn: bool) -> bool {
-        let more = if is_first_syn { u32::from(self.linear_syn_timeouts) } else { 0 };
-        self.retries >= self.max_retries.saturating_add(more)
+    /// True if it has expired as often, or for as long, as allowed before it expired `now`.
+    pub(in crate::tcp) fn is_exhausted(&self, now: Time, awaited: Awaited) -> bool {
+        let config = self.rtt.config();
+        let limit = |own: Option<u8>| own.map_or(config.max_retries, u32::from);
+        let closed = match awaited {
+            Awaited::FirstSyn => {
+                let more = config.linear_syn_timeouts.into();
+                return self.retries >= limit(config.max_syn_retries).saturating_add(more);
+            }
+            Awaited::SynAck => return self.retries >= limit(config.max_syn_ack_retries),
+            Awaited::Data { closed } => closed,
+        };
+        let max = if closed { limit(config.max_closed_retries) } else { config.max_retries };
+        match config.give_up {
+            GiveUp::Count => self.retries >= max,
+            GiveUp::Time => {
+                let elapsed = now.saturating_since(self.first);
+                max != u32::MAX && self.retries > 0 && elapsed >= config.time_of(max)
+            }
+        }
     }
 
     /// New data was acknowledged.
@@ -95,13 +120,16 @@ impl RetransmissionTimer {
     }
 
     /// Counts an expiry.
-    pub(in crate::tcp) fn count_expiry(&mut self) {
+    pub(in crate::tcp) fn count_expiry(&mut self, now: Time) {
+        if self.retries == 0 {
+            self.first = now;
+        }
         self.retries = self.retries.saturating_add(1);
     }
 
     /// Restarts with twice the timeout; with the same after the first timeouts of a SYN without an answer, if so set.
     pub(in crate::tcp) fn back_off(&mut self, now: Time, is_first_syn: bool) {
-        if !is_first_syn || self.retries > u32::from(self.linear_syn_timeouts) {
+        if !is_first_syn || self.retries > u32::from(self.rtt.config().linear_syn_timeouts) {
             self.rtt.back_off();
         }
         self.start(now);
@@ -168,27 +196,63 @@ impl RetransmissionTimer {
 mod tests {
     use super::*;
 
+    /// When the timer expires for something sent at time 0, in milliseconds, up to the expiry that ends the connection.
+    fn expiries(config: RtoConfig, awaited: Awaited) -> Vec<u64> {
+        let mut timer = RetransmissionTimer::new(config);
+        timer.start(Time::ZERO);
+        let mut at = Vec::new();
+        loop {
+            let now = timer.deadline();
+            at.push(now.as_nanos() / 1_000_000);
+            if timer.is_exhausted(now, awaited) {
+                return at;
+            }
+            timer.count_expiry(now);
+            timer.back_off(now, awaited == Awaited::FirstSyn);
+        }
+    }
+
+    const SECOND: u64 = 1000;
+
     /// The kernel's documentation of `tcp_syn_retries`: with 6 of them and `tcp_syn_linear_timeouts` 4 the last retransmission is after
     /// 67 s, and the connection is given up after 131 s.
     #[test]
     fn a_syn_is_repeated_as_linux_says() {
-        let config = RtoConfig { max: Duration::from_secs(120), max_retries: 6, ..RtoConfig::RFC6298 };
-        let expiries = |linear_syn_timeouts, is_first_syn| {
-            let mut timer = RetransmissionTimer::new(RtoConfig { linear_syn_timeouts, ..config });
-            timer.start(Time::ZERO);
-            let mut at = Vec::new();
-            loop {
-                at.push(timer.deadline().as_nanos() / 1_000_000_000);
-                if timer.is_exhausted(is_first_syn) {
-                    return at;
-                }
-                timer.count_expiry();
-                timer.back_off(timer.deadline(), is_first_syn);
-            }
+        let seconds =
+            |config, awaited| -> Vec<u64> { expiries(config, awaited).into_iter().map(|at| at / SECOND).collect() };
+        assert_eq!(seconds(RtoConfig::LINUX, Awaited::FirstSyn), [1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131]);
+        // Of `tcp_synack_retries`: 5, the last one after 31 s, the end after 63 s.
+        assert_eq!(seconds(RtoConfig::LINUX, Awaited::SynAck), [1, 3, 7, 15, 31, 63]);
+        // RFC 6298 §5.5 doubles each.
+        let rfc = RtoConfig { max_retries: 6, ..RtoConfig::RFC6298 };
+        let doubled = [1, 3, 7, 15, 31, 63, 123];
+        assert_eq!(
+            (seconds(rfc, Awaited::FirstSyn), seconds(rfc, Awaited::SynAck)),
+            (doubled.to_vec(), doubled.to_vec())
+        );
+    }
+
+    /// The kernel's documentation of `tcp_retries2`: 15 "yields a hypothetical timeout of 924.6 seconds and is a lower bound for the effective
+    /// timeout". Of `tcp_orphan_retries`: 8.
+    #[test]
+    fn data_is_given_up_by_time() {
+        let linux = RtoConfig::LINUX;
+        assert_eq!(linux.time_of(15), Duration::from_millis(924_600));
+        assert_eq!(linux.time_of(8), Duration::from_millis(102_200));
+        assert_eq!(linux.time_of(u32::MAX - 1), Duration::MAX);
+        // A timeout of 201 ms doubles to 102.9 s, then it is 120 s. The first expiry after the time ends the connection.
+        let ends = |initial, closed| {
+            let config = RtoConfig { initial: Duration::from_millis(initial), ..linux };
+            let at = expiries(config, Awaited::Data { closed });
+            (at.len(), at.last().copied())
         };
-        assert_eq!(expiries(4, true), [1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131]);
-        // RFC 6298 §5.5 doubles each, and so does Linux after an answer.
-        let doubled = [1, 3, 7, 15, 31, 63, 127];
-        assert_eq!((expiries(0, true), expiries(4, false)), (doubled.to_vec(), doubled.to_vec()));
+        assert_eq!(ends(201, false), (16, Some(201 * 1023 + 6 * 120_000)));
+        assert_eq!(ends(201, true), (9, Some(201 * 511)));
+        // Over GEO it is 15 expiries, not 16.
+        assert_eq!(ends(800, false), (15, Some(800 * 255 + 7 * 120_000)));
+        assert_eq!(ends(800, true), (8, Some(800 * 255)));
+        // RFC 9293 counts.
+        let rfc = RtoConfig { max_retries: 3, ..RtoConfig::RFC6298 };
+        assert_eq!(expiries(rfc, Awaited::Data { closed: true }).len(), 4);
     }
 }

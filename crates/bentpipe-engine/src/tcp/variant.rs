@@ -122,6 +122,18 @@ pub enum TimeoutWindow {
     InFlight,
 }
 
+/// What RACK concludes from reordering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reordering {
+    /// RFC 8985: a D-SACK widens the window for reordering, and that window also counts at a timeout.
+    #[default]
+    Rfc8985,
+    /// Linux: a D-SACK widens it only if reordering was seen, and not if it is of the tail loss probe; it is zero at a timeout. A recovery that
+    /// timestamps show to be needless counts as reordering. What arrives twice counts as delivered again. With [`Growth::All`], once a segment has come more than three segments late,
+    /// ACKs that only carry SACK blocks open the window, too.
+    Linux,
+}
+
 /// When duplicate ACKs mean that a segment is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DupThresh {
@@ -250,6 +262,10 @@ pub struct Variant {
     pub tail_probe: bool,
     /// RACK: what the timers of the tail probe and of reordering wait longer than RFC 8985 says.
     pub rack_slack: Duration,
+    /// RACK: what it concludes from reordering.
+    pub rack_reordering: Reordering,
+    /// RACK: how long a minimum round trip counts. `None`: for the whole connection.
+    pub min_rtt_window: Option<Duration>,
     /// What is retransmitted after a timeout.
     pub timeout_repair: TimeoutRepair,
     /// The window after a timeout.

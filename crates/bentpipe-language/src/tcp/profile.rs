@@ -216,6 +216,7 @@ fn bsd_reno() -> TcpConfig {
             // `TCP_MAXRXTSHIFT`.
             max_retries: 12,
             linear_syn_timeouts: 0,
+            ..RtoConfig::RFC6298
         },
         dsack: false,
         shortcuts: Shortcuts {

@@ -30,7 +30,10 @@ impl Host {
         if self.settings.profile == Profile::Linux {
             let kernel = &self.settings.kernel;
             config.variant = kernel.sender(kernel.control(options.control), &config.variant);
-            config.rto.max_retries = options.syn_count.unwrap_or(if is_active { retries.0 } else { 15 });
+            let syn = options.syn_count.unwrap_or(retries.0);
+            config.rto.max_syn_retries = Some(u8::try_from(syn).unwrap_or(u8::MAX));
+            // Each connection to a listener is one of its own.
+            config.rto.max_syn_ack_retries = None;
         }
         if let Some(buffer) = options.receive_buffer {
             config.receive_buffer = buffer;

@@ -1,9 +1,11 @@
 //! bentpipe's own settings in a script, `--key=value`: fields of the variant and of [`TcpConfig`].
 
-use bentpipe_engine::tcp::variant::{DupThresh, Growth, Recovery, ReentryGuard, SlowStartExit, Startup, TimeoutRepair};
+use bentpipe_engine::tcp::variant::{
+    DupThresh, Growth, Recovery, ReentryGuard, Reordering, SlowStartExit, Startup, TimeoutRepair,
+};
 use bentpipe_engine::tcp::{
-    AckPolicy, Compress, Daass, EcnOption, EcnUse, Resume, RtoTiming, RttClock, SsthreshBase, TcbSharing, TcpConfig,
-    Variant, WindowUnit,
+    AckPolicy, Compress, Daass, EcnOption, EcnUse, GiveUp, Resume, RtoTiming, RttClock, SsthreshBase, TcbSharing,
+    TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::{Duration, Rate};
 
@@ -54,6 +56,14 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "frto" => variant.frto = switch(value)?,
         "tail-probe" => variant.tail_probe = switch(value)?,
         "offload" => variant.offload = switch(value)?,
+        "rack-reordering" => {
+            variant.rack_reordering = match value {
+                "rfc8985" => Reordering::Rfc8985,
+                "linux" => Reordering::Linux,
+                _ => return Err("rfc8985 or linux".into()),
+            }
+        }
+        "min-rtt-window" => variant.min_rtt_window = Some(millis(value)?),
         "pacing-gain" => variant.pacing.gains = Some((number(value)?, number(value)?)),
         "pacing-max-kbit" => {
             let kbit: u64 = number(value)?;
@@ -125,6 +135,16 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         }
         "syn-losses" => config.syn_losses = number(value)?,
         "retries" => config.rto.max_retries = number(value)?,
+        "give-up" => {
+            config.rto.give_up = match value {
+                "count" => GiveUp::Count,
+                "time" => GiveUp::Time,
+                _ => return Err("count or time".into()),
+            }
+        }
+        "syn-retries" => config.rto.max_syn_retries = Some(number(value)?),
+        "syn-ack-retries" => config.rto.max_syn_ack_retries = Some(number(value)?),
+        "closed-retries" => config.rto.max_closed_retries = Some(number(value)?),
         "linear-syn-timeouts" => config.rto.linear_syn_timeouts = number(value)?,
         "buffer" => config.receive_buffer = number(value)?,
         "wscale" => config.window_scaling = switch(value)?,

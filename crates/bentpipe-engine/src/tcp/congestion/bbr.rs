@@ -9,10 +9,8 @@
 //! of ACKs. Not here: the estimate of policers ("long-term bandwidth").
 
 pub(super) mod aggregation;
-pub(super) mod windowed;
 
 use self::aggregation::Aggregation;
-use self::windowed::MaxFilter;
 use super::{AckSample, CongestionRules, Delivered, Properties, Window};
 use crate::stream::TimeNoise;
 use crate::tcp::config::TcpConfig;
@@ -20,6 +18,7 @@ use crate::tcp::delivery::rate_of;
 use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
 use crate::tcp::startup::SlowStart;
+use crate::tcp::windowed::MaxFilter;
 use crate::units::{Duration, Rate, Time};
 
 /// 2/ln 2: doubles the rate each round trip, also where samples are a round trip old (draft §4.3.2.1). In 256ths, as `ss -ti` shows
@@ -127,11 +126,16 @@ impl Bbr {
         }
     }
 
+    /// Segments of a burst of Linux's sender.
+    fn burst(&self, mss: f64) -> f64 {
+        (self.pacing.unwrap_or(0.0) / BURSTS_PER_SECOND / mss).floor().max(2.0)
+    }
+
     /// Segments that may be in flight: `gain` products, and room for bursts (§4.2.3.2).
     fn inflight(&self, gain: f64, mss: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window };
         let product = (self.rate.max() * rtt.as_secs_f64() / mss * gain).ceil();
-        let burst = (self.pacing.unwrap_or(0.0) / BURSTS_PER_SECOND / mss).floor().max(2.0);
+        let burst = self.burst(mss);
         // Even numbers, because a receiver acknowledges every second segment.
         let whole = ((product + BURSTS * burst) / 2.0).ceil() * 2.0;
         let probes_up = matches!(self.mode, Mode::ProbeBw(0, _));
@@ -167,28 +171,40 @@ impl Bbr {
         self.is_full = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// §4.3.3, §4.3.4: from startup to the cycle, and through it.
-    fn advance(&mut self, seen: &Delivered, mss: f64) {
+    /// Of `pipe` bytes in flight, the segments that will be there when the next packet leaves: less what is delivered until then, and with that
+    /// packet where there shall be more (Linux's `bbr_packets_in_net_at_edt`).
+    fn inflight_at_departure(&self, seen: &Delivered, gain: f64, pipe: u64, mss: f64) -> f64 {
+        let delivered = self.rate.max() * seen.departure.saturating_since(seen.now).as_secs_f64() / mss;
+        let packet = if gain > 1.0 { self.burst(mss) } else { 0.0 };
+        (pipe as f64 / mss + packet - delivered.floor()).max(0.0)
+    }
+
+    /// §4.3.4: from one phase of the cycle to the next.
+    fn advance_cycle(&mut self, seen: &Delivered, mss: f64) {
+        let Mode::ProbeBw(phase, since) = self.mode else { return };
+        let gain = CYCLE[phase];
+        let before = self.inflight_at_departure(seen, gain, seen.pipe_before, mss);
+        let is_long = self.min_rtt.is_some_and(|rtt| seen.now.saturating_since(since) > rtt);
+        let is_over = if gain > 1.0 {
+            is_long && (seen.lost > 0 || before >= self.inflight(gain, mss))
+        } else {
+            is_long || (gain < 1.0 && before <= self.inflight(1.0, mss))
+        };
+        if is_over {
+            self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len(), seen.now);
+        }
+    }
+
+    /// §4.3.3: from startup to the cycle, once the pipe is full and then the queue empty.
+    fn check_drain(&mut self, seen: &Delivered, mss: f64) {
+        // The gain at which segments have left so far.
+        let gain = self.pacing_gain();
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
         }
-        let pipe = seen.pipe as f64 / mss;
-        match self.mode {
-            Mode::Drain if pipe <= self.inflight(1.0, mss) => self.probe_bw(seen.now),
-            Mode::ProbeBw(phase, since) => {
-                let before = seen.pipe_before as f64 / mss;
-                let gain = CYCLE[phase];
-                let is_long = self.min_rtt.is_some_and(|rtt| seen.now.saturating_since(since) > rtt);
-                let is_over = if gain > 1.0 {
-                    is_long && (seen.lost > 0 || before >= self.inflight(gain, mss))
-                } else {
-                    is_long || (gain < 1.0 && before <= self.inflight(1.0, mss))
-                };
-                if is_over {
-                    self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len(), seen.now);
-                }
-            }
-            _ => {}
+        let in_flight = self.inflight_at_departure(seen, gain, seen.pipe, mss);
+        if self.mode == Mode::Drain && in_flight <= self.inflight(1.0, mss) {
+            self.probe_bw(seen.now);
         }
     }
 
@@ -327,8 +343,9 @@ impl CongestionRules for Bbr {
         let is_app_limited = seen.sample.is_some_and(|sample| sample.is_app_limited);
         self.update_rate(seen);
         self.aggregation.update(seen, self.rate.max(), window.exact(), self.round_starts);
-        self.advance(seen, window.exact_mss());
+        self.advance_cycle(seen, window.exact_mss());
         self.check_full(is_app_limited);
+        self.check_drain(seen, window.exact_mss());
         self.update_min_rtt(window, seen);
         self.set_pacing(window, seen);
         self.set_window(window, seen);

@@ -19,7 +19,6 @@ use self::bounds::Bounds;
 use self::extra_acked::ExtraAcked;
 use self::filled::Filled;
 use self::losses::Undo;
-use super::bbr::windowed::MaxFilter;
 use super::{AckSample, CongestionRules, Delivered, FoundLost, Properties, Window};
 use crate::stream::TimeNoise;
 use crate::tcp::config::TcpConfig;
@@ -27,6 +26,7 @@ use crate::tcp::delivery::{LOSS_THRESH, rate_of};
 use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
 use crate::tcp::startup::SlowStart;
+use crate::tcp::windowed::MaxFilter;
 use crate::units::{Duration, Rate, Time};
 
 /// The gains of the pacing rate (§5.6.1), and 1 in the other states.

@@ -151,12 +151,12 @@ impl CongestionRules for CubicLinux {
 
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.measure(ack);
-        if window.in_slow_start() {
-            start.on_ack(window, ack);
+        let bytes = if window.in_slow_start() { start.on_ack(window, ack) } else { ack.acked };
+        if bytes == 0 {
             return;
         }
         let mss = window.mss();
-        self.bytes += ack.acked;
+        self.bytes += bytes;
         let acked = self.bytes / mss;
         self.bytes %= mss;
         let cwnd = f64::from(window.segments());

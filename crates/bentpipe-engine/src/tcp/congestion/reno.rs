@@ -84,10 +84,12 @@ impl CongestionRules for Reno {
 
     #[inline(always)]
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
-        if window.in_slow_start() {
-            start.on_ack(window, ack);
-        } else {
-            self.avoid_congestion(window, ack.acked);
+        if !window.in_slow_start() {
+            return self.avoid_congestion(window, ack.acked);
+        }
+        let rest = start.on_ack(window, ack);
+        if rest > 0 {
+            self.avoid_congestion(window, rest);
         }
     }
 

@@ -47,6 +47,8 @@ pub(in crate::tcp) struct Delivered {
     /// In flight after it, and before it.
     pub(in crate::tcp) pipe: u64,
     pub(in crate::tcp) pipe_before: u64,
+    /// When the next packet may leave, at its time of arrival or later.
+    pub(in crate::tcp) departure: Time,
     /// Whether losses are being repaired after it.
     pub(in crate::tcp) phase: Phase,
 }

@@ -127,6 +127,7 @@ mod tests {
             lost: 0,
             pipe: 0,
             pipe_before: 0,
+            departure: Time::ZERO,
             phase: Phase::Open,
         }
     }

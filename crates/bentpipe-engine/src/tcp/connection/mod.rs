@@ -358,6 +358,10 @@ impl<S: SendingHalf> Machine for Duplex<S> {
         if self.sender.deadline() <= cx.now
             && let Err(abort) = self.sender.on_time(cx)
         {
+            if self.listens_on() {
+                self.relisten(cx);
+                return Step::Wait(None);
+            }
             if self.receiver.rcv_nxt() > 0 {
                 self.reset_peer(cx.now);
             }

@@ -160,6 +160,12 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
+    /// True if nobody has answered the SYN-ACK of a passive connection that listens on then, as a listener of Linux does.
+    pub(super) fn listens_on(&self) -> bool {
+        let is_passive = self.state == State::SynReceived && self.role == Role::Passive;
+        is_passive && !self.sender.is_closed() && self.config.rto.max_syn_ack_retries.is_some()
+    }
+
     /// Back to LISTEN: forgets the peer, keeps the user's written data.
     pub(super) fn relisten<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.sender.relisten();

@@ -172,16 +172,16 @@ impl Detector {
         self.scoreboard.find_losses(thresh, bytes);
     }
 
-    /// The end of what an ACK reports to have come twice (RFC 2883 §4), if it does.
+    /// What an ACK reports to have come twice (RFC 2883 §4), if it does.
     #[inline(always)]
-    pub(in crate::tcp) fn duplicate_report(segment: &Segment) -> Option<u64> {
+    pub(in crate::tcp) fn duplicate_report(segment: &Segment) -> Option<(u64, u64)> {
         if segment.sack.is_empty() {
             return None;
         }
         let mut blocks = segment.sack.iter(segment.ack);
         let (start, end) = blocks.next()?;
         let inside = |(outer_start, outer_end)| outer_start <= start && end <= outer_end;
-        (end <= segment.ack || blocks.next().is_some_and(inside)).then_some(end)
+        (end <= segment.ack || blocks.next().is_some_and(inside)).then_some((start, end))
     }
 
     /// True if an ACK that does not move `snd_una` is a duplicate. `plain`: it carries neither data nor another window;

@@ -6,17 +6,21 @@
 
 mod delivered;
 mod detection;
+mod min_rtt;
+mod reordering;
 mod runs;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use self::min_rtt::MinRtt;
 use self::runs::Runs;
 use super::Outstanding;
 use crate::tcp::delivery::DeliveryRate;
+use crate::tcp::variant::Reordering;
 use crate::units::{Duration, Time};
 
-/// Number of recoveries for which the reordering window keeps the width set by duplicates (RFC 8985 §6.2 step 4).
-const REO_WND_PERSIST: u32 = 16;
+/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4).
+const DUP_THRESH: usize = 3;
 
 /// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,13 +87,16 @@ pub(in crate::tcp) struct Rack {
     lost_bytes: u64,
     sacked_bytes: u64,
     sacked_segments: usize,
+    /// Segments and bytes that the peer has reported to have come twice, if they count as delivered.
+    repeats: u64,
+    repeated: u64,
     /// Bytes ever marked lost.
     marked: u64,
     /// Of the delivered segment that was sent last: when it was sent, its end, and its round trip.
     xmit_ts: Time,
     end_seq: u64,
     rtt: Option<Duration>,
-    min_rtt: Option<Duration>,
+    min_rtt: MinRtt,
     /// The highest sequence number delivered.
     fack: u64,
     /// What the current ACK has delivered, if that is noted.
@@ -97,6 +104,7 @@ pub(in crate::tcp) struct Rack {
     measured: Measured,
     /// The lowest end of a segment that was delivered without being retransmitted, since the last timeout or [`Self::take_original`].
     original: Option<u64>,
+    rules: Reordering,
     reordering_seen: bool,
     /// The largest distance, in bytes, by which a segment came late.
     reordered: u64,
@@ -132,6 +140,15 @@ impl Rack {
     /// The segment sent with the highest numbers, `(start, end)`.
     pub(in crate::tcp) fn last(&self) -> Option<(u64, u64)> {
         self.last_segment().map(|segment| (segment.start, segment.end))
+    }
+
+    /// True if one segment is outstanding.
+    pub(in crate::tcp) fn has_one(&self) -> bool {
+        match self.segments.len() {
+            0 => self.runs.is_one(),
+            1 => self.runs.first().is_none(),
+            _ => false,
+        }
     }
 
     /// When the first segment was sent last.
@@ -211,6 +228,11 @@ impl Rack {
         self.notes = true;
     }
 
+    /// A minimum round trip counts for `window`.
+    pub(in crate::tcp) fn forget_round_trips_after(&mut self, window: Duration) {
+        self.min_rtt = MinRtt::of_last(window);
+    }
+
     /// Measures the rate of delivery from now on.
     pub(in crate::tcp) fn measure_rate(&mut self) {
         self.rate = Some(Box::default());
@@ -223,7 +245,7 @@ impl Rack {
 
     /// The minimum round trip.
     pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
-        self.min_rtt
+        self.min_rtt.get()
     }
 
     /// Bytes of memory.
@@ -231,6 +253,7 @@ impl Rack {
         self.rate.as_ref().map_or(0, |rate| rate.memory())
             + self.segments.capacity() * size_of::<Sent>()
             + self.runs.memory()
+            + self.min_rtt.memory()
             + self.again.capacity() * size_of::<(Time, u64)>()
     }
 
@@ -312,8 +335,8 @@ impl Rack {
     /// The SYN's round trip. On a path with slow lines it is the shortest of a connection, because data takes longer. Without it
     /// the ACK of a short probe looks too early for the probe, and so says nothing (the test
     /// `a_short_probe_is_no_earlier_than_the_syn`).
-    pub(in crate::tcp) fn on_syn_acked(&mut self, rtt: Duration) {
-        self.min_rtt = Some(rtt);
+    pub(in crate::tcp) fn on_syn_acked(&mut self, rtt: Duration, now: Time) {
+        self.min_rtt.take(rtt, now);
     }
 
     /// The lowest end of a segment that was delivered without being retransmitted, since the last call and the last timeout.
@@ -327,32 +350,16 @@ impl Rack {
         self.segments.iter().filter(is_resent).count() as u64
     }
 
-    /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
-    /// reordering window was too narrow (RFC 8985 §6.2 step 4).
-    pub(in crate::tcp) fn on_duplicate_report(&mut self, una: u64, snd_max: u64) {
-        if una >= self.dsack_round_end {
-            self.dsack_round_end = snd_max;
-            //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_mult += 1 [...] RACK.reo_wnd_persist = 16"
-            self.reo_wnd_mult = self.reo_wnd_mult.max(1) + 1;
-            self.reo_wnd_persist = REO_WND_PERSIST;
-        }
-    }
-
-    //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_persist -= 1 If RACK.reo_wnd_persist <= 0 RACK.reo_wnd_mult = 1"
-    /// A recovery is over, or the repair after a timeout.
-    pub(super) fn on_recovered(&mut self) {
-        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
-        if self.reo_wnd_persist == 0 {
-            self.reo_wnd_mult = 1;
-        }
-    }
-
-    /// The retransmission timer has expired: the first segment is lost, and those as old as a round trip (RFC 8985
-    /// §6.3).
+    /// The retransmission timer has expired: the first segment is lost, and those as old as a round trip, to which the RFC adds the reordering
+    /// window (RFC 8985 §6.3).
     pub(super) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         (self.deadline, self.original) = (None, None);
         self.list_all();
-        let patience = self.rtt.map(|rtt| rtt + self.reo_wnd(true, srtt));
+        let reo_wnd = match self.rules {
+            Reordering::Rfc8985 => self.reo_wnd(true, srtt),
+            Reordering::Linux => Duration::ZERO,
+        };
+        let patience = self.rtt.map(|rtt| rtt + reo_wnd);
         for index in 0..self.segments.len() {
             let segment = self.segments[index];
             let is_old = patience.is_none_or(|patience| segment.at + patience <= now);
@@ -368,12 +375,6 @@ impl Rack {
             segment.state = State::InFlight;
         }
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
-    }
-
-    /// The reordering window in quarters of `min_rtt`.
-    #[cfg(test)]
-    pub(in crate::tcp) fn reo_wnd_mult(&self) -> u64 {
-        self.reo_wnd_mult
     }
 
     /// The timeout was spurious: nothing is lost.

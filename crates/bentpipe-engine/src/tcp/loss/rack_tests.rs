@@ -29,7 +29,7 @@ fn a_short_probe_is_no_earlier_than_the_syn() {
     for knows_syn in [true, false] {
         let mut rack = Rack::default();
         if knows_syn {
-            rack.on_syn_acked(ms(100));
+            rack.on_syn_acked(ms(100), at(0));
         }
         rack.on_sent(0, 1000, at(0));
         rack.on_sent(1000, 1010, at(1));
@@ -92,17 +92,73 @@ fn duplicates_widen_the_window() {
     let mut rack = flight();
     rack.reordering_seen = true;
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(25));
-    rack.on_duplicate_report(0, 10_000);
-    rack.on_duplicate_report(9_000, 10_000);
+    rack.on_duplicate_report(0, 10_000, false);
+    rack.on_duplicate_report(9_000, 10_000, false);
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(50), "once a round");
     for round in 11..20 {
         rack.on_ack(1000 * (round - 1), at(100 * round));
         rack.on_sent(1000 * (round - 1), 1000 * round, at(100 * round));
-        rack.on_duplicate_report(1000 * (round - 1), 1000 * round);
+        rack.on_duplicate_report(1000 * (round - 1), 1000 * round, false);
     }
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(100), "a round trip at most");
     (0..16).for_each(|_| rack.on_recovered());
     assert_eq!(rack.reo_wnd(false, Some(ms(100))), ms(25));
+}
+
+/// Linux: only if reordering was seen, and not by the tail probe, which is not RACK's.
+#[test]
+fn in_linux_duplicates_widen_the_window_of_reordering() {
+    let mut rack = flight();
+    rack.reorder_by(Reordering::Linux);
+    rack.on_duplicate_report(0, 10_000, false);
+    assert_eq!(rack.reo_wnd_mult(), 0, "no reordering");
+    rack.reordering_seen = true;
+    rack.on_duplicate_report(0, 10_000, true);
+    assert_eq!(rack.reo_wnd_mult(), 0, "the probe");
+    rack.on_duplicate_report(0, 10_000, false);
+    assert_eq!(rack.reo_wnd_mult(), 2);
+}
+
+/// RFC 8985 §6.3: at 105 ms only the oldest segment is lost, since 125 ms are waited for; in Linux (`tcp_timeout_mark_lost`) all five that were sent up
+/// to 5 ms.
+#[test]
+fn in_linux_a_timeout_does_not_wait_for_reordering() {
+    for (rules, lost) in [(Reordering::Rfc8985, 1000), (Reordering::Linux, 5000)] {
+        let mut rack = flight();
+        rack.reorder_by(rules);
+        rack.reordering_seen = true;
+        rack.on_timeout(at(105), Some(ms(100)));
+        assert_eq!(rack.pipe(1000, 10_000), 9000 - lost, "{rules:?}");
+    }
+}
+
+/// Linux (`tcp_enter_loss`): what was late by five segments counts no more after a timeout with three SACKed segments.
+#[test]
+fn in_linux_a_timeout_doubts_reordering() {
+    for (sacked, doubts) in [(2, false), (3, true)] {
+        let mut rack = flight();
+        rack.reorder_by(Reordering::Linux);
+        rack.note_late(1000, 6000);
+        assert!(rack.reordering_seen && rack.has_reordered(4999) && !rack.has_reordered(5000));
+        (2..2 + sacked).for_each(|n| rack.on_sack(1000 * n, 1000 * (n + 1), None, at(100 + n)));
+        rack.doubt_reordering();
+        assert_eq!(!rack.has_reordered(3000), doubts, "{sacked}");
+    }
+}
+
+/// Linux (`tcp_dsack_seen`): what comes twice counts as delivered again, as often as anything was sent again.
+#[test]
+fn in_linux_repeated_data_is_delivered() {
+    let mut rack = flight();
+    rack.reorder_by(Reordering::Linux);
+    assert!(!rack.count_repeated((1000, 2000), 0, 1000), "the network's");
+    assert!(rack.count_repeated((1000, 3000), 2, 1000));
+    assert!(!rack.count_repeated((1000, 2000), 2, 1000));
+    assert!(!rack.count_repeated((2000, 1000), 1, 1000), "malformed");
+    assert_eq!(rack.repeated_bytes(), 2000);
+    let mut rfc = flight();
+    assert!(rfc.count_repeated((1000, 2000), 0, 1000));
+    assert_eq!(rfc.repeated_bytes(), 0);
 }
 
 /// A retransmission that is lost shows by what was sent after it: no timeout is needed (RFC 8985 §3).

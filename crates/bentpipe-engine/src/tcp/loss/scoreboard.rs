@@ -80,6 +80,12 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())
     }
 
+    /// Bytes that have arrived more often than once, and count as delivered.
+    #[inline(always)]
+    pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {
+        self.rack.as_ref().map_or(0, |rack| rack.repeated_bytes())
+    }
+
     /// What RACK took for lost was late: it is in flight.
     pub(in crate::tcp) fn forget_losses(&mut self) {
         if let Some(rack) = &mut self.rack {

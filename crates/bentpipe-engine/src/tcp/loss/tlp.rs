@@ -58,14 +58,14 @@ impl TailProbe {
         self.at
     }
 
-    /// Starts the timer (RFC 8985 §7.2). `rto_at`: when the retransmission timer expires.
+    /// Starts the timer (RFC 8985 §7.2). `is_single`: a lone segment is outstanding; `rto_at`: when the retransmission timer expires.
     #[inline(always)]
     pub(in crate::tcp) fn start(
         &mut self,
         now: Time,
         srtt: Option<Duration>,
         seq: &SequenceSpace,
-        mss: u16,
+        is_single: bool,
         rto_at: Time,
     ) {
         if !self.is_enabled {
@@ -77,7 +77,6 @@ impl TailProbe {
         }
         //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"
         let mut after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2));
-        let is_single = seq.flight() <= u64::from(mss);
         after += if is_single { MAX_ACK_DELAY } else { self.slack };
         self.started = if is_single { Time::NEVER } else { now };
         self.is_unbounded = false;
@@ -138,6 +137,11 @@ impl TailProbe {
         self.out.is_some()
     }
 
+    /// True if what ends at `end` is the outstanding probe.
+    pub(in crate::tcp) fn is_probe(&self, end: u64) -> bool {
+        self.out.is_some_and(|(end_seq, _)| end == end_seq)
+    }
+
     /// The end of the outstanding probe, if it is a retransmission.
     pub(in crate::tcp) fn resent(&self) -> Option<u64> {
         self.out.and_then(|(end, is_retransmission)| is_retransmission.then_some(end))
@@ -186,16 +190,16 @@ mod tests {
     fn the_probe_waits_two_round_trips() {
         for (bytes, rto, expected) in [(5000, 1000, 210), (1000, 1000, 410), (5000, 150, 150)] {
             let mut probe = TailProbe::new(true, Duration::ZERO);
-            probe.start(at(10), SRTT, &outstanding(bytes), 1000, at(rto));
+            probe.start(at(10), SRTT, &outstanding(bytes), bytes <= 1000, at(rto));
             assert_eq!(probe.deadline(), at(expected), "{bytes} bytes");
         }
         let mut linux = TailProbe::new(true, Duration::from_millis(2));
-        linux.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
+        linux.start(at(10), SRTT, &outstanding(5000), false, at(1000));
         assert_eq!(linux.deadline(), at(212));
-        linux.start(at(10), SRTT, &outstanding(1000), 1000, at(1000));
+        linux.start(at(10), SRTT, &outstanding(1000), true, at(1000));
         assert_eq!(linux.deadline(), at(410), "the delay of the ACK instead");
         let mut off = TailProbe::new(false, Duration::ZERO);
-        off.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
+        off.start(at(10), SRTT, &outstanding(5000), false, at(1000));
         assert_eq!(off.deadline(), Time::NEVER);
     }
 
@@ -225,7 +229,7 @@ mod tests {
     fn no_second_probe_is_sent() {
         let mut probe = TailProbe::new(true, Duration::ZERO);
         probe.sent(5001, true);
-        probe.start(at(10), SRTT, &outstanding(5000), 1000, at(1000));
+        probe.start(at(10), SRTT, &outstanding(5000), false, at(1000));
         assert_eq!(probe.deadline(), Time::NEVER);
     }
 }

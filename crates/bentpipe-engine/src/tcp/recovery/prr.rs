@@ -27,9 +27,9 @@ pub(super) struct Prr {
     losses: u64,
 }
 
-/// All bytes delivered, by ACK or SACK.
+/// All bytes delivered, by ACK or SACK, and again if that counts.
 fn delivered(seq: &SequenceSpace, scoreboard: &Scoreboard) -> u64 {
-    seq.snd_una + scoreboard.sacked_bytes()
+    seq.snd_una + scoreboard.sacked_bytes() + scoreboard.repeated_bytes()
 }
 
 impl Prr {
@@ -47,7 +47,10 @@ impl Prr {
             target: window.exact(),
             // RFC 9937 §6: bytes SACKed earlier are not delivered during the recovery.
             recover_fs: match self.base {
-                SsthreshBase::FlightSize => (seq.snd_max - delivered_before).max(1),
+                SsthreshBase::FlightSize => {
+                    let once = delivered_before.saturating_sub(scoreboard.repeated_bytes());
+                    seq.snd_max.saturating_sub(once).max(1)
+                }
                 _ => before.max(1),
             },
             delivered_before,

@@ -10,6 +10,10 @@ use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Segment;
 use crate::units::{Duration, Time};
 
+/// A segment that is later than this many others has come out of order, for [`Growth::All`](crate::tcp::variant::Growth::All)
+/// (`tcp_reordering`).
+const DUP_THRESH: u64 = 3;
+
 impl Sender {
     /// Takes an acceptable ACK: `snd_una <= ack <= snd_max`. `sample` is the round trip measured by timestamps.
     #[inline(always)]
@@ -31,6 +35,10 @@ impl Sender {
         if advances
             && let Some((cwnd, ssthresh)) = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)))
         {
+            let is_partial = self.recovery.phase() == Phase::Recovery && !self.recovery.ends_at(ack);
+            if let Some(rack) = self.loss.scoreboard.rack().filter(|_| is_partial) {
+                rack.note_late(self.seq.snd_una, ack);
+            }
             self.give_back(cx, cwnd, ssthresh);
         }
         let (news, lost) = if by_time {
@@ -47,6 +55,9 @@ impl Sender {
                 self.on_same_ack(cx, false, news);
             }
         } else if ack == self.seq.snd_una {
+            if self.persist.is_running() {
+                self.on_probe_answered(cx.now);
+            }
             // Answers to probes of a closed window are not duplicates: nothing was lost.
             if news && self.timer.is_by_segments() {
                 self.on_reported(cx, sample);
@@ -58,6 +69,9 @@ impl Sender {
         }
         if by_time {
             self.after_look_back(cx, segment, lost.then_some(delivered), advances, flight);
+        }
+        if news && !advances {
+            self.grow_out_of_order(cx.now, delivered);
         }
         if let Some(before) = before {
             self.after_delivery(cx.now, before);
@@ -264,6 +278,17 @@ impl Sender {
         }
         if self.is_open && self.congestion.on_ack(&sample) {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
+        }
+    }
+
+    /// An ACK has reported new data, and `snd_una` has not moved: it opens the window where data often comes out of order, unless losses are
+    /// being repaired by a recovery (Linux's `tcp_may_raise_cwnd`). `delivered` bytes had been delivered before it.
+    #[inline(never)]
+    fn grow_out_of_order(&mut self, now: Time, delivered: u64) {
+        let often = DUP_THRESH * self.congestion.window.mss();
+        let counts = self.counts_delivered && self.recovery.phase() != Phase::Recovery;
+        if counts && self.loss.scoreboard.rack().is_some_and(|rack| rack.has_reordered(often)) {
+            self.grow(now, 0, delivered, None);
         }
     }
 

@@ -46,6 +46,7 @@ impl Sender {
             lost: marked - before.marked,
             pipe,
             pipe_before: before.pipe,
+            departure: self.pacer.earliest(now),
             phase: self.recovery.phase(),
         });
         // Also by the ACK that ends it: what is sent until the few in flight are delivered follows them.

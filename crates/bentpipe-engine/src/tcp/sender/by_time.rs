@@ -31,12 +31,15 @@ impl Sender {
         let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
         if let Some(rack) = self.loss.scoreboard.rack() {
             if let Some(rtt) = syn {
-                rack.on_syn_acked(rtt);
+                rack.on_syn_acked(rtt, now);
+            }
+            if let Some((start, end)) = Detector::duplicate_report(segment)
+                && rack.count_repeated((start, end), self.counters.retransmits, self.mss.into())
+            {
+                let una = self.seq.snd_una.max(segment.ack);
+                rack.on_duplicate_report(una, self.seq.snd_max, self.tail.is_probe(end));
             }
             rack.on_ack(segment.ack, now);
-            if Detector::duplicate_report(segment).is_some() {
-                rack.on_duplicate_report(self.seq.snd_una.max(segment.ack), self.seq.snd_max);
-            }
         }
         let news = !segment.sack.is_empty() && self.take_sack(now, segment);
         (news, self.detect(now))
@@ -84,7 +87,7 @@ impl Sender {
     /// The ACK has shown a loss, it has SACK blocks, or a tail loss probe is outstanding.
     #[inline(never)]
     fn after_news<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: Option<u64>, flight: u64) {
-        let duplicate = Detector::duplicate_report(segment);
+        let duplicate = Detector::duplicate_report(segment).map(|(_, end)| end);
         let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
         if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
             self.ecn.on_reduction(self.seq.snd_max);
@@ -211,7 +214,19 @@ impl Sender {
         if self.loss.scoreboard.sacked_bytes() > 0 {
             return self.tail.stop();
         }
-        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, self.mss, limit);
+        let is_single = self.has_lone_segment();
+        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, is_single, limit);
+    }
+
+    /// True if a single segment is outstanding, whose ACK may be delayed. In Linux segments count, however small, and with its FIN the last one
+    /// is longer than a full one (`tcp_schedule_loss_probe`).
+    #[inline(always)]
+    fn has_lone_segment(&mut self) -> bool {
+        let (flight, full) = (self.seq.flight(), u64::from(self.mss));
+        if !self.timer.is_by_segments() {
+            return flight <= full;
+        }
+        flight <= full + 1 && self.loss.scoreboard.rack().is_some_and(|rack| rack.has_one())
     }
 
     /// Linux's `tcp_rto_delta_us`: the probe leaves at most a timeout after the oldest segment, unless that has passed.

@@ -119,6 +119,9 @@ impl Half for Sender {
     fn relisten(&mut self) {
         self.seq.forget_peer();
         self.timer.reset();
+        self.timer.rtt.reset_backoff();
+        // A SYN that comes later opens another connection.
+        self.counters.timeouts = 0;
     }
 
     #[inline(always)]
@@ -175,7 +178,7 @@ impl Half for Sender {
         if self.pacer.on_time(cx.now) {
             self.new_event();
         }
-        self.persist.on_time(cx.now, self.timer.rtt.rto());
+        self.persist.on_time(cx.now, self.probe_intervals());
         self.on_time_by_rack(cx);
         if self.timer.deadline() <= cx.now {
             self.on_timeout(cx)?;

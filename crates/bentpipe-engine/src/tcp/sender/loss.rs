@@ -7,6 +7,7 @@ use crate::tcp::abort::Abort;
 use crate::tcp::departures::Departs;
 use crate::tcp::loss::{Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
+use crate::tcp::timer::Awaited;
 use crate::tcp::variant::TimeoutWindow;
 use crate::units::Time;
 
@@ -101,9 +102,13 @@ impl Sender {
         if shut {
             self.persist.probe_now();
         }
-        // Before the peer has said anything, what is sent is the SYN of an active opening.
-        let is_first_syn = !self.is_open && self.seq.peer.max == 0;
-        if self.timer.is_exhausted(is_first_syn) && !shut {
+        let awaited = match self.is_open {
+            true => Awaited::Data { closed: self.seq.fin },
+            // Before the peer has said anything, what is sent is the SYN of an active opening.
+            false if self.seq.peer.max == 0 => Awaited::FirstSyn,
+            false => Awaited::SynAck,
+        };
+        if self.timer.is_exhausted(cx.now, awaited) && !shut {
             return Err(Abort::RetriesExhausted);
         }
         self.new_event();
@@ -128,9 +133,12 @@ impl Sender {
             self.congestion.restart(1);
         }
         self.ecn.on_reduction(self.seq.snd_max);
-        self.timer.count_expiry();
+        self.timer.count_expiry(cx.now);
         self.departures.on_timeout();
         self.tail.forget();
+        if let Some(rack) = self.loss.scoreboard.rack().filter(|_| phase == Phase::Open) {
+            rack.doubt_reordering();
+        }
         self.loss.scoreboard.on_timeout(cx.now, self.timer.rtt.srtt());
         self.report_lost(cx.now);
         if self.is_open && !repeated {
@@ -147,7 +155,7 @@ impl Sender {
             window.set((pipe + window.mss()) as f64);
         }
         self.timer.forget_timed();
-        self.timer.back_off(self.earliest_departure(cx.now), is_first_syn);
+        self.timer.back_off(self.earliest_departure(cx.now), awaited == Awaited::FirstSyn);
         Ok(())
     }
 }

@@ -37,10 +37,11 @@ impl Sender {
         }
     }
 
-    /// Bytes delivered so far, in order or not.
+    /// Bytes delivered so far, in order or not, and again if that counts.
     #[inline(always)]
     pub(super) fn delivered(&self) -> u64 {
-        self.seq.snd_una + self.loss.scoreboard.sacked_bytes()
+        let scoreboard = &self.loss.scoreboard;
+        self.seq.snd_una + scoreboard.sacked_bytes() + scoreboard.repeated_bytes()
     }
 
     /// A mark was echoed by the ACK `ack` (RFC 3168), before which the window was `before` and `flight` bytes were outstanding. The ACK does

@@ -99,6 +99,10 @@ impl Sender {
         let mut loss = Detector::new(variant.recovery, variant.dup_thresh);
         if let Some(rack) = loss.scoreboard.rack() {
             rack.wait_longer(variant.rack_slack);
+            rack.reorder_by(variant.rack_reordering);
+            if let Some(window) = variant.min_rtt_window {
+                rack.forget_round_trips_after(window);
+            }
             if config.rto.timing == RtoTiming::Segments || variant.timeout_window == TimeoutWindow::InFlight {
                 rack.note_deliveries();
             }

@@ -196,7 +196,7 @@ fn the_end_of_the_repair_after_a_timeout_is_the_end_of_a_recovery() {
     (ack.ack, ack.window) = (1, 50_000);
     sender.update_window(&ack);
     if let Some(rack) = sender.loss.scoreboard.rack() {
-        rack.on_duplicate_report(1, 1);
+        rack.on_duplicate_report(1, 1, false);
     }
     let mut now = at(0);
     for recovery in 0..=16 {

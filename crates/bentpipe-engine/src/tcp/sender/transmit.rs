@@ -1,13 +1,18 @@
 //! Selection of segments: retransmissions, new data within the window or the pipe, probes of a closed window.
 
 use super::Sender;
+use crate::rtt::RtoTiming;
 use crate::tcp::config::WindowUnit;
 use crate::tcp::departures::Departs;
+use crate::tcp::persist::Intervals;
 use crate::tcp::recovery::{Chooser, Phase};
 use crate::tcp::sending::Half;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
-use crate::units::Time;
+use crate::units::{Duration, Time};
+
+/// The longest time between two probes of a closed window.
+const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Sender {
     /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and
@@ -200,15 +205,34 @@ impl Sender {
     fn maybe_persist(&mut self, now: Time) {
         let nothing_out = self.seq.snd_una == self.seq.snd_nxt;
         if !self.persist.is_running() && !self.timer.is_running() && nothing_out {
-            self.persist.start(now, self.timer.rtt.rto());
+            self.persist.start(now, self.probe_intervals());
+        }
+    }
+
+    /// How often a closed window is probed.
+    pub(super) fn probe_intervals(&self) -> Intervals {
+        let (rtt, config) = (&self.timer.rtt, self.timer.rtt.config());
+        let max = if config.timing == RtoTiming::Segments { config.max } else { MAX_PROBE_INTERVAL };
+        Intervals { first: rtt.rto(), max }
+    }
+
+    /// The answer to a probe of a closed window: in Linux the next interval begins with it (`tcp_ack_probe`).
+    #[cold]
+    pub(super) fn on_probe_answered(&mut self, now: Time) {
+        if self.timer.rtt.config().timing == RtoTiming::Segments {
+            self.persist.restart(now, self.probe_intervals());
         }
     }
 
     /// The pending probe: one byte beyond a closed window, or what a window below a segment allows (RFC 9293 §3.8.6.1,
-    /// §3.8.6.2.1).
+    /// §3.8.6.2.1). Linux sends no byte, but the number before the next one, which also asks for an answer (`tcp_xmit_probe_skb`).
     pub(super) fn due_probe(&mut self) -> Option<Span> {
         if self.seq.snd_una >= self.seq.end() {
             return None;
+        }
+        let is_shut = self.seq.peer.now == 0 && self.seq.flight() == 0;
+        if is_shut && self.timer.rtt.config().timing == RtoTiming::Segments {
+            return Some(Span::empty(self.seq.snd_una - 1));
         }
         let span = self.span(self.seq.snd_una, self.seq.snd_una + self.seq.peer.now.max(1));
         Some(self.count(span))

@@ -57,9 +57,10 @@ impl SlowStart {
         }
     }
 
-    /// Takes an ACK of new data while the window is below the threshold.
+    /// Takes an ACK of new data while the window is below the threshold. With [`Growth::All`] it returns the bytes of it that are left for
+    /// congestion avoidance as the window reaches the threshold (Linux's `tcp_slow_start`); otherwise 0.
     #[inline(always)]
-    pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) {
+    pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) -> u64 {
         let mut more = slow_start(self.growth, ack.acked, ack.after_timeout, window.exact_mss());
         if let Some(max_ssthresh) = self.limit {
             more *= limited(window.exact() / window.exact_mss(), f64::from(max_ssthresh));
@@ -72,7 +73,7 @@ impl SlowStart {
                 Verdict::Leave => {
                     window.set_ssthresh(window.exact());
                     self.search = Search::None;
-                    return;
+                    return 0;
                 }
             },
             Search::Deliveries(deliveries) => {
@@ -80,18 +81,23 @@ impl SlowStart {
                     window.set((window.exact() - overshoot as f64).max(2.0 * window.exact_mss()));
                     window.set_ssthresh(window.exact());
                     self.search = Search::None;
-                    return;
+                    return 0;
                 }
             }
             Search::Hybrid(hybrid) => {
                 if hybrid.on_ack(ack, window) {
                     window.set_ssthresh(window.exact());
-                    return;
+                    return if self.growth == Growth::All { ack.acked } else { 0 };
                 }
             }
         }
         let to = window.exact() + more;
-        window.set(if self.growth == Growth::All { to.min(window.exact_ssthresh()) } else { to });
+        if self.growth != Growth::All || to <= window.exact_ssthresh() {
+            window.set(to);
+            return 0;
+        }
+        window.set(window.exact_ssthresh());
+        (to - window.exact_ssthresh()) as u64
     }
 
     /// Takes an ACK of new data while the window is below the threshold and not in use.

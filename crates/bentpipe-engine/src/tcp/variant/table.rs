@@ -2,7 +2,7 @@
 
 use super::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, Pacing, PartialAckTimer, PipeForm, Recovery,
-    ReentryGuard, SlowStartExit, Startup, TimeoutRepair, TimeoutWindow, Variant,
+    ReentryGuard, Reordering, SlowStartExit, Startup, TimeoutRepair, TimeoutWindow, Variant,
 };
 use crate::units::Duration;
 
@@ -22,6 +22,8 @@ const BASE: Variant = Variant {
     undo: false,
     tail_probe: false,
     rack_slack: Duration::ZERO,
+    rack_reordering: Reordering::Rfc8985,
+    min_rtt_window: None,
     timeout_repair: TimeoutRepair::GoBack,
     timeout_window: TimeoutWindow::One,
     once_per_window: true,
@@ -46,6 +48,9 @@ const LINUX: Variant = Variant {
     tail_probe: true,
     // `TCP_TIMEOUT_MIN_US`.
     rack_slack: Duration::from_millis(2),
+    rack_reordering: Reordering::Linux,
+    // `tcp_min_rtt_wlen`.
+    min_rtt_window: Some(Duration::from_secs(300)),
     timeout_window: TimeoutWindow::InFlight,
     offload: true,
     ..BASE

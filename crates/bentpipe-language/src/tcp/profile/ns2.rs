@@ -73,6 +73,7 @@ fn ns2() -> TcpConfig {
             // ns-2 never gives up.
             max_retries: u32::MAX,
             linear_syn_timeouts: 0,
+            ..RtoConfig::RFC6298
         },
         // `maxSackBlocks_ 3`, ns-2 2.35's default.
         sack_blocks: 3,

@@ -5,10 +5,10 @@
 
 use bentpipe_engine::tcp::variant::{
     BurstEstimate, CongestionControl, DupThresh, Exit, Growth, PartialAckTimer, PipeForm, Recovery, ReentryGuard,
-    SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
+    Reordering, SlowStartExit, Startup, TimeoutRepair, TimeoutWindow,
 };
 use bentpipe_engine::tcp::{
-    Compress, Daass, EcnOption, EcnUse, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RtoTiming, RttClock,
+    Compress, Daass, EcnOption, EcnUse, GiveUp, Handshake, MAX_SACK_BLOCKS, Resume, RtoFloor, RtoTiming, RttClock,
     SsthreshBase, TcbSharing, TcpConfig, Variant, WindowUnit,
 };
 use bentpipe_engine::units::{Duration, Rate};
@@ -61,9 +61,17 @@ impl Cell {
         }
     }
 
+    fn retries(self) -> Option<u8> {
+        self.count_or_off().map(|count| u8::try_from(count).unwrap_or(u8::MAX))
+    }
+
     fn count_or_off(self) -> Option<u32> {
         (!matches!(self, Cell::Word(_))).then(|| self.count())
     }
+}
+
+fn data_or_count(retries: Option<u8>) -> Cell {
+    retries.map_or(Cell::Word("data"), |retries| Cell::Count(retries.into()))
 }
 
 fn off_or_count(count: Option<u32>) -> Option<Cell> {
@@ -122,6 +130,8 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
 
 const OFF: &[&str] = &["off"];
 const NONE: &[&str] = &[];
+const DATA: &[&str] = &["data"];
+const RETRIES: Kind = Kind::Count(Counted::new("retries", 0, 255));
 const SEGMENTS: Kind = Kind::Count(Counted::new("segments", 1, u32::MAX as u64));
 const PERCENT: Kind = Kind::Count(Counted::new("percent", 1, 100_000));
 
@@ -190,6 +200,8 @@ words!(repair: TimeoutRepair, "go-back" = TimeoutRepair::GoBack, "oldest" = Time
 words!(slow_start_exit: SlowStartExit, "loss" = SlowStartExit::Loss, "hystart++" = SlowStartExit::HyStartPlusPlus, "hystart" = SlowStartExit::HyStart, "search" = SlowStartExit::Search);
 words!(timeout_window: TimeoutWindow, "one" = TimeoutWindow::One, "in-flight" = TimeoutWindow::InFlight);
 words!(timing: RtoTiming, "acks" = RtoTiming::Acks, "segments" = RtoTiming::Segments);
+words!(give_up: GiveUp, "count" = GiveUp::Count, "time" = GiveUp::Time);
+words!(reordering: Reordering, "rfc8985" = Reordering::Rfc8985, "linux" = Reordering::Linux);
 words!(floor: RtoFloor, "timeout" = RtoFloor::Timeout, "variance" = RtoFloor::Variance);
 
 const RECOVERIES: &[&str] = &[

@@ -26,8 +26,14 @@ impl Pipe {
     /// A round trip with `queued` segments in the queue, and so many in flight after it.
     fn round(&mut self, rtt: Duration, newly: u64, pipe: u64, phase: Phase, lost: u64) {
         self.now += rtt;
-        let prior_delivered = self.delivered;
         self.delivered += newly;
+        let seen = self.seen(rtt, newly, pipe, phase, lost);
+        self.bbr.on_delivered(&mut self.window, &seen);
+    }
+
+    /// What its ACK shows.
+    fn seen(&self, rtt: Duration, newly: u64, pipe: u64, phase: Phase, lost: u64) -> Delivered {
+        let prior_delivered = self.delivered - newly;
         let sample = RateSample {
             prior_delivered,
             delivered: newly,
@@ -35,7 +41,7 @@ impl Pipe {
             is_app_limited: false,
             ..RateSample::default()
         };
-        let seen = Delivered {
+        Delivered {
             now: self.now,
             rtt: Some(rtt),
             srtt: Some(rtt),
@@ -46,9 +52,9 @@ impl Pipe {
             lost,
             pipe,
             pipe_before: pipe + newly,
+            departure: Time::ZERO,
             phase,
-        };
-        self.bbr.on_delivered(&mut self.window, &seen);
+        }
     }
 
     fn fill(&mut self) {
@@ -76,6 +82,30 @@ fn startup_ends_when_the_rate_no_longer_grows() {
     let room = pipe.bbr.room_for_bunches(MSS as f64);
     let without = f64::from(pipe.window.segments()) - room;
     assert!((206.0..=208.0).contains(&without), "{without}");
+}
+
+/// The third round trip without growth shows that the pipe is full, and its ACK already begins to drain it (Linux's `bbr_update_model`).
+#[test]
+fn a_full_pipe_is_drained_at_once() {
+    let mut pipe = Pipe::new();
+    while !pipe.bbr.is_full {
+        assert_eq!(pipe.bbr.mode, Mode::Startup);
+        let newly = pipe.window.cwnd().min(100 * MSS);
+        pipe.round(RTT, newly, 150 * MSS, Phase::Open, 0);
+    }
+    assert_eq!(pipe.bbr.mode, Mode::Drain);
+}
+
+/// At 1 MB/s five segments are delivered in the 5 ms until the next packet leaves. Where more shall be in flight that packet counts: two segments.
+#[test]
+fn what_is_in_flight_counts_when_the_next_packet_leaves() {
+    let mut pipe = Pipe::new();
+    pipe.fill();
+    for (gain, millis, expected) in [(1.25, 0, 102.0), (1.25, 5, 97.0), (0.75, 5, 95.0), (0.75, 5000, 0.0)] {
+        let departure = pipe.now + Duration::from_millis(millis);
+        let seen = Delivered { departure, ..pipe.seen(RTT, 0, 100 * MSS, Phase::Open, 0) };
+        assert_eq!(pipe.bbr.inflight_at_departure(&seen, gain, seen.pipe, MSS as f64), expected, "{gain} {millis}");
+    }
 }
 
 /// The pacing rate is 1.25, 0.75 and then six times 1 of 99 % of 1 MB/s.

@@ -2,7 +2,7 @@
 //! too small then.
 
 use crate::tcp::congestion::Delivered;
-use crate::tcp::congestion::bbr::windowed::MaxFilter;
+use crate::tcp::windowed::MaxFilter;
 use crate::units::Time;
 
 /// Round trips that the maximum covers once the path is full, and before (§2.12, §5.5.9).
@@ -66,6 +66,7 @@ mod tests {
             lost: 0,
             pipe: 0,
             pipe_before: 0,
+            departure: Time::ZERO,
             phase,
         }
     }

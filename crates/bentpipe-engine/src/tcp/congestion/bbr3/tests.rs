@@ -61,6 +61,7 @@ impl Pipe {
                 lost,
                 pipe,
                 pipe_before: pipe + newly,
+                departure: Time::ZERO,
                 phase,
             },
         );

@@ -75,7 +75,9 @@ impl Rack {
             last = next;
             self.segments.pop_front();
         }
-        self.reordering_seen |= first.end < self.fack;
+        if first.end < self.fack {
+            self.note_reordering(first.start);
+        }
         self.note_ordinary(first.end, first.at, &last, now);
     }
 
@@ -95,7 +97,7 @@ impl Rack {
         }
         self.note_original(end);
         let rtt = now.saturating_since(last.at);
-        self.delivered_once(last, rtt);
+        self.delivered_once(last, rtt, now);
         self.note_delivered(last, rtt);
     }
 
@@ -123,6 +125,8 @@ impl Rack {
     }
 
     /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
+    // Not inlined: the loop of `on_sack` passes over many that have been delivered before.
+    #[inline(never)]
     fn delivered(&mut self, segment: Sent, now: Time) {
         if let Some(rate) = &mut self.rate {
             rate.on_delivered(segment.start, segment.len(), now);
@@ -131,27 +135,32 @@ impl Rack {
         if segment.retransmitted {
             //= RFC 8985 §6.2 step 2: "The segment was last retransmitted less than RACK.min_rtt ago."
             // The original has arrived, which says nothing of segments sent after it.
-            if self.min_rtt.is_some_and(|min| rtt < min) {
+            if self.min_rtt.get().is_some_and(|min| rtt < min) {
                 return;
             }
         } else {
             self.note_original(segment.end);
-            self.delivered_once(&segment, rtt);
+            self.delivered_once(&segment, rtt, now);
         }
         self.note_delivered(&segment, rtt);
     }
 
     /// A segment that was sent once has been delivered after `rtt`.
     #[inline(always)]
-    fn delivered_once(&mut self, segment: &Sent, rtt: Duration) {
+    fn delivered_once(&mut self, segment: &Sent, rtt: Duration, now: Time) {
         //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
         //= in RACK.min_RTT"
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.min_rtt.take(rtt, now);
         //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
         if segment.end < self.fack {
-            self.reordering_seen = true;
-            self.reordered = self.reordered.max(self.fack - segment.start);
+            self.note_reordering(segment.start);
         }
+    }
+
+    /// The segment that begins at `start`, sent once, has come behind a later one.
+    fn note_reordering(&mut self, start: u64) {
+        self.reordering_seen = true;
+        self.reordered = self.reordered.max(self.fack - start);
     }
 
     /// A segment has been delivered `rtt` after it was sent last.

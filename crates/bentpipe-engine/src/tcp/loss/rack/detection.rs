@@ -1,10 +1,7 @@
 //! Which segments are lost by now (RFC 8985 §6.2, steps 4 and 5).
 
-use super::{Rack, Sent, State};
+use super::{DUP_THRESH, Rack, Sent, State};
 use crate::units::{Duration, Time};
-
-/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4).
-const DUP_THRESH: usize = 3;
 
 impl Rack {
     /// RFC 8985 §6.2 step 4.
@@ -14,7 +11,7 @@ impl Rack {
         }
         //= RFC 8985 §3.3.2: "the RACK reordering window MUST be bounded, and this bound SHOULD be SRTT"
         //= RFC 8985 §6.2 step 4: "Return min(RACK.reo_wnd_mult * RACK.min_RTT / 4, SRTT)"
-        let quarter = self.min_rtt.unwrap_or(Duration::ZERO).div_floor(4);
+        let quarter = self.min_rtt.get().unwrap_or(Duration::ZERO).div_floor(4);
         quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
     }
 

@@ -91,6 +91,14 @@ impl Runs {
         (!run.is_empty()).then(|| run.segment(run.start))
     }
 
+    /// True if there is one segment.
+    pub(super) fn is_one(&self) -> bool {
+        match (self.first(), self.last()) {
+            (Some(first), Some(last)) => first.start == last.start,
+            _ => false,
+        }
+    }
+
     /// The last segment.
     #[inline(always)]
     pub(super) fn last(&self) -> Option<Sent> {

@@ -2,41 +2,58 @@
 
 use std::collections::VecDeque;
 
-/// A maximum of values with the numbers of their rounds.
+/// A maximum of values with the numbers of their rounds. With [`core::cmp::Reverse`] it is a minimum.
 #[derive(Clone, Debug)]
-pub(in crate::tcp::congestion) struct MaxFilter {
+pub(in crate::tcp) struct MaxFilter<V = f64> {
     span: u64,
     /// Values that fall with the time: each is the greatest since its round.
-    values: VecDeque<(u64, f64)>,
+    values: VecDeque<(u64, V)>,
 }
 
-impl MaxFilter {
+impl<V: Copy + PartialOrd> MaxFilter<V> {
     /// Covers `span` rounds before the current one.
-    pub(in crate::tcp::congestion) fn new(span: u64) -> Self {
+    pub(in crate::tcp) fn new(span: u64) -> Self {
         MaxFilter { span, values: VecDeque::new() }
     }
 
     /// Covers `span` rounds before the current one from the next value on.
-    pub(in crate::tcp::congestion) fn set_span(&mut self, span: u64) {
+    pub(in crate::tcp) fn set_span(&mut self, span: u64) {
         self.span = span;
     }
 
     /// Takes a value of this round.
-    pub(in crate::tcp::congestion) fn update(&mut self, round: u64, value: f64) {
+    pub(in crate::tcp) fn update(&mut self, round: u64, value: V) {
         while self.values.back().is_some_and(|&(_, last)| last <= value) {
             self.values.pop_back();
         }
         if self.values.back().is_none_or(|&(last, _)| last < round) {
             self.values.push_back((round, value));
         }
+        self.begin(round);
+    }
+
+    /// This round has no value yet.
+    pub(in crate::tcp) fn begin(&mut self, round: u64) {
         while self.values.front().is_some_and(|&(first, _)| first + self.span < round) {
             self.values.pop_front();
         }
     }
 
+    /// The greatest value; `None` without one.
+    pub(in crate::tcp) fn greatest(&self) -> Option<V> {
+        self.values.front().map(|&(_, value)| value)
+    }
+
+    /// Bytes of heap memory.
+    pub(in crate::tcp) fn memory(&self) -> usize {
+        self.values.capacity() * size_of::<(u64, V)>()
+    }
+}
+
+impl MaxFilter {
     /// The greatest value, 0 before the first.
-    pub(in crate::tcp::congestion) fn max(&self) -> f64 {
-        self.values.front().map_or(0.0, |&(_, value)| value)
+    pub(in crate::tcp) fn max(&self) -> f64 {
+        self.greatest().unwrap_or(0.0)
     }
 }
 
@@ -55,5 +72,9 @@ mod tests {
             })
             .collect();
         assert_eq!(seen, [5.0, 5.0, 5.0, 5.0, 4.0, 2.0]);
+        filter.begin(7);
+        assert_eq!(filter.max(), 1.0, "that of round 4 is too old");
+        filter.begin(8);
+        assert_eq!(filter.greatest(), None);
     }
 }

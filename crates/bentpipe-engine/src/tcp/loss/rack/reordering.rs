@@ -1,0 +1,89 @@
+//! What is concluded from data that came late or twice: the reordering window (RFC 8985 §6.2 step 4), and Linux's rules.
+
+use super::{DUP_THRESH, Rack};
+use crate::tcp::variant::Reordering;
+
+/// Number of recoveries for which the reordering window keeps the width set by duplicates (RFC 8985 §6.2 step 4).
+const REO_WND_PERSIST: u32 = 16;
+
+impl Rack {
+    /// What is concluded from reordering.
+    pub(in crate::tcp) fn reorder_by(&mut self, rules: Reordering) {
+        self.rules = rules;
+    }
+
+    /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
+    /// reordering window was too narrow (RFC 8985 §6.2 step 4). In Linux only if reordering was seen, and what came twice is not the tail
+    /// loss probe (`of_probe`), which RACK has not sent.
+    pub(in crate::tcp) fn on_duplicate_report(&mut self, una: u64, snd_max: u64, of_probe: bool) {
+        if self.rules == Reordering::Linux && (of_probe || !self.reordering_seen) {
+            return;
+        }
+        if una >= self.dsack_round_end {
+            self.dsack_round_end = snd_max;
+            //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_mult += 1 [...] RACK.reo_wnd_persist = 16"
+            self.reo_wnd_mult = self.reo_wnd_mult.max(1) + 1;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+    }
+
+    //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_persist -= 1 If RACK.reo_wnd_persist <= 0 RACK.reo_wnd_mult = 1"
+    /// A recovery is over, or the repair after a timeout.
+    pub(in crate::tcp::loss) fn on_recovered(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    /// Data from `start` on, before `una`, was late: what was sent again had not been lost, as a timestamp shows.
+    pub(in crate::tcp) fn note_late(&mut self, start: u64, una: u64) {
+        if self.rules == Reordering::Linux {
+            self.reordering_seen = true;
+            self.reordered = self.reordered.max(self.fack.max(una).saturating_sub(start));
+        }
+    }
+
+    /// `start..end` has come twice; `resent` segments of up to `full` bytes were ever sent again. In Linux what was sent again needlessly counts as
+    /// delivered, and what the network has doubled says nothing (`tcp_dsack_seen`). Returns false if it says nothing.
+    pub(in crate::tcp) fn count_repeated(&mut self, (start, end): (u64, u64), resent: u64, full: u64) -> bool {
+        if self.rules != Reordering::Linux {
+            return true;
+        }
+        let bytes = end.saturating_sub(start);
+        let repeats = self.repeats.saturating_add(bytes.div_ceil(full));
+        let is_ours = repeats <= resent;
+        if is_ours {
+            (self.repeats, self.repeated) = (repeats, self.repeated + bytes);
+            if let Some(rate) = &mut self.rate {
+                rate.on_repeated(bytes);
+            }
+        }
+        is_ours
+    }
+
+    /// Bytes of [`Self::count_repeated`].
+    #[inline(always)]
+    pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {
+        self.repeated
+    }
+
+    /// True if a segment has come more than `bytes` late, and Linux's rules apply.
+    pub(in crate::tcp) fn has_reordered(&self, bytes: u64) -> bool {
+        self.rules == Reordering::Linux && self.reordered > bytes
+    }
+
+    /// A timeout outside of recoveries: if segments are SACKed that would have meant a loss without reordering, there is less of it than it
+    /// seemed (Linux's `tcp_enter_loss`).
+    pub(in crate::tcp) fn doubt_reordering(&mut self) {
+        if self.rules == Reordering::Linux && self.sacked_segments >= DUP_THRESH {
+            self.reordered = 0;
+        }
+    }
+
+    /// The reordering window in quarters of `min_rtt`.
+    #[cfg(test)]
+    pub(in crate::tcp) fn reo_wnd_mult(&self) -> u64 {
+        self.reo_wnd_mult
+    }
+}

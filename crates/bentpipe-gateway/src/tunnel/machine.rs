@@ -305,6 +305,13 @@ impl Tunnel {
         self.stats
     }
 
+    /// True if this end has the keys of the session with that number.
+    pub(crate) fn has_session(&self, own: u32) -> bool {
+        let answered = self.answered.as_ref().map(|answered| &answered.session);
+        let sessions = [self.current.as_ref(), self.previous.as_ref(), answered];
+        sessions.into_iter().flatten().any(|session| session.own == own)
+    }
+
     /// The mark of the peer's first messages, by which a socket finds the tunnel.
     pub fn mark(&self) -> [u8; MARK] {
         self.guard.mark_of_peer()

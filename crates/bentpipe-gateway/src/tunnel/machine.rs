@@ -285,6 +285,11 @@ impl Tunnel {
         self.reach.proven()
     }
 
+    /// True if the peer has proven to be at its address.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.endpoint().is_some() && self.allowance() == u64::MAX
+    }
+
     /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.
     pub(crate) fn allowance(&self) -> u64 {
         self.reach.allowance()

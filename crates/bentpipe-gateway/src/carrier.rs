@@ -3,6 +3,7 @@
 //! The link lives as long as both ends remember it. After [`Event::Up`] with `fresh` it is a new link, and nothing of the
 //! old one is delivered.
 
+mod path;
 pub(crate) mod readings;
 
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
-use crate::path_mtu::{Ask, PathMtu};
+use crate::path_mtu::PathMtu;
 use crate::tunnel::{
     DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, PresharedKey, Sealed, Todo, Tunnel, TunnelConfig, What,
 };
@@ -98,8 +99,6 @@ pub struct Carrier {
 
 /// Maximum waiting acknowledgements: probes arrive one by one.
 const MAX_ACKS: usize = 8;
-/// Length of the datagram with one.
-const ACK: u64 = DATA_OVERHEAD as u64 + 4;
 
 impl Carrier {
     /// Creates an end that has received nothing.
@@ -196,6 +195,11 @@ impl Carrier {
     /// The part of them that the link cannot drop: [`LinkEndpoint::needed_bytes`].
     pub fn needed_bytes(&self) -> u64 {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::needed_bytes)
+    }
+
+    /// Memory of what header compression knows of flows, bytes: [`LinkEndpoint::context_bytes`].
+    pub fn context_bytes(&self) -> u64 {
+        self.endpoint.as_ref().map_or(0, LinkEndpoint::context_bytes)
     }
 
     /// Memory of packets for the far end, bytes.
@@ -375,59 +379,6 @@ impl Carrier {
             }
         }
         Step::Wait(tunnel)
-    }
-}
-
-impl Carrier {
-    fn next_part(&mut self, now: Time, out: &mut [u8]) -> Option<Sealed> {
-        let length = self.cutter.write(&mut out[DATA_HEADER..])?;
-        let sealed = self.tunnel.seal(now, What::Part, length, out)?;
-        self.path.on_sent(sealed.len);
-        Some(sealed)
-    }
-
-    /// Parts, probes and their acknowledgements.
-    fn poll_path(&mut self, now: Time, out: &mut [u8]) -> Step<Carried> {
-        if self.tunnel.allowance() >= u64::from(self.path.size())
-            && let Some(sealed) = self.next_part(now, out)
-        {
-            return Step::Do(Carried::Send(sealed));
-        }
-        while self.tunnel.allowance() >= ACK
-            && let Some(id) = self.acks.pop_front()
-        {
-            out[DATA_HEADER..DATA_HEADER + 4].copy_from_slice(&id.to_le_bytes());
-            if let Some(sealed) = self.tunnel.seal(now, What::Ack, 4, out) {
-                return Step::Do(Carried::Send(sealed));
-            }
-        }
-        // Without keys nothing can be sent, and a probe that was not sent would be counted as lost.
-        // Nor is a path searched that may not be the peer's.
-        if self.tunnel.cipher().is_none() || self.endpoint.is_none() || self.tunnel.allowance() < u64::MAX {
-            return Step::Wait(None);
-        }
-        loop {
-            match self.path.poll(now) {
-                Step::Wait(until) => return Step::Wait(until),
-                Step::Do(Ask::Probe { id, size }) => {
-                    let length = usize::from(size) - DATA_OVERHEAD;
-                    let payload = &mut out[DATA_HEADER..DATA_HEADER + length];
-                    payload.fill(0);
-                    payload[..4].copy_from_slice(&id.to_le_bytes());
-                    if let Some(sealed) = self.tunnel.seal(now, What::Probe, length, out) {
-                        return Step::Do(Carried::Send(sealed));
-                    }
-                }
-                Step::Do(Ask::Changed { black_hole, .. }) => {
-                    if let Some(endpoint) = self.endpoint.as_mut().filter(|_| black_hole) {
-                        self.past.black_holes += 1;
-                        endpoint.on_path_change();
-                    }
-                    let (mtu, max_packet) = (self.path_mtu(), self.max_packet());
-                    return Step::Do(Carried::PathMtu(PathChange { mtu, max_packet, black_hole }));
-                }
-            }
-        }
     }
 }
 

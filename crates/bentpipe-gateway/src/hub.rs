@@ -8,6 +8,7 @@
 //!
 //! The shapes decide which slot a packet goes to.
 
+mod arrivals;
 mod readings;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,6 +21,8 @@ use thiserror::Error;
 
 use super::carrier::{Carried, Carrier};
 use crate::tunnel::{Event, Kind, PublicKey, TunnelConfig, classify};
+pub use arrivals::Meter;
+use arrivals::{Arrivals, Queue};
 
 /// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
 const QUANTUM: i64 = 1500;
@@ -51,6 +54,8 @@ struct Terminal {
     is_active: bool,
     /// When it is to be polled again.
     wake_at: Option<Time>,
+    /// Datagrams from it that wait for its turn.
+    arrived: Queue,
 }
 
 /// The carriers of a hub.
@@ -65,6 +70,9 @@ pub struct Hub {
     waiting: BTreeSet<(Time, Slot)>,
     /// Carriers that have received a datagram and may have something to deliver.
     heard: BTreeSet<Slot>,
+    /// Carriers that have since been given datagrams that waited.
+    served: BTreeSet<Slot>,
+    arrivals: Arrivals,
     /// When the line is free again.
     free_at: Time,
     /// Datagrams of no terminal.
@@ -94,6 +102,8 @@ impl Hub {
             active: VecDeque::new(),
             waiting: BTreeSet::new(),
             heard: BTreeSet::new(),
+            served: BTreeSet::new(),
+            arrivals: Arrivals::default(),
             free_at: Time::ZERO,
             garbage: 0,
             was_touched: false,
@@ -116,7 +126,9 @@ impl Hub {
         }
         self.marks.insert(mark, slot);
         let weight = config.weight.max(1);
-        self.terminals.insert(slot, Terminal { carrier, weight, deficit: 0, is_active: false, wake_at: None });
+        let arrived = Queue::default();
+        let terminal = Terminal { carrier, weight, deficit: 0, is_active: false, wake_at: None, arrived };
+        self.terminals.insert(slot, terminal);
         self.touch(slot);
         Ok(slot)
     }
@@ -127,6 +139,8 @@ impl Hub {
         self.marks.remove(&terminal.carrier.tunnel().mark());
         self.active.retain(|other| *other != slot);
         self.heard.remove(&slot);
+        self.served.remove(&slot);
+        self.arrivals.forget(slot, &terminal.arrived);
         if let Some(at) = terminal.wake_at {
             self.waiting.remove(&(at, slot));
         }
@@ -202,9 +216,14 @@ impl Hub {
         }
     }
 
-    /// Terminals with datagrams that have not been processed yet.
+    /// Terminals whose datagrams may have changed what their links hold.
     pub fn heard(&self) -> impl Iterator<Item = Slot> {
-        self.heard.iter().copied()
+        self.heard.union(&self.served).copied()
+    }
+
+    /// What the links of [`Hub::heard`] hold is known now.
+    pub(crate) fn forget_served(&mut self) {
+        self.served.clear();
     }
 
     /// What became of links by the datagrams that have come. It is to be taken before packets are given to the carriers: those of the old
@@ -232,9 +251,10 @@ impl Hub {
         }
     }
 
-    /// Takes a datagram from the socket.
-    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
-        let slot = match classify(datagram) {
+    /// Takes a datagram from the socket. If its peer has taken more than its part of the time, it waits for [`Hub::poll`].
+    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], meter: &mut impl Meter) {
+        let kind = classify(datagram);
+        let slot = match kind {
             Some(Kind::Init { mark, .. }) => self.marks.get(&mark).copied(),
             Some(Kind::Response { receiver, .. } | Kind::Data { receiver, .. } | Kind::Cookie { receiver }) => {
                 Some(Slot(receiver as u16))
@@ -244,7 +264,8 @@ impl Hub {
             None => None,
         };
         // A datagram of a stranger or of an old session. A single terminal's tunnel can tell which.
-        let only = || self.terminals.keys().next().copied().filter(|_| self.terminals.len() == 1);
+        let is_only = self.terminals.len() == 1;
+        let only = || self.terminals.keys().next().copied().filter(|_| is_only);
         let slot = slot.filter(|slot| self.terminals.contains_key(slot)).or_else(only);
         // Port 0 cannot be answered: the kernel refuses each such send, and `quinn-udp` then gives up segmentation for all peers.
         let slot = slot.filter(|_| from.port() != 0);
@@ -253,19 +274,39 @@ impl Hub {
             self.garbage += 1;
             return;
         };
+        let takes_turns = match kind {
+            Some(Kind::Data { receiver, .. }) if !is_only || !terminal.arrived.is_empty() => {
+                terminal.carrier.tunnel().has_session(receiver)
+            }
+            _ => false,
+        };
+        if takes_turns && !self.arrivals.admits(now, slot, &mut terminal.arrived, meter) {
+            return self.arrivals.keep(slot, &mut terminal.arrived, from, datagram);
+        }
         terminal.carrier.receive(now, from, datagram);
+        if takes_turns {
+            self.arrivals.on_taken(slot, &mut terminal.arrived, meter);
+        }
         self.heard.insert(slot);
         self.touch(slot);
     }
 
     /// The next request of a carrier, or the time of the next poll, as [`Carrier::poll`]. While the line is busy, only received data is delivered.
-    pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<(Slot, Carried)> {
-        while let Some(&slot) = self.heard.first() {
-            let terminal = self.terminals.get_mut(&slot).filter(|terminal| terminal.carrier.has_arrived());
-            match terminal.map(|terminal| terminal.carrier.poll(now, wall, out)) {
-                Some(Step::Do(carried)) => return Step::Do(self.charge(now, slot, carried)),
-                Some(Step::Wait(_)) | None => self.heard.remove(&slot),
-            };
+    pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8], meter: &mut impl Meter) -> Step<(Slot, Carried)> {
+        loop {
+            while let Some(&slot) = self.heard.first() {
+                self.arrivals.deliver(slot, meter);
+                let mut terminal = self.terminals.get_mut(&slot);
+                let arrived = terminal.as_mut().filter(|terminal| terminal.carrier.has_arrived());
+                if let Some(Step::Do(carried)) = arrived.map(|terminal| terminal.carrier.poll(now, wall, out)) {
+                    return Step::Do(self.charge(now, slot, carried));
+                }
+                self.heard.remove(&slot);
+                self.arrivals.delivered(terminal.map(|terminal| &mut terminal.arrived), meter);
+            }
+            if !self.work_off(now, meter) {
+                break;
+            }
         }
         while let Some(&(_, slot)) = self.waiting.first().filter(|(at, _)| *at <= now) {
             self.touch(slot);

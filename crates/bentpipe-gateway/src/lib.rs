@@ -66,7 +66,7 @@ pub use bentpipe_engine::gateway::{Satellite, line_overhead, max_packet};
 pub use both::BothShapes;
 pub use carrier::{Carried, Carrier, CarrierStats, PathChange};
 pub use control::{Control, ask};
-pub use hub::{AddError, Hub, Slot, TerminalConfig};
+pub use hub::{AddError, Hub, Meter, Slot, TerminalConfig};
 pub use key_file::KeyFileError;
 pub use link::LinkShape;
 pub use metrics::{Metric, metrics};

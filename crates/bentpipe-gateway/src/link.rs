@@ -4,7 +4,7 @@
 //! prefixes contain its source. If the settings say so, a rate is written into QUIC's SCONE packets for a peer.
 //!
 //! Memory is bounded: packets that wait for the link, are in flight, or wait for others count against `memory`, which the peers
-//! share by a [`Pool`]. What does not fit is dropped, from the host that holds most.
+//! share by a [`Pool`], and so do the contexts of header compression. A packet that does not fit is dropped, from the host that holds most.
 
 mod readings;
 
@@ -95,11 +95,12 @@ impl LinkShape {
         self.tun.refused()
     }
 
-    /// Records a peer's use of memory, and sets its limit.
+    /// Records a peer's use of memory, and sets the limit of its packets.
     fn settle(&mut self, hub: &mut Hub, slot: Slot) {
         if self.peers.contains_key(&slot) {
-            self.memory.set(slot, hub.carrier(slot).map_or(0, Carrier::held_bytes));
-            hub.set_room(slot, self.memory.limit(slot));
+            let [packets, contexts] =
+                [Carrier::held_bytes, Carrier::context_bytes].map(|bytes| hub.carrier(slot).map_or(0, bytes));
+            hub.set_room(slot, take(&mut self.memory, slot, packets, contexts));
         }
     }
 
@@ -110,6 +111,12 @@ impl LinkShape {
     pub fn overruns(&self) -> io::Result<u64> {
         self.tun.overruns()
     }
+}
+
+/// Records what a peer's packets and the contexts of its link take. Returns the limit of the packets.
+fn take(memory: &mut Pool, slot: Slot, packets: u64, contexts: u64) -> u64 {
+    memory.set(slot, packets + contexts);
+    memory.limit(slot).saturating_sub(contexts)
 }
 
 /// A readable message for an error of the device.
@@ -237,5 +244,23 @@ impl Shape for LinkShape {
 
     fn drain(&mut self, _: &mut Turn<'_>) -> io::Result<bool> {
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A peer whose hosts or whose own box fill the tables of its link has less room for packets, and takes nothing from another's part.
+    #[test]
+    fn contexts_take_room_from_packets() {
+        let mut pool = Pool::new(1000);
+        pool.join(Slot(0));
+        assert_eq!(take(&mut pool, Slot(0), 200, 300), 700);
+        pool.join(Slot(1));
+        assert_eq!(take(&mut pool, Slot(0), 200, 300), 450);
+        assert_eq!(take(&mut pool, Slot(1), 0, 0), 500);
+        assert_eq!(take(&mut pool, Slot(0), 450, 300), 450);
+        assert_eq!((take(&mut pool, Slot(1), 0, 0), pool.in_use()), (250, 750));
     }
 }

@@ -72,6 +72,7 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     for readings in [&mut *split, &mut *link] {
         readings.add_hub(&Hub::new(None), &Refusals::default());
         readings.add_carrier(Time::ZERO, &carrier(rate));
+        readings.add_dropped(0);
     }
     split.add_split(&SplitStats::default(), &Waiting { unsent: 0, held: 0, memory: 0 });
     split.add_split_common(0, 0);

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bentpipe_engine::Step;
-use bentpipe_engine::units::{Rate, Time};
+use bentpipe_engine::units::{Duration, Rate, Time};
+use bentpipe_io::Clock;
 use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
 use super::carrier::{Carried, Carrier, PathChange};
-use super::hub::{AddError, Hub, Slot};
+use super::hub::{AddError, Hub, Meter, Slot};
 use super::log::{self, LeftOut, Limit};
 use super::peers::{PeerConfig, Reach};
 use super::ports;
@@ -29,6 +30,8 @@ use super::udp::Udp;
 use crate::tunnel::{Event, PresharedKey, PublicKey};
 
 const UDP: Token = Token(0);
+/// Batches of datagrams that are read in a turn while some wait: a fifth of what the kernel's buffer holds at most.
+const MAX_BATCHES: usize = 64;
 
 /// A shape with tunnels, and the carriers to the other boxes.
 #[derive(Debug)]
@@ -40,6 +43,21 @@ pub struct Tunnelled<S> {
     shape: S,
     state: Option<State>,
     resume: Resume,
+    watch: Watch,
+}
+
+/// The time that work takes.
+#[derive(Debug)]
+struct Watch {
+    clock: Clock,
+    read_at: Time,
+}
+
+impl Meter for Watch {
+    fn lap(&mut self) -> Duration {
+        let now = self.clock.now();
+        now.saturating_since(std::mem::replace(&mut self.read_at, now))
+    }
 }
 
 /// What is written of a peer.
@@ -87,6 +105,7 @@ impl<S: Shape> Gateway<S> {
                 shape,
                 state: None,
                 resume: Resume::new(),
+                watch: Watch { clock: Clock::start(), read_at: Time::ZERO },
             };
             let Tunnelled { hub, shape, .. } = &mut work;
             shape.start(&mut Turn { now, hub, registry })?;
@@ -183,13 +202,19 @@ impl<S: Shape> Work for Tunnelled<S> {
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-        let Tunnelled { udp, hub, peers, shape, .. } = self;
+        let Tunnelled { udp, hub, peers, shape, watch, .. } = self;
         if self.resume.has_jumped() {
             log::line("this machine has slept, was copied, or its clock was set: the tunnel makes new keys");
             hub.renew(now);
         }
-        if self.udp_is_readable {
-            self.udp_is_readable = udp.receive(|from, datagram| hub.receive(now, from, datagram))?;
+        for _ in 0..MAX_BATCHES {
+            if self.udp_is_readable {
+                self.udp_is_readable = udp.receive(|from, datagram| hub.receive(now, from, datagram, watch))?;
+            }
+            // Behind those that wait there may be some of other peers.
+            if !self.udp_is_readable || !hub.has_waiting() {
+                break;
+            }
         }
         let mut turn = Turn { now, hub, registry };
         while let Some((slot, event)) = turn.hub.take_event() {
@@ -198,7 +223,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         }
         let mut more = shape.fill(&mut turn, None)?;
         let until = loop {
-            match turn.hub.poll(now, wall, udp.room()) {
+            match turn.hub.poll(now, wall, udp.room(), watch) {
                 Step::Do((slot, Carried::Send(sealed))) => {
                     udp.send(now, sealed.to, sealed.len);
                     more |= shape.fill(&mut turn, Some(slot))?;
@@ -220,6 +245,7 @@ impl<S: Shape> Work for Tunnelled<S> {
                     // Received datagrams may require an answer.
                     turn.hub.take_touched();
                     more |= shape.fill(&mut turn, None)?;
+                    turn.hub.forget_served();
                     if !turn.hub.take_touched() {
                         break until;
                     }
@@ -235,7 +261,7 @@ impl<S: Shape> Work for Tunnelled<S> {
             let tunnels = turn.hub.carriers().map(|(_, carrier)| carrier.tunnel());
             state.note(now, tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.proven_endpoint()?))));
         }
-        Ok((more || self.udp_is_readable, until))
+        Ok((more || self.udp_is_readable || turn.hub.has_waiting(), until))
     }
 
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
@@ -261,6 +287,7 @@ impl<S: Shape> Work for Tunnelled<S> {
         for (slot, carrier) in self.hub.carriers() {
             readings.of_peer(self.peers[&slot].name.0.clone(), |readings| {
                 readings.add_carrier(now, carrier);
+                readings.add_dropped(self.hub.dropped(slot));
                 self.shape.read(slot, readings);
             });
         }

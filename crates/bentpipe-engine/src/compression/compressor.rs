@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fields::{Header, Shape};
-use super::{BEFORE_BASE, CONTEXTS, GENERATIONS, REMEMBERED, form, kind, name};
+use super::{BEFORE_BASE, CONTEXTS, GENERATIONS, PLACE, REMEMBERED, form, kind, name};
 
 /// An announced base. The driver reports to [`Compressor::verdict`] whether it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +51,8 @@ pub struct Compressor {
     /// The clock hand: where the search for the next context to replace starts.
     hand: usize,
     serial: u64,
+    /// Bases of all contexts.
+    bases: usize,
 }
 
 impl Compressor {
@@ -100,6 +102,7 @@ impl Compressor {
         message.extend_from_slice(&(self.serial as u32).to_be_bytes());
         message.extend_from_slice(header.bytes());
         let base = BaseId { slot, serial: self.serial };
+        self.bases += 1;
         context.announced = Some((base, Box::new(Base { generation, header })));
         Announcement { base, message }
     }
@@ -108,12 +111,19 @@ impl Compressor {
     pub fn verdict(&mut self, base: BaseId, has_arrived: bool) {
         let Some(context) = self.contexts.get_mut(usize::from(base.slot)) else { return };
         // The context may have another flow by now.
-        if let Some((_, announced)) = context.announced.take_if(|(id, _)| *id == base)
-            && has_arrived
-        {
+        let Some((_, announced)) = context.announced.take_if(|(id, _)| *id == base) else { return };
+        let goes = !has_arrived || context.confirmed.is_some();
+        self.bases -= usize::from(goes);
+        if has_arrived {
             context.confirmed = Some(announced);
             context.seen = 0;
         }
+    }
+
+    /// Memory of all contexts, bytes.
+    pub fn memory(&self) -> u64 {
+        let context = size_of::<Context>() + PLACE;
+        (self.contexts.len() * context + self.bases * (size_of::<Base>() + PLACE)) as u64
     }
 
     fn context(&mut self, flow: u64) -> u16 {
@@ -132,10 +142,68 @@ impl Compressor {
             self.hand = (slot + 1) % CONTEXTS;
             let old = &mut self.contexts[slot];
             self.by_flow.remove(&old.flow);
+            self.bases -= usize::from(old.confirmed.is_some()) + usize::from(old.announced.is_some());
             *old = Context { generation: old.generation, ..fresh };
             slot
         };
         self.by_flow.insert(flow, slot as u16);
         slot as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::ipv4;
+
+    /// A UDP packet. One base serves for all that are `like` each other.
+    fn packet(flow: u64, like: u8) -> Vec<u8> {
+        let mut packet = vec![0; 60];
+        let header = ipv4::Header::new([192, 0, 2, 1].into(), [192, 0, 2, like].into(), 17);
+        ipv4::emit(&header, 40, &mut packet).expect("it fits");
+        packet[20..22].copy_from_slice(&(flow as u16).to_be_bytes());
+        packet[24..26].copy_from_slice(&40u16.to_be_bytes());
+        packet
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        /// What is counted of bases is what is there, also where contexts get other flows.
+        #[test]
+        fn bases_are_counted(steps in prop::collection::vec((0u64..12, any::<bool>()), 1..200)) {
+            let (mut compressor, mut out) = (Compressor::default(), Vec::new());
+            let mut announced = Vec::new();
+            for (n, &(flow, arrives)) in steps.iter().enumerate() {
+                for _ in 0..BEFORE_BASE + 2 {
+                    let announcement = compressor.compress(flow, &packet(flow, n as u8 / 16), &mut out);
+                    announced.extend(announcement.map(|announcement| announcement.base));
+                }
+                if n % 3 == 0 {
+                    announced.drain(..).for_each(|base| compressor.verdict(base, arrives));
+                }
+                if n % 50 == 49 {
+                    (0..CONTEXTS as u64).for_each(|n| drop(compressor.compress(1000 + n, &packet(n, 1), &mut out)));
+                }
+                let bases = compressor.contexts.iter();
+                let bases = bases.map(|c| usize::from(c.confirmed.is_some()) + usize::from(c.announced.is_some()));
+                prop_assert_eq!(bases.sum::<usize>(), compressor.bases);
+            }
+        }
+    }
+
+    /// Figures of `docs/explanation/gateway.md`.
+    #[test]
+    fn full_tables_take_less_than_a_megabyte() {
+        let (mut compressor, mut out) = (Compressor::default(), Vec::new());
+        let mut memory = [0; 2];
+        for round in 0..=BEFORE_BASE {
+            (0..3000).for_each(|flow| drop(compressor.compress(flow % 2048, &packet(flow, 1), &mut out)));
+            memory[usize::from(round > 0)] = compressor.memory();
+        }
+        assert!(memory[0] <= 200_000, "{memory:?}");
+        assert!(memory[1] > memory[0] && 2 * (memory[1] - memory[0]) + memory[0] <= 1_000_000, "{memory:?}");
     }
 }

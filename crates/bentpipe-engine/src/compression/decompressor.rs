@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::fields::{Header, Shape};
-use super::{NAME, REMEMBERED, form, is_base, kind, named};
+use super::{NAME, PLACE, REMEMBERED, form, is_base, kind, named};
 use crate::wire::EmitError;
 
 /// Why a message cannot be expanded.
@@ -45,6 +45,8 @@ const MAX_OVERTAKING: u32 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Decompressor {
     contexts: Vec<Option<Box<Bases>>>,
+    /// Contexts that are there.
+    count: usize,
 }
 
 impl Decompressor {
@@ -63,6 +65,7 @@ impl Decompressor {
         if self.contexts.len() <= slot {
             self.contexts.resize_with(slot + 1, || None);
         }
+        self.count += usize::from(self.contexts[slot].is_none());
         let bases = self.contexts[slot].get_or_insert_default();
         let place = &mut bases[usize::from(generation % REMEMBERED)];
         // Of bases with the same place the later one stays: an earlier one may arrive after it. One that seems to be earlier by more than
@@ -72,6 +75,11 @@ impl Decompressor {
             *place = Some(Base { generation, serial, header: Header::of(bytes, shape) });
         }
         Ok(())
+    }
+
+    /// Memory of all contexts, bytes.
+    pub fn memory(&self) -> u64 {
+        (self.contexts.len() * size_of::<Option<Box<Bases>>>() + self.count * (size_of::<Bases>() + PLACE)) as u64
     }
 
     /// Expands a message into `out`. Returns the length of the packet, or `None` for a base, which has none.
@@ -108,4 +116,32 @@ fn write(header: &[u8], payload: &[u8], out: &mut [u8]) -> Result<usize, ExpandE
     out[..header.len()].copy_from_slice(header);
     out[header.len()..].copy_from_slice(payload);
     Ok(needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compression::{CONTEXTS, name};
+    use crate::wire::ipv4;
+
+    /// Figures of `docs/explanation/gateway.md`: a peer can have a context for each number, and no second base for a place.
+    #[test]
+    fn memory_is_that_of_contexts() {
+        let mut header = vec![0; 28];
+        ipv4::emit(&ipv4::Header::new([192, 0, 2, 1].into(), [192, 0, 2, 2].into(), 17), 8, &mut header)
+            .expect("it fits");
+        header[24..26].copy_from_slice(&8u16.to_be_bytes());
+        let mut decompressor = Decompressor::default();
+        let learn = |decompressor: &mut Decompressor, slot: usize, generation| {
+            let name = name(kind::BASE, 0, slot as u16, generation);
+            decompressor.learn(&[&name[..], &[0; 4], &header].concat()).expect("a base");
+            decompressor.memory()
+        };
+        assert_eq!(decompressor.memory(), 0);
+        let one = learn(&mut decompressor, 0, 0);
+        assert_eq!((one, learn(&mut decompressor, 0, 1)), (learn(&mut decompressor, 0, 2), one));
+        assert_eq!(learn(&mut decompressor, 1, 0), 2 * one);
+        let all = (0..CONTEXTS).map(|slot| learn(&mut decompressor, slot, 3)).max().expect("some");
+        assert!(all == CONTEXTS as u64 * one && all < 2_500_000, "{all}");
+    }
 }

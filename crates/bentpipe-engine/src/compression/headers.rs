@@ -43,6 +43,11 @@ impl Headers {
         }
     }
 
+    /// Memory of what is known of flows, bytes.
+    pub fn memory(&self) -> u64 {
+        self.compressor.memory() + self.decompressor.memory()
+    }
+
     /// Handles an arrival; false for an invalid announcement.
     pub fn learn(&mut self, bytes: &[u8]) -> bool {
         !is_base(bytes) || self.decompressor.learn(bytes).is_ok()

@@ -32,6 +32,9 @@ const REMEMBERED: u8 = 8;
 const GENERATIONS: u8 = 1 << GENERATION_BITS;
 const GENERATION_BITS: u32 = 5;
 
+/// Memory of an allocation besides its bytes, or of a place in a map.
+const PLACE: usize = 32;
+
 /// Values of the upper half of the first byte. IP packets have their version there.
 mod kind {
     pub(super) const BASE: u8 = 1;

@@ -47,7 +47,7 @@ impl Incoming {
 
     /// True if the block that begins there waits for more frames.
     pub(super) fn waits_for(&self, first: u64) -> bool {
-        self.decoder.as_ref().is_some_and(|decoder| decoder.waits_for(first))
+        self.decoder.as_ref().is_some_and(|decoder| decoder.waits_for(first, self.order.next()))
     }
 
     /// True if a packet may be needed to restore others.

@@ -22,6 +22,8 @@ impl Readings {
         // For a peer with a name, the label `peer` is the name.
         let key = if all.has_peer() { "endpoint" } else { "peer" };
         all.add("tunnel", key, "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
+        let help = "1 if the peer has answered from that address; if not, little is sent there.";
+        all.add("tunnel", "address_proven", "bentpipe_gateway_peer_address_proven", help, Flag(tunnel.is_proven()));
         let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
         all.add("tunnel", "cipher", "bentpipe_gateway_cipher_info", "Cipher of the tunnel, as a label.", cipher);
         let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));
@@ -87,6 +89,9 @@ impl Readings {
         let help = "Memory of packets that wait, are in flight to the peer, or wait for others from it.";
         let held = Level(carrier.held_bytes());
         all.add("satellite", "held_bytes", "bentpipe_gateway_packets_held_bytes", help, held);
+        let help = "Memory of the contexts of header compression.";
+        let contexts = Level(carrier.context_bytes());
+        all.add("satellite", "context_bytes", "bentpipe_gateway_contexts_held_bytes", help, contexts);
         let (told, used) = (carrier.rate_told(), carrier.rate_used());
         let [told, used] = [told, used].map(|rate| Level(rate.map_or(0, |rate| rate.bits_per_second() / 8)));
         let help = "Configured rate of the sender.";

@@ -22,4 +22,13 @@ impl Readings {
             self.add_labelled("tunnel", ("refused_by_kernel", metric, help), ("reason", reason), Total(count));
         }
     }
+
+    /// Adds a peer's datagrams that were dropped.
+    pub(crate) fn add_dropped(&mut self, count: u64) {
+        let (metric, help) = (
+            "bentpipe_gateway_datagrams_dropped_total",
+            "Received datagrams dropped because the peer's earlier ones took more than its part of the CPU time.",
+        );
+        self.add("tunnel", "dropped", metric, help, Value::Total(count));
+    }
 }

@@ -8,6 +8,8 @@ use super::*;
 use crate::tunnel::{Event, PrivateKey, Todo, Tunnel};
 use crate::{Satellite, for_streams};
 
+mod arrivals;
+
 const DELAY: Duration = Duration::from_millis(300);
 const HUB: ([u8; 4], u16) = ([192, 0, 2, 1], 4500);
 
@@ -111,12 +113,12 @@ impl World {
                         self.terminals[terminal].receive(self.now, HUB.into(), &mut datagram);
                         self.wake[terminal] = Some(self.now);
                     }
-                    None => self.hub.receive(self.now, address(from), &mut datagram),
+                    None => self.hub.receive(self.now, address(from), &mut datagram, &mut ()),
                 }
             }
             feed(&mut self.hub, self.now);
             let hub_at = loop {
-                match self.hub.poll(self.now, 1, &mut out) {
+                match self.hub.poll(self.now, 1, &mut out, &mut ()) {
                     Step::Wait(until) => break until,
                     Step::Do((_, Carried::Send(sealed))) => {
                         let to = self.terminals.iter().enumerate().position(|(n, _)| address(n) == sealed.to);
@@ -182,9 +184,9 @@ fn a_datagram_from_port_0_is_dropped() {
         let tunnel = TunnelConfig::new(world.keys[0].clone(), world.key.public(), Some(HUB.into()));
         let mut terminal = Carrier::new(tunnel, for_streams(&satellite(1_000_000)), world.now);
         let Step::Do(Carried::Send(sealed)) = terminal.poll(world.now, 1, &mut out) else { panic!("it begins") };
-        world.hub.receive(world.now, ([10, 0, 0, 0], port).into(), &mut out[..sealed.len].to_vec());
+        world.hub.receive(world.now, ([10, 0, 0, 0], port).into(), &mut out[..sealed.len].to_vec(), &mut ());
         let mut sent = 0;
-        while let Step::Do((_, carried)) = world.hub.poll(world.now, 1, &mut out) {
+        while let Step::Do((_, carried)) = world.hub.poll(world.now, 1, &mut out, &mut ()) {
             sent += usize::from(matches!(carried, Carried::Send(_)));
         }
         assert_eq!(sent, answers, "port {port}");
@@ -288,7 +290,7 @@ fn a_terminal_that_floods_with_cookies_keeps_nobody_out() {
         while let Step::Do(todo) = thrower.poll(clock, wall, &mut out) {
             if let Todo::Send(sealed) = todo {
                 with_cookie += u64::from(out[sealed.len - 16..sealed.len] != [0; 16]);
-                world.hub.receive(world.now, address(0), &mut out[..sealed.len].to_vec());
+                world.hub.receive(world.now, address(0), &mut out[..sealed.len].to_vec(), &mut ());
             }
         }
         if millisecond == 2000 {

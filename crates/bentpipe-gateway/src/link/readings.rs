@@ -10,7 +10,7 @@ impl Readings {
         self.add("link", "refused_by_host", "bentpipe_gateway_packets_refused_by_host_total", help, Total(refused));
         let help = "Packets of the host whose destination is in no peer's `prefixes`.";
         self.add("link", "unrouted", "bentpipe_gateway_packets_unrouted_total", help, Total(unrouted));
-        let help = "Memory that the packets of all peers take.";
+        let help = "Memory that the packets and contexts of all peers take.";
         self.add("link", "taken_bytes", "bentpipe_gateway_packets_taken_bytes", help, Level(memory));
     }
 
@@ -20,7 +20,7 @@ impl Readings {
         self.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(too_long));
         let help = "Packets of QUIC hosts into which `throughput_advice` was written.";
         self.add("link", "advised", "bentpipe_gateway_packets_advised_total", help, Value::Total(advised));
-        let help = "Maximum memory that the packets of this peer may take now.";
+        let help = "Maximum memory that the packets and contexts of this peer may take now.";
         self.add("link", "memory_bytes", "bentpipe_gateway_packets_memory_bytes", help, Value::Level(memory));
     }
 }

@@ -6,7 +6,7 @@
 //!   every two minutes, encrypted for the first message that it answers.
 //! - [`Seen`] remembers authentic first messages, so that none is read twice.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
@@ -23,9 +23,9 @@ use super::packet::{COOKIE, COOKIE_HEADER, COOKIE_REPLY, COOKIE_TEXT, Kind, MAC,
 
 /// The age at which a secret of cookies is replaced; the one before it is still accepted (WireGuard §5.4.7).
 const SECRET_LIFE: Duration = Duration::from_secs(120);
-/// First messages that are remembered: those of 45 days at one every two minutes. An attacker who has recorded more and replays all of
-/// them is limited only by the cookies. A full record takes 1 MiB.
-const MAX_SEEN: usize = 32_768;
+/// First messages that are remembered at least: those of 20 days at one every two minutes. An attacker who has recorded more and replays
+/// all of them is limited only by the cookies. It is as many as 16 384 buckets hold, so that a full record of twice as many takes 0.3 MB.
+const MIN_SEEN: usize = 16_384 / 8 * 7;
 
 fn mac(key: &[u8], text: &[u8]) -> [u8; MAC] {
     let mut mac = Blake2sMac::<U16>::new_from_slice(key).expect("BLAKE2s takes keys of up to 32 bytes");
@@ -190,29 +190,29 @@ impl Cookies {
     }
 }
 
-/// Authentic first messages, by a keyed hash of their ephemeral key. With probability 2^-50 a new one is mistaken for an old one, and
+/// Authentic first messages, by a keyed hash of their ephemeral key. With probability 2^-49 a new one is mistaken for an old one, and
 /// its sender tries again.
 #[derive(Default)]
 pub(super) struct Seen {
     state: RandomState,
-    order: VecDeque<u64>,
-    all: HashSet<u64>,
+    /// The last ones, and once there are [`MIN_SEEN`] of them as many before.
+    last: HashSet<u64>,
+    before: HashSet<u64>,
 }
 
 impl Seen {
     pub(super) fn has(&self, ephemeral: &[u8; 32]) -> bool {
-        self.all.contains(&self.state.hash_one(ephemeral))
+        let hash = self.state.hash_one(ephemeral);
+        self.last.contains(&hash) || self.before.contains(&hash)
     }
 
     pub(super) fn note(&mut self, ephemeral: &[u8; 32]) {
         let hash = self.state.hash_one(ephemeral);
-        if self.all.insert(hash) {
-            self.order.push_back(hash);
+        if !self.before.contains(&hash) {
+            self.last.insert(hash);
         }
-        if self.order.len() > MAX_SEEN
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.all.remove(&oldest);
+        if self.last.len() == MIN_SEEN {
+            self.before = std::mem::take(&mut self.last);
         }
     }
 }
@@ -229,13 +229,15 @@ mod tests {
             key[..8].copy_from_slice(&n.to_le_bytes());
             key
         };
-        for n in 0..3 * MAX_SEEN {
+        for n in 0..3 * MIN_SEEN {
             assert!(!seen.has(&key(n)));
             seen.note(&key(n));
             seen.note(&key(n));
+            // As many as a table of 16 384 buckets of nine bytes holds.
+            assert!([&seen.last, &seen.before].iter().all(|set| set.len() <= MIN_SEEN && set.capacity() <= MIN_SEEN));
+            assert!(seen.has(&key(n)) && seen.has(&key(n.saturating_sub(MIN_SEEN - 1))));
         }
-        assert_eq!((seen.order.len(), seen.all.len()), (MAX_SEEN, MAX_SEEN));
-        assert!(seen.has(&key(3 * MAX_SEEN - 1)) && seen.has(&key(2 * MAX_SEEN)) && !seen.has(&key(2 * MAX_SEEN - 1)));
+        assert!(seen.has(&key(2 * MIN_SEEN)) && !seen.has(&key(2 * MIN_SEEN - 1)));
     }
 
     /// A cookie belongs to an address and port, for two to four minutes.

@@ -285,6 +285,11 @@ impl Tunnel {
         self.reach.proven()
     }
 
+    /// True if the peer has proven to be at its address.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.endpoint().is_some() && self.allowance() == u64::MAX
+    }
+
     /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.
     pub(crate) fn allowance(&self) -> u64 {
         self.reach.allowance()
@@ -303,6 +308,13 @@ impl Tunnel {
     /// The counters.
     pub fn stats(&self) -> TunnelStats {
         self.stats
+    }
+
+    /// True if this end has the keys of the session with that number.
+    pub(crate) fn has_session(&self, own: u32) -> bool {
+        let answered = self.answered.as_ref().map(|answered| &answered.session);
+        let sessions = [self.current.as_ref(), self.previous.as_ref(), answered];
+        sessions.into_iter().flatten().any(|session| session.own == own)
     }
 
     /// The mark of the peer's first messages, by which a socket finds the tunnel.

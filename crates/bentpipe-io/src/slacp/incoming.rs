@@ -211,6 +211,10 @@ impl Incoming {
     /// A block could not be decoded. An honest peer's always can be. It gets no more symbols, nor do blocks before it.
     pub(super) fn fail(&mut self, first: u64) {
         self.spared = self.spared.max(first + 1);
+        self.drop_block(first);
+    }
+
+    fn drop_block(&mut self, first: u64) {
         if let Some(block) = self.blocks.remove(&first) {
             self.bytes -= block.cost();
             self.spare_from = self.spare_from.min(first);
@@ -237,18 +241,18 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        // A block that the machine gives up without another frame of it stays until there are many.
+        // The machine gives up blocks without another frame of them, too: the oldest as a rule, and the others are found once there are many.
+        while let Some((&first, _)) = self.blocks.first_key_value().filter(|(first, _)| !awaits(**first)) {
+            self.drop_block(first);
+        }
         let all = self.blocks.len() >= self.look_at;
         if all {
             self.touched.clear();
             self.touched.extend(self.blocks.keys());
         }
-        for first in self.touched.drain(..).filter(|&first| !awaits(first)) {
-            if let Some(block) = self.blocks.remove(&first) {
-                self.bytes -= block.cost();
-                self.spare_from = first.min(self.spare_from);
-            }
-        }
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.drain(..).filter(|&first| !awaits(first)).for_each(|first| self.drop_block(first));
+        self.touched = touched;
         if all {
             self.look_at = (2 * self.blocks.len()).max(MIN_SWEEP);
         }
@@ -363,16 +367,20 @@ mod tests {
             (asked.take(), incoming.blocks.len())
         };
         (0..100).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
-        assert_eq!(tidy(&mut incoming, &[500]), (100, 99));
-        assert_eq!(tidy(&mut incoming, &[600]), (0, 99), "none has news");
+        // The oldest one is always looked at.
+        assert_eq!(tidy(&mut incoming, &[500]), (1 + 100, 99));
+        assert_eq!(tidy(&mut incoming, &[600]), (1, 99), "none has news");
         incoming.keep(650, Held { bytes: [7; 10][..].into(), behind: 0 });
         incoming.keep_symbol(700, 100, 1, &[1; 20]);
-        assert_eq!(tidy(&mut incoming, &[600, 700, 800]), (2, 97));
+        assert_eq!(tidy(&mut incoming, &[600, 700, 800]), (1 + 2, 97));
         // Once there are many all are.
         (100..300).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
-        assert_eq!(tidy(&mut incoming, &[800]), (297, 296));
-        assert_eq!(tidy(&mut incoming, &[900]), (0, 296));
+        assert_eq!(tidy(&mut incoming, &[800]), (1 + 297, 296));
+        assert_eq!(tidy(&mut incoming, &[900]), (1, 296));
         assert_eq!(incoming.bytes(), 296 * cost(20) + cost(10));
+        // Those that the machine gives up without a frame of them are the oldest.
+        assert_eq!(tidy(&mut incoming, &[0, 100, 200]), (4, 293));
+        assert_eq!(incoming.bytes(), 293 * cost(20) + cost(10));
     }
 
     /// Each symbol gives one packet more, and would cost a decoding of 128.

@@ -1,5 +1,6 @@
 //! Memory of one end: what it stores, and the limit of it.
 
+use bentpipe_engine::compression::Headers;
 use bentpipe_engine::gateway::queue_room;
 use bentpipe_engine::slacp::Frame;
 
@@ -28,6 +29,11 @@ impl LinkEndpoint {
     /// Memory of the packets for the far end that it has not confirmed, bytes.
     pub fn given_bytes(&self) -> u64 {
         self.given_bytes
+    }
+
+    /// Memory of what header compression knows of flows, bytes. [`LinkEndpoint::held_bytes`] has no part in it.
+    pub fn context_bytes(&self) -> u64 {
+        self.headers.as_ref().map_or(0, Headers::memory)
     }
 
     /// Limits the memory of packets and symbols to `bytes`. Without room:

@@ -62,9 +62,9 @@ impl Decoder {
         pending.repairs |= 1u128.checked_shl(index as u32).unwrap_or(0);
     }
 
-    /// True if the block that begins there waits for more frames.
-    pub(in crate::slacp) fn waits_for(&self, first: u64) -> bool {
-        self.blocks.contains_key(&first)
+    /// True if the block that begins there waits for more frames. All packets below `next` are done.
+    pub(in crate::slacp) fn waits_for(&self, first: u64, next: u64) -> bool {
+        self.blocks.get(&first).is_some_and(|block| first + block.count as u64 > next)
     }
 
     /// True if a packet may be needed to recover others.

@@ -75,6 +75,18 @@ fn what_is_kept_for_repairs_goes_after_a_pause() {
     assert!(pair.ports[1].layer_stats().channels[0].recovered > 100);
 }
 
+/// Where lost packets do not come again, some blocks have repair frames that are not enough. These go when the packets of their block are
+/// given up, and not once there are hundreds of such blocks.
+#[test]
+fn repair_frames_of_blocks_that_are_given_up_go() {
+    let packets = traffic(600);
+    let channel = ChannelConfig { fec: FEC, ..CHANNEL };
+    let pair = Pair::new(&config(channel), 0.3).run(&packets, Time::ZERO + MS(60_000));
+    let stats = pair.ports[1].layer_stats().channels[0];
+    assert!(stats.skipped > 20 && stats.recovered > 20, "{stats:?}");
+    assert_eq!((pair.ports[1].held_bytes(), pair.ports[1].held()), (0, 0));
+}
+
 /// A packet from a host of this address.
 fn of_host(host: u8, number: u32) -> Vec<u8> {
     let mut packet = packet(1, number, 1000);

@@ -14,6 +14,7 @@ mod pair;
 mod peers;
 mod places;
 mod policy;
+mod roaming;
 mod scone;
 mod secrets;
 mod star;

@@ -11,6 +11,9 @@ use bentpipe_fit::{Estimate, Transfer};
 use crate::captures::{estimates, path, with_drops};
 
 const LOSS_MISSES: usize = 4;
+/// A slow start that overflows a queue loses one of two packets for a round trip, dozens. Fewer can be one run of losses, which is one event and so
+/// no evidence: of the cells one has six, and only a bound.
+const FEW_DROPS: u64 = 12;
 const LOSSES: [(&str, f64); 3] = [
     ("", 0.0),
     ("forward.loss = \"0.1 %\"", 0.001),
@@ -21,7 +24,7 @@ const BUFFER: &str = "";
 const NO_BUFFER: &str = "send_buffer = \"off\"";
 const WINDOW: &str = "receive_buffer = \"256 kB\"";
 
-/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms; a queue is measured where it dropped something.
+/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms; a queue is measured where it dropped more than a few.
 fn cells(rate: f64, delay: u32, bytes: &str) {
     let mut missed = 0;
     for packets in [100_u32, 300, 1000] {
@@ -40,7 +43,8 @@ fn cells(rate: f64, delay: u32, bytes: &str) {
                 missed += usize::from(!fit.losses.probability.allows(probability));
                 let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
                 let measured = matches!(fit.queue_bytes, Estimate::Measured { .. });
-                assert_eq!(measured, full > 0, "{what}: {:?} of {full} drops", fit.queue_bytes);
+                assert!(full > 0 || !measured, "{what}: {:?} of {full} drops", fit.queue_bytes);
+                assert!(full < FEW_DROPS || measured, "{what}: {:?} of {full} drops", fit.queue_bytes);
                 // What the link loses while the queue is full is not told from the queue's.
                 let channel: u64 = drops.iter().map(|drops| drops.channel).sum();
                 let told = (full..=full + channel).contains(&fit.queue_losses);

@@ -20,7 +20,7 @@ pub(crate) fn lower_end(shortest: f64, second: f64) -> f64 {
 /// Seconds of the path's round trip for the shortest packets. `rate` is that of the bottleneck: segments are longer than the handshake's
 /// packets by the time that their data takes there. If of the rate only a lower bound is known, that may be up to what it takes at that.
 pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
-    let least_rate = rate.value();
+    let min_rate = rate.value();
     let rate = rate.value().filter(|_| matches!(rate, Estimate::Measured { .. }));
     let (Some(down), up) = (view.to_receiver, view.to_sender) else {
         return Estimate::unknown("no acknowledgement of the data was captured");
@@ -61,7 +61,7 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
         return Estimate::at_most(upper, "a single round trip was captured");
     };
     // Both packets of the handshake have bytes of their own on the line.
-    let own = match (rate, least_rate) {
+    let own = match (rate, min_rate) {
         (Some(rate), _) => 2.0 * SYN_BYTES * 8.0 / rate,
         (None, Some(least)) => f64::from(ledger.mss) * 8.0 / least,
         (None, None) => 0.0,

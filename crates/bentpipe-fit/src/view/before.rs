@@ -9,11 +9,11 @@ use super::{Side, View};
 use crate::ledger::{Fate, Ledger};
 
 /// Rates that are tried for the line before, as multiples of the bottleneck's: each by `STEP` more than the one before.
-const LEAST: f64 = 1.5;
-const MOST: f64 = 2000.0;
+const MIN_FACTOR: f64 = 1.5;
+const MAX_FACTOR: f64 = 2000.0;
 const STEP: f64 = 1.03;
 /// The same where nothing shows it: hosts are seldom on slower lines than this multiple of the bottleneck's.
-const ASSUMED: f64 = 5.0;
+const ASSUMED_FACTOR: f64 = 5.0;
 /// Share by which the agreement must be better than without a line before.
 const BETTER: f64 = 1.1;
 /// Jitters by which equal times differ.
@@ -60,8 +60,8 @@ fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<
     let width = 2.0 * segment + JITTERS * view.jitter;
     let without = agreement(ledger, &beside, f64::INFINITY, width);
     let mut best = (without * BETTER + 1.0, None);
-    let mut factor = LEAST;
-    while factor < MOST {
+    let mut factor = MIN_FACTOR;
+    while factor < MAX_FACTOR {
         let found = agreement(ledger, &beside, rate * factor, width);
         if found > best.0 {
             best = (found, Some(rate * factor));
@@ -75,11 +75,11 @@ fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
     if view.side == Side::Receiver {
         // What was sent since the same acknowledgement may have left the host together.
-        view.events.iter_mut().for_each(|event| event.ahead = event.behind as f64 * 8.0 / (rate * ASSUMED));
+        view.events.iter_mut().for_each(|event| event.ahead = event.behind as f64 * 8.0 / (rate * ASSUMED_FACTOR));
         return;
     }
     let before = rate_before(ledger, view, rate, segment);
-    let waits: Vec<f64> = waits(ledger, before.unwrap_or(rate * ASSUMED)).collect();
+    let waits: Vec<f64> = waits(ledger, before.unwrap_or(rate * ASSUMED_FACTOR)).collect();
     for event in &mut view.events {
         let wait = waits[event.of as usize];
         match (&mut event.delay, before) {

@@ -31,7 +31,7 @@ struct Driven {
     socket: VecDeque<(Time, usize, Vec<u8>)>,
     /// What each terminal's clock says.
     clocks: Vec<Time>,
-    most_waiting: u64,
+    max_waiting: u64,
     out: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Driven {
         let (now, costs) = (world.now, costs.to_vec());
         let table = Table { costs, now, read_at: now, laps: 0, worked_off: Vec::new() };
         let clocks = vec![now; world.terminals.len()];
-        Driven { world, table, socket: VecDeque::new(), clocks, most_waiting: 0, out: vec![0; 1 << 16] }
+        Driven { world, table, socket: VecDeque::new(), clocks, max_waiting: 0, out: vec![0; 1 << 16] }
     }
 
     /// At least so many datagrams of a terminal, one in each `interval` from now on. Returns how many there are.
@@ -106,7 +106,7 @@ impl Driven {
                 break;
             }
         }
-        self.most_waiting = self.most_waiting.max(hub.arrivals.waiting_bytes());
+        self.max_waiting = self.max_waiting.max(hub.arrivals.waiting_bytes());
         assert_eq!(hub.take_event(), None, "no link begins or ends");
         while let Step::Do(_) = hub.poll(now, 1, &mut self.out, table) {}
         hub.forget_served();
@@ -170,7 +170,7 @@ fn alone_nothing_waits() {
     let sent = driven.send(0, 2000, MS(0));
     let before = driven.table.laps;
     driven.run();
-    assert_eq!((driven.most_waiting, driven.dropped()), (0, vec![0, 0]));
+    assert_eq!((driven.max_waiting, driven.dropped()), (0, vec![0, 0]));
     // One for each four, and some for each turn.
     let laps = driven.table.laps - before;
     assert!(laps <= sent / 4 + 4 * (sent / BATCH + 1), "{laps} of {sent}");
@@ -182,7 +182,7 @@ fn a_single_one_takes_no_turns() {
     let mut driven = Driven::new(&[MS(5)], MS(0));
     driven.send(0, 500, MS(0));
     driven.run();
-    assert_eq!((driven.table.laps, driven.most_waiting), (0, 0));
+    assert_eq!((driven.table.laps, driven.max_waiting), (0, 0));
     let stats = driven.world.hub.carrier(Slot(0)).expect("it is there").tunnel().stats();
     assert!(stats.received >= 500, "{stats:?}");
 }
@@ -197,7 +197,7 @@ fn what_waits_is_bounded() {
     for (n, mebibytes) in [(0, 4), (1, 2)] {
         driven.send(n, 30_000, MS(0));
         driven.turn(&mut came);
-        let more = driven.most_waiting - waiting;
+        let more = driven.max_waiting - waiting;
         assert!(more <= mebibytes << 20 && more > (mebibytes << 20) - 5000, "{more}");
         assert!(driven.dropped()[n] > 0);
         waiting += more;

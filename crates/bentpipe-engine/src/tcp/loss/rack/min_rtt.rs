@@ -11,8 +11,8 @@ const PARTS: u64 = 30;
 /// The minimum round trip.
 #[derive(Clone, Debug)]
 pub(super) struct MinRtt {
-    least: Option<Duration>,
-    /// The least of this part of the window, and when the part ends; [`Time::NEVER`] without a window.
+    min: Option<Duration>,
+    /// The minimum of this part of the window, and when the part ends; [`Time::NEVER`] without a window.
     here: Duration,
     ends: Time,
     /// Length of a part.
@@ -24,7 +24,7 @@ pub(super) struct MinRtt {
 impl Default for MinRtt {
     /// Of the whole connection.
     fn default() -> Self {
-        MinRtt { least: None, here: Duration::MAX, ends: Time::NEVER, part: Duration::ZERO, earlier: None }
+        MinRtt { min: None, here: Duration::MAX, ends: Time::NEVER, part: Duration::ZERO, earlier: None }
     }
 }
 
@@ -38,7 +38,7 @@ impl MinRtt {
     /// `None` before the first round trip.
     #[inline(always)]
     pub(super) fn get(&self) -> Option<Duration> {
-        self.least
+        self.min
     }
 
     /// Takes a round trip that ends now.
@@ -48,7 +48,7 @@ impl MinRtt {
             self.begin_part(now);
         }
         self.here = self.here.min(rtt);
-        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }
 
     #[cold]
@@ -60,7 +60,7 @@ impl MinRtt {
             let earlier = self.earlier.get_or_insert_with(|| Box::new(MaxFilter::new(PARTS)));
             earlier.update(before, Reverse(here));
             earlier.begin(number);
-            self.least = earlier.greatest().map(|Reverse(least)| least);
+            self.min = earlier.greatest().map(|Reverse(min)| min);
         }
         self.ends = Time::ZERO + Duration::from_ticks((number + 1).saturating_mul(length));
     }
@@ -101,8 +101,8 @@ mod tests {
             last.take(rtt(second), at(second));
             ever.take(rtt(second), at(second));
             assert_eq!(ever.get(), Some(ms(20)));
-            if seen.last().is_none_or(|&(_, least)| Some(least) != last.get()) {
-                seen.extend(last.get().map(|least| (second, least)));
+            if seen.last().is_none_or(|&(_, min)| Some(min) != last.get()) {
+                seen.extend(last.get().map(|min| (second, min)));
             }
         }
         assert_eq!(seen, [(0, ms(20)), (400, ms(40)), (660, ms(50))]);

@@ -67,11 +67,11 @@ pub(crate) fn limit(ledger: &Ledger, view: &View) -> Limit {
     }
     // The later half: an application's first writes wait for the handshake, and slow start ends in losses of its own.
     let later = &ledger.transmissions[ledger.transmissions.partition_point(|sent| sent.at < first.at + whole / 2)..];
-    let most = later.iter().map(|sent| sent.flight).max().unwrap_or(0);
+    let max = later.iter().map(|sent| sent.flight).max().unwrap_or(0);
     let trip = view.to_receiver.unwrap_or(0).max(1);
-    let with_most = later.iter().filter(|sent| sent.flight as f64 >= FLAT * most as f64);
-    let mut times: Vec<i64> = with_most.map(|sent| (sent.at - first.at) / trip).collect();
+    let with_max = later.iter().filter(|sent| sent.flight as f64 >= FLAT * max as f64);
+    let mut times: Vec<i64> = with_max.map(|sent| (sent.at - first.at) / trip).collect();
     times.dedup();
     let steady = times.len() >= ROUND_TRIPS && times.len() as i64 * 4 > whole / trip;
-    if steady && later.iter().all(|sent| sent.fate != Fate::Lost) { Limit::Flight(most) } else { Limit::Unseen }
+    if steady && later.iter().all(|sent| sent.fate != Fate::Lost) { Limit::Flight(max) } else { Limit::Unseen }
 }

@@ -63,7 +63,7 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     // Both packets of the handshake have bytes of their own on the line.
     let own = match (rate, min_rate) {
         (Some(rate), _) => 2.0 * SYN_BYTES * 8.0 / rate,
-        (None, Some(least)) => f64::from(ledger.mss) * 8.0 / least,
+        (None, Some(min)) => f64::from(ledger.mss) * 8.0 / min,
         (None, None) => 0.0,
     };
     let value = whole.map_or(first, |whole| whole.min(first));

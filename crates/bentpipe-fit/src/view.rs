@@ -60,8 +60,6 @@ pub(crate) struct View {
     pub(crate) events: Vec<Event>,
     /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
     pub(crate) delays: Vec<Option<f64>>,
-    /// The same without the times that may be too long.
-    pub(crate) sure: Vec<Option<f64>>,
     /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
     pub(crate) jitter: f64,
     /// Round trips of data, in order of time: nanoseconds.
@@ -94,21 +92,18 @@ impl View {
         let whole = beyond.unwrap_or(0) + least.unwrap_or(0);
         let trips = events.iter().filter_map(|e| Some((e.at, whole + (e.delay? * 1e9) as i64))).collect();
         let jitter = jitter(&events);
-        let (delays, sure) = (Vec::new(), Vec::new());
-        View { side, to_receiver, to_sender, events, delays, sure, jitter, trips }.spread(ledger)
+        View { side, to_receiver, to_sender, events, delays: Vec::new(), jitter, trips }.spread(ledger)
     }
 
     fn spread(mut self, ledger: &Ledger) -> Self {
-        let count = ledger.transmissions.len();
-        self.delays = spread(&self.events, count);
-        self.sure = match self.side {
-            Side::Sender => self.delays.clone(),
-            Side::Receiver => {
-                let sure: Vec<Event> = self.events.iter().filter(|event| event.held == 0.0).copied().collect();
-                spread(&sure, count)
-            }
-        };
+        self.delays = spread(&self.events, ledger.transmissions.len());
         self
+    }
+
+    /// [`Self::delays`] without the times that may be too long.
+    pub(crate) fn sure_delays(&self) -> Vec<Option<f64>> {
+        let sure: Vec<Event> = self.events.iter().filter(|event| event.held == 0.0).copied().collect();
+        spread(&sure, self.delays.len())
     }
 
     /// Arrivals when they left the line at the latest, and times in the queue without what came after it, as far as the rate of the line

@@ -10,6 +10,7 @@ pub(in crate::tcp) mod scoreboard;
 pub(in crate::tcp) mod tlp;
 pub(in crate::tcp) mod undo;
 
+pub(in crate::tcp) use self::rack::DUP_THRESH;
 use self::scoreboard::Scoreboard;
 use super::segment::{MAX_SACK_BLOCKS, Segment};
 use super::sequence::SequenceSpace;

@@ -19,8 +19,9 @@ use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::variant::Reordering;
 use crate::units::{Duration, Time};
 
-/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4).
-const DUP_THRESH: usize = 3;
+/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4); in Linux also the number of segments beyond which
+/// one that is later has come out of order.
+pub(in crate::tcp) const DUP_THRESH: usize = 3;
 
 /// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

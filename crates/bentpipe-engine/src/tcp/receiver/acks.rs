@@ -98,8 +98,11 @@ impl AckSchedule {
         if !self.policy.adapt {
             return self.policy.quick;
         }
-        let most = window / (2 * u64::from(self.adaptive.full()));
-        if most == 0 { self.policy.quick.min(2) } else { self.policy.quick.min(most.min(u64::from(u32::MAX)) as u32) }
+        let max = match window / (2 * u64::from(self.adaptive.full())) {
+            0 => 2,
+            segments => u32::try_from(segments).unwrap_or(u32::MAX),
+        };
+        self.policy.quick.min(max)
     }
 
     /// True if ACKs are still to be sent at once.
@@ -273,8 +276,8 @@ impl AckSchedule {
     /// The segment that has just come asks for an ACK, at once or together with what joins it.
     #[inline(always)]
     fn acknowledge_soon(&mut self) {
-        let most = if self.policy.adapt { MAX_JOINED.saturating_mul(self.adaptive.full()) } else { MAX_JOINED };
-        if self.is_joined && self.pending < most {
+        let max = if self.policy.adapt { MAX_JOINED.saturating_mul(self.adaptive.full()) } else { MAX_JOINED };
+        if self.is_joined && self.pending < max {
             self.is_delayed = false;
             self.due = self.due.min(self.last + self.policy.gro);
         } else {

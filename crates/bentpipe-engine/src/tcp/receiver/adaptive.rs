@@ -91,19 +91,19 @@ impl Adaptive {
         self.ends = Ends::None;
     }
 
-    /// Data has come in order, so long after the last such data. `min`: the least delay; `timeout`: a timeout of this end. Returns whether
+    /// Data has come in order, so long after the last such data. `min`: the minimum delay; `timeout`: a timeout of this end. Returns whether
     /// quick ACKs are due: at the first data, and after a pause longer than a timeout.
     pub(super) fn on_next(&mut self, gap: Duration, min: Duration, timeout: Duration) -> bool {
-        let least = micros(min);
+        let min = micros(min);
         if self.delay == 0 {
-            self.delay = least;
+            self.delay = min;
             return true;
         }
         let between = micros(gap);
-        if between <= least / 2 {
-            self.delay = self.delay / 2 + least / 2;
+        if between <= min / 2 {
+            self.delay = self.delay / 2 + min / 2;
         } else if between < self.delay {
-            self.delay = (self.delay / 2 + between).min(MAX_DELAY.max(least));
+            self.delay = (self.delay / 2 + between).min(MAX_DELAY.max(min));
         } else {
             return gap > timeout;
         }
@@ -129,7 +129,7 @@ impl Adaptive {
         self.delay = self.delay.saturating_mul(2).min(MAX_DELAY.max(micros(min)));
     }
 
-    /// The delay is the least one again.
+    /// The delay is the minimum again.
     pub(super) fn reset(&mut self, min: Duration) {
         self.delay = micros(min);
     }

@@ -5,14 +5,11 @@ use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::congestion::AckSample;
 use crate::tcp::departures::Departs;
+use crate::tcp::loss::DUP_THRESH;
 use crate::tcp::loss::frto::FrtoVerdict;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Segment;
 use crate::units::{Duration, Time};
-
-/// A segment that is later than this many others has come out of order, for [`Growth::All`](crate::tcp::variant::Growth::All)
-/// (`tcp_reordering`).
-const DUP_THRESH: u64 = 3;
 
 impl Sender {
     /// Takes an acceptable ACK: `snd_una <= ack <= snd_max`. `sample` is the round trip measured by timestamps.
@@ -285,7 +282,8 @@ impl Sender {
     /// being repaired by a recovery (Linux's `tcp_may_raise_cwnd`). `delivered` bytes had been delivered before it.
     #[inline(never)]
     fn grow_out_of_order(&mut self, now: Time, delivered: u64) {
-        let often = DUP_THRESH * self.congestion.window.mss();
+        // `tcp_reordering`
+        let often = DUP_THRESH as u64 * self.congestion.window.mss();
         let counts = self.counts_delivered && self.recovery.phase() != Phase::Recovery;
         if counts && self.loss.scoreboard.rack().is_some_and(|rack| rack.has_reordered(often)) {
             self.grow(now, 0, delivered, None);

@@ -209,17 +209,22 @@ impl Sender {
         }
     }
 
+    /// Closed windows are probed as Linux does, also where the peer sends no SACK blocks.
+    fn probes_as_linux(&self) -> bool {
+        self.timer.rtt.config().timing == RtoTiming::Segments
+    }
+
     /// How often a closed window is probed.
     pub(super) fn probe_intervals(&self) -> Intervals {
-        let (rtt, config) = (&self.timer.rtt, self.timer.rtt.config());
-        let max = if config.timing == RtoTiming::Segments { config.max } else { MAX_PROBE_INTERVAL };
+        let rtt = &self.timer.rtt;
+        let max = if self.probes_as_linux() { rtt.config().max } else { MAX_PROBE_INTERVAL };
         Intervals { first: rtt.rto(), max }
     }
 
     /// The answer to a probe of a closed window: in Linux the next interval begins with it (`tcp_ack_probe`).
     #[cold]
     pub(super) fn on_probe_answered(&mut self, now: Time) {
-        if self.timer.rtt.config().timing == RtoTiming::Segments {
+        if self.probes_as_linux() {
             self.persist.restart(now, self.probe_intervals());
         }
     }
@@ -231,7 +236,7 @@ impl Sender {
             return None;
         }
         let is_shut = self.seq.peer.now == 0 && self.seq.flight() == 0;
-        if is_shut && self.timer.rtt.config().timing == RtoTiming::Segments {
+        if is_shut && self.probes_as_linux() {
             return Some(Span::empty(self.seq.snd_una - 1));
         }
         let span = self.span(self.seq.snd_una, self.seq.snd_una + self.seq.peer.now.max(1));

@@ -237,6 +237,27 @@ fn ns2_pipe() {
     one.sends_full(12_001, 1);
 }
 
+/// The profile with an RFC's SACK sender: what the scoreboard holds survives a timeout, and the ACK of the first
+/// retransmission sends the next segment. (Without the scoreboard everything counts as in flight and nothing is sent until the
+/// next timeout.)
+#[test]
+fn ns2_keeps_the_scoreboard_of_other_senders() {
+    for variant in ["sack", "sack-3517", "rack"] {
+        let mut one = One::opened(ns2(variant, 10));
+        one.handle(Input::Write(30_000));
+        one.sends_full(1, 10);
+        // Only the last one arrives.
+        one.wait(100);
+        one.ack(1, Some((9001, 10_001)));
+        one.sent.clear();
+        one.wait(10_000);
+        assert_eq!(one.sent[0].1.seq, 1, "{variant}: a timeout");
+        one.sent.clear();
+        one.ack(1001, Some((9001, 10_001)));
+        assert_eq!(one.sent.first().map(|(_, segment)| segment.seq), Some(1001), "{variant}: stalls");
+    }
+}
+
 /// A connection that has lost a segment of a window of 8, which leaves a threshold of 4.
 fn with_a_loss(sharing: TcbSharing, rtt: u64, timeout: u64) -> One {
     let mut config = base("newreno", 8);

@@ -4,13 +4,16 @@ use super::{Departs, RepairKind};
 use crate::tcp::config::{Handshake, TcpConfig};
 use crate::tcp::congestion::Window;
 use crate::tcp::segment::FIRST_BYTE;
-use crate::tcp::variant::Daass;
+use crate::tcp::variant::{Daass, PipeForm, Recovery};
 
 /// The departures of ns-2 that a connection asks for, possibly none.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Ns2 {
     /// Those of `ns2_recovery`.
     recovery: bool,
+    /// Those of `ns2_recovery` about the scoreboard. They belong to ns-2's SACK sender, which goes back to the first segment
+    /// after a timeout. RFC 6675's and RFC 8985's go on by the scoreboard and would stall without it.
+    forgets_sack: bool,
     /// Before July 2003.
     inflates_always: bool,
     /// Before 2010, unless quick ACKs are set.
@@ -29,8 +32,10 @@ const NEWRENO_BURST: u32 = 2;
 impl Departs for Ns2 {
     fn of(config: &TcpConfig) -> Self {
         let shortcuts = &config.shortcuts;
+        let by_scoreboard = matches!(config.variant.recovery, Recovery::Pipe(form) if form != PipeForm::Ns2);
         Ns2 {
             recovery: shortcuts.ns2_recovery,
+            forgets_sack: shortcuts.ns2_recovery && !by_scoreboard,
             inflates_always: shortcuts.ns2_inflate_always,
             delays_ack_of_syn: shortcuts.ns2_delayed_syn_ack && config.ack.daass == Daass::Off,
             no_handshake: shortcuts.handshake == Handshake::None,
@@ -45,12 +50,12 @@ impl Departs for Ns2 {
 
     #[inline(always)]
     fn ignores_sack(&self, in_recovery: bool, advances: bool) -> bool {
-        self.recovery && !in_recovery && (advances || self.deaf)
+        self.forgets_sack && !in_recovery && (advances || self.deaf)
     }
 
     #[inline(always)]
     fn forgets_sack(&self) -> bool {
-        self.recovery
+        self.forgets_sack
     }
 
     fn keeps_duplicates(&self, kind: RepairKind) -> bool {

@@ -150,7 +150,8 @@ impl Sender {
             self.loss.forget_duplicates();
         }
         if self.timeout_window == TimeoutWindow::InFlight && self.is_open {
-            let pipe = self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_max);
+            // A sender without a scoreboard has gone back to `snd_una`, so nothing is in flight.
+            let pipe = self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_nxt);
             let window = &mut self.congestion.window;
             window.set((pipe + window.mss()) as f64);
         }

@@ -259,6 +259,8 @@ impl FlowSummary {
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",
+                // QUIC has no limit of retries.
+                Abort::RetriesExhausted if matches!(spec.kind, FlowKind::Quic(_)) => "idle timeout",
                 Abort::RetriesExhausted => "retries exhausted",
                 Abort::Local => "aborted",
             }),

@@ -54,6 +54,18 @@ fn a_summary_adds_up() {
     assert!((used - link.delivered_bytes as f64 / (250_000.0 * summary.end_s)).abs() < 1e-12, "{used}");
 }
 
+/// A link that loses everything from 1 s on: TCP stops after its retries, QUIC when it has heard nothing for long enough.
+#[test]
+fn a_summary_says_why_a_flow_ended() {
+    let dead = TWO_LINKS.replace("forward.drop_list = [3]", "bursts = { schedule = [[\"1 s\", \"2000 s\"]] }");
+    for (flow, why) in [("", "retries exhausted"), ("type = \"quic\"", "idle timeout")] {
+        let text = dead.replace("WINDOW", "").replace("FLOW", &format!("bytes = \"10 MB\"\n{flow}"));
+        let scenario = Scenario::parse(&text, "dead.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+        assert_eq!(summary.flows[0].aborted, Some(why));
+    }
+}
+
 #[test]
 fn responses_are_the_data_of_a_request() {
     let flow = r#"request_response = { request = "400 B", response = "9600 B", think = "0 s", count = 3 }"#;

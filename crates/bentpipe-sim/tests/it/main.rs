@@ -12,6 +12,7 @@ mod l4s;
 mod layers;
 mod mechanisms;
 mod moving;
+mod outage;
 mod properties;
 #[cfg(feature = "quic")]
 mod quic;

@@ -5,22 +5,39 @@ use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 
-/// A fixed window. It has no state.
+/// A fixed window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fixed;
+pub(super) struct Fixed {
+    segments: u32,
+}
+
+impl Fixed {
+    pub(super) fn new(segments: u32) -> Self {
+        Fixed { segments }
+    }
+
+    /// Takes back what a recovery did to the window. NewReno's deflates it by what a partial ACK acknowledges.
+    fn restore(&self, window: &mut Window) {
+        window.set_segments(self.segments);
+    }
+}
 
 impl CongestionRules for Fixed {
     const NAME: &'static str = "fixed window";
-    const PROPERTIES: Properties = Properties { resumes: false, ..Properties::WINDOW_ONLY };
+    const PROPERTIES: Properties = Properties { is_fixed: true, resumes: false, ..Properties::WINDOW_ONLY };
 
     #[inline(always)]
     fn on_ack(&mut self, _: &mut Window, _: &mut SlowStart, _: &AckSample) {}
 
-    fn on_loss(&mut self, _: &mut Window, _: &LossReport) {}
+    fn on_loss(&mut self, window: &mut Window, _: &LossReport) {
+        self.restore(window);
+    }
 
     fn restart(&mut self, _: &mut Window, _: u32) {}
 
-    fn on_recovered(&mut self, _: &mut Window, _: u64) {}
+    fn on_recovered(&mut self, window: &mut Window, _: u64) {
+        self.restore(window);
+    }
 
     fn on_spurious_timeout(&mut self, _: &mut Window, _: u64, _: u64) {}
 }

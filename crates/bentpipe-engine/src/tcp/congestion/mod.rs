@@ -59,7 +59,7 @@ macro_rules! controls {
         impl Control {
             fn new(config: &TcpConfig) -> Control {
                 match (config.variant.startup, config.variant.congestion) {
-                    (Startup::FixedWindow(_), _) => Control::Fixed(fixed::Fixed),
+                    (Startup::FixedWindow(segments), _) => Control::Fixed(fixed::Fixed::new(segments)),
                     $((Startup::SlowStart, CongestionControl::$name) => {
                         Control::$name(<$control>::new(config).into())
                     })+

@@ -31,7 +31,7 @@ use super::sequence::SequenceSpace;
 use super::span::Span;
 #[cfg(feature = "ns2")]
 use super::variant::PipeForm;
-use super::variant::{Exit, Recovery, ReentryGuard, TimeoutRepair, Variant};
+use super::variant::{Exit, Recovery, ReentryGuard, Startup, TimeoutRepair, Variant};
 
 /// What chooses the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +57,14 @@ enum Repair {
 
 impl Repair {
     fn of(variant: &Variant, base: SsthreshBase) -> Repair {
+        // A fixed window is not reduced, so there is no reduction to spread.
+        let reduction = (variant.prr && variant.startup == Startup::SlowStart).then_some(base);
         match variant.recovery {
             Recovery::Restart => Repair::Restart,
             Recovery::Inflate { exit, deflate, timer } => Repair::Inflate(Inflate::new(exit, deflate, timer)),
             #[cfg(feature = "ns2")]
             Recovery::Pipe(PipeForm::Ns2) => Repair::Ns2Pipe(ns2::CountedPipe::default()),
-            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form, variant.prr.then_some(base))),
+            Recovery::Pipe(form) => Repair::Pipe(Pipe::new(form, reduction)),
             Recovery::BurstEstimate(cells) => Repair::Burst(Box::new(Burst::new(cells))),
         }
     }

@@ -215,5 +215,5 @@ fn told(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() / 1000 * 995).unwrap_or(rate)
 }
 
-/// The row of the box's sender: `uplink` with `variant = "sack"` and `tcp.fixed_window`.
-const ROW: &str = "sack";
+/// The row of the box's sender: `uplink` with `variant = "rack"` and `tcp.fixed_window`.
+const ROW: &str = "rack";

@@ -244,6 +244,7 @@ for_each_variant! {
     sack_frto_delivers: "sack-frto",
     reno_super_fast_delivers: "reno-super-fast",
     constant_window_delivers: "constant-window",
+    constant_rack_delivers: "constant-rack",
     burst_delivers: "burst",
     burst_ca_delivers: "burst-ca",
     cubic_delivers: "cubic",

@@ -13,16 +13,19 @@ use crate::tcp::{self, Cell, TcpOverrides, TcpTable, UnknownName, Variants, reso
 
 /// Values of `sender`.
 pub const SENDER: &[&str] = &["engine", "kernel"];
-/// The sender of Minei and Cohen, of constant window.
-pub(crate) const VARIANT_DEFAULT: &str = "burst";
+/// A constant window, since the box knows the link's rate, and RACK, which also finds retransmissions that are lost.
+pub(crate) const VARIANT_DEFAULT: &str = "constant-rack";
 /// BBR is made for links whose losses are not congestion.
 pub const CONGESTION_DEFAULT: &str = "bbr";
 /// A segment, and half of what sequence numbers can tell apart (RFC 7323 §2.3).
 const WINDOWS: RangeInclusive<u64> = 1460..=1 << 30;
 
 /// The key `variant`.
-pub const VARIANT: Field =
-    field("variant", Shape::Text, "`sender = \"engine\"`: TCP variant, one of `bentpipe variants`. Default: burst.");
+pub const VARIANT: Field = field(
+    "variant",
+    Shape::Text,
+    "`sender = \"engine\"`: TCP variant, one of `bentpipe variants`. Default: constant-rack.",
+);
 /// The key `window`.
 pub const WINDOW: Field = field(
     "window",

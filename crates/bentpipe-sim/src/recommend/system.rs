@@ -215,5 +215,5 @@ fn told(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() / 1000 * 995).unwrap_or(rate)
 }
 
-/// The row of the box's sender: `uplink` with `variant = "rack"` and `tcp.fixed_window`.
-const ROW: &str = "rack";
+/// The row of the box's sender: the default of `uplink`.
+const ROW: &str = "constant-rack";

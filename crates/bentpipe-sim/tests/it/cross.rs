@@ -29,6 +29,7 @@ const TRANSPORTS: &[Part] = &[
     ("sack-frto", "tcp = { variant = \"sack-frto\" }"),
     ("reno-super-fast", "tcp = { variant = \"reno-super-fast\" }"),
     ("constant-window", "tcp = { variant = \"constant-window\" }"),
+    ("constant-rack", "tcp = { variant = \"constant-rack\" }"),
     ("burst", "tcp = { variant = \"burst\" }"),
     ("burst-ca", "tcp = { variant = \"burst-ca\" }"),
     ("rack", "tcp = { variant = \"rack\" }"),

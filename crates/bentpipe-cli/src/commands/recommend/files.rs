@@ -140,7 +140,10 @@ mod tests {
             Scenario::parse(&text, "scenario.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
             if system == System::Uplink {
                 let file = read(folder.path(), "uplink.toml");
-                assert!(matches!(&file.shape, ShapeTable::Uplink(uplink) if uplink.variant == "rack"), "{file:?}");
+                assert!(
+                    matches!(&file.shape, ShapeTable::Uplink(uplink) if uplink.variant == "constant-rack"),
+                    "{file:?}"
+                );
                 let spec = &with.gateways.uplinks[0];
                 assert!(matches!(&file.shape, ShapeTable::Uplink(uplink) if uplink.tcp == spec.sender.tcp), "{file:?}");
                 assert_eq!(file.satellite.rate, spec.sender.rate);

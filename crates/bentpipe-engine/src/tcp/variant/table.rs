@@ -174,6 +174,11 @@ pub const VARIANTS: &[(&str, &str, Variant)] = &[
         Variant { startup: SATELLITE_WINDOW, recovery: RENO, ..BASE },
     ),
     (
+        "constant-rack",
+        "RACK-TLP with a constant window, for a leg without congestion (RFC 8985)",
+        Variant { startup: SATELLITE_WINDOW, ..RACK },
+    ),
+    (
         "burst",
         "estimates a run of losses and retransmits it at once, constant window (minei §5.3)",
         Variant { startup: SATELLITE_WINDOW, recovery: ESTIMATE, ..BASE },

@@ -16,14 +16,20 @@ const QUICK: u64 = 100_000_000;
 type Uplink = (Running, Arc<Mutex<UplinkStats>>);
 
 fn uplink(world: &World) -> Uplink {
-    world.uplink(world.uplink_config("burst"), ClientAddress::Keep)
+    world.uplink(world.uplink_config("constant-rack"), ClientAddress::Keep)
 }
 
 /// Each row that is meant for it, both versions; the server sees the client's own address.
 #[test]
 fn downloads_arrive_whole() {
     let world = World::new(Path::lossy(0.01), 1);
-    for (variant, size) in [("burst", 3_000_003), ("constant-window", 2_000_003), ("reno-super-fast", 200_003)] {
+    let rows = [
+        ("constant-rack", 3_000_003),
+        ("burst", 3_000_003),
+        ("constant-window", 2_000_003),
+        ("reno-super-fast", 200_003),
+    ];
+    for (variant, size) in rows {
         let (gateway, seen) = world.uplink(world.uplink_config(variant), ClientAddress::Keep);
         for (ip, client) in [(SERVER, CLIENT), (SERVER6, CLIENT6)] {
             let [local, seen] = download(&world.client, &world.server, ip, data(size, 7));

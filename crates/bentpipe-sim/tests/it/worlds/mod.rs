@@ -100,7 +100,7 @@ pub(crate) fn moving() -> impl Strategy<Value = String> {
     (line, rest(jitter.boxed()), rest(packets.boxed())).prop_map(|(line, jitter, packets)| line + &jitter + &packets)
 }
 
-const VARIANTS: [&str; 21] = [
+const VARIANTS: [&str; 22] = [
     "tahoe",
     "reno",
     "newreno",
@@ -110,6 +110,7 @@ const VARIANTS: [&str; 21] = [
     "sack-ns2",
     "sack-frto",
     "constant-window",
+    "constant-rack",
     "burst",
     "burst-ca",
     "cubic",

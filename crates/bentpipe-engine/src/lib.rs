@@ -1,20 +1,20 @@
-//! Protocols and links as state machines, without clock, sockets or randomness of their own.
+//! Protocols and links as state machines that have no clock, sockets or randomness of their own.
 //!
-//! The engine implements TCP in many variants, ESA's STP, the link layer S-LACP, split connections, header compression, a
-//! stream multiplexer, and links with queues, fading channels and ATM cells. A *driver* supplies time and packets. The same
-//! machines run in `bentpipe-sim`'s virtual time and in `bentpipe-io`'s real time, so the protocol that was simulated is the
-//! one that moves real bytes.
+//! The engine implements TCP in many variants, ESA's STP, the link layer S-LACP, split connections, header compression,
+//! a stream multiplexer, and links with queues, fading channels and ATM cells. A *driver* supplies time and packets.
+//! The same machines run in `bentpipe-sim`'s virtual time and in `bentpipe-io`'s real time, so the protocol that was
+//! simulated is the one that moves real bytes.
 //!
 //! # The run loop
 //!
 //! Every protocol is a [`Machine`]:
 //!
-//! 1. [`Machine::handle`] takes one input, such as a segment that arrived, and returns what was done with it.
-//! 2. [`Machine::poll`] returns [`Step::Do`] for each output, such as a segment to send, until there is none left.
-//! 3. It then returns [`Step::Wait`] with the instant of the next timer. Poll again at that instant, or after the next input.
+//! 1. [`Machine::handle`] takes one input, such as an arriving segment, and returns what was done with it.
+//! 2. [`Machine::poll`] returns [`Step::Do`] for each output, such as a segment to send, until there are no more.
+//! 3. It then returns [`Step::Wait`] with the time of the next timer. Poll again at that time, or after the next input.
 //!
-//! Polling too early does no harm. The instant in `Wait` replaces the one before, so a driver needs one timer per machine.
-//! Machines deal in numbers of bytes: the driver keeps the bytes themselves.
+//! Polling too early does no harm. The time in `Wait` replaces the previous one, so a driver needs one timer per
+//! machine. Machines handle only byte counts: the driver keeps the bytes themselves.
 //!
 //! # Example
 //!
@@ -61,18 +61,19 @@
 //!         ends[to].handle(&mut Context::silent(now), Input::Segment(segment));
 //!     }
 //! }
-//! // SYN, SYN-ACK and the first data took one delay each, slow start the rest.
+//! SYN, SYN-ACK and the first data took one delay each; slow start took the rest.
 //! assert!(now > Time::ZERO + delay.saturating_mul(3));
 //! ```
 //!
 //! # Modules
 //!
 //! - [`units`]: time, rates, probabilities. [`stream`]: named random streams. [`probe`]: observers.
-//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`] for links in cells.
-//! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one in the destination's name.
-//! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link. [`compression`]: of headers.
-//! - [`gateway`]: what two gateways over a satellite link are made of. [`slots`]: packets by handle.
-//! - [`wire`]: bytes to values and back.
+//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`]: links in cells.
+//! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one on behalf of the destination.
+//! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link.
+//!   [`compression`]: header compression.
+//! - [`gateway`]: the parts of two gateways over a satellite link. [`slots`]: packets by handle.
+//! - [`wire`]: converts bytes to values and back.
 #![forbid(unsafe_code)]
 
 mod arq;

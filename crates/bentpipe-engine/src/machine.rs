@@ -1,8 +1,8 @@
-//! The trait of every protocol: `handle` for inputs, `poll` for outputs.
+//! The trait that every protocol implements: `handle` for inputs, `poll` for outputs.
 //!
-//! A driver hands a machine one input, then polls it until it returns [`Step::Wait`]. The instant in `Wait` replaces
-//! the one before; when it comes, the driver polls again. Polling early or twice does no harm, so a driver may re-arm
-//! its timer lazily.
+//! A driver hands a machine one input, then polls it until it returns [`Step::Wait`]. The time in `Wait` replaces the
+//! previous one; when it comes, the driver polls again. Polling early or twice does no harm, so a driver may re-arm its
+//! timer lazily.
 
 use crate::probe::{Event, NoProbe, Probe, Who};
 use crate::units::Time;
@@ -21,7 +21,7 @@ pub struct Context<'a, P> {
 impl Context<'static, NoProbe> {
     /// A context without an observer, at `now`.
     pub fn silent(now: Time) -> Self {
-        // A value without size takes no memory: nothing is allocated or leaked.
+        // A zero-sized value takes no memory, so nothing is allocated or leaked.
         Context { now, who: Who(0), probe: Box::leak(Box::new(NoProbe)) }
     }
 }
@@ -41,7 +41,7 @@ impl<P: Probe> Context<'_, P> {
 pub enum Step<O> {
     /// Do this, then poll again.
     Do(O),
-    /// Nothing to do until the next input or this instant, whichever is first. `None`: until the next input.
+    /// There is nothing to do until the next input or this time, whichever comes first. `None`: until the next input.
     Wait(Option<Time>),
 }
 
@@ -51,13 +51,13 @@ pub trait Machine {
     type Input;
     /// A request to the driver, or a notification.
     type Output;
-    /// What the machine did with an input. The driver must know it before it acts on the input, such as storing its
+    /// What the machine did with an input. The driver needs it before it acts on the input, for example by storing its
     /// bytes.
     type Verdict;
 
     /// Takes one input.
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: Self::Input) -> Self::Verdict;
 
-    /// Returns the next output at `cx.now`, or until when to wait. Timers that are due expire here.
+    /// Returns the next output at `cx.now`, or the time until which to wait. Timers that are due expire here.
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Self::Output>;
 }

@@ -1,4 +1,4 @@
-//! Events for observers. An observer changes nothing: a run is the same with and without one.
+//! Events for observers. An observer changes nothing: a run is the same with or without one.
 
 mod quic;
 
@@ -36,25 +36,25 @@ pub enum Event {
         /// The state entered.
         to: State,
     },
-    /// A segment goes out.
+    /// A segment was sent.
     Sent {
         /// The segment.
         segment: Segment,
-        /// True if its first byte was sent before.
+        /// True if its first byte had been sent before.
         retransmission: bool,
     },
-    /// A segment has come in.
+    /// A segment was received.
     Received {
         /// The segment.
         segment: Segment,
     },
-    /// A packet of QUIC goes out.
+    /// A QUIC packet was sent.
     QuicSent(QuicPacket),
-    /// A packet of QUIC has come in.
+    /// A QUIC packet was received.
     QuicReceived(QuicPacket),
     /// The sender's windows after an ACK or a loss.
     Window {
-        /// Congestion window, bytes, with inflation.
+        /// Congestion window in bytes, including inflation.
         cwnd: u64,
         /// Slow start threshold, bytes.
         ssthresh: u64,
@@ -72,7 +72,7 @@ pub enum Event {
     RecoveryEntered {
         /// `snd_una` at that time.
         snd_una: u64,
-        /// The highest sequence number sent, whose ACK ends the recovery.
+        /// The highest sequence number sent; its ACK ends the recovery.
         recover: u64,
     },
     /// The sender left loss recovery.
@@ -93,9 +93,9 @@ pub enum Event {
     },
     /// A packet arrived at the queue of a link.
     Queue {
-        /// Packets waiting before it, without the one in transmission.
+        /// Packets that wait ahead of it, not counting the one in transmission.
         packets: u32,
-        /// Bytes waiting before it.
+        /// Bytes that wait ahead of it.
         bytes: u64,
         /// RED's average in packets, if the queue uses RED.
         average: Option<f64>,

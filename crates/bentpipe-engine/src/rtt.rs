@@ -1,7 +1,7 @@
 //! Round-trip estimator and retransmission timeout (RFC 6298), with an exact and a coarse clock.
 //!
-//! The coarse clock keeps estimates like 4.3BSD and ns-2: whole ticks, srtt with three fraction bits and rttvar with
-//! two (Jacobson 1988, appendix A).
+//! The coarse clock keeps estimates as 4.3BSD and ns-2 do: in whole ticks, srtt with three fraction bits and rttvar
+//! with two (Jacobson 1988, appendix A).
 
 use crate::units::{Duration, Time};
 
@@ -14,74 +14,78 @@ pub enum RttClock {
     Ticks {
         /// Length of a tick: 500 ms in 4.3BSD.
         tick: Duration,
-        /// Phase of the host's clock within a tick: decides which events fall into the same tick.
+        /// Phase of the host's clock within a tick. It decides which events fall into the same tick.
         phase: Duration,
         /// True if timers also expire only on ticks, as with BSD's `tcp_slowtimo`; otherwise they expire exactly.
         fire_on_tick: bool,
-        /// True if a sample is the number of ticks that passed, possibly 0, and the first sample one more, as in
-        /// 4.3BSD; otherwise at least one tick (ns-2).
+        /// True if a sample is the number of ticks that passed, possibly 0, and the first sample is one more, as in
+        /// 4.3BSD. Otherwise a sample is at least one tick (ns-2).
         bsd: bool,
     },
 }
 
-/// What [`RtoConfig::min`] bounds from below.
+/// The quantity that [`RtoConfig::min`] limits from below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoFloor {
     /// The timeout (RFC 6298 §2.4).
     Timeout,
-    /// The variance in it: the timeout is at least a round trip more. The variance is the largest deviation of a round trip,
-    /// and falls by a quarter per round trip at most (Sarolahti and Kuznetsov, "Congestion control in Linux TCP", USENIX 2002, §4).
+    /// The variance term: the timeout is at least `min` longer than a round trip. The variance is the largest deviation
+    /// of a round trip, and falls by at most a quarter per round trip (Sarolahti and Kuznetsov, "Congestion control in
+    /// Linux TCP", USENIX 2002, §4).
     Variance,
 }
 
 /// What restarts the retransmission timer, and what measures the round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoTiming {
-    /// ACKs of new data (RFC 6298 §5.3); during a recovery they measure nothing.
+    /// ACKs of new data (RFC 6298 §5.3). During a recovery, they measure nothing.
     Acks,
-    /// Segments, as in Linux. The timer also restarts as the oldest segment is sent again. With RACK each ACK measures the round trip of the
-    /// first segment that it delivers, by SACK blocks and during recoveries, too; SACK blocks for data that was sent before the oldest segment
-    /// was sent last restart the timer, and a tail loss probe leaves at most a timeout after that segment.
+    /// Segments, as in Linux. The timer also restarts when the oldest segment is retransmitted. With RACK, each ACK
+    /// measures the round trip of the first segment that it delivers, even by SACK blocks or during recoveries. SACK
+    /// blocks for data sent before the last transmission of the oldest segment restart the timer, and a tail loss probe
+    /// leaves at most a timeout after that transmission.
     Segments,
 }
 
-/// What [`RtoConfig::max_retries`] means for data.
+/// The meaning of [`RtoConfig::max_retries`] for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GiveUp {
-    /// So many retransmissions of a segment (RFC 9293 §3.8.3, R2).
+    /// This many retransmissions of a segment (RFC 9293 §3.8.3, R2).
     Count,
-    /// The time that so many would take whose timeouts double from [`RtoConfig::min`] to [`RtoConfig::max`]. It counts from the first
-    /// retransmission on, and timeouts end the connection after it (Linux's `retransmits_timed_out`).
+    /// The time that this many retransmissions would take if timeouts doubled from [`RtoConfig::min`] to
+    /// [`RtoConfig::max`]. It is counted from the first retransmission; a timeout after this time ends the connection
+    /// (Linux's `retransmits_timed_out`).
     Time,
 }
 
 /// Settings of the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
-    /// Before the first sample (RFC 6298 §2.1: 1 s).
+    /// The timeout before the first sample (RFC 6298 §2.1: 1 s).
     pub initial: Duration,
-    /// Min timeout before backoff (RFC 6298 §2.4: 1 s).
+    /// Minimum timeout before backoff (RFC 6298 §2.4: 1 s).
     pub min: Duration,
-    /// What `min` bounds.
+    /// The quantity that `min` limits.
     pub floor: RtoFloor,
-    /// What it follows.
+    /// What the timer follows.
     pub timing: RtoTiming,
-    /// Max timeout (RFC 6298 §2.5: at least 60 s).
+    /// Maximum timeout (RFC 6298 §2.5: at least 60 s).
     pub max: Duration,
     /// The clock.
     pub clock: RttClock,
-    /// Max retransmissions of one segment before the connection is aborted (RFC 9293 §3.8.3, R2).
+    /// Maximum number of retransmissions of one segment before the connection is aborted (RFC 9293 §3.8.3, R2).
     pub max_retries: u32,
-    /// What that means for data.
+    /// The meaning of `max_retries` for data.
     pub give_up: GiveUp,
-    /// Max retransmissions of a SYN. `None`: `max_retries`.
+    /// Maximum number of retransmissions of a SYN. `None`: `max_retries`.
     pub max_syn_retries: Option<u8>,
-    /// Max retransmissions of a SYN-ACK; then the passive connection listens on. `None`: `max_retries`, and it is aborted.
+    /// Maximum number of retransmissions of a SYN-ACK, after which the passive connection returns to listening. `None`:
+    /// `max_retries`, after which it is aborted.
     pub max_syn_ack_retries: Option<u8>,
-    /// As `max_retries`, once the program has closed. `None`: the same.
+    /// Replaces `max_retries` once the program has closed. `None`: `max_retries` still applies.
     pub max_closed_retries: Option<u8>,
-    /// Timeouts of the first SYN after which the timer is not doubled (RFC 6298 §5.5: 0), as Linux's `tcp_syn_linear_timeouts`. As many
-    /// retransmissions are allowed besides `max_syn_retries`.
+    /// Number of timeouts of the first SYN that do not double the timer (RFC 6298 §5.5: 0), like Linux's
+    /// `tcp_syn_linear_timeouts`. As many retransmissions are allowed in addition to `max_syn_retries`.
     pub linear_syn_timeouts: u8,
 }
 
@@ -101,8 +105,8 @@ impl RtoConfig {
         max_closed_retries: None,
         linear_syn_timeouts: 0,
     };
-    /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_retries`, `tcp_synack_retries`,
-    /// `tcp_orphan_retries` (0 means 8), `tcp_syn_linear_timeouts`.
+    /// Linux's values: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_retries`,
+    /// `tcp_synack_retries`, `tcp_orphan_retries` (0 means 8), `tcp_syn_linear_timeouts`.
     pub const LINUX: RtoConfig = RtoConfig {
         min: Duration::from_millis(200),
         floor: RtoFloor::Variance,
@@ -116,7 +120,7 @@ impl RtoConfig {
         ..RtoConfig::RFC6298
     };
 
-    /// The time of [`GiveUp::Time`] for so many retransmissions.
+    /// The time limit of [`GiveUp::Time`] for `retries` retransmissions.
     pub(crate) fn time_of(&self, retries: u32) -> Duration {
         let (mut sum, mut timeout) = (self.min, self.min);
         // The longest time is less than 2^64 ticks.
@@ -132,23 +136,24 @@ impl RtoConfig {
 /// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// The variance of [`RtoFloor::Variance`], in ticks of [`Time`], four times the mean deviation like RTTVAR in the timeout.
+/// The variance of [`RtoFloor::Variance`], in ticks of [`Time`]: four times the mean deviation, as RTTVAR counts in the
+/// timeout.
 #[derive(Clone, Copy, Debug, Default)]
 struct Variance {
     /// The mean.
     mean: u64,
-    /// Its greatest value in this round, and when the round began.
+    /// The maximum of the mean in this round, and when the round began.
     peak: u64,
     round: Time,
-    /// What the timeout is made of.
+    /// The value used in the timeout.
     in_force: u64,
 }
 
 impl Variance {
-    /// Takes the deviation of a round trip from the mean; `falls`: it is less than that.
+    /// Takes the deviation of a round trip from the mean; `falls`: the round trip is below the mean.
     fn sample(&mut self, error: u64, falls: bool, min: u64, sent: Time, now: Time) {
-        // Moves by a quarter of the difference, in units of a quarter. Where the round trip falls a greater deviation counts an
-        // eighth: the timeout need not grow then.
+        // Moves by a quarter of the difference, in units of a quarter. If the round trip falls, a larger deviation
+        // counts only an eighth, because the timeout need not grow then.
         let more = error.saturating_sub(self.mean / 4);
         self.mean = self.mean + if falls { more / 8 } else { more } - (self.mean / 4).saturating_sub(error);
         self.peak = self.peak.max(self.mean);
@@ -164,17 +169,17 @@ impl Variance {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RttEstimator {
-    /// Exact: ticks of [`Time`]. Ticks: eighths of a tick.
+    /// Exact clock: ticks of [`Time`]. Coarse clock: eighths of a tick.
     srtt: u64,
-    /// Exact: ticks of [`Time`]. Ticks: quarters of a tick.
+    /// Exact clock: ticks of [`Time`]. Coarse clock: quarters of a tick.
     rttvar: u64,
-    /// RTO before backoff and bounds.
+    /// RTO before backoff and limits.
     base: Duration,
     backoff: u64,
-    /// [`Duration::MAX`] before the first.
+    /// [`Duration::MAX`] before the first sample.
     last_sample: Duration,
     config: RtoConfig,
-    /// With [`RtoFloor::Variance`].
+    /// Used with [`RtoFloor::Variance`].
     variance: Variance,
 }
 
@@ -261,7 +266,7 @@ impl RttEstimator {
     }
 
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
-    /// The SYN was retransmitted: unless timestamps have measured the round trip, data starts with 3 s.
+    /// Called after the SYN was retransmitted: unless timestamps have measured the round trip, data starts with 3 s.
     pub(crate) fn after_lost_syn(&mut self) {
         if !self.is_measured() {
             self.base = self.config.initial.max(Duration::from_secs(3));
@@ -283,7 +288,7 @@ impl RttEstimator {
         if let RttClock::Ticks { .. } = self.config.clock
             && self.backoff > 8
         {
-            // 4.3BSD: the estimate is useless by now; the next sample restarts it.
+            // 4.3BSD: the estimate is useless by now, and the next sample restarts it.
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
@@ -310,7 +315,7 @@ impl RttEstimator {
         }
     }
 
-    /// The smoothed round trip, once measured.
+    /// The smoothed round trip, if one has been measured.
     pub fn srtt(&self) -> Option<Duration> {
         if !self.is_measured() {
             return None;
@@ -369,15 +374,15 @@ mod tests {
         assert_eq!(rtt.rto(), Duration::from_millis(1340));
     }
 
-    /// A floor of 200 ms for the variance: 600 ms at first give 600 + 4 * 300. In each round of 600 ms the variance falls by a
-    /// quarter of its distance to the largest deviation, which is the floor in the end.
+    /// With a floor of 200 ms for the variance, a first sample of 600 ms gives 600 + 4 * 300. In each round of 600 ms,
+    /// the variance falls by a quarter of its distance to the largest deviation, which in the end is the floor.
     #[test]
     fn the_variance_has_a_floor() {
         let config = RtoConfig { min: Duration::from_millis(200), floor: RtoFloor::Variance, ..RtoConfig::RFC6298 };
         let mut rtt = RttEstimator::new(config);
         rtt.sample(at(0), at(600));
         assert_eq!(rtt.rto(), Duration::from_millis(1800));
-        // The mean falls from 1200 to 900, which is not the peak of the first round: that is 1200.
+        // The mean falls from 1200 to 900, but the peak of the first round is 1200.
         rtt.sample(at(600), at(1200));
         assert_eq!(rtt.rto(), Duration::from_millis(1800));
         // In the second round the peak is 675.
@@ -387,7 +392,7 @@ mod tests {
             rtt.sample(at(600 * n), at(600 * (n + 1)));
         }
         assert!(rtt.rto() < Duration::from_millis(801) && rtt.rto() >= Duration::from_millis(800), "{:?}", rtt.rto());
-        // 80 ms more than the mean: the variance is at once 4 * 80 / 4 + 3/4 of what it was, still below the floor.
+        // 80 ms above the mean: the variance is at once 4 * 80 / 4 + 3/4 of its old value, still below the floor.
         rtt.sample(at(30_000), at(30_680));
         assert!(rtt.rto() < Duration::from_millis(811), "{:?}", rtt.rto());
     }
@@ -409,7 +414,7 @@ mod tests {
             }
             sum / 100_000.0
         };
-        // By a model in another language: 1.64 and 2.03; the last digit is its own.
+        // A model in another language gave 1.64 and 2.03; the last digit is its own.
         assert!((mean(50) - 1.64).abs() < 0.01, "{}", mean(50));
         assert!((mean(290) - 2.03).abs() < 0.01, "{}", mean(290));
     }
@@ -419,12 +424,12 @@ mod tests {
         let clock =
             RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: true, bsd: false };
         let mut rtt = RttEstimator::new(RtoConfig { clock, ..RtoConfig::RFC6298 });
-        // 560 ms from the start of a tick are one tick: srtt 8/8, rttvar 2/4, RTO = (2 * 8 + 8) / 8 = 3 ticks.
+        // 560 ms from the start of a tick count as one tick: srtt 8/8, rttvar 2/4, RTO = (2 * 8 + 8) / 8 = 3 ticks.
         rtt.sample(at(0), at(560));
         assert_eq!(rtt.rto(), Duration::from_millis(1500));
         assert_eq!(rtt.srtt(), Some(Duration::from_millis(500)));
-        // Begun 460 ms into a tick the same round trip spans two: srtt 9/8, rttvar 3/4, RTO = (24 + 9) / 8 = 4 ticks,
-        // and 3020 ms lies within a tick that ends at 3500.
+        // If it begins 460 ms into a tick, the same round trip spans two: srtt 9/8, rttvar 3/4, RTO = (24 + 9) / 8 = 4
+        // ticks, and 3020 ms lies within a tick that ends at 3500.
         rtt.sample(at(460), at(1020));
         assert_eq!(rtt.rto(), Duration::from_millis(2000));
         assert_eq!(rtt.deadline(at(1020)), at(3500));

@@ -1,6 +1,7 @@
-//! Values by handle: a queue or a layer passes on a number, and its owner keeps the packet.
+//! Values by handle: a queue or layer passes on a number, and the owner keeps the packet.
 
-/// Values, each under a handle until it is taken. Handles are used again, so memory follows the most values kept at a time.
+/// Values, each under a handle until it is taken. Handles are reused, so memory follows the maximum number of values
+/// kept at a time.
 #[derive(Clone, Debug)]
 pub struct Slots<T> {
     values: Vec<Option<T>>,
@@ -33,7 +34,7 @@ impl<T> Slots<T> {
         self.values.get(handle as usize)?.as_ref()
     }
 
-    /// Takes the value of a handle, which is then free; `None` if it was taken before.
+    /// Takes the value of a handle, which becomes free; `None` if it was taken before.
     pub fn take(&mut self, handle: u32) -> Option<T> {
         let value = self.values.get_mut(handle as usize)?.take()?;
         self.free.push(handle);

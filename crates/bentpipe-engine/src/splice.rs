@@ -1,11 +1,11 @@
 //! A split connection: two connections back to back, each of TCP or of STP, with a bounded buffer between them (`minei`
 //! §4, figure 8; a split connection of RFC 3135 §2.4).
 //!
-//! The near leg faces the opening host, the far leg the other one. The SYN on the near leg opens the far leg; then each
-//! leg recovers, grows and times out separately, by its own settings. The opening host is answered at once, or when the other
-//! one has accepted ([`Splice::asking_first`]). In-order data of one leg is written to the other.
-//! It stays in the first leg's receive buffer until the other leg's peer has acknowledged it, so the near leg's window
-//! is the free buffer, and a slow far leg slows the near one.
+//! The near leg faces the opening host, the far leg the other host. The SYN on the near leg opens the far leg. From
+//! then on, each leg recovers, grows and times out separately, by its own settings. The opening host is answered at
+//! once, or only when the other host has accepted ([`Splice::asking_first`]). In-order data of one leg is written to
+//! the other. It stays in the first leg's receive buffer until the other leg's peer has acknowledged it, so the near
+//! leg's window is the free buffer, and a slow far leg slows the near one.
 //!
 //! FINs pass in each direction separately, after the data. A reset, a refusal or a silent peer breaks both legs. Data
 //! that a leg has acknowledged but not passed on is then lost: acknowledgements come from the splice, not from the far
@@ -39,7 +39,7 @@ impl Leg {
     /// Both, the near one first.
     pub const BOTH: [Leg; 2] = [Leg::Near, Leg::Far];
 
-    /// The other one.
+    /// The other leg.
     pub const fn other(self) -> Leg {
         match self {
             Leg::Near => Leg::Far,
@@ -51,7 +51,7 @@ impl Leg {
 /// Why a splice broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The leg on which it happened. The other one is reset.
+    /// The leg on which it happened. The other leg is reset.
     pub leg: Leg,
     /// The reason. [`Abort::Local`] is the driver's own [`SpliceInput::Abort`].
     pub abort: Abort,
@@ -89,8 +89,8 @@ pub enum SpliceInput {
 pub enum SpliceOutput {
     /// Send this segment on this leg.
     Transmit(Leg, Segment),
-    /// This many bytes received on this leg, counted from the start, are acknowledged on the other. The driver may release
-    /// them.
+    /// This many bytes received on this leg, counted from the start, are acknowledged on the other leg. The driver may
+    /// release them.
     Passed(Leg, u64),
     /// Both legs are over.
     Closed(Result<(), Broken>),
@@ -104,12 +104,12 @@ pub struct Splice {
     names: [Who; 2],
     /// Bytes received on each leg and written to the other.
     handed: [u64; 2],
-    /// Those of them that the other leg's peer has acknowledged.
+    /// How many of them the other leg's peer has acknowledged.
     passed: [u64; 2],
-    /// Send a FIN after the data on this leg, once it is open.
+    /// True if a FIN must follow the data on this leg once it is open.
     closing: [bool; 2],
     far_is_asked: bool,
-    /// The opening host waits until the far one has accepted: its latest SYN.
+    /// True if the opening host waits until the far one has accepted. `asking`: its latest SYN.
     asks_first: bool,
     asking: Option<Segment>,
     /// The leg on which data waits for its turn.
@@ -138,21 +138,21 @@ impl Splice {
         }
     }
 
-    /// The same, but the opening host is answered only when the far one has accepted. If that refuses, the opening host is reset; if
-    /// it is silent, so is this.
+    /// Answers the opening host only when the far host has accepted. If the far host refuses, the opening host is
+    /// reset; if it is silent, so is the splice.
     pub fn asking_first(mut self) -> Self {
         self.asks_first = true;
         self
     }
 
-    /// The same, but while data on this leg is unacknowledged, only [`Splice::poll_turn`] polls the leg: for a driver that paces several
-    /// splices together.
+    /// Makes only [`Splice::poll_turn`] poll this leg while data on it is unacknowledged. For a driver that paces
+    /// several splices together.
     pub fn in_turns(mut self, leg: Leg) -> Self {
         self.in_turns = Some(leg);
         self
     }
 
-    /// True if something on the leg of [`Splice::in_turns`] may wait for its turn.
+    /// True if something on the leg given to [`Splice::in_turns`] may wait for its turn.
     pub fn waits_for_turn(&self) -> bool {
         self.in_turns.is_some_and(|leg| {
             let leg = self.leg(leg);
@@ -171,7 +171,7 @@ impl Splice {
         self.handed[leg as usize] - self.passed[leg as usize]
     }
 
-    /// Why it broke, if it did.
+    /// Why the splice broke, if it did.
     pub fn broken(&self) -> Option<Broken> {
         self.broken
     }
@@ -211,14 +211,14 @@ impl Splice {
         if let Err(abort) = result {
             self.broken.get_or_insert(Broken { leg, abort });
             self.reset(cx, leg.other());
-            // A closed connection answers a SYN with a reset. Silence is passed on as silence.
+            // A closed connection answers a SYN with a reset. If the far host was silent, the splice stays silent too.
             if let Some(syn) = self.asking.take().filter(|_| abort != Abort::RetriesExhausted) {
                 self.give(cx, Leg::Near, Input::Segment(syn));
             }
         }
     }
 
-    /// A segment from the opening host, which waits if it is a SYN and the far host is asked first.
+    /// Takes a segment from the opening host. A SYN waits if the far host is asked first.
     fn take_near<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) -> Verdict {
         let is_syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
         let is_open = !matches!(self.leg(Leg::Far).state(), State::Closed | State::Listen | State::SynSent);
@@ -275,7 +275,7 @@ impl Splice {
 impl Machine for Splice {
     type Input = SpliceInput;
     type Output = SpliceOutput;
-    /// That of the segment's leg. A SYN that waits for the far host is accepted, and its payload is new.
+    /// The verdict of the segment's leg. A SYN that waits for the far host is accepted, and its payload is new.
     type Verdict = Verdict;
 
     fn handle<P: Probe>(&mut self, cx: &mut Context<'_, P>, input: SpliceInput) -> Verdict {
@@ -299,7 +299,7 @@ impl Machine for Splice {
 }
 
 impl Splice {
-    /// As [`Machine::poll`], with the leg whose data waits for its turn.
+    /// Like [`Machine::poll`], but includes the leg whose data waits for its turn.
     pub fn poll_turn<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<SpliceOutput> {
         self.poll_legs(cx, true)
     }

@@ -2,12 +2,13 @@
 //! ends here, and its data continues over another transport, such as a link with ARQ.
 //!
 //! Data stays in the gateway's buffer until the far end of that transport has acknowledged it; the free space is the
-//! advertised window. Connections may share a buffer: each is advertised all its free space, and segments that find no
-//! room are dropped. The driver owns the buffer and reports its free space at each turn.
+//! advertised window. Connections may share a buffer: each is offered all the free space, and segments that find no
+//! room are dropped. The driver owns the buffer and reports its free space in each turn.
 //!
-//! A window is sent with the ACKs that answer data, and once when it reopens after being (nearly) closed. This is a
-//! receiver's normal behaviour (RFC 9293 §3.8.6.2.2), and the model's (H-Q05). Departures in between are not reported.
-//! With [`Spoofer::with_acks_only`] windows are sent only in ACKs, so a stopped source waits for its persist timer.
+//! A window is sent with the ACKs that answer data, and once when it reopens after being (nearly) closed. This is the
+//! normal behaviour of a receiver (RFC 9293 §3.8.6.2.2) and of the model (H-Q05). Other changes of the window are not
+//! reported. With [`Spoofer::with_acks_only`], windows are sent only in ACKs, so a stopped source waits for its persist
+//! timer.
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
@@ -66,8 +67,8 @@ pub struct Spoofer {
 }
 
 impl Spoofer {
-    /// Creates a gateway's end, which listens once it is opened. The receive buffer of `config` is the whole buffer and
-    /// determines window scaling; [`Input::Free`] reports its free space.
+    /// Creates a gateway's end, which listens once it is opened. The receive buffer in `config` is the size of the
+    /// whole buffer and determines window scaling; [`Input::Free`] reports its free space.
     pub fn new(config: TcpConfig) -> Self {
         Spoofer {
             mss: u32::from(config.mss),
@@ -82,7 +83,7 @@ impl Spoofer {
         }
     }
 
-    /// The same without the segment that reopens a closed window.
+    /// Omits the segment that reopens a closed window.
     pub fn with_acks_only(self) -> Self {
         Spoofer { acks_only: true, ..self }
     }
@@ -126,7 +127,7 @@ impl Machine for Spoofer {
                 }
             }
             Input::Segment(segment) => {
-                // A retransmission takes no room, so it is answered even if there is none.
+                // A retransmission takes no room, so it is answered even if the buffer is full.
                 let fresh = segment.len > 0 && segment.end() > self.connection.rcv_nxt();
                 if fresh && u64::from(segment.len) > self.free {
                     self.drops += 1;
@@ -138,7 +139,7 @@ impl Machine for Spoofer {
                 }
                 self.connection.handle(cx, TcpInput::Segment(segment));
                 self.received = self.connection.received();
-                // The ACK advertises the space left after this segment.
+                // The ACK advertises the space that is left after this segment.
                 self.free = self.free.saturating_sub(self.held() - before);
                 self.offer(cx);
             }
@@ -166,7 +167,7 @@ impl Machine for Spoofer {
             }
             match self.connection.poll(cx) {
                 Step::Do(TcpOutput::Transmit(segment)) => return Step::Do(Output::Transmit(segment)),
-                // It sends no data itself, and closes after the source.
+                // The gateway sends no data itself, and closes after the source.
                 Step::Do(TcpOutput::PeerClosed) => {
                     self.connection.handle(cx, TcpInput::Close);
                 }
@@ -218,7 +219,7 @@ mod tests {
             outputs
         }
 
-        /// The n-th segment of data comes.
+        /// Hands in the n-th data segment.
         fn data(&mut self, n: u64) -> Vec<Output> {
             let mut segment = Segment::new(Flags::ACK);
             (segment.seq, segment.ack, segment.len) = (FIRST_BYTE + n * MSS, FIRST_BYTE, MSS as u16);
@@ -226,7 +227,7 @@ mod tests {
         }
     }
 
-    /// The ACK among outputs: what it acknowledges and the window, in segments.
+    /// The ACK among the outputs: its acknowledgement and its window, in segments.
     fn ack(outputs: &[Output]) -> Option<(u64, u64)> {
         let transmit = |output: &Output| match output {
             Output::Transmit(segment) => Some(((segment.ack - FIRST_BYTE) / MSS, u64::from(segment.window) / MSS)),
@@ -247,8 +248,8 @@ mod tests {
             assert_eq!((ack(&outputs), forwarded(&outputs)), (Some((n + 1, 2 - n)), MSS as u32), "{outputs:?}");
             assert_eq!(bench.verdict, Verdict::Held(MSS));
         }
-        // Sent on is not gone: a copy is held until it is released. The first release opens the closed window, which
-        // is told; the second is not.
+        // Forwarded data is still held: a copy stays until it is released. The first release opens the closed window,
+        // which is reported; the second is not.
         assert_eq!(bench.gateway.held(), 3 * MSS);
         assert_eq!(ack(&bench.step(Input::Released(MSS))), Some((3, 1)));
         assert_eq!(bench.verdict, Verdict::Freed(MSS));
@@ -269,11 +270,11 @@ mod tests {
     fn a_shared_buffer_may_be_full_in_spite_of_the_window() {
         let mut bench = Bench::new(3);
         bench.data(0);
-        // Another connection has taken the rest: the window stands, the room does not.
+        // Another connection has taken the rest: the window stays, but the room is gone.
         assert_eq!(bench.step(Input::Free(0)), []);
         assert_eq!((bench.data(1), bench.verdict), (vec![], Verdict::Dropped));
         assert_eq!((bench.gateway.drops(), bench.gateway.held()), (1, MSS));
-        // A repetition is answered all the same, and no window is taken back.
+        // A repetition is still answered, and no window is withdrawn.
         assert_eq!(ack(&bench.data(0)), Some((1, 2)));
     }
 }

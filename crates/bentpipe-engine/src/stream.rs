@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn time_noise_is_uniform() {
-        // Mean of n uniform draws: 1/2 with deviation sqrt(1/12n); six of them are never met by a sound generator.
+        // The mean of n uniform draws is 1/2 with deviation sqrt(1/12n). A sound generator never misses it by six of
+        // these.
         let n = 100_000;
         let noise = TimeNoise::named(7, "x");
         let mean = (0..n).map(|i| noise.at(i * 4_000_000, 0)).sum::<f64>() / n as f64;

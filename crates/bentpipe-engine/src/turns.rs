@@ -18,7 +18,7 @@ pub(crate) enum Place {
     Old(u64),
 }
 
-/// An entry's part in the schedule.
+/// An entry's position in the schedule.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) place: Place,
@@ -39,12 +39,12 @@ impl<K, const QUANTUM: i64> Default for Turns<K, QUANTUM> {
 }
 
 impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
-    /// True if an entry has sent nothing since it became active: nothing is lost if it is forgotten.
+    /// True if an entry has sent nothing since it became active, so it can be forgotten without loss.
     pub(crate) fn is_unused(turn: &Turn) -> bool {
         turn.place == Place::Idle || turn.deficit == QUANTUM
     }
 
-    /// An entry has something to send.
+    /// Schedules an entry that has something to send.
     pub(crate) fn wake(&mut self, id: K, turn: &mut Turn) {
         if turn.place == Place::Idle {
             *turn = Turn { place: Place::Fresh(self.fresh.push(id)), deficit: QUANTUM };
@@ -70,7 +70,7 @@ impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
         }
     }
 
-    /// The head's deficit is used up: it goes behind all others.
+    /// Moves the head behind all others, because its deficit is used up.
     pub(crate) fn rotate(&mut self, turn: &mut Turn) {
         let Some(id) = self.fresh.pop().or_else(|| self.old.pop()) else { return };
         *turn = Turn { place: Place::Old(self.old.push(id)), deficit: turn.deficit + QUANTUM };
@@ -78,7 +78,7 @@ impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
 
     //= RFC 8290 §4.2: "If the queue selected for dequeue came from the list of new queues, it is moved to _the end
     //= of_ the list of old queues", and only one that is found empty there leaves: else it would be new again at once
-    /// The head has nothing to send.
+    /// Handles a head that has nothing to send.
     pub(crate) fn rest(&mut self, turn: &mut Turn) {
         if let Some(id) = self.fresh.pop() {
             turn.place = Place::Old(self.old.push(id));

@@ -16,7 +16,7 @@ pub(crate) enum Verdict {
     Lost,
 }
 
-/// Timed-out transmissions that are remembered: a late report of one still gives a round trip.
+/// Number of timed-out transmissions that are remembered: a late report of one still gives a round trip.
 const MAX_EXPIRED: usize = 1 << 14;
 
 /// Maximum pause between probes of a silent peer: the end of an outage is noticed at most this much later.
@@ -32,36 +32,36 @@ struct Transmission<T> {
 
 /// Transmissions without a verdict, in the order of their numbers.
 ///
-/// A verdict costs constant time: each transmission is looked at when a report that covers it comes, and those
-/// within the reordering tolerance once more.
+/// A verdict costs constant time: each transmission is examined when a report that covers it arrives, and those within
+/// the reordering tolerance are examined once more.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight<T> {
-    /// Number of the first in the ring.
+    /// Number of the first transmission in the ring.
     first: u64,
     ring: VecDeque<Transmission<T>>,
     unjudged: usize,
     rtt: RttEstimator,
     /// Maximum delay from an arrival to its report.
     report_interval: Duration,
-    /// Recent maximum of the time that reports waited at the peer beyond that: its line carries frames too.
+    /// Recent maximum of the time that reports waited at the peer beyond that, because its line also carries frames.
     report_wait: Duration,
-    /// Extra wait for reports while later transmissions may still be reported.
+    /// Additional wait for reports while later transmissions may still be reported.
     patience: Duration,
-    /// Later transmissions that may overtake one before it counts as lost.
+    /// Number of later transmissions that may overtake one before it counts as lost.
     reordering: u64,
     /// The round trip of the last report, until it is taken.
     sample: Option<Duration>,
-    /// When the last report came.
+    /// When the last report arrived.
     heard: Option<Time>,
-    /// True if no report has come since a transmission timed out.
+    /// True if no report has arrived since a transmission timed out.
     silent: bool,
     /// Numbers that timed out since the last timely report, and when they were sent.
     expired: VecDeque<(u64, Time)>,
 }
 
 impl<T: Copy> Flight<T> {
-    /// An empty one. `initial_rtt` is used until a round trip is measured; `report_interval` is the peer's maximum wait
-    /// before a report.
+    /// An empty flight. `initial_rtt` is used until a round trip is measured; `report_interval` is the peer's maximum
+    /// wait before a report.
     pub(crate) fn new(initial_rtt: Duration, report_interval: Duration, reordering: u64) -> Self {
         let config = RtoConfig {
             initial: initial_rtt.saturating_mul(2),
@@ -90,7 +90,7 @@ impl<T: Copy> Flight<T> {
         }
     }
 
-    /// As before, but a transmission that others have followed may be reported up to `patience` later, though no later
+    /// The same, but a transmission that others have followed may be reported up to `patience` later, though no later
     /// than the last of those. The peer must report as [`History::with_whole_reports`](super::History) does.
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Flight { patience, ..self }
@@ -98,7 +98,8 @@ impl<T: Copy> Flight<T> {
 
     /// Records a transmission that begins now. Returns its number.
     pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
-        // The order of numbers detects most losses. The timer is for the last ones and may be generous.
+        // Most losses are detected by the order of the numbers. The timer is for the last transmissions and may be
+        // generous.
         let expires = now + self.rtt.rto() + self.slack();
         self.ring.push_back(Transmission { what: Some(what), sent: now, expires });
         self.unjudged += 1;
@@ -116,13 +117,13 @@ impl<T: Copy> Flight<T> {
         self.unjudged
     }
 
-    /// True if there are none.
+    /// True if there are no such transmissions.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.unjudged == 0
     }
 
-    /// True if the peer is silent. Then only one transmission at a time makes sense.
+    /// True if the peer is silent. Only one transmission at a time then makes sense.
     pub(crate) fn is_silent(&self) -> bool {
         self.silent
     }
@@ -140,11 +141,11 @@ impl<T: Copy> Flight<T> {
     /// Takes a report. Calls `judge` with each verdict, in the order of the numbers.
     pub(crate) fn on_report(&mut self, now: Time, report: &Report, mut judge: impl FnMut(T, Verdict)) {
         if report.newest >= self.next_number() {
-            // Never sent: not from our peer.
+            // This number was never sent, so the report is not from our peer.
             return;
         }
         self.heard = Some(now);
-        // The longest wait, which decays by an eighth with each report.
+        // The longest wait; it decays by an eighth with each report.
         let faded = self.report_wait.saturating_mul(7).div_floor(8);
         self.report_wait = report.delay.min(MAX_PAUSE).max(faded);
         if self.silent {
@@ -152,7 +153,8 @@ impl<T: Copy> Flight<T> {
             self.rtt.reset_backoff();
         }
         let Some(upto) = report.newest.checked_sub(self.first) else {
-            // Too late for a verdict, but it corrects a round-trip estimate that was too short; nothing else would.
+            // This is too late for a verdict, but it corrects a round-trip estimate that was too short; nothing else
+            // would.
             let at = self.expired.partition_point(|&(number, _)| number < report.newest);
             if let Some(&(number, sent)) = self.expired.get(at)
                 && number == report.newest
@@ -169,11 +171,11 @@ impl<T: Copy> Flight<T> {
             self.sample(now, report, sent);
         }
         // With patience, numbers below a short report count as unknown, not as lost: the reports that covered them may
-        // be lost. A whole one follows.
+        // have been lost. A report of the whole record follows.
         let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         let known_from = known_from.max(self.first);
-        // Below it nothing is looked at: a peer may send nothing but short reports while much is in flight.
+        // Numbers below it are not examined: a peer may send nothing but short reports while much is in flight.
         let known = self.ring.range_mut((known_from - self.first) as usize..=upto as usize);
         for (number, transmission) in (known_from..).zip(known) {
             let verdict = if report.arrived(number) {
@@ -191,9 +193,9 @@ impl<T: Copy> Flight<T> {
         self.drop_judged();
     }
 
-    /// The newest transmission of a report was sent at `sent`.
+    /// Takes the round trip of a report's newest transmission, which was sent at `sent`.
     fn sample(&mut self, now: Time, report: &Report, sent: Time) {
-        // The time that the report waited is not the path's.
+        // The time for which the report waited does not belong to the path.
         let heard = now.saturating_sub(report.delay);
         if report.arrived(report.newest) && heard >= sent {
             self.rtt.sample(sent, heard);
@@ -221,7 +223,7 @@ impl<T: Copy> Flight<T> {
         }
     }
 
-    /// Probes a silent peer. Returns when the next probe may go; the pause doubles each time.
+    /// Probes a silent peer. Returns when the next probe may be sent; the pause doubles each time.
     pub(crate) fn probe(&mut self, now: Time) -> Time {
         self.rtt.back_off();
         now + self.rtt.rto()
@@ -233,20 +235,20 @@ impl<T: Copy> Flight<T> {
         let endured = (back.sent - front.sent).min(self.patience);
         let deadline = front.expires + endured;
         let Some(heard) = self.heard.filter(|_| self.patience > Duration::ZERO) else { return Some(deadline) };
-        // While reports come the peer is not silent: where a queue grows faster than the estimate of the round trip, what is in it
-        // is not lost.
+        // While reports arrive, the peer is not silent: if a queue grows faster than the estimate of the round trip,
+        // the frames in it are not lost.
         //= RFC 6298 §5.3: "When an ACK is received that acknowledges new data, restart the retransmission timer"
         Some(deadline.max(heard + self.slack() + endured))
     }
 
-    /// How late a report may be: it waits for its interval and for the frames before it. A quarter of a round trip is added as
-    /// a margin.
+    /// How late a report may be: it waits for its interval and for frames ahead of it. A quarter of a round trip is
+    /// added as a margin.
     fn slack(&self) -> Duration {
         let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
         self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter
     }
 
-    /// Frees what bursts have left behind.
+    /// Frees memory left behind by bursts.
     pub(crate) fn trim(&mut self) {
         trim(&mut self.ring);
         trim(&mut self.expired);
@@ -293,7 +295,7 @@ mod tests {
         use Verdict::{Arrived, Lost};
         assert_eq!(verdicts(&mut flight, at(500), &[0, 2]), [('a', Arrived), ('b', Lost), ('c', Arrived)]);
         assert_eq!(flight.len(), 1);
-        // The same report again, and one about what was never sent, say nothing new.
+        // The same report again, and one about numbers never sent, say nothing new.
         assert_eq!(verdicts(&mut flight, at(501), &[0, 2]), []);
         assert_eq!(verdicts(&mut flight, at(502), &[9]), []);
         assert_eq!(verdicts(&mut flight, at(503), &[3]), [('d', Arrived)]);
@@ -315,7 +317,7 @@ mod tests {
     fn the_last_one_is_found_by_time() {
         let mut flight = flight(0);
         flight.send(at(0), 'a');
-        // Twice the initial round trip, and two intervals of reports.
+        // Twice the initial round trip, plus two report intervals.
         assert_eq!(flight.deadline(), Some(at(1040)));
         let mut lost = Vec::new();
         flight.on_time(at(1039), |what, _| lost.push(what));
@@ -325,7 +327,7 @@ mod tests {
             lost.push(what);
         });
         assert_eq!((lost.as_slice(), flight.is_silent()), (['a'].as_slice(), true));
-        // Pauses between probes double, up to the most.
+        // Pauses between probes double, up to the maximum.
         let pauses = [2, 4, 5, 5].map(Duration::from_secs);
         assert_eq!(pauses.map(|_| flight.probe(at(2000)) - at(2000)), pauses);
         flight.send(at(4000), 'b');
@@ -338,7 +340,7 @@ mod tests {
     fn reports_that_wait_for_the_line_are_waited_for() {
         let mut flight = Flight::new(Duration::from_millis(2), Duration::ZERO, 0);
         let mut lost = 0;
-        // A frame each 8 ms, there in 1 ms; its report waits 4 ms for the line and is back 1 ms later.
+        // A frame every 8 ms, which arrives 1 ms later; its report waits 4 ms for the line and is back 1 ms later.
         for n in 0..100 {
             let sent = at(8 * n);
             flight.send(sent, n);
@@ -346,13 +348,14 @@ mod tests {
             let report = Report { newest: n, delay: Duration::from_millis(4), bits: vec![1] };
             flight.on_report(at(8 * n + 6), &report, |_, verdict| assert_eq!(verdict, Verdict::Arrived));
         }
-        // The first two at most: then it is known.
+        // At most the first two are lost: by then the wait is known.
         assert!(lost <= 2, "{lost} of 100");
     }
 
     #[test]
     fn what_waits_in_a_queue_that_grows_is_not_lost() {
-        // A round trip of 500 ms, and then a line that carries a tenth: a frame each 10 ms, of which each tenth instant brings one.
+        // A round trip of 500 ms, and then a line that carries a tenth: a frame is due every 10 ms, and every tenth one
+        // is sent.
         let mut flight = flight(0).with_patience(Duration::from_millis(300));
         let (mut lost, mut reported) = (0, 0);
         for n in 0..600u64 {
@@ -382,7 +385,7 @@ mod tests {
         assert_eq!(flight.deadline(), Some(at(500 + 1500 + 125)));
     }
 
-    /// Short reports about the newest transmissions leave those before them to others.
+    /// Short reports about the newest transmissions leave earlier ones to other reports.
     #[test]
     fn a_short_report_judges_its_own_numbers() {
         let mut flight = flight(0).with_patience(Duration::from_millis(300));
@@ -417,7 +420,7 @@ mod tests {
                 history.on_frame(at(n + 1), n);
             }
             let Some(report) = history.report(at(n + 1)) else { continue };
-            // Reports of the instants 50 to 250 are lost: ten of them.
+            // The reports sent at 50 to 250 are lost: ten of them.
             if !(50..250).contains(&n) {
                 flight.on_report(at(n + 2), &report, |_, verdict| heard.push(verdict));
             }

@@ -3,14 +3,14 @@
 use crate::units::{Duration, Time};
 use crate::wire::slacp::Report;
 
-/// Words and bits of the record: as many as a report can have.
+/// Number of words and bits of the record: the maximum in a report.
 const WORDS: usize = Report::MAX_WORDS;
 const SPAN: u64 = 64 * WORDS as u64;
-/// Consecutive reports that cover a transmission: all but one of them may be lost.
+/// Number of consecutive reports that cover a transmission: all but one of them may be lost.
 const REPEATS: usize = 3;
-/// New transmissions after which a report is due at once: `REPEATS` such reports fit into `SPAN`.
+/// Number of new transmissions after which a report is due at once: `REPEATS` such reports fit into `SPAN`.
 const MAX_UNREPORTED: u64 = SPAN / (REPEATS as u64 + 1);
-/// One of this many reports covers the whole record: an outage may take more than `REPEATS` in a row.
+/// One of this many reports covers the whole record, because an outage may lose more than `REPEATS` in a row.
 const WHOLE_EVERY: u32 = 8;
 
 /// The record.
@@ -24,13 +24,13 @@ pub(crate) struct History {
     reported: [u64; REPEATS],
     interval: Duration,
     due: Option<Time>,
-    /// True if some reports cover the whole record.
+    /// True if some of the reports cover the whole record.
     has_whole: bool,
     count: u32,
 }
 
 impl History {
-    /// An empty one that reports at most `interval` after an arrival. Zero: a report for each.
+    /// An empty record that reports at most `interval` after an arrival. Zero: a report for each arrival.
     pub(crate) fn new(interval: Duration) -> Self {
         History {
             bits: [0; WORDS],
@@ -44,7 +44,8 @@ impl History {
         }
     }
 
-    /// As before, but each eighth report covers the whole record: an outage may take all reports that covered a number.
+    /// The same, but each eighth report covers the whole record, because an outage may lose all reports that covered a
+    /// number.
     pub(crate) fn with_whole_reports(self) -> Self {
         History { has_whole: true, ..self }
     }
@@ -58,7 +59,7 @@ impl History {
         self.newest.is_some_and(|newest| number <= newest && newest - number < SPAN)
     }
 
-    /// A transmission has arrived.
+    /// Records that a transmission has arrived.
     pub(crate) fn on_frame(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
         if self.covers(number) {
@@ -66,7 +67,7 @@ impl History {
         }
     }
 
-    /// A transmission has arrived damaged, but its number is readable: the loss is reported at once.
+    /// Records that a transmission arrived damaged with a readable number: the loss is reported at once.
     pub(crate) fn on_damaged(&mut self, now: Time, number: u64) {
         self.hear_of(now, number);
     }
@@ -136,7 +137,7 @@ mod tests {
         let mut oldest = Vec::new();
         for round in 0..6 {
             for n in 0..200 {
-                // Every tenth is lost.
+                // Every tenth transmission is lost.
                 if n % 10 != 0 {
                     history.on_frame(at(round * 100), round * 200 + n);
                 }
@@ -151,7 +152,7 @@ mod tests {
             }
             oldest.push((report.newest + 1).saturating_sub(64 * report.bits.len() as u64));
         }
-        // The work of a report does not grow.
+        // The size of a report does not grow.
         assert!(oldest.windows(2).skip(3).all(|w| w[1] - w[0] <= 256), "{oldest:?}");
     }
 

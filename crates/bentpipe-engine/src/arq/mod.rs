@@ -1,12 +1,11 @@
 //! Selective-repeat ARQ over a link: transmissions, arrivals, and delivery order.
 //!
-//! One implementation for `hybrid`'s link layer and for S-LACP. Every transmission has a number of its own, so a
-//! repeated frame gets a new one. The receiver reports which numbers arrived. On a link that keeps the order, each
-//! older number that did not arrive is lost. No transmission is ambiguous, so each is judged once, whatever the window
-//! is.
+//! `hybrid`'s link layer and S-LACP share this implementation. Every transmission has its own number, so a repeated
+//! frame gets a new one. The receiver reports which numbers arrived. On a link that preserves order, each older number
+//! that did not arrive is lost. No transmission is ambiguous, so each is judged once, whatever the window is.
 //!
-//! Reading order: [`Flight`] the sender's transmissions, [`History`] the receiver's record of them, [`Resequencer`]
-//! order per flow. They handle numbers; frames and their bytes are the driver's.
+//! Reading order: [`Flight`] (the sender's transmissions), [`History`] (the receiver's record of them), [`Resequencer`]
+//! (the order per flow). They handle only numbers; the driver has the frames and their bytes.
 
 mod flight;
 mod history;
@@ -19,7 +18,7 @@ pub(crate) use resequencer::{Resequencer, Skip, Taken};
 
 use std::collections::VecDeque;
 
-/// Returns to the system what a ring needs no more after a burst.
+/// Returns memory that a ring no longer needs after a burst to the system.
 pub(crate) fn trim<T>(ring: &mut VecDeque<T>) {
     const SMALL: usize = 1024;
     let enough = (2 * ring.len()).max(SMALL);

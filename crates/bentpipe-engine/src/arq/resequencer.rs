@@ -1,8 +1,9 @@
-//! Order at the receiver: each frame waits for its flow's previous frame, and for no other.
+//! Order at the receiver: each frame waits for the previous frame of its flow, and for no other.
 //!
-//! A frame names its predecessor: the previous frame of the same flow, or of the channel if it keeps one order. So the
-//! receiver needs no table of flows. A frame whose predecessor is done passes; any other is linked to its predecessor
-//! and follows it. Every step takes constant time, and a promise that frames will not arrive as much as frames are stored.
+//! A frame names its predecessor: the previous frame of the same flow, or of the channel if the channel keeps one
+//! order. So the receiver needs no table of flows. A frame whose predecessor is done passes; any other frame is linked
+//! to its predecessor and follows it. Every step takes constant time, and a promise that frames will not arrive takes
+//! time in proportion to the stored frames.
 
 mod ring;
 
@@ -18,27 +19,27 @@ pub(crate) enum Taken {
     Passes,
     /// It waits for its predecessor.
     Waits,
-    /// It is a duplicate, was skipped, or lies beyond the window.
+    /// It is a duplicate, has been skipped, or lies beyond the window.
     Refused,
 }
 
-/// An effect of abandoned frames.
+/// An effect of frames that were abandoned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
     /// These frames are skipped: they will not arrive.
     Skipped(Range<u64>),
-    /// This frame waited for it, and may pass now.
+    /// This frame waited for a skipped one and may now pass.
     Freed(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Missing,
-    /// Here, and waiting for its predecessor.
+    /// It has arrived and waits for its predecessor.
     Waiting,
     /// It may pass; the driver has not passed it on yet.
     Ready,
-    /// It will not arrive, and frames before it are not done: its predecessor is unknown.
+    /// It will not arrive, but frames before it are not done, and its predecessor is unknown.
     Gone,
     /// Passed on or skipped.
     Done,
@@ -47,7 +48,7 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     state: State,
-    /// Distance to the frame that waits for this one; 0: none.
+    /// Distance to the frame that waits for this one; 0 if none does.
     successor: u32,
     len: u32,
     arrived: Time,
@@ -55,20 +56,20 @@ struct Slot {
 
 const EMPTY: Slot = Slot { state: State::Missing, successor: 0, len: 0, arrived: Time::ZERO };
 
-/// Max frames skipped per call: a sender without retransmission may be far ahead after an outage, and a hostile one may
-/// name any number. So the numbers do not come to their end.
+/// Maximum number of frames skipped per call. A sender without retransmission may be far ahead after an outage, and a
+/// hostile one may name any number. The limit keeps it from using up the numbers.
 const MAX_SKIPPED: u64 = 1 << 16;
 
 /// The frames of one channel between arrival and release.
 #[derive(Clone, Debug)]
 pub(crate) struct Resequencer {
-    /// All below are done.
+    /// All frames below are done.
     next: u64,
-    /// The frames from `next` on. Those behind its end and below the floor are gone, too.
+    /// The frames from `next` on. Frames beyond its end and below the floor are gone, too.
     ring: Ring,
-    /// No frame below will arrive any more.
+    /// No frame below this number will arrive any more.
     floor: u64,
-    /// Frames beyond `next` that it accepts.
+    /// Number of frames beyond `next` that are accepted.
     window: u32,
     waiting: u32,
     /// True if frames that may pass do not always pass at once.
@@ -78,14 +79,14 @@ pub(crate) struct Resequencer {
 }
 
 impl Resequencer {
-    /// One that starts at frame 0 and reaches `window` frames ahead.
+    /// A resequencer that starts at frame 0 and accepts frames up to `window` ahead.
     pub(crate) fn new(window: u32) -> Self {
         let ring = Ring::new(State::Done);
         Resequencer { next: 0, ring, floor: 0, window, waiting: 0, paced: false, freed: Vec::new() }
     }
 
-    /// As before, for a driver that delays frames that may pass. A frame behind a skipped one then waits for all frames
-    /// before it, since its own flow may be among them.
+    /// The same, for a driver that delays frames that may pass. A frame behind a skipped one then waits for all frames
+    /// before it, since some may belong to its own flow.
     pub(crate) fn paced(window: u32) -> Self {
         Resequencer { paced: true, ring: Ring::new(State::Gone), ..Resequencer::new(window) }
     }
@@ -95,13 +96,13 @@ impl Resequencer {
         self.next
     }
 
-    /// Frames that wait for another one.
+    /// Number of frames that wait for another one.
     #[cfg(test)]
     fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// True if the frame was passed on or skipped, or is here.
+    /// True if the frame has arrived, was passed on or was skipped.
     pub(crate) fn has(&self, seq: u64) -> bool {
         seq < self.next.max(self.floor) || self.ring.get(seq).state != State::Missing
     }
@@ -111,7 +112,7 @@ impl Resequencer {
         seq < self.next + self.window as u64
     }
 
-    /// Frame `seq` of `len` bytes has arrived; `behind` is the distance back to its predecessor, 0 if it has none.
+    /// Takes frame `seq` of `len` bytes; `behind` is the distance back to its predecessor, 0 if it has none.
     pub(crate) fn on_frame(&mut self, now: Time, seq: u64, behind: u32, len: u32) -> Taken {
         if self.has(seq) || !self.reaches(seq) {
             return Taken::Refused;
@@ -130,13 +131,13 @@ impl Resequencer {
         if waits { Taken::Waits } else { Taken::Passes }
     }
 
-    /// Length of a frame whose turn has come, and when it arrived.
+    /// The length of a frame whose turn has come, and when it arrived.
     pub(crate) fn frame(&self, seq: u64) -> (u32, Time) {
         let slot = self.ring.get(seq);
         (slot.len, slot.arrived)
     }
 
-    /// A frame was passed on. Returns the one that waited for it.
+    /// Records that a frame was passed on. Returns the frame that waited for it.
     pub(crate) fn passed(&mut self, seq: u64) -> Option<u64> {
         if seq < self.next {
             return None;
@@ -147,22 +148,22 @@ impl Resequencer {
         freed
     }
 
-    /// Handles the promise that no frame below `floor` will arrive any more. Calls `heard` with the skipped frames, in as few
-    /// ranges as there are gaps, and then with those that may pass now.
+    /// Handles the promise that no frame below `floor` will arrive any more. Calls `heard` with the skipped frames, in
+    /// as few ranges as there are gaps, and then with those that may pass now.
     ///
-    /// Returns whether it reached `floor`: the frames that one call skips are limited, and it goes beyond the window
-    /// only as far as that can move.
+    /// Returns true if it reached `floor`. The number of frames that one call skips is limited, and it goes beyond the
+    /// window only as far as the window can move.
     pub(crate) fn skip_to(&mut self, floor: u64, mut heard: impl FnMut(Skip)) -> bool {
         let from = self.floor.max(self.next);
         let mut end = floor.min(self.next + MAX_SKIPPED).max(from);
         let stored = self.ring.end().max(from);
         let mut gap = from..from;
-        // The first frame that is here and not done: the window does not move beyond it.
+        // The first frame that has arrived and is not done: the window does not move beyond it.
         let held = (from > self.next).then_some(self.next);
         let window = u64::from(self.window);
         let holds = held.or(self.give_up(from, end.min(stored).min(self.next + window), &mut gap, &mut heard));
         let given_up = end.min(stored).min(self.next + window).max(from);
-        // Of those behind the window none is here.
+        // No frame beyond the window has arrived.
         end = holds.map_or(end, |first| end.min(first + window).max(from));
         self.give_up(given_up, end.min(stored), &mut gap, &mut heard);
         for &follower in &self.freed {
@@ -179,7 +180,7 @@ impl Resequencer {
         floor <= self.floor
     }
 
-    /// Gives up what is missing in a range. Returns the first frame there that is not done.
+    /// Gives up the missing frames of a range. Returns the first frame there that is not done.
     fn give_up(&mut self, from: u64, end: u64, gap: &mut Range<u64>, heard: &mut impl FnMut(Skip)) -> Option<u64> {
         let (paced, freed) = (self.paced, &mut self.freed);
         let mut holds = None;
@@ -201,7 +202,8 @@ impl Resequencer {
         holds
     }
 
-    /// As [`Resequencer::skip_to`] where no frame is given up: a floor above a missing frame is wrong, and is not reached.
+    /// Like [`Resequencer::skip_to`], for a channel that never gives up a frame: a floor above a missing frame is
+    /// wrong, and is not reached.
     pub(crate) fn rise_to(&mut self, floor: u64) -> bool {
         self.floor = self.floor.max(self.next);
         while self.floor < floor && self.has(self.floor) {
@@ -210,7 +212,7 @@ impl Resequencer {
         floor <= self.floor
     }
 
-    /// Takes a frame that [`Resequencer::passed`] freed besides the one that it returned.
+    /// Takes a frame that [`Resequencer::passed`] freed in addition to the one that it returned.
     pub(crate) fn freed(&mut self) -> Option<u64> {
         self.freed.pop()
     }
@@ -250,7 +252,7 @@ impl Resequencer {
     }
 }
 
-/// The frames from `from` to `end` are missing, too.
+/// Extends `gap` by the frames from `from` to `end`, which are missing too.
 fn extend(gap: &mut Range<u64>, from: u64, end: u64, heard: &mut impl FnMut(Skip)) {
     if gap.end < from {
         note(gap, heard);

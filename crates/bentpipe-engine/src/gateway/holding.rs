@@ -1,31 +1,33 @@
-//! How much the boxes hold for connections and for the line.
+//! How much memory the boxes hold for connections and for the line.
 
-/// Messages that wait in the layer: enough to keep the line busy until the driver looks again, and so few that a quiet
-/// stream's message waits for no more.
+/// Maximum number of messages that wait in the layer. It is large enough to keep the line busy until the driver looks
+/// again, and small enough that a message of a quiet stream need not wait longer.
 pub const ROOM: usize = 8;
 
-/// Bytes of a connection that may wait for the link, as a rule.
+/// Maximum bytes of a connection that wait for the link, normally.
 pub const MAX_UNSENT: usize = 128 << 10;
-/// Bytes of a connection that may wait for the link while memory is short.
+/// Maximum bytes of a connection that wait for the link while memory is short.
 pub const MIN_UNSENT: usize = 4 << 10;
-/// Bytes that a connection takes besides its buffers: itself, its stream, and their places in tables.
+/// Bytes that a connection takes besides its buffers: the connection, its stream, and their table entries.
 pub const CONNECTION: usize = 1 << 10;
 
-/// The memory of a box of shape `split`, bytes.
+/// The memory of a box of shape `split`, in bytes.
 ///
-/// Sixteenths of the limit are shared so that nothing keeps the others out:
+/// The limit is divided into sixteenths, so that no use can exclude the others:
 ///
-/// - Connections and their data, with what the link has beyond three, have twelve, and data has one in any case.
-/// - The link has what connections leave of fifteen, and at least one.
-/// - New connections are accepted while connections, with what the link has beyond two, have less than fourteen. So data and the link
-///   leave one for new connections, as long as connections without data have at most eleven.
+/// - Connections and their data, plus what the link has beyond three sixteenths, may take twelve. Data always gets at
+///   least one.
+/// - The link may take what connections leave of fifteen sixteenths, and at least one.
+/// - New connections are accepted while connections, plus what the link has beyond two sixteenths, take less than
+///   fourteen. So data and the link leave one for new connections, as long as connections without data take at most
+///   eleven.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// The limit of all.
+    /// The limit of all uses together.
     pub limit: u64,
-    /// Of connections and their data in both directions.
+    /// Memory of connections and their data in both directions.
     pub connections: u64,
-    /// Of the link's packets.
+    /// Memory of the link's packets.
     pub link: u64,
 }
 
@@ -34,31 +36,31 @@ impl Memory {
         self.limit / 16 * count
     }
 
-    /// Bytes of a connection that may wait for the link.
+    /// Maximum bytes of a connection that may wait for the link.
     pub fn max_unsent(self) -> usize {
         if self.connections + self.link > self.limit / 2 { MIN_UNSENT } else { MAX_UNSENT }
     }
 
-    /// What streams may hold of received data, when they hold `held` of what connections have.
+    /// Maximum bytes of received data that streams may hold, if they hold `held` of the memory of connections now.
     pub fn for_streams(self, held: u64) -> u64 {
         let elsewhere = self.connections.saturating_sub(held) + self.link.saturating_sub(self.sixteenths(3));
         self.sixteenths(12).saturating_sub(elsewhere).max(self.sixteenths(1))
     }
 
-    /// What the link may have.
+    /// Maximum memory of the link.
     pub fn for_link(self) -> u64 {
         self.sixteenths(15).saturating_sub(self.connections).max(self.sixteenths(1))
     }
 
-    /// What is free for new connections.
+    /// Memory available for new connections.
     pub fn for_connections(self) -> u64 {
         self.sixteenths(14).saturating_sub(self.connections + self.link.saturating_sub(self.sixteenths(2)))
     }
 }
 
-/// Memory of a packet or symbol besides its bytes: 32 bytes of its allocation, up to 63 if it uses that of a longer packet again, and its
-/// places in tables of the port and of the machine (a handle, a queue entry, a slot and a transmission), some 150 bytes in tables that
-/// may be half empty.
+/// Memory of a packet or symbol besides its bytes. The allocation takes 32 bytes, and up to 63 more if it reuses that
+/// of a longer packet. Entries in tables of the port and the machine (a handle, a queue entry, a slot and a
+/// transmission) take some 150 bytes, in tables that may be half empty.
 const PACKET: u64 = 256;
 
 /// Memory of a packet or symbol of `len` bytes.
@@ -66,8 +68,9 @@ pub const fn packet_memory(len: u64) -> u64 {
     len + PACKET
 }
 
-/// Bytes of further packets that a queue may take while packets for the far end hold `given` of `memory` bytes. They have half of it, and
-/// five eighths in channels other than the default one; the rest is for what comes from the far end.
+/// Further bytes that a queue may take while packets for the far end hold `given` of `memory` bytes. Such packets may
+/// take half of the memory, and five eighths in channels other than the default one. The rest is for packets from the
+/// far end.
 pub const fn queue_room(memory: u64, given: u64, is_default_channel: bool) -> u64 {
     let eighths = if is_default_channel { 4 } else { 5 };
     (memory / 8 * eighths).saturating_sub(given + PACKET)
@@ -93,7 +96,7 @@ mod tests {
         assert_eq!((both.for_connections(), both.for_streams(900), both.connections + both.link), (100, 900, 1500));
     }
 
-    /// What waits behind a gap in the link leaves room for connections, and no stream is reset for it.
+    /// Data that waits behind a gap in the link leaves room for connections, and no stream is reset for it.
     #[test]
     fn the_link_leaves_room_for_connections_and_data() {
         for (idle, held) in [(0, 0), (300, 0), (300, 500), (1100, 0), (1100, 100)] {
@@ -103,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Connections that fill all they may leave both a sixteenth, and the sum is the limit.
+    /// Connections that fill everything allowed leave data and the link a sixteenth each, and the sum is the limit.
     #[test]
     fn connections_leave_room_for_data_and_the_link() {
         let idle = NOTHING.for_connections();

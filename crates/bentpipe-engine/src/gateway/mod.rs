@@ -1,8 +1,8 @@
-//! What gateways over a satellite link are made of besides their machines: the settings of the layer that follow from
-//! the link, the sizes of what goes over it, how much a connection may hold, and the sender and the pacer of `uplink`.
+//! What gateways over a satellite link consist of, besides their machines: the layer settings that follow from the
+//! link, the sizes of packets on it, how much memory a connection may hold, and the sender and pacer of `uplink`.
 //!
-//! The gateway program and the simulator both take them from here, so a gateway in virtual time is the one that moves real
-//! bytes. Sockets, encryption and the tunnel's handshake are the program's.
+//! The gateway program and the simulator share this code, so a gateway in virtual time is the same one that moves real
+//! bytes. Sockets, encryption and the tunnel's handshake belong to the program.
 
 mod holding;
 mod pacer;

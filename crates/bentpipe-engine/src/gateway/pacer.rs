@@ -1,8 +1,8 @@
-//! The pacer of `uplink`: the packets of all connections together keep to one rate.
+//! The pacer of `uplink`: keeps the packets of all connections together to one rate.
 
 use crate::units::{Duration, Rate, Time, TransmitClock};
 
-/// The usual maximum lateness of a loop: this much unused time is made up for.
+/// The normal maximum lateness of a loop. Up to this much unused time is made up for.
 const CREDIT: Duration = Duration::from_millis(5);
 
 /// When the line has room for the next packet.
@@ -13,7 +13,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A line that has room at once.
+    /// A pacer with room at once.
     pub fn new(rate: Rate) -> Self {
         Pacer { line: TransmitClock::new(rate), next: Time::ZERO }
     }
@@ -28,7 +28,7 @@ impl Pacer {
         self.next <= now
     }
 
-    /// A packet of this many bytes was sent, with or without room.
+    /// Records that a packet of this many bytes was sent, whether there was room or not.
     pub fn sent(&mut self, now: Time, bytes: usize) {
         let earliest = now.saturating_sub(CREDIT);
         self.next = self.next.max(earliest) + self.line.transmit(bytes as u32);
@@ -53,7 +53,7 @@ mod tests {
             count
         };
         assert_eq!([at(0), at(1), at(1), at(2), at(5)], [1, 1, 0, 1, 3]);
-        // After a pause: what 5 ms would have taken, and the one that is due.
+        // After a pause, as many as 5 ms allow, plus the one that is due.
         assert_eq!(at(1000), 6);
         assert_eq!(at(1001), 1);
     }

@@ -1,4 +1,4 @@
-//! What is known of the satellite link beforehand, and the layer that follows from it.
+//! What is known about the satellite link in advance, and the link layer that follows from it.
 
 use super::sizes::{line_overhead, max_packet};
 use crate::link::QueueLimit;
@@ -8,20 +8,20 @@ use crate::slacp::{
 };
 use crate::units::{Bytes, Duration, Rate};
 
-/// The link, as this end sends on it.
+/// The link, as seen by the end that sends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Satellite {
-    /// What this end may send, headers of IP and UDP included.
+    /// Rate at which this end may send, including IP and UDP headers.
     pub rate: Rate,
-    /// There and back.
+    /// Round-trip time.
     pub round_trip: Duration,
     /// The longest IP packet that passes without being fragmented.
     pub path_mtu: u16,
-    /// Whether the tunnel's datagrams have headers of IPv6.
+    /// True if the tunnel's datagrams have IPv6 headers.
     pub over_ipv6: bool,
-    /// Frames that may overtake one before it counts as lost.
+    /// Number of later frames that may overtake a frame before it counts as lost.
     pub reordering: u64,
-    /// Whether others use the link too.
+    /// True if the link is shared with other traffic.
     pub shared: bool,
 }
 
@@ -34,15 +34,17 @@ pub struct Layer {
     pub rules: Vec<(Rule, u8)>,
     /// The channel of all other packets.
     pub default_channel: u8,
-    /// True if headers of packets are compressed.
+    /// True if packet headers are compressed.
     pub compresses: bool,
 }
 
-/// What a poll is late by at most, as a rule, on a machine that keeps up.
+/// Maximum delay of a poll, normally, on a machine that keeps up.
 const CATCH_UP: Duration = Duration::from_millis(5);
-/// An outage that is endured without taking what was sent before it for lost: as long as a blocked line of sight.
+/// The outage that the layer endures without treating frames sent before it as lost: the duration of a blocked line of
+/// sight.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// A report takes some 60 bytes: at this pace a thousandth of 25 Mbit/s, and a thirtieth of a round trip over GEO.
+/// A report takes some 60 bytes: at this interval, a thousandth of 25 Mbit/s. The interval is a thirtieth of a GEO
+/// round trip.
 const REPORT_INTERVAL: Duration = Duration::from_millis(20);
 /// Blocks of 60 lose at most three frames in 99 of 100 cases at a loss of 1 %.
 const FEC: Fec = Fec {
@@ -52,13 +54,14 @@ const FEC: Fec = Fec {
     repairs: Repairs::Idle,
     worth: Fec::WORTH,
 };
-/// Repair frames of `split` go into an idle line: what they save is worth them if one block in 10^5 needs the last one. A round trip of
-/// 250 Mbit/s and 650 ms has 240 blocks.
+/// Repair frames of `split` go into an idle line, so a repair frame is worth sending even if only one block in 10^5
+/// needs it. A round trip of 250 Mbit/s and 650 ms has 240 blocks.
 const IDLE_WORTH: f64 = 1e-5;
-/// Persistence towards packets whose ends would repeat them in the end: at a loss of 10 % one in 10^8 is abandoned.
+/// Maximum transmissions of packets that their end hosts would eventually retransmit: at a loss of 10 %, one in 10^8 is
+/// abandoned.
 const TRANSMISSIONS: u32 = 8;
 
-/// Of the line, in percent, while other packets wait: anyone may mark a packet as urgent.
+/// Share of the line, in percent, for urgent packets while other packets wait: anyone may mark a packet as urgent.
 const URGENT_SHARE: u8 = 50;
 
 const CHANNEL: ChannelConfig =
@@ -70,22 +73,24 @@ impl Satellite {
         max_packet(self.path_mtu, self.over_ipv6)
     }
 
-    /// Bytes that a stream needs on its way and at its receiver to fill the link while a lost packet, and its lost
-    /// repetition, hold up those behind it: six bandwidth-delay products, and 1 MiB at least. A packet that is lost twice
-    /// arrives two and a half round trips late; credit takes half a one more, and is told in quarters of the window.
+    /// Bytes that a stream needs in flight and at its receiver to fill the link while a lost packet, and its lost
+    /// retransmission, delay those behind it: six bandwidth-delay products, and at least 1 MiB. A packet that is lost
+    /// twice arrives two and a half round trips late. Credit takes another half, and is announced in quarters of the
+    /// window.
     pub fn window(&self) -> u64 {
         (6 * self.rate.bytes_in_floor(self.round_trip)).max(1 << 20)
     }
 
-    /// Bytes of `memory` from which on a lost packet does not halt a stream of `split` that fills the link: eight bandwidth-delay
-    /// products, of which a window has half. Simulated, 100 MB over 250 Mbit/s and 650 ms: at a loss of 1 % as fast from 6.6 products on,
-    /// at 5 % from 8.3 on (`docs/explanation/gateway-measurements.md`, "Memory").
+    /// Amount of `memory` from which on a lost packet does not stall a stream of `split` that fills the link: eight
+    /// bandwidth-delay products, half of which a window may take. In simulations of 100 MB over 250 Mbit/s and 650 ms,
+    /// the full speed is reached from 6.6 products on at a loss of 1 %, and from 8.3 on at 5 %
+    /// (`docs/explanation/gateway-measurements.md`, "Memory").
     pub fn memory(&self) -> u64 {
         8 * self.rate.bytes_in_floor(self.round_trip)
     }
 
-    /// How long after a packet repair frames for it may come: a round trip, since later it is known what was lost, and the age of a block
-    /// and a report.
+    /// How long after a packet its repair frames may arrive: a round trip (by then it is known what was lost), plus the
+    /// age of a block and a report.
     fn repairable(&self) -> Duration {
         self.round_trip + FEC.interval.saturating_mul(2)
     }
@@ -103,17 +108,18 @@ impl Satellite {
         }
     }
 
-    /// The layer for messages of streams: all arrive, those of a stream in order. It keeps no queue: the multiplexer
-    /// does.
+    /// The layer for messages of streams: all of them arrive, and those of a stream in order. It has no queue of its
+    /// own, because the multiplexer has one.
     pub fn for_streams(&self) -> Layer {
-        // A retransmission that is lost costs another round trip, and no repair frame protects it.
+        // A lost retransmission costs another round trip, and no repair frame protects it.
         let copies = Copies { interval: REPORT_INTERVAL, max: 2, only_resent: true };
         let fec = Some(Fec { worth: IDLE_WORTH, ..FEC });
         let layer = self.layer(vec![ChannelConfig { copies: Some(copies), fec, ..CHANNEL }]);
         Layer { config: layer, rules: Vec::new(), default_channel: 0, compresses: false }
     }
 
-    /// The layer for IP packets: what is small and urgent in a channel of its own, before the rest up to half of the line.
+    /// The layer for IP packets. Small and urgent packets have a channel of their own, which goes first for up to half
+    /// of the line.
     pub fn for_packets(&self) -> Layer {
         //= RFC 3246: expedited forwarding, code point 101110
         let expedited = Rule { dscp: Some(46), ..Rule::default() };
@@ -126,12 +132,12 @@ impl Satellite {
         let urgent = ChannelConfig { fec: Some(Fec { block: 10, repairs: Repairs::Prompt, ..FEC }), ..urgent };
         let acks = ChannelConfig { fec: None, filters_acks: true, ..urgent };
         //= RFC 8289 §4.3: an interval that most round trips of the whole path do not exceed
-        // A standing queue of a round trip is what TCP needs to fill the line after it has halved its window, and to keep
-        // it busy while a repetition is on its way; half a one more leaves it room to grow into.
+        // TCP needs a standing queue of a round trip to fill the line after it has halved its window, and to keep it
+        // busy while a retransmission is on its way. Another half leaves it room to grow.
         let target = self.round_trip.saturating_mul(3).div_floor(2);
         let codel = Codel { target, interval: self.round_trip.saturating_mul(2) };
-        // TCP above times out, or takes the delay for congestion (HyStart), where a repair makes its round trip twice as
-        // long: early in its slow start, when the line is mostly idle.
+        // If a repair doubles the round trip that TCP sees, TCP times out or takes the delay for congestion (HyStart).
+        // This matters early in slow start, when the line is mostly idle.
         let copies = Copies { interval: self.round_trip.div_floor(4), max: 1, only_resent: false };
         let fec = Fec { block: 100, interval: self.round_trip.div_floor(4), repairs: Repairs::Short, ..FEC };
         let bulk = ChannelConfig {
@@ -145,7 +151,8 @@ impl Satellite {
             ..CHANNEL
         };
         let rules = [expedited, echo[0], echo[1], names].map(|rule| (rule, 0)).into_iter().chain([(bare, 1)]).collect();
-        // All at once, what waited for a repair is answered at once too, by few ACKs since the other box filters them.
+        // Packets that waited for a repair are delivered all at once and answered at once, by few ACKs since the other
+        // box filters them.
         let layer = SlacpConfig {
             release: Release::Grouped,
             urgent_share: Some(URGENT_SHARE),

@@ -1,20 +1,20 @@
-//! Bytes on the line around a frame of the layer: IP, UDP and the tunnel.
+//! Bytes on the line around a frame of the layer: IP, UDP and tunnel headers.
 
 use crate::wire::mux;
 use crate::wire::slacp::Integrity;
 
-/// The tunnel's tag proves frames: they need no CRC.
+/// The tunnel's tag authenticates frames, so they need no CRC.
 pub const INTEGRITY: Integrity = Integrity::Below;
 
-/// Bytes before the payload of a data datagram of the tunnel: its type, the receiver's number and its own.
+/// Bytes before the payload of a data datagram of the tunnel: its type, the receiver's index and the datagram's number.
 pub const DATA_HEADER: usize = 1 + 4 + 4;
 /// Bytes of the tag behind the encrypted payload.
 const TAG: usize = 16;
 /// Bytes that a data datagram of the tunnel has besides its payload.
 pub const DATA_OVERHEAD: usize = DATA_HEADER + TAG;
 
-/// Bytes that an S-LACP frame adds to the longest packet: a repair frame's header and what its symbol protects besides,
-/// rounded to even.
+/// Bytes that an S-LACP frame adds to the longest packet: the header of a repair frame, and the additional bytes that
+/// its symbol protects, rounded up to even.
 pub const FRAME_OVERHEAD: u16 = (20 + INTEGRITY.trailer() + 4 + 1) as u16;
 
 /// Bytes of the IP and UDP headers around a datagram (RFC 791, RFC 8200, RFC 768).
@@ -32,8 +32,8 @@ pub const fn max_payload(max_packet: u16) -> u32 {
     max_packet as u32 - mux::MAX_DATA_HEADER as u32
 }
 
-/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them; the CRC that the
-/// machine counts is not there.
+/// Bytes that a frame takes on the line besides its own, as [`SlacpConfig::overhead`] counts them. The CRC that the
+/// machine counts is subtracted, because it is absent here.
 ///
 /// [`SlacpConfig::overhead`]: crate::slacp::SlacpConfig::overhead
 pub const fn line_overhead(over_ipv6: bool) -> u32 {

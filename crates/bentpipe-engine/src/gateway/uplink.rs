@@ -1,43 +1,44 @@
-//! The sender of `uplink` towards the clients, and the settings of a connection that follow from the link.
+//! The sender of `uplink` towards the clients, and the connection settings that follow from the link.
 
 use crate::tcp::TcpConfig;
 use crate::tcp::variant::Startup;
 use crate::units::{Duration, Rate};
 
-/// Stray segments and retransmissions of the last FIN arrive within a few round trips; the client's port has no other user.
+/// Stray segments and retransmissions of the last FIN arrive within a few round trips, and nobody else uses the
+/// client's port.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
 
-/// Bytes of payload per second at which the kernel's sender of a gateway with this rate paces a connection: full Ethernet segments with
-/// timestamps keep to the rate, headers of IP included.
+/// Pacing rate of payload, in bytes per second, for the kernel's sender in a gateway with this rate. With it, full
+/// Ethernet segments with timestamps keep to the rate, including IP headers.
 pub const fn kernel_pacing(rate: Rate) -> u64 {
     rate.bits_per_second() / 8 * 1448 / 1500
 }
 
-/// A sender of the engine's, and what it is told of the way to the clients.
+/// A sender of the engine, and what it must know about the path to the clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UplinkSender {
-    /// The row of the sender, and all other settings. The settings below can reduce segments, the receive buffer and TIME-WAIT, and
-    /// raise the first timeout.
+    /// The sender's row and all other settings. The settings below can reduce the segment size, the receive buffer and
+    /// TIME-WAIT, and can raise the first timeout.
     pub tcp: TcpConfig,
-    /// A connection's window in bytes: of rows whose window is fixed instead of theirs, of others as a clamp. `None`
-    /// leaves the row as it is.
+    /// A connection's window in bytes. If the row has a fixed window, this replaces it; for other rows, it is an upper
+    /// limit. `None` leaves the row as it is.
     pub window: Option<u64>,
-    /// What goes to the clients keeps to this, headers of IP included.
+    /// Upper limit of the rate towards the clients, including IP headers.
     pub rate: Rate,
-    /// There and back.
+    /// Round-trip time of the link.
     pub round_trip: Duration,
-    /// The longest IP packet that the way to the clients takes.
+    /// The longest IP packet that the path to the clients takes.
     pub mtu: u16,
 }
 
 impl UplinkSender {
-    /// The settings of a connection whose client takes segments of `peer_mss`.
+    /// The settings of a connection whose client accepts segments of `peer_mss`.
     pub fn settings(&self, is_v6: bool, peer_mss: Option<u16>) -> TcpConfig {
         let UplinkSender { mut tcp, window, rate, round_trip, mtu } = *self;
         let headers = if is_v6 { 60 } else { 40 };
         tcp.mss = tcp.mss.min(mtu.saturating_sub(headers)).max(1);
         if let Some(window) = window {
-            // Windows are told in segments: of the length that this client will get.
+            // Windows are given in segments of the length that this client will get.
             let options = if tcp.timestamps { 12 } else { 0 };
             let mss = tcp.mss.min(peer_mss.unwrap_or(536)).saturating_sub(options).max(1);
             let segments = u32::try_from(window.div_ceil(u64::from(mss))).unwrap_or(u32::MAX).max(1);
@@ -46,7 +47,7 @@ impl UplinkSender {
                 Startup::SlowStart => tcp.window_clamp = Some(segments),
             }
         }
-        // What a client may send ahead: two bandwidth-delay products, should its link be as fast as ours.
+        // The amount that a client may send ahead: two bandwidth-delay products, in case its link is as fast as ours.
         let buffer = (2 * rate.bytes_in_floor(round_trip)).max(256 << 10);
         tcp.receive_buffer = tcp.receive_buffer.min(u32::try_from(buffer).unwrap_or(u32::MAX));
         tcp.rto.initial = tcp.rto.initial.max(round_trip.saturating_mul(2)).min(tcp.rto.max);
@@ -54,7 +55,8 @@ impl UplinkSender {
         tcp
     }
 
-    /// The send buffer for a client in bytes: two windows, so that the second is there when the first is acknowledged.
+    /// The send buffer for a client in bytes: two windows, so that the second one is ready when the first is
+    /// acknowledged.
     pub fn send_buffer(&self) -> usize {
         let bdp = self.rate.bytes_in_floor(self.round_trip);
         let own = match self.tcp.variant.startup {

@@ -10,18 +10,18 @@ use crate::probe::{DropReason, Event, Probe};
 use crate::stream::Stream;
 use crate::units::Time;
 
-/// The queue before the line. Packets leave it in order of arrival, so it stores only the start time and the length of
-/// each waiting packet.
+/// The queue in front of the line. Packets leave it in order of arrival, so only the start time and length of each
+/// waiting packet are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Admission {
     limit: QueueLimit,
-    /// The limit over time, as indices, and what they stand for.
+    /// The limit over time as an index, and the limits.
     limits: Option<Box<(Course, Vec<QueueLimit>)>>,
     red: Option<Box<Red>>,
-    /// RED marks packets that understand it instead of dropping them.
+    /// True if RED marks packets that understand it instead of dropping them.
     marking: bool,
     ties: Ties,
-    /// Stored only if needed: if the queue can refuse packets, or with an observer.
+    /// Stored only if needed: if the queue can refuse packets, or if there is an observer.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     /// Start of the current or last transmission.
@@ -57,14 +57,14 @@ impl Admission {
         self.red.is_some() || self.limits.is_some() || self.limit != QueueLimit::Unlimited
     }
 
-    /// True if it may mark packets.
+    /// True if the queue may mark packets.
     pub(super) fn marks(&self) -> bool {
         self.marking
     }
 
-    /// Decides on a packet of `length` that arrives at `cx.now`, with the line busy until `busy_until`. `is_ect`: it may be marked
-    /// instead of dropped. `begun` is when the packet's event was scheduled; it is called only if a departure has the same time.
-    /// Returns whether the packet is marked.
+    /// Decides on a packet of `length` bytes that arrives at `cx.now`, while the line is busy until `busy_until`.
+    /// `is_ect`: it may be marked instead of dropped. `begun` returns when the packet's event was scheduled, and is
+    /// called only if a departure has the same time. Returns whether the packet is marked.
     #[inline]
     pub(super) fn admit<Pr: Probe>(
         &mut self,
@@ -109,7 +109,7 @@ impl Admission {
         }
     }
 
-    /// As [`Admission::admit`], for a drop-tail queue without an observer. True if the packet is admitted.
+    /// Like [`Admission::admit`], for a drop-tail queue without an observer. Returns true if the packet is admitted.
     #[inline(always)]
     pub(super) fn admits_by_limit(
         &mut self,
@@ -141,7 +141,7 @@ impl Admission {
         self.limit.has_room(|| self.waiting.len(), self.waiting_bytes + u64::from(length))
     }
 
-    /// True if only its limit refuses packets, and is always the same.
+    /// True if packets are refused only because of the limit, and the limit is constant.
     pub(super) fn is_drop_tail(&self) -> bool {
         self.red.is_none() && self.limits.is_none()
     }
@@ -151,8 +151,8 @@ impl Admission {
         busy_until < now || busy_until == now && self.departs_before(begun)
     }
 
-    /// Adds a packet that arrived at `now` and starts at `start`. Returns the number of waiting packets, with this one,
-    /// if it waits and the queue can refuse packets; otherwise 0.
+    /// Adds a packet that arrived at `now` and starts at `start`. Returns the number of waiting packets including this
+    /// one, if it waits and the queue can refuse packets; otherwise 0.
     #[inline]
     pub(super) fn enter<Pr: Probe>(&mut self, now: Time, start: Time, length: u32) -> u32 {
         if !Pr::WATCHES && !self.has_bounds() {
@@ -168,7 +168,7 @@ impl Admission {
         if self.has_bounds() { self.waiting.len() as u32 } else { 0 }
     }
 
-    /// True if the departure at this instant comes before the arrival of a packet by an event scheduled at `begun`.
+    /// True if the departure at this instant precedes the arrival of a packet by an event scheduled at `begun`.
     #[cold]
     #[inline(never)]
     fn departs_before(&self, begun: impl Fn() -> Time) -> bool {

@@ -1,15 +1,17 @@
-//! A port that virtual channels share cell by cell: AAL5 packets enter, whole packets leave.
+//! A port that virtual channels share cell by cell: AAL5 packets enter, and whole packets leave.
 //!
-//! Each channel's cells arrive over their own line, equally spaced: a train per packet. They wait in buffers, one per
+//! Each channel's cells arrive over their own line, equally spaced: one train per packet. They wait in buffers, one per
 //! channel or one for all, and leave in order of arrival (UBR, FIFO). A packet is delivered when its last cell has
-//! arrived, and lost if any cell was. Discard by packet: early (EPD) and partial (PPD), Romanow and Floyd 1995.
+//! arrived, and is lost if any of its cells was. Discard by packet can be early (EPD) or partial (PPD), Romanow and
+//! Floyd 1995.
 //!
-//! Trains are computed arithmetically. All lines have the same rate, so a set of trains repeats every cell time of the
-//! lines, a *round*: one round determines all rounds up to the next start or end of a train, whether the port is
-//! saturated or idle between cells. Only decisive cells are processed one by one: the first and the last of a train,
-//! and all while a buffer may overflow. `cells_tests.rs` has the literal twin, one event per cell.
+//! Trains are computed arithmetically. All lines have the same rate, so the pattern of trains repeats every cell time
+//! of the lines, which is a *round*. One round determines all rounds up to the next start or end of a train, whether
+//! the port is saturated or idle between cells. Only cells that need a decision are processed one by one: the first and
+//! last of a train, and all cells while a buffer may overflow. `cells_tests.rs` has the literal twin, one event per
+//! cell.
 //!
-//! After the port a packet is whole: at a second port in a row it starts when it has left the first.
+//! After the port, a packet is whole: at a second port in a row, it starts when it has left the first.
 
 use std::collections::VecDeque;
 
@@ -21,7 +23,7 @@ use crate::machine::Context;
 use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Rate, Time};
 
-/// Time within a busy period, in units of 2^-16 ns: an OC-3c cell time is rounded by less than 3 parts in 10^9, and 78
+/// Time within a busy period, in units of 2^-16 ns. The rounding of an OC-3c cell time is below 3 parts in 10^9, and 78
 /// hours fit.
 type Fine = u64;
 const FINE_BITS: u32 = 10;
@@ -41,7 +43,7 @@ enum Fate {
     Whole,
     /// A cell was dropped; the others are still tried.
     Broken,
-    /// A cell was dropped; of the rest only the last is accepted, as packet delimiter (PPD).
+    /// A cell was dropped. Of the rest, only the last cell is accepted, as packet delimiter (PPD).
     Tail,
     /// The whole packet is dropped (EPD).
     Refused,
@@ -51,16 +53,16 @@ enum Fate {
 #[derive(Clone, Debug)]
 struct Train<P> {
     packet: P,
-    /// Arrival of the next cell, and the number of cells to come.
+    /// Arrival of the next cell, and the number of cells still to come.
     next: Fine,
     left: u32,
     total: u32,
     fate: Fate,
-    /// Accepted cells.
+    /// Number of accepted cells.
     entered_cells: u32,
 }
 
-/// Cells of one channel that start their transmission at equal distances.
+/// Cells of one channel whose transmissions start at equal intervals.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     begins: Fine,
@@ -71,18 +73,18 @@ struct Run {
 /// A virtual channel.
 #[derive(Clone, Debug)]
 struct Channel<P> {
-    /// Packets after the arriving one.
+    /// Packets behind the one that is arriving.
     behind: VecDeque<P>,
     train: Option<Train<P>>,
     /// Waiting cells in order, if each channel has its own buffer.
     runs: VecDeque<Run>,
     waiting: u32,
-    /// Cells of a packet without its last cell have been sent: the next packet is corrupted too.
+    /// Set if cells of a packet were sent without its last cell: the next packet is then corrupted too.
     spoilt: Option<DropReason>,
 }
 
 impl<P> Channel<P> {
-    /// Cells that wait at `now`.
+    /// Removes the cells whose transmission has begun by `now`.
     fn expire(&mut self, now: Fine) {
         while let Some(run) = self.runs.front_mut() {
             if run.begins > now {
@@ -130,9 +132,9 @@ struct InFlight<P> {
 pub struct CellCounters {
     /// Cells that arrived.
     pub offered: u64,
-    /// Cells dropped for lack of room, or with a discarded packet.
+    /// Cells dropped for lack of room, or discarded with their packet.
     pub dropped: u64,
-    /// Cells sent for packets that were lost.
+    /// Cells sent although their packet was lost.
     pub wasted: u64,
 }
 
@@ -147,15 +149,15 @@ pub struct CellPort<P> {
     sky: Option<Box<Sky>>,
     drop_list: Vec<u64>,
 
-    /// The origin of `Fine`.
+    /// The instant at which `Fine` starts.
     epoch: Time,
     /// When all accepted cells are sent.
     busy_until: Fine,
     channels: Vec<Channel<P>>,
-    /// Channels with a train, by arrival of their next cells.
+    /// Channels with a train, ordered by the arrival of their next cells.
     active: Vec<u32>,
     in_flight: VecDeque<InFlight<P>>,
-    /// Packets lost at the port, not yet reported.
+    /// Packets lost at the port and not yet reported.
     refused: VecDeque<(P, DropReason)>,
     now: Time,
     held: usize,
@@ -202,7 +204,7 @@ impl<P: Wire> CellPort<P> {
         self.cells
     }
 
-    /// Packets offered and neither delivered nor lost yet.
+    /// Number of packets offered that are neither delivered nor lost yet.
     pub fn in_flight(&self) -> usize {
         self.held
     }
@@ -283,17 +285,17 @@ impl<P: Wire> CellPort<P> {
         (at - self.epoch).as_ticks() << FINE_BITS
     }
 
-    /// Not before `at`.
+    /// The instant of `at`, rounded up.
     fn coarse(&self, at: Fine) -> Time {
         self.epoch + Duration::from_ticks(at.div_ceil(1 << FINE_BITS))
     }
 
-    /// Waiting cells of all channels at `at`: up to `busy_until` they are sent without gaps.
+    /// The number of waiting cells of all channels at `at`: until `busy_until`, they are sent without gaps.
     fn waiting_in_all(&self, at: Fine) -> u32 {
         (self.busy_until.saturating_sub(at).div_ceil(self.cell)).saturating_sub(1) as u32
     }
 
-    /// Starts a train whose line is free from `start` on.
+    /// Starts a train on a line that is free from `start` on.
     fn begin(&mut self, vc: u32, packet: P, start: Fine) {
         let datagram = packet.wire_len() as usize;
         let total = aal5::cells(datagram + crate::wire::llc_snap::HEADER) as u32;

@@ -1,12 +1,12 @@
-//! Processing of cells: many rounds at once if nothing is decided, otherwise one by one.
+//! Processing of cells: many rounds at once where no decision is due, otherwise cell by cell.
 
 use super::*;
 
 impl<P: Wire> CellPort<P> {
-    /// Processes all whole rounds that end by `now` and decide nothing. Returns true if there was one.
+    /// Processes all whole rounds that end by `now` and need no decision. Returns true if there was one.
     pub(super) fn rounds(&mut self, now: Fine) -> bool {
         let last = *self.active.last().expect("some train is active");
-        // If the cells of a packet arrive at once, packets arrive one after the other, and each is a separate round.
+        // If all cells of a packet arrive at once, packets arrive one after the other, and each is a separate round.
         let turn = if self.spacing == 0 { 1 } else { self.active.len() };
         let mut rounds = match self.spacing {
             0 => u64::MAX,
@@ -21,7 +21,7 @@ impl<P: Wire> CellPort<P> {
             if train.fate == Fate::Fresh {
                 return false;
             }
-            // The last cell decides.
+            // The last cell needs a decision.
             rounds = rounds.min((train.left - 1) as u64);
             if matches!(train.fate, Fate::Whole | Fate::Broken) {
                 entering += 1;
@@ -39,7 +39,7 @@ impl<P: Wire> CellPort<P> {
         if rounds == 0 {
             return false;
         }
-        // One round cell by cell, then all equal ones.
+        // One round cell by cell, then all rounds equal to it.
         let busy_before = self.busy_until;
         let load = entering as u64 * self.cell;
         let mut busy = self.busy_until;
@@ -55,8 +55,8 @@ impl<P: Wire> CellPort<P> {
             first_begins.get_or_insert((train.next, begins));
             busy = begins + self.cell;
         }
-        // Never idle: transmissions are back to back, this channel's at every `load`. Idle, or loaded like the lines:
-        // the next round equals this one. Otherwise only this round is known.
+        // Never idle: transmissions are back to back, and this channel's are `load` apart. Idle between cells, or
+        // loaded exactly like the lines: the next round equals this one. Otherwise, only this round is known.
         let distance = match (min_slack, first_begins) {
             (Some(slack), _) => {
                 if let Some(slower) = self.spacing.checked_sub(load)
@@ -162,14 +162,14 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// Handles the last cell of the first active channel, which `entered` or not.
+    /// Handles the last cell of the first active channel; `entered` says whether it was accepted.
     fn end_train(&mut self, vc: u32, at: Fine, entered: bool) {
         self.active.remove(0);
         let channel = &mut self.channels[vc as usize];
         let Some(train) = channel.train.take() else { return };
         let next = channel.behind.pop_front();
-        // A packet that follows the rest of an incomplete one fails the CRC with it. If none of its own cells were
-        // sent, that rest affects the next packet.
+        // A packet that follows the rest of an incomplete one fails the CRC together with it. If none of its own cells
+        // were sent, that rest affects the next packet.
         let spoilt = if train.entered_cells > 0 { channel.spoilt.take() } else { None };
         let reason = match train.fate {
             Fate::Refused => Some(DropReason::Early),
@@ -189,7 +189,7 @@ impl<P: Wire> CellPort<P> {
         }
     }
 
-    /// The packet leaves with the cell that was added last.
+    /// Sends the packet together with the cell that was added last.
     fn send(&mut self, vc: u32, train: Train<P>, mut lost: Option<DropReason>) {
         let begun = self.epoch + Duration::from_ticks((self.busy_until - self.cell) >> FINE_BITS);
         let arrives = self.coarse(self.busy_until) + self.delay;

@@ -1,6 +1,6 @@
-//! The state of the channel: a process in time.
+//! The state of the channel, as a process in time.
 //!
-//! It advances by its own random stream, independent of packets, so every transport of a comparison has the same
+//! It advances by its own random stream, independent of packets, so every transport in a comparison meets the same
 //! fades. Gilbert-Elliott is the on/off process with exponential gaps and bursts.
 
 use super::config::{ChannelConfig, Distribution};
@@ -17,12 +17,12 @@ pub enum ChannelState {
     Bad,
 }
 
-/// A burst: from `start` to `end`, end exclusive.
+/// A burst, from `start` to `end`, excluding `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// First bad instant.
+    /// The first bad instant.
     pub start: Time,
-    /// First good instant after it.
+    /// The first good instant after it.
     pub end: Time,
 }
 
@@ -35,7 +35,7 @@ enum Source {
     Schedule { bursts: Vec<(Duration, Duration)>, next: usize },
 }
 
-/// A cursor along the process; queries must not go back in time. Clones advance independently over the same bursts.
+/// A cursor along the process. Queries must not go back in time. Clones advance independently over the same bursts.
 #[derive(Clone, Debug)]
 pub struct Channel {
     source: Source,
@@ -156,10 +156,11 @@ mod tests {
             total += length;
             end = burst.end;
         }
-        // E[clip(X, a, b)] = a + m (e^(-a/m) - e^(-b/m)) for X exponential with mean m.
+        // E[clip(X, a, b)] = a + m (e^(-a/m) - e^(-b/m)) for exponential X with mean m.
         let (a, b, m): (f64, f64, f64) = (0.1, 0.5, 0.15);
         let mean = a + m * (libm::exp(-a / m) - libm::exp(-b / m));
-        // Deviation of one length is below 0.12 s, of the mean of n below 0.12 / sqrt(n); four of them.
+        // The deviation of one length is below 0.12 s, that of the mean of n below 0.12 / sqrt(n); the tolerance is
+        // four of these.
         assert!((total / n as f64 - mean).abs() < 4.0 * 0.12 / (n as f64).sqrt(), "{} {mean}", total / n as f64);
     }
 }

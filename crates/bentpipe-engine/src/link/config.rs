@@ -10,7 +10,7 @@ use super::slots::BurstSchedule;
 use super::track::Track;
 use crate::units::{Bytes, Duration, Probability, Rate, Time};
 
-/// Queue limits, without the packet in transmission.
+/// The limit of a queue, not counting the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Unlimited.
@@ -22,7 +22,8 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// True if one more packet may wait: `packets` wait already, and `bytes` is their length and its own.
+    /// True if one more packet may wait. `packets` already wait, and `bytes` is their length including the new
+    /// packet's.
     #[inline(always)]
     pub(crate) fn has_room(self, packets: impl FnOnce() -> usize, bytes: u64) -> bool {
         match self {
@@ -44,20 +45,21 @@ pub struct RedConfig {
     pub max_probability: Probability,
     /// Weight of a new sample in the average.
     pub weight: f64,
-    /// From `max_threshold` to twice that, the probability rises to 1 instead of jumping (Floyd 2000, "gentle").
+    /// Between `max_threshold` and twice that, the probability rises gradually to 1 instead of jumping (Floyd 2000,
+    /// "gentle").
     pub gentle: bool,
-    /// Spread drops evenly: at least 1/p packets between two drops (ns-2's `wait_`), not only on average.
+    /// Spread drops evenly, with at least 1/p packets between two drops (ns-2's `wait_`), instead of only on average.
     pub wait: bool,
     /// Packet length for converting idle time into packets.
     pub mean_packet: Bytes,
 }
 
-/// CoDel (RFC 8289): drops when packets have waited longer than `target` throughout an `interval`.
+/// CoDel (RFC 8289): drops packets when all have waited longer than `target` throughout an `interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codel {
-    /// The acceptable standing wait.
+    /// The acceptable standing waiting time.
     pub target: Duration,
-    /// Time in which senders react: a round trip of the whole path, or more.
+    /// The time in which senders react: a round trip of the whole path or more.
     pub interval: Duration,
 }
 
@@ -66,41 +68,43 @@ impl Codel {
     pub const DEFAULT: Codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
 }
 
-/// Admission of packets while there is room.
+/// How packets are admitted while there is room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
-    /// All.
+    /// All packets are admitted.
     DropTail,
-    /// RED's choice.
+    /// RED decides.
     Red(RedConfig),
-    /// All; CoDel drops as they leave. The link is a [`ManagedLink`](crate::network::ManagedLink).
+    /// All packets are admitted; CoDel drops some as they leave. The link is a
+    /// [`ManagedLink`](crate::network::ManagedLink).
     Codel(Codel),
-    /// All; flows take turns, each with a CoDel (RFC 8290). The link is a managed one, too.
+    /// All packets are admitted; flows take turns, each with its own CoDel (RFC 8290). The link is also a managed one.
     FqCodel(Codel),
-    /// All; a queue for L4S and one for all else, coupled (RFC 9332). The link is a managed one, too.
+    /// All packets are admitted, to one queue for L4S and one for all others, which are coupled (RFC 9332). The link is
+    /// also a managed one.
     DualPi2(DualPi2),
 }
 
 /// A queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueConfig {
-    /// Room.
+    /// The limit.
     pub limit: QueueLimit,
-    /// Admission.
+    /// The admission rule.
     pub discipline: Discipline,
-    /// Packets that understand ECN are marked where the discipline would drop them early (RFC 3168 §7). Packets are still
-    /// dropped if there is no room, or if RED would drop all. DualPI2 always marks.
+    /// Packets that understand ECN are marked if the discipline would drop them early (RFC 3168 §7). They are still
+    /// dropped if there is no room, or if RED would drop all packets. DualPI2 always marks.
     pub marking: bool,
 }
 
-/// The order of a packet's arrival and another's departure at the same instant.
+/// The order of an arrival and a departure of another packet at the same instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// The departure first, which frees its place for the arrival.
+    /// The departure comes first and frees its place for the arrival.
     #[default]
     Departure,
-    /// By scheduling time, as in ns-2: a departure's is the start of its transmission, an arrival's that of its
-    /// transmission on the previous link.
+    /// By scheduling time, as in ns-2. A departure's scheduling time is the start of its transmission; an arrival's is
+    /// the start of its transmission on the previous link.
     Begun,
 }
 
@@ -143,14 +147,14 @@ pub enum Distribution {
     },
     /// Pareto: a fraction of (min / x) ^ shape of the values is above x, where shape is mean / (mean - min).
     Pareto {
-        /// The least value.
+        /// The minimum.
         min: Duration,
         /// The mean, above `min`.
         mean: Duration,
     },
 }
 
-/// Delay that varies from instant to instant, added to the propagation delay.
+/// A delay that varies over time, added to the propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Jitter {
     /// The added delay.
@@ -159,31 +163,31 @@ pub struct Jitter {
     pub correlation: Probability,
     /// Length of a slot, in which the delay is constant.
     pub every: Duration,
-    /// True if packets may overtake each other; false: a packet waits for those sent before it.
+    /// True if packets may overtake each other; otherwise a packet waits for those sent before it.
     pub reorder: bool,
 }
 
 /// Packets that others overtake.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
-    /// The probability that a packet is late.
+    /// The probability that a packet is delayed so.
     pub probability: Probability,
-    /// By how much it is late.
+    /// The additional delay.
     pub delay: Duration,
 }
 
 /// Settings that change at known times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moves {
-    /// The rate in bits per second; zero stops the line. Replaces the link's.
+    /// The rate in bits per second; zero stops the line. Replaces the link's own rate.
     pub rate: Option<Arc<Track>>,
-    /// The propagation delay in ticks. Replaces the link's.
+    /// The propagation delay in ticks. Replaces the link's own delay.
     pub delay: Option<Arc<Track>>,
-    /// The probability of loss ([`Track::of_probability`]) while the channel is good. Replaces the link's.
+    /// The loss probability ([`Track::of_probability`]) while the channel is good. Replaces the link's own.
     pub loss: Option<Arc<Track>>,
-    /// The queue's limit, as an index into `limits`. Packets that wait when it falls stay.
+    /// The queue's limit, as an index into `limits`. When it falls, packets that already wait stay.
     pub queue: Option<Arc<Track>>,
-    /// The limits that `queue` names.
+    /// The limits to which `queue` refers.
     pub limits: Vec<QueueLimit>,
 }
 
@@ -192,14 +196,15 @@ pub struct Moves {
 pub enum ChannelConfig {
     /// Always good.
     Clear,
-    /// Bursts, each after a gap from the end of the previous one; the first gap begins at the start of the run.
+    /// Bursts, each after a gap that begins at the end of the previous one. The first gap begins at the start of the
+    /// run.
     OnOff {
         /// Length of a gap.
         gap: Distribution,
         /// Length of a burst.
         burst: Distribution,
     },
-    /// Bursts at known times: a forced schedule, or a recorded trace. Start and length, in order of time.
+    /// Bursts at known times (a forced schedule or a recorded trace): start and length, in order of time.
     Schedule(Vec<(Duration, Duration)>),
 }
 
@@ -217,7 +222,7 @@ impl LossConfig {
     pub const NONE: LossConfig = LossConfig { packet: Probability::ZERO, bit: Probability::ZERO };
 }
 
-/// Losses by packet number instead of time: a packet's loss depends on the previous packet (`minei` §5.3).
+/// Losses by packet number instead of time: whether a packet is lost depends on the previous packet (`minei` §5.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PacketBursts {
     /// By the fate of the previous packet: `minei`'s "loss burstiness factor".
@@ -236,7 +241,7 @@ pub enum PacketBursts {
     },
 }
 
-/// Longer propagation in a burst: the `transat` paper's approximation of link-layer retransmission.
+/// Longer propagation during a burst: the `transat` paper's approximation of link-layer retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtraDelay(pub Duration);
 
@@ -252,13 +257,13 @@ pub enum Sharing {
 /// A port that virtual channels share cell by cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellConfig {
-    /// Rate of the input lines of the port, one line per channel; `None`: all cells of a packet arrive at once.
+    /// Rate of the port's input lines, one line per channel; `None`: all cells of a packet arrive at once.
     pub line: Option<Rate>,
-    /// Max waiting cells, without the one in transmission; `None`: unlimited.
+    /// Maximum number of waiting cells, not counting the one in transmission; `None`: unlimited.
     pub buffer: Option<u32>,
     /// Owner of the buffer.
     pub sharing: Sharing,
-    /// Early packet discard: a packet whose first cell finds more waiting cells than this is dropped whole.
+    /// Early packet discard: a packet is dropped whole if its first cell finds more waiting cells than this.
     pub early_discard: Option<u32>,
     /// Partial packet discard: after a dropped cell, only the last cell of its packet is accepted.
     pub partial_discard: bool,
@@ -278,7 +283,7 @@ impl CellConfig {
 /// A link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Line rate; `None` takes no time to transmit. With a trace or a schedule of bursts, its mean.
+    /// Line rate; `None`: transmission takes no time. With a trace or a schedule of bursts, the mean rate.
     pub rate: Option<Rate>,
     /// The rate trace of the line, if any.
     pub rate_trace: Option<Arc<RateTrace>>,
@@ -298,15 +303,15 @@ pub struct LinkConfig {
     pub good: LossConfig,
     /// Loss while the channel is bad.
     pub bad: LossConfig,
-    /// Extra delay of packets whose transmission starts while it is bad; order is kept.
+    /// Additional delay of packets whose transmission starts while the channel is bad; order is preserved.
     pub extra_delay: ExtraDelay,
-    /// Loss by packet number, in addition to the other kinds.
+    /// Loss by packet number, in addition to the other losses.
     pub packet_bursts: Option<PacketBursts>,
     /// The order of a simultaneous arrival and departure.
     pub ties: Ties,
-    /// Packets dropped before the queue: indices from 0, in order of arrival among the packets that count.
+    /// Packets dropped before the queue, as indices from 0 in order of arrival among the packets that count.
     pub drop_list: Vec<u64>,
-    /// What changes at known times, if anything.
+    /// Settings that change at known times, if any.
     pub moves: Option<Arc<Moves>>,
     /// Phases with values of their own, if any.
     pub phases: Option<Phases>,
@@ -316,10 +321,10 @@ pub struct LinkConfig {
     pub reorder: Option<Reorder>,
     /// Probability that a packet arrives twice.
     pub duplicate: Probability,
-    /// Probability that a bit of a packet is flipped, which the far host's checksum finds.
+    /// Probability that a bit of a packet is flipped; the far host's checksum detects it.
     pub corrupt: Probability,
-    /// Packets travel in cells, AAL5 with LLC/SNAP: the link is a [`CellPort`](super::CellPort), has a rate, and its
-    /// `queue` is not used.
+    /// Set if packets travel in cells, AAL5 with LLC/SNAP. The link is then a [`CellPort`](super::CellPort) and must
+    /// have a rate; its `queue` is not used.
     pub cells: Option<CellConfig>,
 }
 
@@ -342,7 +347,7 @@ impl LinkConfig {
         moves || self.phases.as_ref().is_some_and(|phases| phases.delay.is_some())
     }
 
-    /// The mean delay: of a schedule or trace over its period, of phases half way between the ends.
+    /// The mean delay: over the period for a schedule or trace, the middle of the range for phases.
     pub fn mean_delay(&self) -> Duration {
         let tracked = self.moves.as_ref().and_then(|moves| Some(moves.delay.as_ref()?.mean()));
         let drawn = self.phases.as_ref().and_then(|phases| phases.delay);
@@ -350,7 +355,8 @@ impl LinkConfig {
         tracked.or(drawn).map_or(self.delay, Duration::from_ticks)
     }
 
-    /// The link at its best, for lower bounds: its highest rate, or the mean one if the rate repeats, and its lowest delay.
+    /// The link at its best, for lower bounds: with its lowest delay, and its highest rate or, if the rate repeats, the
+    /// mean rate.
     pub fn at_best(&self) -> LinkConfig {
         let moves = self.moves.as_deref();
         let phases = self.phases.as_ref();
@@ -364,15 +370,15 @@ impl LinkConfig {
         LinkConfig { rate, delay, ..self.clone() }
     }
 
-    /// After this time a rate that is not constant repeats, if it does: a trace, bursts or a schedule.
+    /// The period of a rate that repeats (a trace, bursts or a schedule), if there is one.
     pub fn rate_period(&self) -> Option<Duration> {
         let trace = self.rate_trace.as_ref().and_then(|trace| trace.millis().last().copied());
         let scheduled = self.moves.as_ref().and_then(|moves| moves.rate.as_ref()?.period());
         self.tdma.as_ref().map(|schedule| schedule.frame()).or(trace.map(Duration::from_millis)).or(scheduled)
     }
 
-    /// When the line has sent `bytes`, if it sends nothing else from `start` on, and its rate follows a schedule or a trace of
-    /// rates; `None` if the rate is constant, or given otherwise.
+    /// When the line has sent `bytes` if it sends nothing else from `start` on. Only for a rate that follows a schedule
+    /// or a trace of rates; otherwise `None`.
     pub fn sent_by(&self, start: Time, bytes: u64) -> Option<Time> {
         let rates = self.moves.as_ref()?.rate.clone()?;
         let (begun, taken) = MovingLine::new(Course::of_track(rates)).transmit(start, bytes);

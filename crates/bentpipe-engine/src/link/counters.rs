@@ -1,15 +1,15 @@
-//! What a link has counted.
+//! The counters of a link.
 
 use crate::probe::DropReason;
 
-/// Counters; every offered packet is in one of them or in flight.
+/// Counters. Every offered packet is either in one of them or in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
-    /// Delivered.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Bytes delivered, with the link's own headers.
+    /// Bytes delivered, including the link's own headers.
     pub delivered_bytes: u64,
     /// Lost because the queue was full.
     pub dropped_full: u64,
@@ -21,22 +21,23 @@ pub struct LinkCounters {
     pub dropped_listed: u64,
     /// Dropped because they exceed the link's MTU.
     pub dropped_too_long: u64,
-    /// Delivered with a flipped bit; they count as delivered, too.
+    /// Delivered with a flipped bit; also counted as delivered.
     pub corrupted: u64,
-    /// Delivered twice; they count as delivered once.
+    /// Delivered twice; counted once as delivered.
     pub duplicated: u64,
     /// Marked by the queue instead of dropped (RFC 3168).
     pub marked: u64,
-    /// Max number of waiting packets, if the queue can refuse packets; otherwise 0.
+    /// Maximum number of waiting packets, if the queue can refuse packets; otherwise 0.
     pub max_waiting: u32,
 }
 
 impl LinkCounters {
-    /// All losses.
+    /// The sum of all losses.
     pub const fn dropped(&self) -> u64 {
         self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed + self.dropped_too_long
     }
-    /// Counts an offered packet: admitted with this many waiting, or the drop reason. Returns true at a new maximum.
+    /// Counts an offered packet, either admitted with this many waiting or dropped for this reason. Returns true at a
+    /// new maximum.
     #[inline(always)]
     pub(super) fn note_offered(&mut self, admitted: Result<u32, DropReason>) -> bool {
         self.offered += 1;

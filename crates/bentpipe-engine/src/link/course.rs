@@ -1,8 +1,9 @@
-//! The value of a link's setting while it runs: a track, or a value drawn for each phase.
+//! The value of a link's setting while the link runs: a track, or a value drawn for each phase.
 //!
-//! **Phases.** Some networks reassign their terminals at fixed instants: Starlink every 15 s, at seconds 12, 27, 42 and 57
-//! of each minute (Tanveer et al. 2023, "Making Sense of Constellations", CoNEXT companion). A phase has a rate and a delay
-//! of its own, and begins with an outage. Its values are drawn by its number, so they do not depend on the traffic.
+//! **Phases.** Some networks reassign their terminals at fixed instants: Starlink does so every 15 s, at seconds 12,
+//! 27, 42 and 57 of each minute (Tanveer et al. 2023, "Making Sense of Constellations", CoNEXT companion). Each phase
+//! has its own rate and delay, and begins with an outage. Its values are drawn by its number, so they do not depend on
+//! the traffic.
 
 use std::sync::Arc;
 
@@ -15,15 +16,15 @@ use crate::units::{Duration, Probability, Rate, Time};
 pub struct Phases {
     /// Length of a phase.
     pub length: Duration,
-    /// When the first phase after the start of the run begins; less than `length`.
+    /// When the first phase after the start of the run begins; must be less than `length`.
     pub first: Duration,
-    /// At the start of a phase the line stands still for so long; less than `length`.
+    /// How long the line stands still at the start of a phase; must be less than `length`.
     pub outage: Duration,
-    /// Probability, as a value of a [`Track`], that a packet is lost whose way ends in the outage.
+    /// Probability, as a value of a [`Track`], that a packet is lost if its way ends during the outage.
     pub loss: u64,
-    /// The rate, uniform between these; `None`: the link's.
+    /// The rate, uniform between these values; `None`: the link's rate.
     pub rate: Option<(Rate, Rate)>,
-    /// The delay, uniform between these; `None`: the link's.
+    /// The delay, uniform between these values; `None`: the link's delay.
     pub delay: Option<(Duration, Duration)>,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Drawn {
     noise: TimeNoise,
     min: u64,
     max: u64,
-    /// The value in an outage, if it has one of its own.
+    /// The value during an outage, if it differs.
     in_outage: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ impl Course {
         Course { piece: drawn.piece(Time::ZERO), source: Source::Drawn(drawn) }
     }
 
-    /// The rates of phases, in bits per second; none in an outage.
+    /// The rates of the phases, in bits per second; zero during an outage.
     pub(super) fn of_rates(phases: &Phases, rate: Rate, seed: u64, name: &str) -> Self {
         let (min, max) = phases.rate.unwrap_or((rate, rate));
         let noise = TimeNoise::named(seed, format_args!("{name}/phases/rate"));
@@ -102,7 +103,7 @@ impl Course {
         Course::drawn(Drawn { phases: *phases, noise, min, max, in_outage })
     }
 
-    /// The delays of phases, in ticks, if they have any.
+    /// The delays of the phases, in ticks, if they have any.
     pub(super) fn of_delays(phases: &Phases, seed: u64, name: &str) -> Option<Self> {
         let (min, max) = phases.delay?;
         let noise = TimeNoise::named(seed, format_args!("{name}/phases/delay"));
@@ -110,7 +111,7 @@ impl Course {
         Some(Course::drawn(Drawn { phases: *phases, noise, min, max, in_outage: None }))
     }
 
-    /// The loss of phases beside that of the link, if they have any.
+    /// The loss of the phases in addition to the link's, if they have any.
     pub(super) fn of_losses(phases: &Phases, loss: Probability, seed: u64, name: &str) -> Option<Self> {
         let noise = TimeNoise::named(seed, name);
         let value = Track::of_probability(loss);
@@ -173,7 +174,7 @@ mod tests {
         let mut delays = Course::of_delays(&phases, 3, "sat").expect("they have delays");
         let [a, a2, b, b2, ..] = values(&mut delays);
         assert!(a == a2 && b == b2 && a != b, "a delay changes with the phase, whatever the outage");
-        // Back in time: the same values, so the order of queries decides nothing.
+        // Going back in time gives the same values, so the order of queries does not matter.
         assert_eq!(delays.at(Time::ZERO), a);
         let mut others = Course::of_rates(&phases, rate(1), 4, "sat");
         assert_ne!(others.at(Time::ZERO), rates.at(Time::ZERO), "another seed");

@@ -1,33 +1,34 @@
-//! DualPI2 (RFC 9332, appendix A): the marking of two queues before one line, coupled.
+//! DualPI2 (RFC 9332, appendix A): coupled marking of two queues before one line.
 //!
-//! One controller holds the wait at a target. Its output p' is linear in the load: classic packets are dropped or marked with
-//! p'², those of L4S marked with k p', so that flows of both kinds get about the same rate. The L4S queue also marks by itself
-//! where a packet has waited longer than a threshold, which is far below the target.
+//! One controller holds the waiting time at a target. Its output p' is linear in the load. Classic packets are dropped
+//! or marked with probability p'², L4S packets are marked with k p', so that flows of both kinds get about the same
+//! rate. The L4S queue also marks on its own if a packet has waited longer than a threshold, which is far below the
+//! target.
 //!
-//! Nothing is random here: the appendix spreads drops and marks evenly by adding up their probabilities (`recur`).
+//! No randomness is used: the appendix spreads drops and marks evenly by adding up their probabilities (`recur`).
 
 use crate::units::{Duration, Probability, Time};
 
 /// The settings of DualPI2 (RFC 9332 §A.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DualPi2 {
-    /// The acceptable wait in the classic queue.
+    /// The acceptable waiting time in the classic queue.
     pub target: Duration,
-    /// The longest round trip expected. The controller's gains follow from it.
+    /// The longest expected round trip. The controller's gains follow from it.
     pub max_rtt: Duration,
-    /// k: marks of L4S packets per square root of the classic probability.
+    /// k: the ratio of L4S marks to the square root of the classic probability.
     pub coupling: f64,
-    /// The wait from which on an L4S packet may be marked by its own queue.
+    /// The waiting time from which on an L4S packet may be marked by its own queue.
     pub l4s_threshold: Duration,
-    /// Over this much more wait the probability rises to 1; zero makes it a step.
+    /// The additional waiting time over which that probability rises to 1. Zero makes it a step.
     pub l4s_range: Duration,
-    /// The part of the line that waiting classic packets get in any case.
+    /// The minimum share of the line that waiting classic packets get.
     pub classic_share: Probability,
 }
 
 impl DualPi2 {
-    /// The settings of RFC 9332 §A.1. Of the scheduler's weight §4.2.2 says only that it is small, such as 1/16; 10 % is that of Linux
-    /// (tc-dualpi2).
+    /// The settings of RFC 9332 §A.1. §4.2.2 says only that the scheduler's weight is small, such as 1/16; the 10 %
+    /// here is Linux's (tc-dualpi2).
     pub fn standard() -> DualPi2 {
         DualPi2 {
             target: Duration::from_millis(15),
@@ -72,18 +73,19 @@ impl Recurrence {
 #[derive(Clone, Debug)]
 pub(crate) struct Coupled {
     config: DualPi2,
-    /// Integral and proportional gain per update and second of wait.
+    /// Integral and proportional gain, per update and second of waiting time.
     alpha: f64,
     beta: f64,
     /// p'.
     base: f64,
-    /// The wait at the last update, seconds.
+    /// The waiting time at the last update, in seconds.
     previous: f64,
     /// When p' is updated next.
     next: Time,
     classic: Recurrence,
     l4s: Recurrence,
-    /// Drops of L4S packets in overload. The appendix adds these up with the marks, and with p_CL above 1 would drop more than p_C.
+    /// Drops of L4S packets in overload. The appendix adds them up together with the marks, and with p_CL above 1 would
+    /// drop more than p_C.
     l4s_drops: Recurrence,
 }
 
@@ -103,14 +105,16 @@ impl Coupled {
         }
     }
 
-    /// Updates p' for all updates until `now`. `oldest` is the arrival of the packet that has waited longest, in either queue.
+    /// Performs all updates of p' that are due until `now`. `oldest` is the arrival of the packet that has waited
+    /// longest in either queue.
     //= RFC 9332 §A.1 and, for the longer wait of both queues, §A.2: the update
     pub(crate) fn update_until(&mut self, now: Time, oldest: Option<Time>) {
         let period = self.config.update();
         while self.next <= now {
             let wait = oldest.map_or(Duration::ZERO, |since| self.next.saturating_since(since)).as_secs_f64();
             if wait == 0.0 && self.previous == 0.0 && self.base == 0.0 {
-                // Nothing changes until a packet has waited: on to the first update after its arrival, or after now.
+                // Nothing changes until a packet has waited, so this skips to the first update after its arrival, or
+                // after now.
                 let idle = oldest.map_or(now, |since| since.min(now)).saturating_since(self.next);
                 self.next += period.saturating_mul(idle.as_ticks() / period.as_ticks() + 1);
                 continue;
@@ -122,23 +126,23 @@ impl Coupled {
         }
     }
 
-    /// p_C, with which classic packets are dropped or marked.
+    /// p_C, the probability with which classic packets are dropped or marked.
     pub(crate) fn classic_probability(&self) -> f64 {
         self.base * self.base
     }
 
-    /// p_CL, with which L4S packets are marked for the load of both queues.
+    /// p_CL, the probability with which L4S packets are marked for the load of both queues.
     pub(crate) fn coupled_probability(&self) -> f64 {
         self.config.coupling * self.base
     }
 
-    /// True if marks do not do any more: all L4S packets would be marked.
+    /// True if marks no longer suffice: all L4S packets would be marked.
     //= RFC 9331 §5.1: "During overload, it MUST apply the same drop probability to L4S traffic as it would to Classic traffic."
     fn is_overloaded(&self) -> bool {
         self.coupled_probability() >= 1.0
     }
 
-    /// Decides on a classic packet; `is_ect`: it may be marked.
+    /// Decides on a classic packet. `is_ect`: it may be marked.
     pub(crate) fn judge_classic(&mut self, is_ect: bool) -> Judgement {
         if !self.classic.is_due(self.classic_probability()) {
             Judgement::Pass
@@ -149,7 +153,7 @@ impl Coupled {
         }
     }
 
-    /// Decides on an L4S packet that has waited for `wait`; `is_alone`: no other is behind it.
+    /// Decides on an L4S packet that has waited for `wait`. `is_alone`: no other packet is behind it.
     pub(crate) fn judge_l4s(&mut self, wait: Duration, is_alone: bool) -> Judgement {
         if self.is_overloaded() {
             return if self.l4s_drops.is_due(self.classic_probability()) { Judgement::Drop } else { Judgement::Mark };
@@ -178,8 +182,9 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// RFC 9332 §A.1 with its defaults: 15 ms between updates, alpha = 0.1 * 0.015 / 0.1^2 = 0.15, beta = 0.3 / 0.1 = 3, per second of wait.
-    /// A wait of 25 ms, after none, then again: 0.15 * 0.010 + 3 * 0.025 = 0.0765, and 0.0015 more.
+    /// RFC 9332 §A.1 with its defaults: 15 ms between updates, alpha = 0.1 * 0.015 / 0.1^2 = 0.15, beta = 0.3 / 0.1 =
+    /// 3, per second of waiting time. A wait of 25 ms after none, and then the same again: 0.15 * 0.010 + 3 * 0.025 =
+    /// 0.0765, and 0.0015 more.
     #[test]
     fn the_controller_by_hand() {
         let mut coupled = Coupled::new(DualPi2::standard());
@@ -191,14 +196,14 @@ mod tests {
         assert!((coupled.base - 0.078).abs() < 1e-12, "{}", coupled.base);
         assert!((coupled.classic_probability() - 0.006_084).abs() < 1e-12);
         assert!((coupled.coupled_probability() - 0.156).abs() < 1e-12);
-        // Without packets each update takes 0.15 * 0.015 off, the first also 3 * 0.025.
+        // Without packets, each update subtracts 0.15 * 0.015; the first one also subtracts 3 * 0.025.
         coupled.update_until(at(55), None);
         assert!((coupled.base - (0.078 - 0.00225 - 0.075)).abs() < 1e-12, "{}", coupled.base);
         coupled.update_until(at(600_000), None);
         assert_eq!((coupled.base, coupled.next), (0.0, at(600_010)), "updates at 40 ms and every 15 ms");
     }
 
-    /// Updates that are made late, in one go, come to the same as each in its time.
+    /// Updates made late and in one go give the same result as each at its time.
     #[test]
     fn updates_may_be_late() {
         let (mut early, mut late) = (Coupled::new(DualPi2::standard()), Coupled::new(DualPi2::standard()));
@@ -210,7 +215,7 @@ mod tests {
         assert_eq!((early.base, early.next), (late.base, late.next));
     }
 
-    /// 800 µs and nothing, 1 ms and half, 1.2 ms and all; one packet alone is never too many.
+    /// 800 µs give zero, 1 ms a half, 1.2 ms one. A packet that is alone is never marked by the ramp.
     #[test]
     fn the_ramp_by_hand() {
         let mut coupled = Coupled::new(DualPi2::standard());
@@ -226,7 +231,8 @@ mod tests {
         assert_eq!([799, 800].map(|micros| of(&step, micros)), [0.0, 1.0]);
     }
 
-    /// Classic and L4S packets by turns, half of each dropped: with one count for both all drops would fall on one kind.
+    /// Classic and L4S packets alternate, and half of each is dropped. With one count for both, all drops would fall on
+    /// one kind.
     #[test]
     fn each_queue_has_its_own_drops() {
         let mut coupled = Coupled::new(DualPi2::standard());
@@ -236,12 +242,12 @@ mod tests {
             drops[0] += u32::from(coupled.judge_classic(true) == Judgement::Drop);
             drops[1] += u32::from(coupled.judge_l4s(Duration::ZERO, true) == Judgement::Drop);
         }
-        // A sum of probabilities is above a whole number one packet late at most.
+        // A sum of probabilities passes a whole number at most one packet late.
         assert!(drops.iter().all(|&count: &u32| count.abs_diff(50) <= 1), "{drops:?}");
     }
 
-    /// p' = 0.4: 16 of 100 classic packets, 80 of 100 of L4S; p' = 0.6 is above 1/k, where both drop 36 of 100, and all the rest of L4S is
-    /// marked.
+    /// p' = 0.4: 16 of 100 classic packets, 80 of 100 L4S packets. p' = 0.6 is above 1/k: both kinds drop 36 of 100,
+    /// and the other L4S packets are all marked.
     #[test]
     fn overload_drops_in_both() {
         let mut coupled = Coupled::new(DualPi2::standard());
@@ -253,7 +259,7 @@ mod tests {
             let of = |fate| judged.iter().filter(|&&judgement| judgement == fate).count();
             (of(Judgement::Mark), of(Judgement::Drop))
         };
-        // A sum of probabilities is above a whole number one packet late at most.
+        // A sum of probabilities passes a whole number at most one packet late.
         let close = |got: (usize, usize), expected: (usize, usize)| {
             assert!(got.0.abs_diff(expected.0) <= 1 && got.1.abs_diff(expected.1) <= 1, "{got:?}, not {expected:?}");
         };

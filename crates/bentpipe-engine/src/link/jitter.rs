@@ -1,9 +1,9 @@
-//! Jitter: a delay that is drawn anew in every slot of time, with correlation between neighbouring slots.
+//! Jitter: a delay that is drawn afresh in every time slot, with correlation between neighbouring slots.
 //!
-//! The values have the given distribution. A normal process of first order, z(k) = r z(k-1) + sqrt(1-r²) noise, gives the
-//! correlation r; its values are mapped to the distribution by their rank (a Gaussian copula), so the correlation of the delays
-//! themselves is r for a normal distribution and somewhat less for a skewed one. Slots are in time, not packets: every transport
-//! meets the same delays.
+//! The values have the given distribution. A first-order normal process, z(k) = r z(k-1) + sqrt(1-r²) noise, gives the
+//! correlation r. Its values are mapped to the distribution by their rank (a Gaussian copula), so the correlation of
+//! the delays themselves is r for a normal distribution and somewhat less for a skewed one. Slots are in time, not
+//! packets, so every transport meets the same delays.
 
 use super::config::{Distribution, Jitter};
 use crate::stream::TimeNoise;
@@ -14,13 +14,13 @@ fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / core::f64::consts::SQRT_2)
 }
 
-/// A standard normal value from two uniform ones (Box and Muller 1958).
+/// A standard normal value from two uniform values (Box and Muller 1958).
 pub(super) fn normal(u: f64, v: f64) -> f64 {
     libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(2.0 * core::f64::consts::PI * v)
 }
 
 impl Distribution {
-    /// The duration whose rank is that of `z` in the standard normal distribution.
+    /// The duration that has the same rank as `z` in the standard normal distribution.
     pub(super) fn of_normal(&self, z: f64) -> Duration {
         let exponential = |mean: &Duration, above: f64| -mean.as_secs_f64() * libm::log(above);
         let secs = match self {
@@ -51,7 +51,7 @@ impl Distribution {
 pub(super) struct JitterProcess {
     config: Jitter,
     noise: TimeNoise,
-    /// Number of slots after which a value is forgotten: its weight is below the precision of a number.
+    /// Number of slots after which a value is forgotten: by then, its weight is below floating-point precision.
     memory: u64,
     slot: u64,
     z: f64,
@@ -73,7 +73,7 @@ impl JitterProcess {
         normal(self.noise.at(slot, 0), self.noise.at(slot, 1))
     }
 
-    /// The delay in the slot of an instant; queries must be in order of time.
+    /// The delay in the slot of an instant. Queries must be in order of time.
     pub(super) fn at(&mut self, time: Time) -> Duration {
         let slot = time.as_ticks() / self.config.every.as_ticks().max(1);
         if slot <= self.slot {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ranks_by_hand() {
-        // Half is below 0; 0.158655 above 1.
+        // Half of the values are below 0; a fraction of 0.158655 is above 1.
         let at = |distribution: Distribution, z| distribution.of_normal(z).as_secs_f64() * 1e3;
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-4, "{a} {b}");
         near(at(Distribution::Uniform(ms(2), ms(12)), 0.0), 7.0);
@@ -124,7 +124,7 @@ mod tests {
         near(at(Distribution::Exponential { mean: ms(10) }, 1.0), 18.410_22);
         near(at(Distribution::Normal { mean: ms(10), deviation: ms(2) }, 1.5), 13.0);
         near(at(Distribution::Normal { mean: ms(1), deviation: ms(2) }, -1.0), 0.0);
-        // With twice the least value as the mean, the shape is 2: a quarter is above twice the least.
+        // If the mean is twice the minimum, the shape is 2: a quarter of the values is above twice the minimum.
         near(at(Distribution::Pareto { min: ms(3), mean: ms(6) }, 0.0), 3.0 * core::f64::consts::SQRT_2);
     }
 
@@ -132,19 +132,21 @@ mod tests {
     fn values_have_the_distribution_and_the_correlation() {
         let n = 40_000;
         let normal = values(Distribution::Normal { mean: ms(50), deviation: ms(5) }, 0.8, n);
-        // The deviation of the mean of a process of first order: 5 sqrt((1 + r) / (1 - r) / n) = 0.075; four of them.
+        // The deviation of the mean of a first-order process is 5 sqrt((1 + r) / (1 - r) / n) = 0.075; the tolerance is
+        // four of these.
         assert!((mean(&normal) - 50.0).abs() < 0.3, "{}", mean(&normal));
         let centred: Vec<f64> = normal.iter().map(|value| value - 50.0).collect();
         let square: f64 = centred.iter().map(|value| value * value).sum();
         let next: f64 = centred.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        // Bartlett: the deviation of an estimate at lag 1 is sqrt((1 - r²) / n) = 0.003; four of them.
+        // Bartlett: the deviation of an estimate at lag 1 is sqrt((1 - r²) / n) = 0.003; the tolerance is four of
+        // these.
         assert!((next / square - 0.8).abs() < 0.012, "{}", next / square);
         let free = values(Distribution::Exponential { mean: ms(10) }, 0.0, n);
-        // Deviation 10 / sqrt(n) = 0.05; four.
+        // The deviation is 10 / sqrt(n) = 0.05; the tolerance is four of these.
         assert!((mean(&free) - 10.0).abs() < 0.2, "{}", mean(&free));
     }
 
-    /// A value does not depend on the queries before it, but for the precision of a number.
+    /// A value does not depend on earlier queries, up to floating-point precision.
     #[test]
     fn a_slot_has_its_value_whoever_asks() {
         let correlation = Probability::new(0.9).expect("in range");

@@ -11,9 +11,9 @@ use crate::units::{Duration, Rate, Time, TransmitClock};
 #[derive(Clone, Debug)]
 pub(super) enum Line {
     Instant,
-    /// A link that has a rate and a delay, and nothing else.
+    /// A link with a rate and a delay, and nothing else.
     Plain(TransmitClock),
-    /// A link that has a rate, a delay and a queue with a limit, and nothing else.
+    /// A link with a rate, a delay and a queue with a limit, and nothing else.
     Queued(TransmitClock),
     Clock(TransmitClock),
     Scheduled(Box<Scheduled>),
@@ -28,8 +28,7 @@ pub(super) enum Scheduled {
 }
 
 impl Scheduled {
-    /// The start and duration of the transmission of a packet that arrives now, with the line free from `free`
-    /// on.
+    /// The start and duration of the transmission of a packet that arrives now, if the line is free from `free` on.
     #[cold]
     #[inline(never)]
     fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
@@ -42,8 +41,7 @@ impl Scheduled {
 }
 
 impl Line {
-    /// The start and duration of the transmission of a packet that arrives now, with the line free from `free`
-    /// on.
+    /// The start and duration of the transmission of a packet that arrives now, if the line is free from `free` on.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, free: Time, bytes: u32) -> (Time, Duration) {
         match self {
@@ -61,7 +59,8 @@ impl Line {
         }
     }
 
-    /// The line of a link; `is_plain`: it has no losses and no MTU, and its queue no other discipline than drop-tail.
+    /// The line of a link. `is_plain`: the link has no losses and no MTU, and its queue has no discipline but
+    /// drop-tail.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str, is_plain: bool) -> Line {
         if let Some(line) = moving(config, seed, name) {
             return Line::Scheduled(Box::new(Scheduled::Moving(line)));
@@ -95,8 +94,9 @@ fn moving(config: &LinkConfig, seed: u64, name: &str) -> Option<MovingLine> {
 }
 
 impl LinkConfig {
-    /// Bytes that the line can send from the start of the run to `end`, with the draws of a link of this name and seed; `None` if
-    /// the line takes no time. Of a line with bursts (TDMA) or cells what its rate allows on the mean.
+    /// Bytes that the line can send from the start of the run to `end`, with the random draws of a link of this name
+    /// and seed. `None` if transmission takes no time. For a line with bursts (TDMA) or cells, the result follows from
+    /// its mean rate.
     pub fn capacity(&self, seed: u64, name: &str, end: Time) -> Option<f64> {
         if self.tdma.is_none()
             && let Some(mut line) = moving(self, seed, name)

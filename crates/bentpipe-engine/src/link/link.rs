@@ -1,7 +1,7 @@
 //! A link: queue → serializer → propagation → channel.
 //!
-//! The queue is FIFO, so a packet's departure is computed on arrival, and a hop costs one event. Packets in flight are
-//! in a ring in order of delivery; only the head's time is visible.
+//! The queue is FIFO, so a packet's departure is computed when it arrives, and a hop costs one event. Packets in flight
+//! are in a ring in order of delivery; only the first one's time is visible.
 
 use super::admission::Admission;
 use super::config::LinkConfig;
@@ -15,9 +15,9 @@ use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Time};
 use crate::wire::ecn::Ecn;
 
-/// Anything with a length on the line.
+/// Anything that has a length on the line.
 pub trait Wire {
-    /// Bytes on the line, with headers.
+    /// Bytes on the line, including headers.
     fn wire_len(&self) -> u32;
 
     /// The flow of the packet, for queues in which flows take turns.
@@ -43,7 +43,7 @@ pub enum Outcome {
     Delivered,
     /// The channel lost it.
     Lost,
-    /// It reaches the other end, not as it was sent.
+    /// It reaches the other end, but altered.
     Altered(Altered),
 }
 
@@ -68,12 +68,12 @@ pub(crate) struct Transit {
     pub lost: bool,
     /// What else happens to it.
     pub altered: Altered,
-    /// Waiting packets including this one; 0 if it does not wait, or if the queue refuses none.
+    /// Number of waiting packets including this one; 0 if it does not wait, or if the queue never refuses packets.
     pub waiting: u32,
 }
 
 impl Transit {
-    /// That of a packet to which nothing happens, and that does not wait for room.
+    /// The passage of a packet that is not altered and does not wait for room.
     #[inline(always)]
     pub(crate) fn plain(begun: Time, arrives: Time) -> Self {
         Transit { arrives, begun, lost: false, altered: Altered::NOT, waiting: 0 }
@@ -85,7 +85,7 @@ impl Transit {
 pub(super) struct DropList {
     numbers: Vec<u64>,
     next: usize,
-    /// Counted packets so far.
+    /// Number of counted packets so far.
     count: u64,
 }
 
@@ -166,7 +166,7 @@ impl<P: Wire> Link<P> {
         (moves || self.delay == Duration::ZERO) && self.may_send_at_once()
     }
 
-    /// True if every packet leaves as it came, in the order of arrival.
+    /// True if every packet leaves unchanged and in the order of arrival.
     pub(crate) fn keeps_packets(&self) -> bool {
         self.sky.as_ref().is_none_or(|sky| sky.keeps_packets())
     }
@@ -176,18 +176,18 @@ impl<P: Wire> Link<P> {
         self.admission.marks()
     }
 
-    /// Packets admitted and neither delivered nor lost yet.
+    /// Number of packets admitted that are neither delivered nor lost yet.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// When the head of the ring arrives.
+    /// When the first packet of the ring arrives.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
         self.in_flight.front().map(|head| head.arrives)
     }
 
-    /// When the head of the ring arrives, and when its transmission started.
+    /// When the first packet of the ring arrives, and when its transmission started.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Time)> {
         self.in_flight.front().map(|head| (head.arrives, head.begun))
@@ -202,7 +202,8 @@ impl<P: Wire> Link<P> {
         self.offer_begun(cx, packet, || Time::NEVER)
     }
 
-    /// As [`Link::offer`], but a packet that is not admitted comes back. `marked`: the queue before the link has marked it.
+    /// Like [`Link::offer`], but returns a packet that is not admitted. `marked`: the queue in front of the link has
+    /// marked it.
     ///
     /// # Errors
     /// Returns the drop reason and the packet if the link does not admit it.
@@ -224,9 +225,9 @@ impl<P: Wire> Link<P> {
         }
     }
 
-    /// As [`Link::offer`], for a packet whose event was scheduled at `begun`: under [`Ties::Begun`](super::Ties::Begun)
-    /// it comes before a departure at the same instant if its event was scheduled earlier. `begun` is called only for
-    /// such a tie.
+    /// Like [`Link::offer`], for a packet whose event was scheduled at `begun`. Under
+    /// [`Ties::Begun`](super::Ties::Begun), it precedes a departure at the same instant if its event was scheduled
+    /// earlier. `begun` is called only for such a tie.
     ///
     /// # Errors
     /// Returns the drop reason if the link does not admit the packet.
@@ -243,8 +244,8 @@ impl<P: Wire> Link<P> {
         Ok(())
     }
 
-    /// The passage of a packet: the first half of [`Link::offer_begun`], which counts nothing and does not store the
-    /// packet.
+    /// The passage of a packet. This is the first half of [`Link::offer_begun`]; it counts nothing and does not store
+    /// the packet.
     #[inline(always)]
     pub(crate) fn transit<Pr: Probe>(
         &mut self,
@@ -261,8 +262,8 @@ impl<P: Wire> Link<P> {
         self.full_transit(cx, packet, begun)
     }
 
-    /// Takes a packet of `length` bytes that arrives at `now` if the link has only a rate and a delay, without an observer.
-    /// Returns when its transmission starts and when it arrives.
+    /// Takes a packet of `length` bytes that arrives at `now`, if the link has only a rate and a delay and there is no
+    /// observer. Returns when its transmission starts and when it arrives.
     #[inline(always)]
     pub(crate) fn pass_plainly<Pr: Probe>(&mut self, now: Time, length: u32) -> Option<(Time, Time)> {
         if Pr::WATCHES {
@@ -274,8 +275,8 @@ impl<P: Wire> Link<P> {
         Some((begun, self.busy_until + self.delay))
     }
 
-    /// The same if the link has a queue with a limit besides, and the queue admits the packet. Returns also the number of
-    /// waiting packets. `None` without any effect in all other cases.
+    /// The same, if the link also has a queue with a limit and the queue admits the packet. Also returns the number of
+    /// waiting packets. In all other cases, returns `None` and has no effect.
     #[inline(always)]
     pub(crate) fn pass_queue<Pr: Probe>(
         &mut self,
@@ -296,7 +297,7 @@ impl<P: Wire> Link<P> {
         Some((begun, self.busy_until + self.delay, waiting))
     }
 
-    /// As [`Link::transit`], for any link.
+    /// Like [`Link::transit`], for any link.
     #[inline(never)]
     fn full_transit<Pr: Probe>(
         &mut self,
@@ -335,7 +336,8 @@ impl<P: Wire> Link<P> {
         Ok(Transit { arrives, begun: start, lost, altered, waiting })
     }
 
-    /// Stores a packet until it arrives: the second half of [`Link::offer_begun`]. True if it arrives next.
+    /// Stores a packet until it arrives. This is the second half of [`Link::offer_begun`]. Returns true if it arrives
+    /// next.
     #[inline(always)]
     pub(crate) fn carry(&mut self, transit: Transit, packet: P) -> bool {
         let Transit { arrives, begun, lost, altered, .. } = transit;
@@ -369,7 +371,7 @@ impl<P: Wire> Link<P> {
         on_line
     }
 
-    /// The next packet that has arrived by `now`, if nothing has happened to it; [`Link::take`] takes the others.
+    /// The next packet that has arrived by `now` if it is unaltered; [`Link::take`] takes all others.
     #[inline(always)]
     pub(crate) fn take_intact(&mut self, now: Time) -> Option<P> {
         let is_intact = |at: &InFlight<P>| at.arrives <= now && !at.lost && at.altered == Altered::NOT;

@@ -1,11 +1,10 @@
 //! A link: queue, serializer, propagation delay, channel.
 //!
-//! Reading order: [`config`](LinkConfig) has the settings, [`queue`](Red) admits, [`channel`](Channel) is the
-//! channel state over time, `sequence` loses packets by their number, [`RateTrace`] is a recorded rate,
-//! [`BurstSchedule`] a TDMA schedule, [`Track`] a setting that changes with time, `motion` what it does to packets,
-//! [`Link`] combines them. Two relatives: [`CellPort`] sends packets cell by
-//! cell, [`Server`] processes packets one at a time. All are generic over the packet: a link needs only its length
-//! on the line.
+//! Reading order: [`config`](LinkConfig) has the settings, [`queue`](Red) admits packets, and [`channel`](Channel) is
+//! the channel state over time. `sequence` loses packets by number. [`RateTrace`] is a recorded rate, [`BurstSchedule`]
+//! a TDMA schedule, and [`Track`] a setting that changes with time; `motion` has their effect on packets. [`Link`]
+//! combines them. There are two relatives: [`CellPort`] sends packets cell by cell, and [`Server`] processes packets
+//! one at a time. All are generic over the packet, because a link needs only its length on the line.
 
 mod admission;
 mod cells;

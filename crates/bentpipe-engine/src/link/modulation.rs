@@ -5,8 +5,8 @@
 
 use crate::units::{Decibels, Probability};
 
-/// The search range of Eb/N0 for [`qpsk_bit_error_rate`]: below it every second bit is wrong; above it none in the life
-/// of a satellite.
+/// The search range of Eb/N0 for [`qpsk_bit_error_rate`]. Below it, every second bit is wrong; above it, none in the
+/// lifetime of a satellite.
 const RANGE: (f64, f64) = (-100.0, 20.0);
 
 /// The bit error rate at an Eb/N0.
@@ -30,7 +30,8 @@ fn qpsk_eb_n0(rate: Probability) -> Option<Decibels> {
     Decibels::new((low + high) / 2.0)
 }
 
-/// The bit error rate of a receiver that is worse by `loss` than one with the rate `nominal`. 0 stays 0.
+/// The bit error rate of a receiver that needs `loss` more signal than one with the rate `nominal`. A rate of 0 stays
+/// 0.
 pub fn with_implementation_loss(nominal: Probability, loss: Decibels) -> Probability {
     qpsk_eb_n0(nominal).map_or(nominal, |eb_n0| qpsk_bit_error_rate(eb_n0.less(loss)))
 }
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(with_implementation_loss(Probability::ZERO, db(3.0)), Probability::ZERO);
         let rates = [0.5, 1.0, 2.0, 10.5].map(|loss| with_implementation_loss(nominal, db(loss)).get());
         assert!(rates.is_sorted() && rates[0] > 1e-6, "{rates:?}");
-        // At 10.53 dB less there are 0 dB left.
+        // At 10.53 dB less, 0 dB are left.
         assert!((rates[3] - 0.0786).abs() < 1e-3, "{rates:?}");
         let half = Probability::new(0.5).expect("a probability");
         assert_eq!(with_implementation_loss(half, db(1.0)), half);

@@ -1,8 +1,8 @@
-//! What a link does to packets besides losing them by its channel: a delay and a loss that change, jitter, packets that arrive late,
-//! twice, or with a flipped bit.
+//! What a link does to packets besides losing them on its channel: a changing delay and loss, jitter, and packets that
+//! arrive late, twice, or with a flipped bit.
 //!
-//! Packets stay in order unless a setting says otherwise: one that would overtake another arrives with it. Draws are
-//! indexed by the time at which a packet would arrive in order.
+//! Packets stay in order unless a setting says otherwise: one that would overtake another arrives together with it.
+//! Draws are indexed by the time at which a packet would arrive in order.
 
 use super::config::LinkConfig;
 use super::course::Course;
@@ -23,11 +23,11 @@ pub struct Altered {
 }
 
 impl Altered {
-    /// Not altered.
+    /// Unaltered.
     pub const NOT: Altered = Altered { corrupt: false, twice: false, marked: false };
 }
 
-/// The moving part of a link.
+/// The changing part of a link.
 #[derive(Clone, Debug)]
 pub(super) struct Motion {
     /// The propagation delay, if it changes.
@@ -42,7 +42,7 @@ pub(super) struct Motion {
 }
 
 impl Motion {
-    /// Creates it from a link's settings, if anything moves.
+    /// Creates it from a link's settings, if anything changes.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Motion>> {
         let moves = config.moves.as_deref();
         let track = |track: Option<&std::sync::Arc<Track>>| track.map(|track| Course::of_track(track.clone()));
@@ -67,17 +67,18 @@ impl Motion {
         })
     }
 
-    /// True if the delay may be another one than the link's.
+    /// True if the delay may differ from the link's.
     pub(super) fn moves_the_delay(&self) -> bool {
         self.delay.is_some()
     }
 
-    /// True if every packet leaves as it came, in the order of arrival.
+    /// True if every packet leaves unchanged and in the order of arrival.
     pub(super) fn keeps_packets(&self) -> bool {
         !self.overtakes && self.late.is_none() && self.corrupt.0 == 0.0 && self.twice.0 == 0.0
     }
 
-    /// When a packet arrives whose transmission ends at `end` and that would arrive at `arrives` with the link's delay.
+    /// The arrival of a packet whose transmission ends at `end` and that would arrive at `arrives` with the link's own
+    /// delay.
     pub(super) fn arrives(&mut self, end: Time, arrives: Time) -> Time {
         let arrives = match &mut self.delay {
             Some(delay) => end + Duration::from_ticks(delay.at(end)),
@@ -94,8 +95,8 @@ impl Motion {
         self.loss.as_mut().map(|loss| Track::probability(loss.at(at)))
     }
 
-    /// The final arrival of a packet that arrives at `own` by itself and at `kept` in order, the `nth` at that instant, and
-    /// what happens to it.
+    /// The final arrival of a packet, and what happens to it. It would arrive at `own` by itself and at `kept` in
+    /// order, as the `nth` packet at that instant.
     pub(super) fn alter(&self, own: Time, kept: Time, nth: u32) -> (Time, Altered) {
         let hits = |probability: f64, noise: &TimeNoise| probability > 0.0 && noise.at(kept.index(), nth) < probability;
         let arrives = if self.overtakes { own } else { kept };

@@ -1,7 +1,7 @@
-//! A line whose rate changes with time: the rate is integrated, so a packet may be sent at several rates.
+//! A line whose rate changes with time. The rate is integrated, so a packet may be sent at several rates.
 //!
-//! A packet ends at the first tick by which the line could have sent all its bits since the packet began. With a constant
-//! rate this is the time that [`TransmitClock`](crate::units::TransmitClock) computes.
+//! A packet ends at the first tick by which the line could have sent all its bits since the packet began. With a
+//! constant rate, this is the time that [`TransmitClock`](crate::units::TransmitClock) computes.
 
 use super::course::Course;
 use super::track::Piece;
@@ -14,7 +14,7 @@ pub(super) struct MovingLine {
     period: Option<(Duration, u128)>,
 }
 
-/// Twice what is sent in a part of a piece from its instant `from` to `to`, in bits per second times ticks.
+/// Twice the amount sent in a piece between its instants `from` and `to`, in bits per second times ticks.
 fn twice_sent(piece: &Piece, from: Time, to: Time) -> u128 {
     let ticks = |time: Time| u128::from(time.saturating_since(piece.start).as_ticks());
     let (x0, x1) = (ticks(from), ticks(to));
@@ -22,14 +22,15 @@ fn twice_sent(piece: &Piece, from: Time, to: Time) -> u128 {
     if piece.from == piece.to {
         return level;
     }
-    // The rest is a triangle: slope times (x1² - x0²), in fractions of 1/65536 tick, because it is divided by the length.
+    // The rest is a triangle, slope times (x1² - x0²), in fractions of 1/65536 tick, because it is divided by the
+    // length.
     let grown = (((x1 - x0) * (x1 + x0)) << 16) / ticks(piece.end);
     let difference = u128::from(piece.to.abs_diff(piece.from));
     let rest = (difference * grown) >> 16;
     if piece.to > piece.from { level + rest } else { level.saturating_sub(rest) }
 }
 
-/// The first instant after `from` by which a piece has sent so much; it is at most the end.
+/// The first instant after `from` by which a piece has sent this amount; at most the end of the piece.
 fn reached(piece: &Piece, from: Time, twice: u128) -> Time {
     if piece.from == piece.to {
         let ticks = twice.div_ceil(2 * u128::from(piece.from));
@@ -48,7 +49,7 @@ impl MovingLine {
         MovingLine { period: rates.period(), rates }
     }
 
-    /// Bytes that it can send from the start of the run to `end`.
+    /// Bytes that the line can send from the start of the run to `end`.
     pub(super) fn capacity(&mut self, end: Time) -> f64 {
         let (mut at, mut twice) = (Time::ZERO, 0);
         if let Some((period, of_period)) = self.period {
@@ -65,7 +66,8 @@ impl MovingLine {
         twice as f64 / 16.0 / Duration::from_secs(1).as_ticks() as f64
     }
 
-    /// The start and duration of a packet's transmission, with the line free from `free` on. It begins when the line moves.
+    /// The start and duration of a packet's transmission, if the line is free from `free` on. It begins when the rate
+    /// is above zero.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit(&mut self, free: Time, bytes: u64) -> (Time, Duration) {
@@ -81,7 +83,8 @@ impl MovingLine {
         }
         let mut at = begun;
         if let Some((period, of_period)) = self.period {
-            // Whole periods send the same wherever they begin. One tick less, so that the end is not in a later standstill.
+            // Whole periods send the same amount wherever they begin. One tick less, so that the end does not fall into
+            // a later standstill.
             let periods = (twice - 1) / of_period.max(1);
             twice -= periods * of_period;
             at += period.saturating_mul(u64::try_from(periods).unwrap_or(u64::MAX));
@@ -142,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_rate_steps_in_the_middle_of_a_packet() {
-        // 1000 B are 8000 bits: 4 ms at 1 Mbit/s send 4000, the rest takes 2 ms at 2 Mbit/s.
+        // 1000 B are 8000 bits: in 4 ms at 1 Mbit/s, 4000 are sent; the rest takes 2 ms at 2 Mbit/s.
         let mut line = line(MBIT, &[(4, 0, 2 * MBIT)], None);
         assert_eq!(line.transmit(at(0), 1000), (at(0), ms(6)));
         assert_eq!(line.transmit(at(6), 1000), (at(6), ms(4)));
@@ -150,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_packet_waits_while_the_line_stands_still() {
-        // Nothing from 4 ms to 14 ms. A packet that begins before sends 4000 bits, waits, and sends the rest.
+        // Nothing is sent from 4 ms to 14 ms. A packet that begins before that sends 4000 bits, waits, and sends the
+        // rest.
         let mut line = line(MBIT, &[(4, 0, 0), (14, 0, MBIT)], None);
         assert_eq!(line.transmit(at(0), 1000), (at(0), ms(18)));
         assert_eq!(line.transmit(at(5), 1000), (at(14), ms(8)), "it begins when the line moves again");
@@ -164,7 +168,7 @@ mod tests {
         assert_eq!(line.transmit(at(0), 1000), (at(0), ms(8)));
         let half = line.transmit(at(0), 500).1.as_nanos();
         assert!(half.abs_diff(5_656_854) <= 1, "{half}");
-        // And downwards: from 2 to 0 Mbit/s, the first half is sent after 8 - 5.656854 ms.
+        // Downwards from 2 to 0 Mbit/s, the first half is sent after 8 - 5.656854 ms.
         let mut falling = self::line(2 * MBIT, &[(0, 8, 0), (9, 0, MBIT)], None);
         let half = falling.transmit(at(0), 500).1.as_nanos();
         assert!(half.abs_diff(2_343_146) <= 1, "{half}");
@@ -172,17 +176,17 @@ mod tests {
 
     #[test]
     fn periods_are_skipped_and_not_walked() {
-        // 1 Mbit/s in 1 ms of every 10: 1000 bits per period. 8000 bits end with the eighth millisecond of sending.
+        // 1 Mbit/s for 1 ms in every 10: 1000 bits per period. 8000 bits end with the eighth millisecond of sending.
         let mut line = line(MBIT, &[(1, 0, 0)], Some(10));
         assert_eq!(line.transmit(at(0), 1000), (at(0), ms(71)));
         assert_eq!(line.transmit(at(3), 125), (at(10), ms(1)));
-        // 2 GB at 100 bit/s on the mean: 1.7e8 s, in 1.7e10 periods.
+        // 2 GB at 100 bit/s on average: 1.7e8 s, in 1.7e10 periods.
         let mut slow = self::line(1000, &[(1, 0, 0)], Some(10));
         assert_eq!(slow.transmit(at(0), 2_000_000_000).1.as_secs_f64().round(), 160_000_000.0);
     }
 
     proptest! {
-        /// A constant rate sends like a clock, also if it is written as many steps.
+        /// A constant rate sends like a clock, even if it is written as many steps.
         #[test]
         fn a_constant_rate_is_a_clock(rate in 1000u64..2_000_000_000, bytes in 1u32..10_000, from in 0u64..100, over in 0u64..2) {
             let steps = [(3, over, rate), (17, 0, rate), (18, 2, rate)];
@@ -193,7 +197,8 @@ mod tests {
             }
         }
 
-        /// Packet by packet or as one, the line sends the same, but for the tick by which each end is rounded up.
+        /// Packet by packet or in one piece, the line sends the same amount, except for the tick by which each end is
+        /// rounded up.
         #[test]
         fn the_rate_is_integrated(steps in prop::collection::vec((1u64..40, 0u64..20, 0u64..50_000_000), 1..8), sizes in prop::collection::vec(1u32..3000, 1..30)) {
             let (mut now, mut changes) = (0, Vec::new());
@@ -212,7 +217,8 @@ mod tests {
             let (begun, taken) = line.transmit(Time::ZERO, total.into());
             let whole = begun + taken;
             prop_assert!(free >= whole);
-            // A tick lost before a slow part costs at most its share at the fastest rate: compare what is sent instead.
+            // A tick lost before a slow part costs at most its share at the fastest rate, so the amounts sent are
+            // compared instead.
             let (_, rest) = line.transmit(whole, sizes.len() as u64);
             prop_assert!(free <= whole + rest + Duration::from_ticks(sizes.len() as u64), "{free:?} {whole:?} {rest:?}");
         }

@@ -1,30 +1,30 @@
-//! A line whose rate is recorded: instants at which it carries up to 1500 bytes each.
+//! A line with a recorded rate: a list of instants, at each of which it carries up to 1500 bytes.
 //!
-//! The form is mahimahi's packet-delivery trace (Netravali et al. 2015, "Mahimahi: Accurate Record-and-Replay for
+//! The format is mahimahi's packet-delivery trace (Netravali et al. 2015, "Mahimahi: Accurate Record-and-Replay for
 //! HTTP", USENIX ATC, and the manual page mm-link(1)): "each line gives a timestamp in milliseconds and represents an
 //! opportunity for one 1500-byte packet to be drained from the bottleneck queue"; "bytes", not packets, are counted, so
 //! small packets share an opportunity and a packet may take several; "opportunities are wasted if bytes are unavailable
-//! at the instant of the delivery opportunity"; the trace repeats when it is over, its last instant being its length.
+//! at the instant of the delivery opportunity". The trace repeats when it is over; its last instant is its length.
 //!
 //! A packet that arrives at the instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities
-//! are known when it arrives: those after the last packet's, or, after a pause, the first one from now on.
+//! are known when it arrives: those after the last packet's or, after a pause, the first one from now on.
 
 use std::sync::Arc;
 
 use crate::units::{Duration, Rate, Time};
 
-/// Bytes of an opportunity.
+/// Bytes per opportunity.
 const OPPORTUNITY: u64 = 1500;
 const NANOS: u64 = 1_000_000;
 
-/// Why instants are not a valid trace.
+/// Why a list of instants is not a valid trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadTrace {
-    /// There are none.
+    /// There are no instants.
     Empty,
     /// The instant with this index, from 0, is earlier than the previous one.
     Backwards(usize),
-    /// The last one is at zero: a trace without a length.
+    /// The last instant is zero, so the trace has no length.
     NoLength,
     /// The instant with this index, from 0, is later than [`RateTrace::MAX_MILLIS`].
     TooLate(usize),
@@ -50,10 +50,10 @@ pub struct RateTrace {
 }
 
 impl RateTrace {
-    /// The max length of a trace: about eleven days.
+    /// Maximum length of a trace: about eleven days.
     pub const MAX_MILLIS: u64 = 1_000_000_000;
 
-    /// A trace of instants in order.
+    /// A trace from a list of instants in order.
     ///
     /// # Errors
     /// Returns [`BadTrace`] if the instants are not a valid trace.
@@ -91,20 +91,20 @@ impl RateTrace {
         self.millis[self.millis.len() - 1]
     }
 
-    /// The instant of an opportunity, counted over all rounds.
+    /// The instant of an opportunity, numbered over all repetitions.
     fn at(&self, index: u64) -> Time {
         let count = self.millis.len() as u64;
         let millis = (index / count) * self.length() + self.millis[(index % count) as usize];
         Time::from_nanos(millis.saturating_mul(NANOS))
     }
 
-    /// The first opportunity that is not before `now`.
+    /// The number of the first opportunity that is not before `now`.
     fn from(&self, now: Time) -> u64 {
         let tick = Duration::from_millis(1).as_ticks();
         let (length, count) = (self.length() * tick, self.millis.len() as u64);
         let (mut round, mut within) = (now.as_ticks() / length, now.as_ticks() % length);
         if within == 0 && round > 0 {
-            // The last instant of a round is the start of the next.
+            // The last instant of a repetition is the start of the next.
             (round, within) = (round - 1, length);
         }
         round * count + self.millis.partition_point(|&millis| millis * tick < within) as u64
@@ -115,7 +115,7 @@ impl RateTrace {
 #[derive(Clone, Debug)]
 pub(super) struct Opportunities {
     trace: Arc<RateTrace>,
-    /// The last used opportunity, counted over all rounds, its instant, and its remaining bytes.
+    /// The last used opportunity, numbered over all repetitions, its instant, and its remaining bytes.
     last: u64,
     at: Time,
     left: u64,
@@ -127,7 +127,7 @@ impl Opportunities {
         Opportunities { trace, last: 0, at, left: OPPORTUNITY }
     }
 
-    /// The start and duration of the transmission of a packet of this many bytes that arrives now.
+    /// The start and duration of the transmission of a packet of `bytes` bytes that arrives now.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Time, bytes: u32) -> (Time, Duration) {

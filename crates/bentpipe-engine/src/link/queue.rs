@@ -4,11 +4,11 @@ use super::config::RedConfig;
 use crate::stream::Stream;
 use crate::units::{Rate, Time};
 
-/// The state of a RED queue: its average, and the packets since the last drop.
+/// The state of a RED queue: the average, and the number of packets since the last drop.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
-    /// Packets of mean length that the line takes per second.
+    /// Packets of mean length that the line carries per second.
     packets_per_second: f64,
     average: f64,
     /// Packets since the last drop.
@@ -19,7 +19,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// An empty queue before a line of `rate`.
+    /// An empty queue in front of a line of `rate`.
     pub fn new(config: RedConfig, rate: Option<Rate>, stream: Stream) -> Self {
         let bits = 8.0 * config.mean_packet.get() as f64;
         let packets_per_second = rate.map_or(f64::INFINITY, |r| r.bits_per_second() as f64 / bits);
@@ -31,10 +31,11 @@ impl Red {
         self.average
     }
 
-    /// Decides on an arriving packet with `waiting` packets before it; `idle_since` is set if the line has been
-    /// idle. Returns true if RED admits it.
+    /// Decides on an arriving packet with `waiting` packets ahead of it. `idle_since` is set if the line has been idle.
+    /// Returns true if RED admits the packet.
     pub fn admits(&mut self, now: Time, waiting: u32, idle_since: Option<Time>) -> bool {
-        // While idle, pretend that m packets of mean length found the queue empty (section 4 of the paper).
+        // For an idle period, RED pretends that m packets of mean length found the queue empty (section 4 of the
+        // paper).
         if let Some(since) = idle_since {
             let m = (self.packets_per_second * (now - since).as_secs_f64()).min(1e9) as i32;
             self.average *= libm::pow(1.0 - self.config.weight, m as f64);
@@ -64,12 +65,12 @@ impl Red {
     }
 
     //= RFC 3168 §7: a packet that could be marked is dropped when the average is above the upper threshold
-    /// True if every packet is to be dropped, so that a mark would not do.
+    /// True if every packet must be dropped, so that marking is not enough.
     pub(super) fn is_saturated(&self) -> bool {
         self.base_probability() >= 1.0
     }
 
-    /// p_b: from the average only.
+    /// p_b: depends only on the average.
     fn base_probability(&self) -> f64 {
         let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;
         let max_p = max_probability.get();
@@ -82,7 +83,7 @@ impl Red {
         }
     }
 
-    /// p_a: drops spread evenly, by the packets since the last one.
+    /// p_a: spreads drops evenly, using the number of packets since the last one.
     fn spread(&self, p: f64) -> f64 {
         let expected = self.count as f64 * p;
         if self.config.wait {

@@ -1,7 +1,7 @@
-//! A change of a link's settings while packets are on it. No packet is lost by the change.
+//! Changes a link's settings while packets are on it. The change loses no packet.
 //!
-//! Packets that wait are sent with the new settings. The one on the line continues at the new rate, and packets behind the
-//! line keep the delay with which they left it.
+//! Waiting packets are sent with the new settings. The packet on the line continues at the new rate, and packets that
+//! have left the line keep the delay with which they left it.
 
 use super::config::LinkConfig;
 use super::line::Line;
@@ -10,7 +10,7 @@ use super::ring::Ring;
 use crate::probe::NoProbe;
 use crate::units::{Duration, Time};
 
-/// The rest of a transmission at another rate, if both rates are constant.
+/// The remaining time of a transmission after a change of rate, if both rates are constant.
 fn rest_at(rest: Duration, before: &Line, after: &Line) -> Duration {
     let (Some(before), Some(after)) = (before.rate(), after.rate()) else { return rest };
     let ticks = u128::from(rest.as_ticks()) * u128::from(before.bits_per_second());
@@ -19,8 +19,8 @@ fn rest_at(rest: Duration, before: &Line, after: &Line) -> Duration {
 }
 
 impl<P: Wire> Link<P> {
-    /// Changes the settings at `now`, which must not be before the last packet was offered. `seed` and `name` are those of
-    /// [`Link::new`]. The drop list stays as it was.
+    /// Changes the settings at `now`, which must not be before the last packet was offered. `seed` and `name` are those
+    /// of [`Link::new`]. The drop list stays unchanged.
     pub fn retune(&mut self, now: Time, config: &LinkConfig, seed: u64, name: &str) {
         let fresh = Link::new(config, seed, name);
         let before = std::mem::replace(self, Link { counters: self.counters, ..fresh });
@@ -41,7 +41,7 @@ impl<P: Wire> Link<P> {
                 let (start, transmission) = self.line.transmit(free, free, length + self.header);
                 free = start + transmission;
                 self.admission.enter::<NoProbe>(now, start, length);
-                // What a channel or jitter added stays.
+                // Delay added by the channel or by jitter stays.
                 let added = packet.arrives.saturating_since(end) - before.delay;
                 (packet.begun, packet.arrives) = (start, free + self.delay + added);
             } else if n + 1 == waiting && end > now {
@@ -93,7 +93,7 @@ mod tests {
         link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(n)).is_ok()
     }
 
-    /// Arrivals in milliseconds, by number.
+    /// Arrivals in milliseconds, by packet number.
     fn rest(link: &mut Link<Packet>) -> Vec<(u32, u64, bool)> {
         std::iter::from_fn(|| {
             let now = link.next_arrival()?;
@@ -119,7 +119,7 @@ mod tests {
         let mut link = Link::new(&config(1_000_000, 100), 1, "sat");
         (0..3).for_each(|n| assert!(offer(&mut link, at(0), n)));
         link.retune(at(10), &config(1_000_000, 20), 1, "sat");
-        // The first is on its way and the second on the line: they keep 100 ms. The third would arrive at 44.
+        // The first is on its way and the second on the line: they keep the 100 ms. The third would arrive at 44.
         assert_eq!(rest(&mut link), [(0, 108, true), (1, 116, true), (2, 116, true)]);
     }
 

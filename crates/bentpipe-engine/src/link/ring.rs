@@ -1,12 +1,12 @@
-//! A queue in a ring whose length is a power of two, so that a place is found by a mask: each packet enters and leaves one at
+//! A queue in a ring whose length is a power of two, so that a mask finds a place. Each packet enters and leaves one at
 //! each link.
 
 /// A first-in first-out queue.
 #[derive(Clone, Debug)]
 pub(super) struct Ring<T> {
-    /// A power of two of places, or none.
+    /// The places: a power of two of them, or none.
     places: Vec<Option<T>>,
-    /// Entries taken out so far, and put in so far.
+    /// Number of entries taken out so far, and put in so far.
     out: usize,
     put: usize,
 }
@@ -21,7 +21,7 @@ impl<T> Ring<T> {
         self.put.wrapping_sub(self.out)
     }
 
-    /// The place of the `n`th entry ever.
+    /// The index of the `n`th entry ever put in.
     #[inline(always)]
     fn place(&self, n: usize) -> usize {
         n & self.places.len().wrapping_sub(1)
@@ -43,8 +43,8 @@ impl<T> Ring<T> {
         self.put = self.put.wrapping_add(1);
     }
 
-    /// Moves the entry that was put in last before those that it is to leave `ahead` of: `ahead(before, last)`. True if it
-    /// is now the first.
+    /// Moves the entry that was put in last ahead of entries that must follow it, as `ahead(before, last)` decides.
+    /// Returns true if it is now the first.
     #[inline]
     pub(super) fn settle(&mut self, ahead: impl Fn(&T, &T) -> bool) -> bool {
         let mut at = self.put.wrapping_sub(1);
@@ -65,7 +65,7 @@ impl<T> Ring<T> {
         self.pop_front_if(|_| true)
     }
 
-    /// The same, if it is as `wanted`.
+    /// Takes out the entry that was put in first, if `wanted` accepts it.
     #[inline(always)]
     pub(super) fn pop_front_if(&mut self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
         let place = self.place(self.out);
@@ -74,7 +74,7 @@ impl<T> Ring<T> {
         Some(front)
     }
 
-    /// Doubles the places, of which all are in use.
+    /// Doubles the number of places, when all are in use.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -94,7 +94,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// A ring does what a deque does.
+        /// A ring behaves like a deque.
         #[test]
         fn agrees_with_a_deque(puts in prop::collection::vec(0u8..5, 0..300)) {
             let (mut ring, mut deque) = (Ring::new(), VecDeque::new());

@@ -1,20 +1,20 @@
 //! Losses by packet number instead of time: the models of the `minei` paper, §5.3.
 //!
-//! This departs from the rule that the state of a channel is a process in time: as in the paper, a packet's loss
-//! depends on the previous packet, however long ago. The draw is indexed by the number of the packet on this link,
-//! so all variants of a comparison have the same pattern of packet positions.
+//! This departs from the rule that a channel's state is a process in time. As in the paper, a packet's loss depends on
+//! the previous packet, however long ago that was. The draw is indexed by the packet's number on this link, so all
+//! variants in a comparison have the same pattern of packet positions.
 
 use super::config::PacketBursts;
 use crate::stream::TimeNoise;
 
-/// The state of such a channel.
+/// The state of such losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketSequence {
     config: PacketBursts,
     noise: TimeNoise,
-    /// Packets so far.
+    /// Number of packets so far.
     number: u64,
-    /// The last one was lost.
+    /// True if the last packet was lost.
     in_burst: bool,
     /// Remaining losses of a run of fixed length.
     left: u32,
@@ -72,13 +72,16 @@ mod tests {
         let n = 400_000;
         let lost = losses(config, 3, n);
         let runs = runs(&lost);
-        // Runs begin with probability 0.01 after each packet that arrives, and go on with 0.3: geometric, mean
-        // 1/(1-0.3). Of n packets about n * 0.01 * (1 - 0.0141) begin a run: 3943, deviation sqrt(3943) = 63; four.
+        // Runs begin with probability 0.01 after each packet that arrives, and continue with 0.3: geometric, mean
+        // 1/(1-0.3). Of n packets, about n * 0.01 * (1 - 0.0141) begin a run: 3943, deviation sqrt(3943) = 63; the
+        // tolerance is four of these.
         assert!((runs.len() as f64 - 3943.0).abs() < 4.0 * 63.0, "{}", runs.len());
         let mean = runs.iter().sum::<usize>() as f64 / runs.len() as f64;
-        // Deviation of a run sqrt(0.3)/0.7 = 0.78, of their mean 0.78/sqrt(3943) = 0.0125; four.
+        // The deviation of a run is sqrt(0.3)/0.7 = 0.78, that of their mean 0.78/sqrt(3943) = 0.0125; the tolerance is
+        // four of these.
         assert!((mean - 1.0 / 0.7).abs() < 0.05, "{mean}");
-        // Four more after the first: 0.3^4, in 3943 runs 32; deviation 5.6, four of them.
+        // Four more losses after the first: 0.3^4, or 32 of 3943 runs; the deviation is 5.6, and the tolerance four of
+        // these.
         let long = runs.iter().filter(|length| **length >= 5).count();
         assert!(long.abs_diff(32) < 23, "{long}");
     }
@@ -88,9 +91,10 @@ mod tests {
         let config = PacketBursts::Runs { start: probability(0.005), length: 5 };
         let n = 200_000;
         let lost = losses(config, 1, n);
-        // One run may follow the other at once; the last one may be cut off.
+        // One run may directly follow another, and the last one may be cut off.
         assert!(runs(&lost[..n - 5]).iter().rev().skip(1).all(|length| length % 5 == 0));
-        // Of the packets that are in no run one in 200 begins one: n / (200 + 4) of them, 980, deviation 31; four.
+        // Of the packets outside runs, one in 200 begins one: n / (200 + 4) of them, 980, deviation 31; the tolerance
+        // is four of these.
         let count = lost.iter().filter(|lost| **lost).count() / 5;
         assert!(count.abs_diff(980) < 125, "{count}");
     }

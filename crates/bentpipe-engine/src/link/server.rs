@@ -1,5 +1,5 @@
-//! A serial server: one packet at a time, each for a time independent of its length. It models a host's processor for
-//! the packets that the host sends and receives.
+//! A serial server: it serves one packet at a time, each for a time that does not depend on its length. It models a
+//! host's processor, which handles the packets that the host sends and receives.
 
 use std::collections::VecDeque;
 
@@ -13,12 +13,12 @@ pub struct Server<P> {
     time: Distribution,
     stream: Stream,
     busy_until: Time,
-    /// Finish time, start time and content of each.
+    /// Finish time, start time and content of each packet.
     held: VecDeque<(Time, Time, P)>,
 }
 
 impl<P> Server<P> {
-    /// The server of the component `name` under `seed`; each packet takes a draw of `time`.
+    /// The server of the component `name` under `seed`. The service time of each packet is drawn from `time`.
     pub fn new(time: Distribution, seed: u64, name: &str) -> Self {
         Server {
             time,
@@ -35,12 +35,12 @@ impl<P> Server<P> {
         self.held.push_back((self.busy_until, begun, packet));
     }
 
-    /// When the first packet is done, and when it was started.
+    /// When the first packet will be done, and when its service started.
     pub fn head(&self) -> Option<(Time, Time)> {
         self.held.front().map(|&(done, begun, _)| (done, begun))
     }
 
-    /// The next packet that is done by `now`.
+    /// The next packet, if it is done by `now`.
     pub fn take(&mut self, now: Time) -> Option<P> {
         if self.held.front()?.0 > now {
             return None;

@@ -13,7 +13,7 @@ pub(super) struct Sky {
     good: LossConfig,
     bad: LossConfig,
     extra_delay: Duration,
-    /// The channel at the start of transmissions and at the exit of the link: two cursors over one process.
+    /// The channel at the start of transmissions, and at the exit of the link: two cursors over one process.
     at_start: Channel,
     at_exit: Channel,
     noise: TimeNoise,
@@ -22,13 +22,13 @@ pub(super) struct Sky {
     /// When the last packet arrives.
     last_arrival: Time,
     last_exit: Time,
-    /// Packets that left at `last_exit` before this one.
+    /// Number of packets that left at `last_exit` before this one.
     same_exit: u32,
-    /// Packet length and state of the last bit error probability, and the probability.
+    /// The last bit error probability, with the packet length and channel state for which it was computed.
     bit_cache: Option<(u32, ChannelState, Probability)>,
 }
 
-/// The passage of a packet through the sky.
+/// What happens to a packet on its way through the sky.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meeting {
     pub(super) arrives: Time,
@@ -36,16 +36,16 @@ pub(super) struct Meeting {
     pub(super) altered: Altered,
 }
 
-/// The loss within a packet.
+/// Loss within a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
     pub(super) lost: bool,
-    /// A bit error in the last piece of the packet; the pieces before it have arrived.
+    /// True if there is a bit error in the last piece of the packet, and the earlier pieces have arrived.
     pub(super) in_last_piece: bool,
 }
 
 impl Sky {
-    /// Creates it from a link's settings, if they have any effect.
+    /// Creates the sky from a link's settings, if these have any effect.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Sky>> {
         let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
         let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
@@ -70,32 +70,33 @@ impl Sky {
         })
     }
 
-    /// The fate of a packet that travels in pieces of `piece` bytes, with one draw for all.
+    /// The fate of a packet that travels in pieces of `piece` bytes. One draw decides for all pieces.
     pub(super) fn draw(&mut self, exit: Time, length: u32, piece: u32) -> Loss {
         let lost = self.loses(exit, length);
         let loss = if self.at_exit.at(exit) == ChannelState::Bad { self.bad } else { self.good };
-        // The last piece is hit if the draw is below its own probability.
+        // The last piece is hit if the draw is below that piece's own probability.
         let in_last_piece =
             lost && self.noise.at(exit.index(), self.same_exit) < loss.bit.any_of_bits(piece as u64 * 8).get();
         Loss { lost, in_last_piece }
     }
 
-    /// Packets from now on arrive after `latest`.
+    /// Makes all further packets arrive no earlier than `latest`.
     pub(super) fn follow(&mut self, latest: Time) {
         self.last_arrival = latest;
     }
 
-    /// True if every packet leaves as it came, in the order of arrival.
+    /// True if every packet leaves unchanged and in the order of arrival.
     pub(super) fn keeps_packets(&self) -> bool {
         self.motion.as_ref().is_none_or(|motion| motion.keeps_packets())
     }
 
-    /// True if the propagation delay may be another one than the link's.
+    /// True if the propagation delay may differ from the link's.
     pub(super) fn moves_the_delay(&self) -> bool {
         self.motion.as_ref().is_some_and(|motion| motion.moves_the_delay())
     }
 
-    /// The passage of a packet of `length` bytes that is begun at `start` and would arrive at `arrives`.
+    /// The passage of a packet of `length` bytes whose transmission begins at `start` and that would arrive at
+    /// `arrives`.
     #[inline]
     pub(super) fn meet(&mut self, start: Time, transmission: Duration, arrives: Time, length: u32) -> Meeting {
         let mut arrives = arrives;
@@ -107,8 +108,8 @@ impl Sky {
         }
         let own = arrives;
         if arrives < self.last_arrival {
-            // Order is kept. After a delay by the channel, packets arrive no faster than the line could send them; behind a delay
-            // that falls, they arrive together.
+            // Order is preserved. After a delay caused by the channel, packets arrive no faster than the line can send
+            // them. Behind a decreasing delay, they arrive together.
             arrives = if self.motion.is_some() { self.last_arrival } else { self.last_arrival + transmission };
         }
         self.last_arrival = arrives;
@@ -122,7 +123,7 @@ impl Sky {
         self.same_exit = if exit == self.last_exit { self.same_exit + 1 } else { 0 };
         self.last_exit = exit;
         let state = self.at_exit.at(exit);
-        // Each packet counts, even if it is lost anyway.
+        // Each packet counts, even if it is lost for another reason.
         if let Some(sequence) = &mut self.sequence
             && sequence.loses_next()
         {

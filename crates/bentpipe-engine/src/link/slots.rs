@@ -1,10 +1,10 @@
-//! A line that sends in bursts of a fixed frame: time division multiple access (TDMA), or one uplink or downlink of a
-//! satellite-switched one (SS-TDMA).
+//! A line that sends in bursts of a fixed frame: time division multiple access (TDMA), or one uplink or downlink of
+//! satellite-switched TDMA (SS-TDMA).
 //!
 //! The station sends at the burst rate during its bursts and waits in between. Its terminal handles a stream of bits,
 //! like ACTS' digital terminals with SONET frames (`acts` paper, section 2), so a packet may start in one burst and end
 //! in a later one. Frames start at the driver's epoch. Guard times, preambles and code bits are not modelled: the burst
-//! rate is the user's, and a burst has the length of the user's bits.
+//! rate is the user's rate, and the length of a burst is that of the user's bits.
 //!
 //! Instants are computed in air time, which advances only during bursts.
 
@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use crate::units::{Duration, Rate, Time, TransmitClock};
 
-/// Why bursts are not a valid schedule.
+/// Why a list of bursts is not a valid schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSchedule {
-    /// There are none.
+    /// There are no bursts.
     Empty,
     /// The burst with this index, from 0, has no length.
     NoLength(usize),
     /// The burst with this index, from 0, starts before the previous one has ended.
     Overlaps(usize),
-    /// The last one ends after the frame.
+    /// The last burst ends after the frame.
     TooLong,
 }
 
@@ -49,7 +49,8 @@ pub struct BurstSchedule {
 }
 
 impl BurstSchedule {
-    /// A frame that repeats, and its bursts in order: start in the frame, and length. `rate` is that of the line in a burst.
+    /// A schedule with a repeating frame and its bursts in order: start within the frame, and length. `rate` is the
+    /// line's rate during a burst.
     ///
     /// # Errors
     /// Returns [`BadSchedule`] if the bursts are not a valid schedule.
@@ -79,7 +80,7 @@ impl BurstSchedule {
         self.frame
     }
 
-    /// The bursts: start in the frame, and length.
+    /// The bursts: start within the frame, and length.
     pub fn bursts(&self) -> &[(Duration, Duration)] {
         &self.bursts
     }
@@ -96,14 +97,14 @@ impl BurstSchedule {
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX).max(1)).expect("not zero")
     }
 
-    /// True if bursts of two schedules with the same frame length overlap.
+    /// True if the bursts of two schedules with the same frame length overlap.
     pub fn collides(&self, other: &BurstSchedule) -> bool {
         self.bursts.iter().any(|&(start, length)| {
             other.bursts.iter().any(|&(begin, span)| start < begin + span && begin < start + length)
         })
     }
 
-    /// Air time in ticks until `at`.
+    /// Air time before `at`, in ticks.
     fn air_until(&self, at: Time) -> u64 {
         let frame = self.frame.as_ticks();
         let (frames, within) = (at.as_ticks() / frame, at.as_ticks() % frame);
@@ -112,9 +113,11 @@ impl BurstSchedule {
         frames.saturating_mul(self.on_air).saturating_add(partly.sum())
     }
 
-    /// The first instant with this much air time before it, or the last one if `then` is set: when sending starts.
+    /// The first instant with this much air time before it. If `then` is set, the last one, which is when sending
+    /// starts.
     fn instant(&self, air: u64, then: bool) -> Time {
-        // A transmission that ends with a burst ends in its frame; one that starts then starts with the next burst.
+        // A transmission that ends with a burst ends in that burst's frame; one that starts then starts with the next
+        // burst.
         let (mut frames, mut rest) = (air / self.on_air, air % self.on_air);
         if rest == 0 && frames > 0 && !then {
             (frames, rest) = (frames - 1, self.on_air);
@@ -144,7 +147,7 @@ impl BurstLine {
         BurstLine { schedule, clock }
     }
 
-    /// The start and duration of a packet's transmission, with the line free from `free` on.
+    /// The start and duration of a packet's transmission, if the line is free from `free` on.
     #[cold]
     #[inline(never)]
     pub(super) fn transmit(&mut self, free: Time, bytes: u32) -> (Time, Duration) {
@@ -181,13 +184,13 @@ mod tests {
         let mut line = BurstLine::new(Arc::new(schedule()));
         assert_eq!(line.transmit(at(0), 1000), (at(0), us(100)), "a whole burst, which ends with it");
         assert_eq!(line.transmit(at(100), 500), (at(500), us(50)), "the burst is over: the next one");
-        // 2500 B are 250 us: 150 us until 700, then 100 us from 1000 on.
+        // 2500 B take 250 us: 150 us until 700, then 100 us from 1000 on.
         assert_eq!(line.transmit(at(550), 2500), (at(550), us(550)));
         assert_eq!(line.transmit(at(1150), 100), (at(1500), us(10)), "between bursts nobody sends");
         assert_eq!(line.transmit(at(1510), 0), (at(1510), Duration::ZERO));
     }
 
-    /// Against a walk over every microsecond.
+    /// Compares with a walk over every microsecond.
     #[test]
     fn instants_are_those_of_a_walk() {
         let schedule = schedule();

@@ -1,22 +1,22 @@
-//! A setting of a link over time: steps and ramps, which may repeat.
+//! A setting of a link over time: steps and ramps, optionally repeating.
 //!
-//! Values are whole numbers: bits per second, ticks of delay, parts of a probability. A track is a function of time alone,
-//! so every transport meets the same path.
+//! Values are whole numbers: bits per second, ticks of delay, parts of a probability. A track depends only on time, so
+//! every transport meets the same path.
 
 use crate::units::{Duration, Probability, Time};
 
 /// A change of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When it begins, after the driver's epoch or the start of a period.
+    /// When it begins, counted from the driver's epoch or the start of a period.
     pub at: Duration,
-    /// How long the value takes to get there, on a straight line; zero is a step.
+    /// How long the value takes to reach the new one, on a straight line. Zero is a step.
     pub over: Duration,
     /// The new value.
     pub value: u64,
 }
 
-/// Why changes are not a valid track.
+/// Why a list of changes is not a valid track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadTrack {
     /// The change with this index, from 0, begins before the previous one has ended.
@@ -47,7 +47,7 @@ pub struct Track {
     period: Option<Duration>,
 }
 
-/// A part of a track in which the value is constant or on a straight line.
+/// A part of a track in which the value is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: Time,
@@ -60,7 +60,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// The value at an instant inside, rounded towards `from`.
+    /// The value at an instant within the piece, rounded towards `from`.
     pub(super) fn at(&self, time: Time) -> u64 {
         if self.from == self.to {
             return self.from;
@@ -78,12 +78,12 @@ impl Piece {
 }
 
 impl Track {
-    /// The shortest period.
+    /// The minimum period.
     pub const MIN_PERIOD: Duration = Duration::from_millis(1);
-    /// The value of the probability 1.
+    /// The value that stands for the probability 1.
     pub const ONE: u64 = 1_000_000_000_000;
 
-    /// A track that starts with `initial`, and starts again after each `period`.
+    /// A track that starts with `initial` and, with a `period`, repeats after each period.
     ///
     /// # Errors
     /// Returns [`BadTrack`] if the changes are not in order, overlap, or do not fit the period.
@@ -126,17 +126,18 @@ impl Track {
         &self.changes
     }
 
-    /// After this time it starts again.
+    /// The time after which it repeats.
     pub fn period(&self) -> Option<Duration> {
         self.period
     }
 
-    /// All values that it reaches: the initial one, and that of each change.
+    /// All values that it reaches: the initial value, and the value of each change.
     pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
         std::iter::once(self.initial).chain(self.changes.iter().map(|change| change.value))
     }
 
-    /// True if the value is not zero for ever: of a rate, that every packet leaves at some time.
+    /// True unless the value stays zero for ever after some time. For a rate, this means that every packet leaves
+    /// eventually.
     pub fn ends_above_zero(&self) -> bool {
         match self.period {
             Some(period) => self.twice_the_sum(period) > 0,
@@ -144,7 +145,7 @@ impl Track {
         }
     }
 
-    /// The mean: over the period, or, without one, over the time until the last change has ended; at least that of the
+    /// The mean over the period or, without one, over the time until the last change has ended, but at least over the
     /// first millisecond. Rounded down.
     pub fn mean(&self) -> u64 {
         let end = self.changes.last().map_or(Duration::ZERO, |change| change.at + change.over);
@@ -152,7 +153,7 @@ impl Track {
         (self.twice_the_sum(span) / (2 * u128::from(span.as_ticks()))) as u64
     }
 
-    /// Twice the integral from the epoch over `span`, which is at most the period, in value times ticks.
+    /// Twice the integral over `span` from the epoch on, in value times ticks. `span` is at most the period.
     pub(super) fn twice_the_sum(&self, span: Duration) -> u128 {
         let (mut at, end, mut sum) = (Time::ZERO, Time::ZERO + span, 0);
         while at < end {
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(values(&again, 5000), expected);
         assert_eq!(once.piece(at(5000)), Piece { start: at(40), end: Time::NEVER, from: 0, to: 0 });
         assert_eq!((once.ends_above_zero(), again.ends_above_zero()), (false, true));
-        // 7 for 10 ms, 50 for 10, 75 on the mean for 10, 100 for 10, 0 for 10: 2320 / 50.
+        // 7 for 10 ms, 50 for 10, 75 on average for 10, 100 for 10, 0 for 10: 2320 / 50.
         assert_eq!(again.mean(), 46);
     }
 

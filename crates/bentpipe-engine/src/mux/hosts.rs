@@ -1,7 +1,7 @@
-//! Hosts, what each has to send, and whose turn it is.
+//! Hosts, what each of them has to send, and whose turn it is.
 //!
 //! A host is charged for everything that it causes: data, openings, credit and resets. A host that opens and resets
-//! streams in a loop uses up only its own turns.
+//! streams in a loop thus uses up only its own turns.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::turns::{Line, Turn, Turns};
 use crate::wire::mux::StreamId;
 
-/// A client's host. Of IPv6 it is the network of 64 bits, in which a host may take any address.
+/// A client's host. For IPv6 it is the /64 network, in which a host may use any address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Host(IpAddr);
 
@@ -23,13 +23,14 @@ impl Host {
     }
 }
 
-/// What a host or a stream may send in one turn: an initial window of TCP (RFC 6928), so that a short answer goes in one.
+/// What a host or stream may send in one turn: TCP's initial window (RFC 6928), so that a short answer fits into one
+/// turn.
 const QUANTUM: i64 = 14_600;
 
 /// What a host has to send.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// Its streams; and those that were opened here, until their reset is sent.
+    /// Number of its streams, and how many of them were opened here, counted until their reset is sent.
     pub(super) streams: u32,
     pub(super) own: u32,
     pub(super) resets: Line<StreamId>,
@@ -58,18 +59,19 @@ impl Hosts {
         self.queues.len()
     }
 
-    /// What a host has, to change it; [`Hosts::settle`] must follow.
+    /// The queue of a host, mutable; [`Hosts::settle`] must follow.
     pub(super) fn queue(&mut self, host: Host) -> &mut Queue {
         self.queues.entry(host).or_default()
     }
 
-    /// Streams of a host that were opened here.
+    /// Number of a host's streams that were opened here.
     pub(super) fn own(&self, host: Host) -> u32 {
         self.queues.get(&host).map_or(0, |queue| queue.own)
     }
 
-    /// A host's queue has changed: schedules the host, or forgets it if nothing is left of it. A host that has used part of its
-    /// turn is remembered until all others had theirs. Otherwise it would at once be a new host again, and go first.
+    /// To be called when a host's queue has changed: schedules the host, or forgets it if it has nothing left. A host
+    /// that has used part of its turn is remembered until all others have had theirs. Otherwise it would immediately
+    /// count as a new host again and go first.
     pub(super) fn settle(&mut self, host: Host) {
         let Some(queue) = self.queues.get_mut(&host) else { return };
         if queue.has_something() {
@@ -80,7 +82,7 @@ impl Hosts {
         }
     }
 
-    /// The host that may send, with its queue.
+    /// The host that may send next, with its queue.
     pub(super) fn next(&mut self) -> Option<(Host, &mut Queue)> {
         loop {
             let host = self.turns.head()?;
@@ -98,7 +100,7 @@ impl Hosts {
         self.queues.get_mut(&host).map(|queue| (host, queue))
     }
 
-    /// The host has sent something of this cost.
+    /// Charges a host for something that it has sent.
     pub(super) fn charge(&mut self, host: Host, cost: i64) {
         if let Some(queue) = self.queues.get_mut(&host) {
             queue.turn.deficit -= cost;

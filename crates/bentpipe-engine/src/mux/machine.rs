@@ -14,10 +14,10 @@ use crate::probe::Probe;
 use crate::tcp::ranges::Ranges;
 use crate::wire::mux::{Message, Reason, Route, StreamId};
 
-/// The cost of a message to its host besides its payload: about the size of the headers from IP to the multiplexer.
+/// What a message costs its host in addition to the payload: about the size of the headers from IP to the multiplexer.
 const MESSAGE: i64 = 100;
-/// The cost of an opening and of a reset: four messages. Each makes the peer and a server do work and answer. With this cost, a
-/// host that sends only these gets a fifth of the line beside one that sends data.
+/// What an opening or a reset costs: as much as four messages. Each makes the peer and a server work and answer. With
+/// this cost, a host that sends nothing else gets a fifth of the line beside one that sends data.
 const CONTROL: i64 = 4 * MESSAGE;
 
 /// A reset that waits to be sent.
@@ -33,22 +33,23 @@ struct Owed {
 pub struct Mux {
     config: MuxConfig,
     next: u64,
-    /// Numbers of streams whose opening was cancelled before it was sent: they are used again, so the peer sees no gaps.
+    /// Numbers of streams whose opening was cancelled before it was sent. They are reused, so that the peer sees no
+    /// gaps.
     cancelled: BTreeSet<StreamId>,
     streams: BTreeMap<StreamId, Stream>,
     hosts: Hosts,
     hello: Option<Message>,
     resets: BTreeMap<StreamId, Owed>,
-    /// Those of them whose streams were opened here.
+    /// How many of these resets belong to streams opened here.
     own_resets: u32,
     outputs: VecDeque<Output>,
     room: u32,
-    /// The limits in the peer's hello: the largest credit, and the last number of streams.
+    /// The limits in the peer's hello: the largest credit, and the maximum number of streams.
     peer: Option<(u64, u32)>,
-    /// Hellos that raised the credit.
+    /// Number of hellos that raised the credit.
     raises: u32,
     foreign: u32,
-    /// Numbers that the peer has used, without their lowest bit.
+    /// Stream numbers that the peer has used, without their lowest bit.
     used: Ranges,
     held: u64,
     draining: bool,
@@ -61,8 +62,8 @@ impl Mux {
         self.config.max_payload = max_payload;
     }
 
-    /// An end without streams. A window has at most half of the budget, so that a user who takes nothing halts its stream, and is not
-    /// reset.
+    /// An end without streams. A window is limited to half of the budget, so that a user who takes nothing stalls its
+    /// stream and does not get it reset.
     pub fn new(config: MuxConfig) -> Self {
         let config = MuxConfig { window: config.window.min(config.budget / 2), ..config };
         let hello = Message::Hello { credit: config.window, streams: config.max_streams };
@@ -90,11 +91,12 @@ impl Mux {
         }
     }
 
-    /// Opens a stream; `None` if the peer accepts no more, or if the route's host has too many. A host may have seven times as many
-    /// streams as are free: one host alone leaves an eighth to others (dynamic thresholds, Choudhury and Hahne 1998).
+    /// Opens a stream. Returns `None` if the peer accepts no more, or if the route's host has too many. A host may have
+    /// up to seven times as many streams as are free, so that a single host leaves an eighth to others (dynamic
+    /// thresholds, Choudhury and Hahne 1998).
     pub fn open(&mut self, route: Route) -> Option<StreamId> {
         let (credit, max) = self.peer.unwrap_or((MuxConfig::FIRST_CREDIT, u32::MAX));
-        // The peer counts a stream until it hears of its reset.
+        // The peer counts a stream until it receives the reset.
         let taken = self.streams.len() as u64 - u64::from(self.foreign) + u64::from(self.own_resets);
         let free = u64::from(max).saturating_sub(taken);
         let host = Host::of(route.source.ip());
@@ -114,7 +116,7 @@ impl Mux {
         Some(stream)
     }
 
-    /// Open streams.
+    /// Number of open streams.
     pub fn len(&self) -> usize {
         self.streams.len()
     }
@@ -129,7 +131,7 @@ impl Mux {
         self.held
     }
 
-    /// Bytes that a stream's user has written and that were not sent yet.
+    /// Bytes that a stream's user has written and that have not been sent yet.
     pub fn unsent(&self, stream: StreamId) -> u64 {
         self.streams.get(&stream).map_or(0, |stream| stream.written - stream.sent)
     }
@@ -139,7 +141,7 @@ impl Mux {
         self.stats
     }
 
-    /// The current window of a stream: full up to half the budget, then less.
+    /// The current window of a stream: the full window while at most half the budget is used, then less.
     fn window(&self) -> u64 {
         let half = (self.config.budget / 2).max(1);
         let free = self.config.budget.saturating_sub(self.held).min(half);
@@ -199,7 +201,7 @@ impl Mux {
         stream.0 % 2 == self.next % 2
     }
 
-    /// Takes back a reset that waits. Returns its reason.
+    /// Withdraws a waiting reset. Returns its reason.
     fn unrefuse(&mut self, stream: StreamId) -> Option<Reason> {
         let Owed { host, ticket, reason } = self.resets.remove(&stream)?;
         let own = u32::from(self.is_own(stream));
@@ -239,7 +241,7 @@ impl Mux {
         }
     }
 
-    /// The next message: of the host whose turn it is, resets first, then credit, then the stream whose turn it is.
+    /// The next message of the host whose turn it is: resets first, then credit, then the stream whose turn it is.
     fn next_message(&mut self) -> Option<Message> {
         if let Some(hello) = self.hello.take() {
             return Some(hello);
@@ -248,7 +250,7 @@ impl Mux {
         loop {
             let (host, queue) = self.hosts.next()?;
             if let Some(stream) = queue.resets.front() {
-                // Charged before the message is taken, so that a host that has used its turn is not forgotten.
+                // Charged before the message is taken, so that a host that has used up its turn is not forgotten.
                 self.hosts.charge(host, CONTROL);
                 let reason = self.unrefuse(stream)?;
                 return Some(Message::Reset { stream, reason });

@@ -1,20 +1,22 @@
 //! Many byte streams over one link: the machine of the `split` gateway.
 //!
-//! The carrier below delivers each message once and whole, and the messages of a stream in order: S-LACP with unlimited
-//! retransmission and order per flow. So nothing is retransmitted here, and a stream that waits for a lost packet holds up no
-//! other. Streams open without a round trip (data follows at once). Each has its own credit, both directions end separately, a
-//! reset carries its reason, and streams take turns.
+//! The carrier below delivers each message exactly once and complete, and the messages of a stream in order: S-LACP
+//! with unlimited retransmission and order per flow. So nothing is retransmitted here, and a stream that waits for a
+//! lost packet does not delay any other. Streams open without a round trip (data follows at once). Each has its own
+//! credit, both directions end separately, a reset carries its reason, and streams take turns.
 //!
-//! It deals in spans: the driver keeps the bytes. Sent bytes belong to the carrier. Received bytes stay with the driver until
-//! its user takes them: at most a window per stream, and a budget in all.
+//! It handles only byte counts: the driver keeps the bytes. Sent bytes belong to the carrier. Received bytes stay with
+//! the driver until the stream's user takes them: at most a window per stream, and a budget for all streams.
 //!
-//! - Hosts take turns, then the streams of a host. Turns are those of FQ-CoDel (RFC 8290 §4): what was idle goes before what has a
-//!   backlog. Openings, credit and resets count as well, so a host that only opens and resets cannot hold up others.
+//! - Hosts take turns, and so do the streams of a host. The order is that of FQ-CoDel (RFC 8290 §4): a host or stream
+//!   that was idle goes ahead of one with a backlog. Openings, credit and resets count as well, so a host that only
+//!   opens and resets streams cannot delay others.
 //! - An opening that is cancelled before it is sent leaves nothing behind.
 //! - Credit follows RFC 9000 §4.1: a limit that only grows, announced when a quarter of the window has been taken.
-//! - Beyond half the budget windows shrink. Beyond all of it the stream that holds most is reset.
+//! - When more than half the budget is used, windows shrink. When more than all of it is used, the stream that holds
+//!   the most is reset.
 //!
-//! Not implemented: priorities among streams, and congestion control (the carrier's).
+//! Not implemented: priorities among streams, and congestion control (which is left to the carrier).
 //!
 //! # Example
 //!
@@ -39,7 +41,7 @@
 //! assert_eq!(server.poll(&mut cx()), Step::Do(Output::Received { stream, len: 500 }));
 //! ```
 //!
-//! Reading order: [`Message`], [`MuxConfig`], `stream` one of them, `hosts` whose turn it is, [`Mux`].
+//! Reading order: [`Message`], [`MuxConfig`], `stream` (a single stream), `hosts` (whose turn it is), [`Mux`].
 
 mod config;
 mod exchange;

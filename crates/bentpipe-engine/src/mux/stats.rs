@@ -9,7 +9,7 @@ pub struct MuxStats {
     pub opened: u64,
     /// Streams opened by the peer.
     pub accepted: u64,
-    /// Streams reset here before their opening was sent: the peer never heard of them.
+    /// Streams reset here before their opening was sent, so the peer never learned of them.
     pub cancelled: u64,
     /// Streams that ended in both directions.
     pub closed: u64,
@@ -17,9 +17,9 @@ pub struct MuxStats {
     pub reset_by_peer: u64,
     /// Streams reset here, including those refused because too many were open.
     pub reset_here: u64,
-    /// Streams reset for lack of memory, counted above as well.
+    /// Streams reset for lack of memory. They are also counted above.
     pub out_of_memory: u64,
-    /// Messages for streams that are closed or unknown; after a reset some are still under way.
+    /// Messages for closed or unknown streams. After a reset, some are still in transit.
     pub stray: u64,
     /// Stream bytes sent.
     pub bytes_sent: u64,

@@ -5,31 +5,31 @@ use crate::turns::Turn;
 use crate::wire::mux as wire;
 use crate::wire::mux::{Message, Route, StreamId};
 
-/// Bytes by which the header of an open is longer than that of data.
+/// How many bytes longer the header of an open message is than that of a data message.
 const MORE_IN_OPEN: u32 = (wire::MAX_HEADER - wire::MAX_DATA_HEADER) as u32;
 
 /// A stream.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    /// Bytes that the user has written, and those of them that were sent.
+    /// Bytes that the user has written, and how many of them were sent.
     pub(super) written: u64,
     pub(super) sent: u64,
-    /// The peer takes bytes below this offset.
+    /// The peer accepts bytes below this offset.
     pub(super) limit: u64,
-    /// True if the user writes no more; true if the peer was told so.
+    /// True if the user writes no more, and true if the peer was told so.
     pub(super) finished: bool,
     pub(super) told_end: bool,
-    /// Bytes received, bytes that the user has taken, and the offset up to which the peer may send.
+    /// Bytes received, bytes taken by the user, and the offset up to which the peer may send.
     pub(super) received: u64,
     pub(super) taken: u64,
     pub(super) granted: u64,
     /// The peer sends no more.
     pub(super) ended: bool,
-    /// The ticket of a credit message that waits.
+    /// The ticket of a waiting credit message.
     pub(super) owes_credit: Option<u64>,
     /// The route, until the opening is sent.
     pub(super) opening: Option<Route>,
-    /// Whose it is.
+    /// The host it belongs to.
     pub(super) host: Host,
     /// The peer opened it.
     pub(super) foreign: bool,
@@ -37,7 +37,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// One that is opened here.
+    /// A stream that is opened here.
     pub(super) fn opening(limit: u64, granted: u64, route: Route) -> Self {
         Stream { opening: Some(route), ..Stream::new(limit, granted, Host::of(route.source.ip()), false) }
     }
@@ -76,12 +76,12 @@ impl Stream {
         self.opening.is_some() || self.sendable() > 0 || self.may_end()
     }
 
-    /// True if its opening was sent or came from the peer.
+    /// True if its opening was sent, or came from the peer.
     pub(super) fn is_known(&self) -> bool {
         self.opening.is_none()
     }
 
-    /// The next message of the stream `id`, with up to `max` bytes of payload.
+    /// Makes the next message of the stream `id`, with up to `max` bytes of payload.
     pub(super) fn send(&mut self, id: StreamId, max: u32) -> Message {
         let opening = self.opening.take();
         let max = if opening.is_some() { max.saturating_sub(MORE_IN_OPEN) } else { max };
@@ -95,12 +95,13 @@ impl Stream {
         Message::Data { stream: id, offset, len, last }
     }
 
-    /// Bytes that the user has not taken.
+    /// Received bytes that the user has not taken.
     pub(super) fn held(&self) -> u64 {
         self.received - self.taken
     }
 
-    /// The peer's new limit, if it should be announced: when a quarter of the window was taken since the last one.
+    /// The peer's new limit, if it should be announced: when a quarter of the window has been taken since the last
+    /// announcement.
     pub(super) fn due_credit(&self, window: u64) -> Option<u64> {
         let limit = self.taken + window;
         (!self.ended && limit >= self.granted + window / 4).then_some(limit)

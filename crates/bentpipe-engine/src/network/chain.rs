@@ -1,11 +1,11 @@
 //! Links in a row. The fate of a packet on a link is known when it is offered: its departure, because the queue is
 //! FIFO, and its loss, because the channel is a process in time. If a link is fed only by one other link, packets reach
-//! it in the order in which they reached that one, so their whole passage through both is known when they enter the
-//! first. Such links form a chain: a packet costs one event, at the end of its chain.
+//! it in the same order as that other link, so their whole passage through both is known when they enter the first.
+//! Such links form a chain: a packet costs one event, at the end of its chain.
 //!
-//! The links compute and count ahead of the clock. So the latest passages between links of a chain are stored, and
-//! future ones are subtracted from counters that are read. The literal network, one event per link, is the twin in
-//! tests; it is what runs where somebody watches, who must be told things in order of time.
+//! The links thus compute and count ahead of the clock. So the latest passages between links of a chain are stored, and
+//! when counters are read, future passages are subtracted. The literal network, with one event per link, is the twin in
+//! tests. It also runs whenever there is an observer, which must see events in order of time.
 
 use std::collections::VecDeque;
 
@@ -40,14 +40,13 @@ pub(super) struct Passing {
 const NONE: Passing =
     Passing { arrives: Time::ZERO, begun: Time::ZERO, length: 0, next: LinkId(0), fate: Fate::Admitted };
 
-/// The latest passages after a link, in order of time: all future ones, and some earlier ones.
+/// The latest passages after a link, in order of time: all future ones and some earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     /// A ring whose length is a power of two; the next index is `count` modulo the length.
     places: Box<[Passing]>,
     count: u64,
-    /// Records of the number of packets that waited at this link, if a chain feeds it: each new maximum, and when it
-    /// was reached.
+    /// New maxima of the number of waiting packets at this link, if a chain feeds it, and when each was reached.
     records: VecDeque<(Due, u32)>,
 }
 
@@ -63,8 +62,8 @@ impl Log {
         if self.places.get(place).is_none_or(|oldest| oldest.arrives >= now) {
             place = self.make_room();
         }
-        // Field by field: a copy of the whole would go through the stack in pieces and be read back before they are
-        // stored.
+        // Field by field: a copy of the whole struct would go through the stack in pieces and be read back before they
+        // are stored.
         let Passing { arrives, begun, length, next, fate } = passing;
         if let Some(place) = self.places.get_mut(place) {
             place.arrives = arrives;
@@ -95,7 +94,7 @@ impl Log {
         if self.count < places as u64 {
             return self.count as usize;
         }
-        // In order from the oldest one; the count continues from there.
+        // In order from the oldest one; the count continues from here.
         let mut all: Vec<Passing> = self.in_order().copied().collect();
         let turns = self.count / (2 * places as u64) * 2 * places as u64;
         let aligned = self.count - turns;
@@ -116,7 +115,7 @@ impl Log {
         self.records.push_back((due, waiting));
     }
 
-    /// Iterates from the oldest stored one.
+    /// Iterates from the oldest stored passage on.
     fn in_order(&self) -> impl DoubleEndedIterator<Item = &Passing> {
         let places = self.places.len() as u64;
         (self.count.saturating_sub(places)..self.count).map(move |n| &self.places[(n % places) as usize])
@@ -126,15 +125,15 @@ impl Log {
 /// A network's counters at an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Books {
-    /// By link.
+    /// The counters by link.
     pub links: Vec<LinkCounters>,
-    /// Packets inside.
+    /// Number of packets inside.
     pub in_flight: u64,
-    /// Number of packets that reached the end of a link without an event, and the time of the last.
+    /// Number of packets that reached the end of a link without an event, and the time of the last one.
     pub passages: (u64, Time),
 }
 
-/// Subtracts passages at or after `end`. Returns the number of earlier ones, and the time of the last.
+/// Subtracts the passages at or after `end`. Returns the number of earlier ones, and the time of the last.
 pub(super) fn take_off_what_comes<'a>(
     logs: impl Iterator<Item = &'a Log> + Clone,
     links: &mut [LinkCounters],
@@ -179,7 +178,8 @@ mod tests {
         let mut log = Log::new();
         let at = |tick: u64| Passing { arrives: Time::from_ticks(tick), ..NONE };
         let (mut arrives, mut now) = (100, 0);
-        // As much is on its way as 100, then 1000 ticks hold, one passage each, and then as 10 do.
+        // The number of passages on their way is as many as fit into 100 ticks, then 1000, then 10, at one passage per
+        // tick.
         for (distance, steps) in [(100, 777), (1000, 3333), (10, 500)] {
             for _ in 0..steps {
                 arrives += 1;

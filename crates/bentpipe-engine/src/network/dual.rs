@@ -1,7 +1,7 @@
-//! The two queues of DualPI2 (RFC 9332) before one line: one for L4S, one for all else.
+//! The two queues of DualPI2 (RFC 9332) before one line: one for L4S, one for all other packets.
 //!
-//! Packets that are ECT(1) or marked are L4S's (RFC 9331 §5.1). They go first, but for a share of the line that waiting classic
-//! packets get in any case: weighted round robin by bytes, the scheduler that RFC 9332 §A.2 recommends.
+//! Packets that are ECT(1) or marked belong to L4S (RFC 9331 §5.1). They go first, except for a share of the line that
+//! waiting classic packets always get: weighted round robin by bytes, the scheduler that RFC 9332 §A.2 recommends.
 
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ pub(super) struct DualQueue {
     coupled: Coupled,
     limit: QueueLimit,
     l4s: VecDeque<Waiting>,
-    /// With it whether the packet may be marked.
+    /// Each packet, and whether it may be marked.
     classic: VecDeque<(Waiting, bool)>,
     bytes: u64,
     /// Bytes of classic packets per byte of L4S while both wait.
     weight: f64,
-    /// Bytes that the classic queue may send before L4S packets.
+    /// Bytes that the classic queue may send ahead of L4S packets.
     credit: f64,
 }
 
@@ -43,18 +43,18 @@ impl DualQueue {
         self.l4s.len() + self.classic.len()
     }
 
-    /// When the packet that has waited longest came.
+    /// The arrival time of the packet that has waited longest.
     fn oldest(&self) -> Option<Time> {
         let fronts = [self.l4s.front(), self.classic.front().map(|(packet, _)| packet)];
         fronts.into_iter().flatten().map(|packet| packet.since).min()
     }
 
-    /// How long it has waited.
+    /// How long that packet has waited.
     pub(super) fn wait(&self, now: Time) -> Duration {
         self.oldest().map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
-    /// Queues a packet with this ECN field; false if there is no room.
+    /// Queues a packet with this ECN field. Returns false if there is no room.
     pub(super) fn push(&mut self, packet: Waiting, ecn: Ecn) -> bool {
         let bytes = self.bytes + u64::from(packet.len);
         if !self.limit.has_room(|| self.len(), bytes) {
@@ -69,7 +69,8 @@ impl DualQueue {
         true
     }
 
-    /// The packet that the line takes at `now`, and whether it is marked. `drop` is called with those that are dropped before it.
+    /// The packet that the line takes at `now`, and whether it is marked. `drop` is called with each packet dropped
+    /// before it.
     //= RFC 9332 §A.2, figure 7: the dequeue routine
     pub(super) fn pop(&mut self, now: Time, mut drop: impl FnMut(u32)) -> Option<(Waiting, bool)> {
         self.coupled.update_until(now, self.oldest());
@@ -89,7 +90,7 @@ impl DualQueue {
         }
     }
 
-    /// True if a classic packet is next. What its queue sends is taken off its credit.
+    /// True if a classic packet is next. What its queue sends is subtracted from its credit.
     fn serves_classic(&mut self) -> bool {
         match (self.l4s.front(), self.classic.front()) {
             (Some(l4s), Some((classic, _))) => {
@@ -129,7 +130,8 @@ mod tests {
         queue.pop(now, |_| panic!("nothing is dropped")).map(|(packet, _)| packet.handle)
     }
 
-    /// ECT(1) and CE are L4S's and go first. With a share of a fifth every fifth packet is classic, after four that earn it.
+    /// ECT(1) and CE belong to L4S and go first. With a share of a fifth, every fifth packet is classic, after four L4S
+    /// packets that earn it.
     #[test]
     fn l4s_goes_first_but_for_a_share() {
         let mut queue = queue(QueueLimit::Unlimited);
@@ -157,8 +159,8 @@ mod tests {
         assert_eq!(pushed, [true, true, false]);
     }
 
-    /// A classic packet has waited for 60 ms, which leaves p' above 0 and below overload. L4S packets, which have not waited, are marked
-    /// with k p' of it, to within the one that the sum of probabilities is short of.
+    /// A classic packet has waited for 60 ms, which leaves p' above 0 and below overload. L4S packets, which have not
+    /// waited, are marked with k p', to within the one packet by which the sum of probabilities may fall short.
     #[test]
     fn the_classic_queue_marks_the_other_one() {
         let mut queue = queue(QueueLimit::Unlimited);
@@ -175,7 +177,8 @@ mod tests {
         assert!(expected > 20.0 && expected < 100.0 && (marks - expected).abs() <= 1.0, "{marks}, not {expected}");
     }
 
-    /// What is dropped leaves its room, and the next one takes its turn: two seconds are overload, in which p' is 1.
+    /// A dropped packet frees its room, and the next one takes its turn. A wait of two seconds is overload, in which p'
+    /// is 1.
     #[test]
     fn a_dropped_packet_leaves_its_room() {
         let mut queue = queue(QueueLimit::Unlimited);
@@ -184,7 +187,7 @@ mod tests {
         }
         let mut dropped = Vec::new();
         let next = queue.pop(at(2000), |handle| dropped.push(handle));
-        // Probabilities add up to more than 1 with the second.
+        // The probabilities add up to more than 1 at the second packet.
         assert_eq!((next.map(|(packet, _)| packet.handle), &dropped[..], queue.bytes), (Some(0), &[][..], 3000));
         assert!(queue.pop(at(2000), |handle| dropped.push(handle)).is_none());
         assert_eq!((&dropped[..], queue.bytes, queue.len()), (&[1, 2, 3][..], 0, 0));

@@ -1,16 +1,16 @@
 //! The order of events: which component is next, and when.
 //!
 //! An agenda has one slot per component, not per packet. The order is total: by time, then by scheduling time (start of
-//! a transmission, setting of a timer), then by component number. ns-2 and most simulators order simultaneous events in
-//! this way; but no counter is used, so the driver's handling of timers has no effect. The agenda is a tournament of
-//! groups: a change costs one comparison of a group per round, and ends when no winner changes.
+//! a transmission, setting of a timer), then by component number. ns-2 and most simulators order simultaneous events
+//! this way. No counter is used, however, so the driver's handling of timers has no effect on the order. The agenda is
+//! a tournament of groups: a change costs one comparison of a group per round, and ends when no winner changes.
 
 use crate::units::Time;
 
 /// A due component, ordered by due time, scheduling time and number.
 ///
-/// One number: the due time, the age of the event (older first; all ages beyond 2^40 ticks, 17 s, are equal), the
-/// component.
+/// All three are packed into one number: the due time, the age of the event (older first; all ages beyond 2^40 ticks,
+/// 17 s, are equal), and the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due(u128);
 
@@ -59,26 +59,27 @@ impl Due {
 pub struct Age(u64);
 
 impl Age {
-    /// When an event of this age that is due at `at` was scheduled, limited to the max age.
+    /// When an event of this age that is due at `at` was scheduled. The age is limited to its maximum.
     pub fn begun(self, at: Time) -> Time {
         Time::from_ticks(at.as_ticks() - (OLDEST - (self.0 >> COMPONENT_BITS)))
     }
 }
 
-/// One slot per component of a kind, empty or with a due time. `FAN` slots, a power of two, are compared at once
-/// without branches: 8 are two cache lines.
+/// One slot for each component of a kind, empty or with a due time. `FAN` slots, a power of two, are compared at once
+/// without branches: 8 slots take two cache lines.
 #[derive(Clone, Debug)]
 pub struct Tournament<const FAN: usize = 8> {
     slots: Vec<[Due; FAN]>,
     /// Number of slots.
     components: usize,
-    /// The winners of each group of slots, then of the winners, up to one group; none for a single group.
+    /// The winners of each group of slots, then the winners of these, up to a single group; empty if there is only one
+    /// group of slots.
     rounds: Vec<Vec<[Due; FAN]>>,
     winner: Due,
 }
 
 impl<const FAN: usize> Tournament<FAN> {
-    /// Empty slots.
+    /// A tournament of empty slots.
     pub fn new(components: usize) -> Self {
         let slots = vec![[Due::NEVER; FAN]; components.div_ceil(FAN).max(1)];
         let mut rounds = Vec::new();
@@ -90,7 +91,7 @@ impl<const FAN: usize> Tournament<FAN> {
         Tournament { slots, components, rounds, winner: Due::NEVER }
     }
 
-    /// Adds empty slots up to this number. Over many calls the cost of each is constant.
+    /// Adds empty slots up to this number. Each call takes amortized constant time.
     pub fn extend(&mut self, components: usize) {
         if components > self.slots.len() * FAN {
             let mut larger = Tournament::new(components.max(2 * self.components));
@@ -114,7 +115,7 @@ impl<const FAN: usize> Tournament<FAN> {
         let group = &mut self.slots[component / FAN];
         if self.rounds.is_empty() {
             group[component % FAN] = due;
-            // Few compete, and the empty slots after them need not be compared.
+            // Few slots compete, and the empty slots after them need not be compared.
             self.winner = if self.components <= 2 {
                 group[0].min(group[1])
             } else {
@@ -132,7 +133,7 @@ impl<const FAN: usize> Tournament<FAN> {
         }
     }
 
-    /// The winner of a group of slots has changed.
+    /// Updates the later rounds after the winner of a group of slots has changed.
     fn change(&mut self, group: usize, changed: Due) {
         let (mut at, mut changed) = (group, changed);
         for round in 0..self.rounds.len() {
@@ -160,7 +161,7 @@ impl<const FAN: usize> Tournament<FAN> {
     }
 }
 
-/// The minimum of a group, as a tree.
+/// The minimum of a group, computed as a tree.
 #[inline(always)]
 fn least<const FAN: usize>(group: &[Due; FAN]) -> Due {
     let (mut winners, mut left) = (*group, FAN);
@@ -179,7 +180,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The tournament and a walk over all slots name the same component after any changes.
+        /// The tournament and a walk over all slots find the same component after any changes.
         #[test]
         fn agrees_with_a_walk_over_all_slots(
             components in 1usize..100, changes in prop::collection::vec((0usize..100, 0u64..12, 0u64..3), 1..200)

@@ -15,7 +15,7 @@ macro_rules! ids {
                 self.0 as usize
             }
 
-            /// The first `count` of them, in order.
+            /// The first `count` indices, in order.
             pub fn first(count: usize) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone {
                 (0..count).map(Self::from)
             }

@@ -1,14 +1,14 @@
 //! The ends of link layers: their numbers, the links that they send on, and the paths of their frames.
 //!
-//! What an end does with a packet belongs to the driver, because only in real time do frames carry bytes.
+//! The driver decides what an end does with a packet, because only in real time do frames carry bytes.
 
 use super::{EndId, Hop, LinkId, Routes};
 
-/// The ends of the layers of a network: two for each layer, numbered after all other ends.
+/// The ends of a network's link layers: two for each layer, numbered after all other ends.
 #[derive(Clone, Debug)]
 pub struct LayerEnds {
     first: usize,
-    /// By end: the link that it sends on, and the first hop of its frames.
+    /// For each end: the link that it sends on, and the first hop of its frames.
     ends: Vec<(LinkId, Hop)>,
 }
 
@@ -18,8 +18,8 @@ impl LayerEnds {
         LayerEnds { first, ends: Vec::new() }
     }
 
-    /// Adds a layer over two links in opposite directions, and lays the paths of its frames. The two hops are those links
-    /// without the layer.
+    /// Adds a layer over two links in opposite directions, and lays the paths of its frames. `bare`: the two links as
+    /// hops without the layer.
     pub fn add(&mut self, routes: &mut Routes, over: [LinkId; 2], bare: [Hop; 2]) {
         for side in 0..2 {
             let far = EndId::from(self.first + self.ends.len() / 2 * 2 + (1 - side));
@@ -27,18 +27,18 @@ impl LayerEnds {
         }
     }
 
-    /// The end of a layer that sends on its first or its second link.
+    /// The end of a layer that sends on its first (`side` 0) or second link (`side` 1).
     pub fn end(&self, layer: usize, side: usize) -> EndId {
         EndId::from(self.first + 2 * layer + side)
     }
 
-    /// Its index among the ends of layers; `None` for any other end. Packets to ends of layers are frames.
+    /// The end's index among the ends of layers; `None` for any other end. Packets to ends of layers are frames.
     #[inline(always)]
     pub fn index(&self, end: EndId) -> Option<usize> {
         end.index().checked_sub(self.first)
     }
 
-    /// The other end of its layer.
+    /// The other end of the same layer.
     pub fn far(&self, end: EndId) -> EndId {
         EndId::from(self.first + ((end.index() - self.first) ^ 1))
     }
@@ -48,12 +48,12 @@ impl LayerEnds {
         self.ends[end.index() - self.first].0
     }
 
-    /// The link that it receives from.
+    /// The link that an end receives from.
     pub fn hears(&self, end: EndId) -> LinkId {
         self.sends_on(self.far(end))
     }
 
-    /// Where its frames enter the network.
+    /// Where the frames of an end enter the network.
     pub fn frames(&self, end: EndId) -> Hop {
         self.ends[end.index() - self.first].1
     }

@@ -1,9 +1,9 @@
 //! A link whose queue decides when a packet leaves it: CoDel (RFC 8289), FQ-CoDel (RFC 8290) or DualPI2 (RFC 9332).
 //!
-//! A plain link computes a packet's passage when it is offered. Here the queue holds the packets, and the link behind it,
-//! which has no queue, gets the next one when its line is free. The queue is that of S-LACP's channels. With FQ-CoDel each
-//! flow has a queue by itself; flows are known by a hash of 64 bits, and if there is no room the flow that takes most loses
-//! its newest packet.
+//! A plain link computes a packet's passage when it is offered. Here the queue holds the packets, and the link behind
+//! it, which has no queue, gets the next one when its line is free. The queue is the same as for S-LACP's channels.
+//! With FQ-CoDel, each flow has its own queue. Flows are identified by a 64-bit hash. If there is no room, the flow
+//! that occupies the most loses its newest packet.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use crate::wire::ecn::Ecn;
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per managed link; not so large without the feature `ns2`")]
 enum Queue {
-    /// With CoDel, one for all flows or one for each.
+    /// A queue with CoDel: one for all flows, or one per flow.
     Codel(Backlog),
     Dual(DualQueue),
 }
@@ -37,7 +37,7 @@ impl Queue {
         self.len() == 0
     }
 
-    /// How long the first one has waited.
+    /// How long the first packet has waited.
     fn wait(&self, now: Time) -> Duration {
         match self {
             Queue::Codel(backlog) => backlog.wait(now),
@@ -59,7 +59,7 @@ impl Queue {
         }
     }
 
-    /// The next packet, and whether it is marked. `may_mark` tells whether CoDel may mark a packet; those that are
+    /// Takes the next packet, and whether it is marked. `may_mark` tells whether CoDel may mark a packet. Packets
     /// dropped before it are added to `dropped`.
     fn pop(&mut self, at: Time, may_mark: impl Fn(u32) -> bool, dropped: &mut Vec<u32>) -> Option<(Waiting, bool)> {
         match self {
@@ -81,7 +81,7 @@ impl Queue {
     }
 }
 
-/// The link with its queue.
+/// A link with its queue.
 #[derive(Debug)]
 pub struct ManagedLink<P> {
     link: Link<P>,
@@ -89,14 +89,14 @@ pub struct ManagedLink<P> {
     /// Waiting packets by handle.
     held: Slots<P>,
     bytes: u64,
-    /// CoDel marks packets that understand it instead of dropping them.
+    /// True if CoDel marks packets that understand ECN instead of dropping them.
     marking: bool,
     /// Packets that the queue dropped, and when.
     refused: VecDeque<(Time, P, DropReason)>,
-    /// When the line has sent what it was given, and when it was given the last.
+    /// When the line will have sent everything given to it, and when it was given the last packet.
     line_free: Time,
     begun: Time,
-    /// What the queue did; the link counts the rest.
+    /// The queue's counters; the link counts the rest.
     counters: LinkCounters,
 }
 
@@ -132,7 +132,7 @@ impl<P: Wire> ManagedLink<P> {
         })
     }
 
-    /// Queues a packet. If one is dropped for it, [`ManagedLink::take`] returns that one.
+    /// Queues a packet. If another one is dropped for it, [`ManagedLink::take`] returns the dropped one.
     pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
         let now = cx.now;
         self.run(now);
@@ -169,10 +169,11 @@ impl<P: Wire> ManagedLink<P> {
         }
     }
 
-    /// Gives the line what its turn is until `now`.
+    /// Gives the line all packets whose turn comes by `now`.
     fn run(&mut self, now: Time) {
         while self.line_free <= now && !self.queue.is_empty() {
-            // A packet that came while the line was idle goes at once, one that waited when the line became free.
+            // A packet that arrived while the line was idle goes at once; one that waited goes when the line becomes
+            // free.
             let at = self.line_free.max(now.saturating_sub(self.queue.wait(now)));
             let mut dropped = Vec::new();
             let (marking, held) = (self.marking, &self.held);
@@ -184,7 +185,7 @@ impl<P: Wire> ManagedLink<P> {
             self.counters.marked += u64::from(marked);
             let mut probe = NoProbe;
             let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
-            // MTU and drop list are the link's.
+            // The link handles the MTU and the drop list.
             if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet, marked) {
                 self.refused.push_back((at, packet, reason));
             }
@@ -221,18 +222,18 @@ impl<P: Wire> ManagedLink<P> {
         Some((arrival.packet, fate))
     }
 
-    /// Packets inside.
+    /// Number of packets inside.
     pub fn in_flight(&self) -> usize {
         self.queue.len() + self.refused.len() + self.link.in_flight()
     }
 
-    /// The counters. A packet that was dropped counts at once.
+    /// The counters. A dropped packet counts at once.
     pub fn counters(&self) -> LinkCounters {
         let LinkCounters { offered, dropped_full, dropped_early, marked, max_waiting, .. } = self.counters;
         LinkCounters { offered, dropped_full, dropped_early, marked, max_waiting, ..self.link.counters() }
     }
 
-    /// How long the line is busy with what it was given, without the queue.
+    /// How long the line is busy with the packets given to it, without the queue.
     pub fn busy(&self, now: Time) -> Duration {
         self.link.backlog(now)
     }

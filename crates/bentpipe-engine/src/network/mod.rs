@@ -1,10 +1,11 @@
 //! Links, cell ports and processors, and the paths over them: one network for every driver.
 //!
-//! A driver lays paths ([`Routes::lead`]), sends packets ([`Network::offer`] to a link, [`Network::enter`] to a
-//! station), and at the time of [`Network::first`] takes the packets that have passed ([`Network::take`]). The network
-//! returns their next hop ([`Hop`]); ends and link layers belong to the driver. Events are ordered by [`Due`].
+//! A driver lays paths ([`Routes::lead`]) and sends packets ([`Network::offer`] to a link, [`Network::enter`] to a
+//! station). At the time of [`Network::first`], it takes the packets that have passed ([`Network::take`]) and gets
+//! their next hop ([`Hop`]). Ends and link layers belong to the driver. Events are ordered by [`Due`].
 //!
-//! Without an observer, links in a row can cost one event per packet instead of one each: a chain.
+//! Without an observer, a packet can pass links in a row with one event in all, not one per link: these links form a
+//! chain.
 
 mod chain;
 mod dual;
@@ -38,7 +39,7 @@ crate::ids! {
 
 /// A packet with a destination.
 pub trait Bound: Wire {
-    /// The end.
+    /// The destination.
     fn to(&self) -> EndId;
 }
 
@@ -49,7 +50,7 @@ pub enum Hop {
     Link(LinkId),
     /// This station.
     Station(StationId),
-    /// A link layer over a link: out of the network, to return after the layer.
+    /// A link layer over a link: the packet leaves the network here and returns after the layer.
     Layer {
         /// The layer's receiving end.
         end: EndId,

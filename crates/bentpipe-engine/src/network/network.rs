@@ -11,19 +11,19 @@ use crate::machine::Context;
 use crate::probe::{DropReason, Probe, Who};
 use crate::units::{Duration, Time};
 
-/// A station: anything but a plain link.
+/// A station: any component that is not a plain link.
 #[derive(Debug)]
 pub enum Station<P> {
     /// The link with this number, in cells.
     Cells {
-        /// The link, which carries nothing itself.
+        /// The link's number; the link itself carries nothing.
         link: LinkId,
         /// Its port.
         port: Box<CellPort<P>>,
     },
     /// A link whose queue decides when a packet leaves it.
     Managed {
-        /// The link with this number, which carries nothing itself.
+        /// The link's number; the link itself carries nothing.
         link: LinkId,
         /// The link with its queue.
         port: Box<ManagedLink<P>>,
@@ -44,7 +44,7 @@ impl<P: Bound> Station<P> {
         Who(LINK_BASE + self.link().map_or(0, |link| link.0))
     }
 
-    /// A port reports a refused packet when its turn comes.
+    /// Offers a packet. If a port refuses it, the port reports that when its turn comes.
     fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, channel: u32, packet: P) {
         match self {
             Station::Cells { port, .. } => port.offer(cx, channel, packet),
@@ -78,13 +78,13 @@ impl<P: Bound> Station<P> {
     }
 }
 
-/// A link with the network's state for it.
+/// A link, with the state that the network keeps for it.
 #[derive(Debug)]
 struct Node<P> {
     link: Link<P>,
-    /// Passages to the next link of the chain.
+    /// Passages to the next link in the chain.
     log: Log,
-    /// The next link of the chain for all packets, [`ENDS`], or [`DIFFERS`].
+    /// The next link in the chain for all packets, [`ENDS`], or [`DIFFERS`].
     onward: u32,
     /// The next hop of packets that leave their chain here, if it is the same for all.
     behind: Option<Hop>,
@@ -95,12 +95,13 @@ struct Node<P> {
 /// A packet that has passed a component, and its next hop or the reason of its loss.
 pub type Taken<P> = (P, Result<Hop, DropReason>);
 
-/// When the event by which a packet reaches a link was scheduled: as the literal network would say, or as a driver does.
+/// When the event by which a packet reaches a link was scheduled: in a chain as in the literal network, otherwise as
+/// the driver says.
 fn scheduled(came: Option<Due>, begun: impl Fn() -> Time) -> Time {
     came.map_or_else(begun, |came| came.age().begun(came.at()))
 }
 
-/// Links and stations, and the paths over them. Their numbers in the order of events are: links, then stations; a
+/// Links, stations, and the paths over them. In the order of events, links are numbered first, then stations. A
 /// driver's own components follow from [`Network::components`] on.
 #[derive(Debug)]
 pub struct Network<P> {
@@ -110,15 +111,16 @@ pub struct Network<P> {
     layers: LayerEnds,
     /// The virtual channel of the packets to each end.
     channels: Vec<u32>,
-    /// By station, its slot in the agenda.
+    /// The slot in the agenda, by station.
     slots: Vec<u32>,
     agenda: Tournament<4>,
-    /// What happened to the packet that was taken last.
+    /// What happened to the packet taken last.
     altered: Altered,
 }
 
 impl<P: Bound> Network<P> {
-    /// A network with all paths laid, those of its layers' frames included. Packets to an end use its virtual channel in cells. With `chains` there must be
+    /// A network whose paths are all laid, including those of its layers' frames. In cells, packets to an end use that
+    /// end's virtual channel. With `chains`, there must be no observer.
     /// no observer.
     pub fn new(
         links: Vec<Link<P>>,
@@ -177,17 +179,17 @@ impl<P: Bound> Network<P> {
         self.agenda.first()
     }
 
-    /// The next hop of packets to `to` after a link.
+    /// The next hop after a link for packets to `to`.
     #[inline(always)]
     pub fn behind(&self, link: LinkId, to: EndId) -> Hop {
         self.routes.behind(self.routes.row_of(to), link.index())
     }
 
-    /// Offers a packet to a link at `now`, by an event scheduled at `begun`, which is called only for ties.
+    /// Offers a packet to a link at `now`. `begun` returns when the event was scheduled, and is called only for ties.
     ///
     /// # Errors
-    /// Returns the packet if it is lost, here or on its way to the end of its chain.
-    // Not inlined: where it was, the sender of TCP lost its registers.
+    /// Returns the packet if it is lost, here or on the way to the end of its chain.
+    // Not inlined: inlining it cost TCP's sender its registers.
     #[inline(never)]
     pub fn offer<W: Watch<P>>(
         &mut self,
@@ -200,12 +202,12 @@ impl<P: Bound> Network<P> {
         debug_assert!(!W::WATCHES || !self.routes.has_chains(), "with chains, events are out of order");
         watch.packet(now, link, Passage::Offered, &packet);
         let (mut at, mut time, length) = (link.index(), now, packet.wire_len());
-        // The link of the chain that it comes from, and when its transmission there began.
+        // The previous link of the chain, and when the transmission there began.
         let mut from: Option<(usize, Time)> = None;
         let begun = &begun;
         loop {
-            // Links that only have a rate, a delay and perhaps a limit. Nothing else happens to the packet there, and the
-            // event by which it comes is put together only for ties and records.
+            // Links with only a rate, a delay and perhaps a limit. Nothing else happens to the packet there, and the
+            // event by which it arrives is computed only for ties and records.
             let came = move || from.map(|(from, begins)| Due::new(time, begins, from));
             let node = &mut self.links[at];
             let (begins, arrives) = if let Some(passed) = node.link.pass_plainly::<W>(time, length) {
@@ -232,15 +234,15 @@ impl<P: Bound> Network<P> {
                 }
                 return Ok(());
             }
-            // The next link usually admits it; if not, the record is changed.
+            // The next link usually admits the packet; if not, the record is changed.
             let (length, next) = (node.link.note_arrival(length, false), LinkId(next));
             node.log.note(Passing { arrives, begun: begins, length, next, fate: Fate::Admitted }, now);
             (from, at, time) = (Some((at, begins)), next.index(), arrives);
         }
     }
 
-    /// As [`Network::offer`], for any link and from any link of a chain on: the packet comes there by the event `came`, or is offered
-    /// to it now.
+    /// Like [`Network::offer`], for any link, and from any link of a chain on. The packet arrives there by the event
+    /// `came`, or is offered to it now.
     #[inline(never)]
     fn offer_any<W: Watch<P>>(
         &mut self,
@@ -305,9 +307,9 @@ impl<P: Bound> Network<P> {
         self.plan(station);
     }
 
-    /// Takes the packet that has passed a link, if it has arrived as it was sent, as all packets that leave their chain
-    /// here: what [`Network::take`] would return, by a short way for the most frequent case. `None` without any effect in
-    /// all other cases, and with an observer.
+    /// Takes the packet that has passed a link, if it arrived unaltered and all packets leave their chain here. Returns
+    /// what [`Network::take`] would return, but is a short cut for the most frequent case. In all other cases, and with
+    /// an observer, returns `None` and has no effect.
     #[inline(always)]
     pub fn take_arrived<Pr: Probe>(&mut self, now: Time, component: usize) -> Option<P> {
         let Node { link, behind, slot, .. } = self.links.get_mut(component)?;
@@ -320,7 +322,8 @@ impl<P: Bound> Network<P> {
         Some(packet)
     }
 
-    /// Takes a packet that has passed a component. A due link returns one packet; call a station until it returns none.
+    /// Takes a packet that has passed a component. A due link returns one packet; call this for a station until it
+    /// returns none.
     #[inline]
     pub fn take<W: Watch<P>>(&mut self, now: Time, watch: &mut W, component: usize) -> Option<Taken<P>> {
         if component >= self.links.len() {
@@ -347,8 +350,8 @@ impl<P: Bound> Network<P> {
         Some((arrival.packet, Ok(hop)))
     }
 
-    /// What the link did to the packet that was taken last; to be called once. A driver copies a packet that arrives
-    /// twice, and flips a bit of a corrupt one.
+    /// What the link did to the packet that was taken last; to be called once per packet. The driver copies a packet
+    /// that arrives twice and flips a bit of a corrupted one.
     #[inline(always)]
     pub fn altered(&mut self) -> Altered {
         std::mem::take(&mut self.altered)
@@ -377,8 +380,8 @@ impl<P: Bound> Network<P> {
         self.agenda.set(self.slots[station.index()] as usize, due);
     }
 
-    /// Changes a link's settings at `now`, which must not be before earlier calls; without chains. `seed` and `name` are those
-    /// with which the link was made.
+    /// Changes a link's settings at `now`, which must not be before earlier calls. Only without chains. `seed` and
+    /// `name` are those with which the link was made.
     pub fn retune(&mut self, now: Time, link: LinkId, config: &LinkConfig, seed: u64, name: &str) {
         debug_assert!(!self.routes.has_chains(), "a chain has already decided what comes");
         let node = &mut self.links[link.index()];
@@ -387,7 +390,7 @@ impl<P: Bound> Network<P> {
         self.agenda.set(node.slot as usize, due);
     }
 
-    /// Counters of the links before the event `end`, which must not be before the latest event.
+    /// The links' counters before the event `end`, which must not be before the latest event.
     pub fn books(&self, end: Due) -> Books {
         let mut links: Vec<LinkCounters> = self.links.iter().map(|node| node.link.counters()).collect();
         let passages = take_off_what_comes(self.links.iter().map(|node| &node.log), &mut links, end);
@@ -403,7 +406,8 @@ impl<P: Bound> Network<P> {
         Books { links, in_flight: on_links + in_stations as u64, passages }
     }
 
-    /// How long a link's line is busy with its queue; unknown for a link in cells, and without the queue for a managed one.
+    /// How long a link's line is busy with its queue. Unknown for a link in cells; for a managed link, its own queue is
+    /// not included.
     pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
         match self.stations.iter().find(|station| station.link() == Some(link)) {
             None => Some(self.links[link.index()].link.backlog(now)),

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::{EndId, Hop, LinkId};
 
-/// In the table of chains: the packet leaves its chain here.
+/// Entry in the table of chains: the packet leaves its chain here.
 pub(super) const ENDS: u32 = u32::MAX;
-/// No link: the next hop depends on the destination.
+/// Not a link: the next hop depends on the destination.
 pub(super) const DIFFERS: u32 = u32::MAX - 1;
 
 /// The paths over links and stations.
@@ -15,21 +15,21 @@ pub(super) const DIFFERS: u32 = u32::MAX - 1;
 pub struct Routes {
     links: usize,
     components: usize,
-    /// By end, the index of its row in the tables.
+    /// For each end, the index of its row in the tables.
     rows: Vec<u32>,
-    /// By row and component: the next hop after it.
+    /// For each row and component, the next hop after the component.
     hops: Vec<Hop>,
-    /// By row and component: the next link in the same chain, or [`ENDS`].
+    /// For each row and component, the next link in the same chain, or [`ENDS`].
     onward: Vec<u32>,
-    /// By row and component: true if packets pass it.
+    /// For each row and component, true if packets pass the component.
     passes: Vec<bool>,
     known: BTreeMap<Vec<Hop>, u32>,
-    /// By link: true if packets enter it from anything but a link.
+    /// For each link, true if packets enter it from anything other than a link.
     is_entered: Vec<bool>,
 }
 
 impl Routes {
-    /// No paths yet: packets to all `ends` have arrived everywhere.
+    /// Routes without paths: packets to all `ends` count as arrived everywhere.
     pub fn new(links: usize, stations: usize, ends: usize) -> Self {
         let components = links + stations;
         let mut routes = Routes {
@@ -60,7 +60,7 @@ impl Routes {
         place
     }
 
-    /// Lays the path of all packets to `to`, replacing the previous one; returns its first hop.
+    /// Lays the path of all packets to `to`, replacing any previous one. Returns its first hop.
     pub fn lead(&mut self, to: EndId, way: &[Hop]) -> Hop {
         let mut row = vec![Hop::Arrived; self.components];
         let mut from_link = false;
@@ -90,15 +90,15 @@ impl Routes {
         way.first().copied().unwrap_or(Hop::Arrived)
     }
 
-    /// Packets to `to` take the path of those to `other`.
+    /// Gives packets to `to` the same path as packets to `other`.
     pub fn lead_like(&mut self, to: EndId, other: EndId) {
         self.rows[to.index()] = self.rows[other.index()];
     }
 
-    /// Finds the chains: a link fed by only one other is decided together with it, if `may_pass` allows this for the
-    /// feeding link.
+    /// Finds the chains. If only one other link feeds a link, packets on both are decided together, provided that
+    /// `may_pass` allows this for the feeding link.
     pub(super) fn chain(&mut self, may_pass: impl Fn(LinkId) -> bool) {
-        // By link: the one that feeds it; `Err` if there are several.
+        // For each link, the one that feeds it; `Err` if there are several.
         let mut feeders: Vec<Result<Option<usize>, ()>> = vec![Ok(None); self.links];
         for (place, hop) in self.hops.iter().enumerate() {
             let (Hop::Link(to), from) = (*hop, place % self.components) else { continue };
@@ -116,8 +116,8 @@ impl Routes {
         }
     }
 
-    /// Makes a link the end of its chain for all packets if it is so for some. Two packets may leave such a link by
-    /// events that only their order on it distinguishes, so both must be events.
+    /// Makes a link the end of its chain for all packets if it is the end for some. Two packets may leave such a link
+    /// by events that only their order on the link distinguishes, so both must be events.
     pub(super) fn cut(&mut self, link: LinkId) {
         if self.is_exit(link.index()) {
             for place in (link.index()..self.onward.len()).step_by(self.components) {
@@ -139,13 +139,13 @@ impl Routes {
     }
 
     /// The next link in the same chain for packets to `to`, or [`ENDS`].
-    // Not inlined: where all packets go on in the same way, its values would take registers.
+    // Not inlined: in the common case, where all packets go on the same way, its values would occupy registers.
     #[inline(never)]
     pub(super) fn onward_of(&self, to: EndId, link: usize) -> u32 {
         self.onward[self.row_of(to) + link]
     }
 
-    /// The same for all packets that pass the link; [`DIFFERS`] if it depends on the packet.
+    /// The next link in the same chain for all packets that pass the link; [`DIFFERS`] if it depends on the packet.
     pub(super) fn onward_of_all(&self, link: usize) -> u32 {
         let mut all = self.rows_that_pass(link).map(|place| self.onward[place]);
         let first = all.next().unwrap_or(ENDS);

@@ -1,18 +1,19 @@
 //! A packet of QUIC, as observers see it.
 //!
-//! The engine has no QUIC: the simulator drives quinn. This is what a trace tells of its packets, read before they are encrypted.
+//! The engine has no QUIC: the simulator drives quinn. This is what a trace records of QUIC packets, read before
+//! encryption.
 
-/// The type of a QUIC packet, which is that of its keys (RFC 9000 §12.2).
+/// The type of a QUIC packet, which determines its keys (RFC 9000 §12.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuicKind {
-    /// The first of the handshake.
+    /// First packets of the handshake.
     #[default]
     Initial,
     /// Data of a client before the handshake.
     ZeroRtt,
-    /// The rest of the handshake.
+    /// Rest of the handshake.
     Handshake,
-    /// Data.
+    /// Data after the handshake.
     OneRtt,
 }
 
@@ -35,14 +36,14 @@ pub struct QuicPacket {
     pub kind: QuicKind,
     /// Its number.
     pub number: u64,
-    /// Its length with header and tag, bytes.
+    /// Its length including header and tag, in bytes.
     pub len: u32,
     /// The largest packet number that it acknowledges, if any.
     pub acknowledges: Option<u64>,
-    /// Bytes of data of streams.
+    /// Bytes of stream data.
     pub data: u32,
-    /// Stream and offset of the first data.
+    /// Stream and offset of the first stream data.
     pub at: Option<(u64, u64)>,
-    /// True if some of the data had been sent before.
+    /// True if some of the data was sent before.
     pub repeats: bool,
 }

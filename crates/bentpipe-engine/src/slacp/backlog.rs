@@ -1,5 +1,5 @@
-//! The queue of a channel: packets that wait for their first transmission. CoDel drops from it, and a newer acknowledgement
-//! replaces an older one.
+//! The queue of a channel: packets that wait for their first transmission. CoDel drops packets from it, and a newer
+//! acknowledgement replaces an older one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,17 +14,18 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
     packets: VecDeque<Waiting>,
-    /// Number of packets taken out so far: the position of a packet in the queue is relative to it.
+    /// Number of packets taken out so far. A packet's position in the queue is relative to it.
     taken: u64,
     bytes: u64,
     limit: QueueLimit,
-    /// Bytes that may wait besides that limit.
+    /// Maximum bytes that may wait, besides that limit.
     room: u64,
-    /// Frames of a packet.
+    /// Frames per packet.
     segments: u32,
-    /// The packets by flow, if flows take turns; `packets` is empty then.
+    /// The packets by flow, if flows take turns; `packets` is then empty.
     fair: Option<Fair>,
-    /// The packets by host and flow, if hosts take turns; `packets` is empty then, and it has CoDel and filters ACKs itself.
+    /// The packets by host and flow, if hosts take turns; `packets` is then empty. This queue has its own CoDel and ACK
+    /// filter.
     hosts: Option<FqCodel>,
     codel: Option<Control>,
     /// The position of the newest waiting acknowledgement of each flow, if acknowledgements are filtered.
@@ -60,7 +61,7 @@ impl Backlog {
         self.len() == 0
     }
 
-    /// Packets of which no frame has been sent. A packet that is partly sent counts among those held elsewhere.
+    /// Packets none of whose frames has been sent. A packet that is partly sent counts as held elsewhere.
     fn whole_packets(&self) -> usize {
         self.fair.as_ref().map_or(self.packets.len() / self.segments as usize, |fair| fair.whole_packets(self.segments))
     }
@@ -72,7 +73,7 @@ impl Backlog {
         self.fair.as_ref().map_or(self.packets.front(), Fair::front)
     }
 
-    /// How long the first one has waited.
+    /// How long the first packet has waited.
     pub(crate) fn wait(&self, now: Time) -> Duration {
         self.front().map_or(Duration::ZERO, |packet| now.saturating_since(packet.since))
     }
@@ -81,7 +82,7 @@ impl Backlog {
         self.front().map(|packet| packet.len)
     }
 
-    /// Limits the bytes that wait, besides the channel's own limit.
+    /// Limits the bytes that wait, in addition to the channel's own limit.
     pub(super) fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
     }
@@ -91,14 +92,14 @@ impl Backlog {
         self.hosts.as_ref().map_or(self.bytes, FqCodel::bytes)
     }
 
-    /// True if there is room for `len` bytes besides the packets `held` elsewhere.
+    /// True if there is room for `len` bytes in addition to the packets `held` elsewhere.
     fn has_room(&self, len: u32, held: (usize, u64)) -> bool {
         let bytes = self.bytes() + u64::from(len);
         let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len) + held.0;
         self.limit.has_room(packets, bytes + held.1) && bytes <= self.room
     }
 
-    /// Queues a packet if there is room besides the packets `held` elsewhere.
+    /// Queues a packet if there is room in addition to the packets `held` elsewhere.
     pub(crate) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
         let has_room = self.has_room(packet.len, held);
         if let Some(hosts) = &mut self.hosts {
@@ -132,14 +133,15 @@ impl Backlog {
         Pushed::Waits
     }
 
-    /// Changes the number of a flow's bytes that are held elsewhere. With a queue per flow they count towards the flow.
+    /// Changes the number of a flow's bytes that are held elsewhere. With a queue per flow, they count towards the
+    /// flow.
     pub(super) fn hold(&mut self, flow: u64, bytes: i64) {
         if let Some(fair) = &mut self.fair {
             fair.hold(flow, bytes);
         }
     }
 
-    /// Replaces an older acknowledgement of the same flow. Returns the handle of the older one.
+    /// Replaces an older acknowledgement of the same flow. Returns the handle of the replaced one.
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let &place = self.acks.as_ref()?.get(&packet.flow)?;
         let waiting = &mut self.packets[(place - self.taken) as usize];
@@ -167,8 +169,8 @@ impl Backlog {
         Some(packet)
     }
 
-    /// The next packet. Calls `judge` with each packet that CoDel drops before it; if `judge` returns true, the packet was marked and
-    /// is sent after all.
+    /// Takes the next packet. Calls `judge` with each packet that CoDel would drop before it. If `judge` returns true,
+    /// the packet was marked and is sent instead.
     pub(crate) fn pop(&mut self, now: Time, mut judge: impl FnMut(u32) -> bool) -> Option<Waiting> {
         if let Some(hosts) = &mut self.hosts {
             return hosts.pop(now, judge);
@@ -214,7 +216,7 @@ mod tests {
         assert_eq!(short.push(packet(2, at(0)), (0, 0)), Pushed::Waits);
     }
 
-    /// If there is no room, the flow or host that occupies most loses a packet.
+    /// If there is no room, the flow or host that occupies the most loses a packet.
     #[test]
     fn without_room_the_host_with_most_loses() {
         let mut queue = Backlog::new(&ChannelConfig { queueing: Queueing::Hosts, ..ChannelConfig::unreliable() });
@@ -274,7 +276,8 @@ mod tests {
                 false
             });
         }
-        // Above the target since 10 ms: the first drop at 110, the next after 100, 100/sqrt 2, 100/sqrt 3 ... ms.
+        // Above the target since 10 ms: the first drop is at 110 ms, the next ones after 100, 100/sqrt 2, 100/sqrt 3
+        // ... ms.
         let mut next = 110.0;
         let mut expected = vec![110];
         for count in 1.. {

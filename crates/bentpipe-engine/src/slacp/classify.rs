@@ -1,4 +1,4 @@
-//! The channel of a packet, by DSCP (RFC 2474), protocol and ports: the first matching rule decides. And its flow:
+//! The channel of a packet, by DSCP (RFC 2474), protocol and ports: the first matching rule decides. Also its flow:
 //! packets of a flow keep their order.
 
 use core::hash::Hasher;
@@ -12,14 +12,15 @@ pub struct Headers {
     pub dscp: u8,
     /// Protocol number of IP: 6 for TCP, 17 for UDP.
     pub protocol: u8,
-    /// Source port, where the protocol has ports.
+    /// Source port, if the protocol has ports.
     pub source_port: Option<u16>,
-    /// Destination port.
+    /// Destination port, if the protocol has ports.
     pub destination_port: Option<u16>,
-    /// True for a bare ACK of TCP. The next one replaces it, so it needs neither retransmission nor order.
+    /// True for a bare ACK of TCP. The next ACK replaces it, so it needs neither retransmission nor order.
     pub bare_ack: bool,
-    /// The acknowledgement number of such an ACK, if it has no options but timestamps. A later ACK of the same flow then
-    /// replaces it (RFC 3449 §5.2.1). An ACK with SACK blocks or MPTCP options is not replaced: a later one may not repeat them.
+    /// The acknowledgement number of a bare ACK whose only options are timestamps, if it has any options. A later ACK
+    /// of the same flow then replaces it (RFC 3449 §5.2.1). An ACK with SACK blocks or MPTCP options is not replaced,
+    /// because a later one may not repeat them.
     pub acknowledges: Option<u32>,
 }
 
@@ -32,9 +33,9 @@ pub struct Rule {
     pub protocol: Option<u8>,
     /// A port, at either end.
     pub port: Option<u16>,
-    /// Acknowledgements without data.
+    /// True: bare ACKs. False: all other packets.
     pub bare_ack: Option<bool>,
-    /// Maximum bytes of a packet: separates small ones (acknowledgements, voice) from large ones.
+    /// Maximum length of a packet in bytes: separates small packets (acknowledgements, voice) from large ones.
     pub max_bytes: Option<u32>,
 }
 
@@ -49,21 +50,21 @@ impl Rule {
     }
 }
 
-/// The channel of a packet: that of the first matching rule, else `default`.
+/// The channel of a packet: that of the first matching rule, otherwise `default`.
 pub fn classify(rules: &[(Rule, u8)], default: u8, headers: &Headers, len: u32) -> u8 {
     rules.iter().find(|(rule, _)| rule.fits(headers, len)).map_or(default, |&(_, channel)| channel)
 }
 
 /// Reads the headers of an IP packet. Returns them and a number for the flow: a hash of addresses, protocol and ports.
 ///
-/// Fragments (only the first has ports) and protocols without known ports are hashed by addresses alone. Everything
-/// that is not IP is one flow. Two flows with the same number share one order, which does no harm.
+/// Fragments (of which only the first has ports) and protocols without known ports are hashed by addresses alone.
+/// Everything that is not IP forms one flow. Two flows with the same number share one order, which does no harm.
 pub fn read(packet: &[u8]) -> (Headers, u64) {
     let (headers, flow) = read_with(packet, None);
     (headers, flow.flow)
 }
 
-/// Which of a packet's addresses is that of the host on this side of the link.
+/// Which of a packet's addresses belongs to the host on this side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAddress {
     /// Packets come from the host.
@@ -84,13 +85,13 @@ pub struct FlowHash {
 /// Numbers for a packet's flow and host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// As [`read`] returns it.
+    /// The flow's number, as [`read`] returns it.
     pub flow: u64,
     /// The host's address; for IPv6 its /64 prefix. 0 without a [`FlowHash`].
     pub host: u64,
 }
 
-/// As [`read`], with a secret hash if there is one.
+/// Like [`read`], but with a secret hash if there is one.
 pub fn read_with(packet: &[u8], secret: Option<&FlowHash>) -> (Headers, Flow) {
     let unknown = Headers {
         dscp: 0,
@@ -142,7 +143,7 @@ impl FlowHash {
 /// Bytes of TCP's header without options.
 const TCP_HEADER: usize = 20;
 
-/// The TCP header of a packet that has no flag but ACK and ends with its header.
+/// The TCP header of a packet that has no flag but ACK and carries no payload.
 fn bare_ack(packet: &[u8]) -> Option<&[u8]> {
     const ACK: u8 = 0x10;
     let field = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]) as usize);
@@ -154,9 +155,9 @@ fn bare_ack(packet: &[u8]) -> Option<&[u8]> {
     (header[13] == ACK && (header[12] >> 4) as usize * 4 == header.len()).then_some(header)
 }
 
-/// The acknowledgement number of a bare ACK with this header, if it has no options but timestamps.
+/// The acknowledgement number of a bare ACK with this header, if its only options are timestamps.
 fn acknowledged(header: &[u8]) -> Option<u32> {
-    // RFC 9293 §3.1: end of the list and no operation have no length; RFC 7323 §3.2: timestamps have ten bytes.
+    // RFC 9293 §3.1: end of list and no-operation have no length; RFC 7323 §3.2: timestamps have ten bytes.
     const END: u8 = 0;
     const NOP: u8 = 1;
     const TIMESTAMPS: u8 = 8;
@@ -266,7 +267,7 @@ mod tests {
             assert_ne!(flow(6, [80, 5001]), flow(6, [80, 5002]));
             assert_ne!(flow(6, [80, 5001]), flow(6, [5001, 80]));
             assert_ne!(flow(6, [80, 5001]), flow(17, [80, 5001]));
-            // Without ports the addresses alone decide.
+            // Without ports, the addresses alone decide.
             assert_eq!(flow(1, [1, 2]), flow(50, [3, 4]));
         }
         assert_ne!(read(&v4(1, [0, 0])).1, read(&v6(1, [0, 0])).1);
@@ -279,7 +280,7 @@ mod tests {
         let flow = |key, ports| read_with(&v4(6, ports), Some(&secret(key, HostAddress::Source))).1.flow;
         let low = |key| (0..65_535).filter(|&port| flow(key, [port, 80]) % 4096 == 1).collect::<Vec<_>>();
         let (one, other) = (low(1), low(2));
-        // 16 of 65 535 by chance.
+        // 16 of 65 535 are expected by chance.
         assert!(one.len() > 4 && other.len() > 4);
         assert!(one.iter().filter(|port| other.contains(port)).count() <= 1, "{one:?} {other:?}");
         assert_eq!(flow(1, [80, 5001]), flow(1, [80, 5001]));
@@ -288,7 +289,7 @@ mod tests {
             let (mut near, mut far) = (packet(6, [1, 2]), packet(6, [3, 4]));
             assert_eq!(host(&near, HostAddress::Source), host(&far, HostAddress::Source));
             assert_ne!(host(&near, HostAddress::Source), host(&near, HostAddress::Destination));
-            // The last byte of the source.
+            // The last byte of the source address.
             let at = if near[0] >> 4 == 4 { 15 } else { 23 };
             (near[at], far[at]) = (9, 10);
             let same = host(&near, HostAddress::Source) == host(&far, HostAddress::Source);
@@ -304,7 +305,7 @@ mod tests {
         second[7] = 0x10;
         assert_eq!(read(&first).1, read(&second).1);
         assert_eq!(read(&first).0.source_port, None);
-        // Version 6 says it with an extension header.
+        // In version 6, an extension header marks a fragment.
         assert_eq!(read(&v6(44, [0x1100, 0])).1, read(&v6(44, [0x1100, 8])).1);
     }
 

@@ -11,7 +11,7 @@ const ONE_PACKET: u64 = 1514;
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     config: Codel,
-    /// When the sojourn time will have been above the target for an interval.
+    /// When the sojourn time will have been above the target for a whole interval.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -24,8 +24,8 @@ impl Control {
         Control { config, first_above: None, dropping: false, drop_next: Time::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet. `take` removes one from the queue and returns it with the bytes left. `judge` is called with each packet to be
-    /// dropped; if it returns true, the packet was marked and is sent after all.
+    /// Takes the next packet. `take` removes one from the queue and returns it with the number of bytes left. `judge`
+    /// is called with each packet to be dropped. If it returns true, the packet was marked and is sent instead.
     //= RFC 8289 §5.5: the dequeue routine
     pub(super) fn pop(
         &mut self,

@@ -46,9 +46,9 @@ pub struct End {
     catch_up: Duration,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
-    /// Channels by priority, and whose turn it is among equals.
+    /// Channels by priority, and whose turn it is among those of equal priority.
     classes: Vec<(Vec<u8>, usize)>,
-    /// The share of the line that all classes except the last may use.
+    /// The share of the line available to all classes except the last.
     urgent_share: Option<UrgentShare>,
     flight: Flight<Tagged>,
     history: History,
@@ -56,7 +56,7 @@ pub struct End {
     probe_at: Time,
     releasing: Releasing,
     initial_rtt: Duration,
-    /// Copies sent in the last span, and when it began.
+    /// Number of copies sent in the current span, and when the span began.
     copied: (u32, Time),
     outputs: VecDeque<Output>,
     frames: u64,
@@ -66,11 +66,11 @@ pub struct End {
 
 /// The quantum of a channel with weight 1, bytes.
 const QUANTUM: u32 = 1514;
-/// Maximum copies per [`COPY_SPAN`]. They use only idle line, but each costs both ends about 2 µs of CPU. 4000 per second
-/// cost 1 % of a core and cover all packets of a 45 Mbit/s line.
+/// Maximum number of copies per [`COPY_SPAN`]. They only use an idle line, but each costs both ends about 2 µs of CPU.
+/// 4000 per second cost 1 % of a core and cover all packets of a 45 Mbit/s line.
 const MAX_COPIES: u32 = 40;
-/// Maximum outputs that wait for the driver when a frame is accepted: all packets of a window may pass at once, and a driver may bring
-/// some thousand frames before it polls.
+/// Maximum number of outputs that may wait for the driver when a frame is accepted. All packets of a window may become
+/// deliverable at once, and a driver may bring some thousand frames before it polls.
 const MAX_OUTPUTS: usize = 2 * SlacpConfig::MAX_WINDOW as usize;
 const COPY_SPAN: Duration = Duration::from_millis(10);
 
@@ -123,7 +123,8 @@ impl End {
         }
     }
 
-    /// The numbers near which those of the peer's frames are completed ([`wire::slacp::parse`](crate::wire::slacp::parse)).
+    /// The numbers near which the numbers of the peer's frames are completed
+    /// ([`wire::slacp::parse`](crate::wire::slacp::parse)).
     pub fn near(&self) -> Near<impl Fn(u8) -> Option<u64>> {
         Near {
             received: self.newest_heard().unwrap_or(0),
@@ -147,13 +148,14 @@ impl End {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.needs(seq))
     }
 
-    /// True if the block that begins with this packet waits for more frames: the driver keeps its repair symbols. It may drop
-    /// them when this is false and [`Output::Recover`] has been answered.
+    /// True if the block that begins with this packet waits for more frames. The driver then keeps its repair symbols.
+    /// It may drop them once this is false and [`Output::Recover`] has been answered.
     pub fn awaits(&self, channel: u8, first: u64) -> bool {
         self.incoming.get(channel as usize).is_some_and(|incoming| incoming.waits_for(first))
     }
 
-    /// The first sent packet that a repair frame may still protect: the driver keeps the bytes of this packet and later ones.
+    /// The first sent packet that a repair frame may still protect. The driver keeps the bytes of this packet and later
+    /// ones.
     pub fn protects_from(&self, channel: u8) -> Option<u64> {
         self.outgoing.get(channel as usize).map(Outgoing::protects_from)
     }
@@ -174,7 +176,7 @@ impl End {
         !self.outputs.is_empty()
     }
 
-    /// How many such outputs are ready. Frames are refused while there are more than two windows of them.
+    /// Number of such outputs. While there are more than two windows of them, frames are refused.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
     }
@@ -189,29 +191,31 @@ impl End {
         self.outgoing.get(channel as usize).map_or(0, |outgoing| outgoing.backlog.bytes())
     }
 
-    /// Limits the bytes that wait in a channel's queue, besides its own limit. Packets that already wait stay; the
-    /// next ones are refused or replace others, as when the queue is full.
+    /// Limits the bytes that wait in a channel's queue, in addition to its own limit. Packets that already wait stay;
+    /// later ones are refused or replace others, as when the queue is full.
     pub fn set_room(&mut self, channel: u8, bytes: u64) {
         if let Some(outgoing) = self.outgoing.get_mut(channel as usize) {
             outgoing.backlog.set_room(bytes);
         }
     }
 
-    /// Call when the path has changed. Forgets its estimated rate, and if the peer was silent sends the next frame at once.
+    /// To be called when the path has changed. Forgets the estimated rate and, if the peer was silent, sends the next
+    /// frame at once.
     pub fn on_path_change(&mut self) {
         self.rate_control.restart(self.initial_rtt);
         self.probe_at = Time::ZERO;
         self.line = self.rate_control.rate().map(TransmitClock::new);
     }
 
-    /// True if the peer no longer sends a packet that is missing here, although its channel gives up none: its repair frames seemed to bring it,
-    /// but could not be decoded. A genuine peer's always can be. The link cannot go on.
+    /// True if the link cannot continue: the peer no longer sends a missing packet of a channel that never gives one
+    /// up. The cause is that repair frames seemed to supply the packet but could not be decoded, which does not happen
+    /// with a correct peer.
     pub fn is_stuck(&self) -> bool {
         self.incoming.iter().any(Incoming::is_stuck)
     }
 
-    /// As [`Machine::poll`], for a driver that may not send now: there is no frame to send among the outputs, and what only a sender does
-    /// wakes nobody.
+    /// Like [`Machine::poll`], for a driver that may not send now: no output is a frame to send, and timers that only
+    /// concern sending are ignored.
     pub fn poll_received(&mut self, now: Time) -> Step<Output> {
         if self.outputs.is_empty() {
             self.on_time(now);
@@ -219,12 +223,13 @@ impl End {
         self.outputs.pop_front().map_or_else(|| Step::Wait(self.releasing.next()), Step::Do)
     }
 
-    /// Frees memory that bursts have left behind. Flows without a packet since the last call are forgotten, so it must not be called again
-    /// before the peer has delivered what it has received by now. Returns whether another call may free more.
+    /// Frees memory left behind by bursts. Forgets flows that had no packet since the last call, so it must not be
+    /// called again before the peer has delivered everything received so far. Returns true if another call may free
+    /// more.
     pub fn trim(&mut self) -> bool {
         self.flight.trim();
         trim(&mut self.outputs);
-        // Paced deliveries may wait at the peer for any time.
+        // Paced deliveries may wait at the peer for any length of time.
         let forgets = !self.releasing.is_paced();
         self.outgoing.iter_mut().fold(false, |more, outgoing| outgoing.trim(forgets) | more)
     }

@@ -1,4 +1,4 @@
-//! What passes between an end and its driver.
+//! What an end and its driver pass to each other.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ pub enum Input {
         handle: u32,
         /// Its length in bytes.
         len: u32,
-        /// Its flow: any number that stands for its addresses and ports. Packets of a flow keep their order.
+        /// Its flow: any number that stands for its addresses and ports. Packets of one flow keep their order.
         flow: u64,
-        /// Its host: any number. Hosts take turns where the channel's queueing says so.
+        /// Its host: any number. Hosts take turns if the channel's queueing says so.
         host: u64,
         /// The acknowledgement number of a bare ACK ([`super::classify::Headers::acknowledges`]).
         acknowledges: Option<u32>,
@@ -50,7 +50,8 @@ pub enum Verdict {
     /// The input was accepted, and the driver keeps its bytes: a packet until [`Output::Deliver`], a repair symbol
     /// until its block waits for no more frames ([`super::End::awaits`]).
     Kept,
-    /// The frame is a duplicate, too early or too late, or gives up what its channel never does. It is not reported, and the driver must not act on it.
+    /// The frame is a duplicate, is too early or too late, or gives up a packet of a channel that never gives one up.
+    /// It is not reported, and the driver must not act on it.
     Refused,
 }
 
@@ -61,7 +62,7 @@ pub enum Released {
     Acknowledged,
     /// It was sent, and its channel does not retransmit.
     Sent,
-    /// It was lost in each of the transmissions that its channel allows.
+    /// It was lost in every transmission that its channel allows.
     Abandoned,
     /// The queue was full.
     DroppedFull,
@@ -108,9 +109,9 @@ pub enum Output {
     },
     /// Forget the packet of this handle.
     Release {
-        /// The driver's number for it.
+        /// The driver's number for the packet.
         handle: u32,
-        /// Why.
+        /// Why it may be dropped.
         how: Released,
     },
 }

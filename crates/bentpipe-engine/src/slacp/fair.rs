@@ -1,5 +1,5 @@
-//! A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995). When the buffer is full, the flow that
-//! occupies most of it loses a packet (McKenney 1990).
+//! A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995). When the buffer is full, the flow
+//! that occupies most of it loses a packet (McKenney 1990).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +18,7 @@ pub(super) enum Room {
 #[derive(Clone, Debug, Default)]
 struct Flow {
     packets: VecDeque<Waiting>,
-    /// Bytes of `packets`, and of those held elsewhere.
+    /// Bytes of `packets`, and of the flow's packets held elsewhere.
     waiting: u64,
     held: u64,
     deficit: u32,
@@ -28,7 +28,7 @@ struct Flow {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fair {
     flows: BTreeMap<u64, Flow>,
-    /// Flows with waiting packets, in the order of their turns. The first may send its first frame.
+    /// Flows with waiting packets, in the order of their turns. The first one may send its first frame.
     turns: VecDeque<u64>,
     len: usize,
 }
@@ -39,7 +39,7 @@ impl Fair {
         self.len
     }
 
-    /// Packets of which no frame has been sent.
+    /// Packets none of whose frames has been sent.
     pub(super) fn whole_packets(&self, segments: u32) -> usize {
         if segments == 1 {
             return self.len;
@@ -47,13 +47,13 @@ impl Fair {
         self.flows.values().map(|flow| flow.packets.len() / segments as usize).sum()
     }
 
-    /// The frame that goes next.
+    /// The frame that is sent next.
     pub(super) fn front(&self) -> Option<&Waiting> {
         self.flows.get(self.turns.front()?)?.packets.front()
     }
 
-    /// Queues a packet as this many frames. If the buffer is full, another flow loses a packet, which is returned with its
-    /// whole length.
+    /// Queues a packet as `segments` frames. If the buffer is full, another flow loses a packet, which is returned with
+    /// its full length.
     ///
     /// # Errors
     /// Refuses the packet if the buffer is full and no flow occupies more of it than this one.
@@ -74,12 +74,13 @@ impl Fair {
         Ok(evicted)
     }
 
-    /// The newest whole packet of the flow that occupies most of the buffer, if that is more than `flow` occupies.
+    /// Removes the newest whole packet of the flow that occupies most of the buffer, if that is more than `flow`
+    /// occupies.
     fn evict(&mut self, flow: u64, segments: u32) -> Option<Waiting> {
         let used = |flow: &Flow| flow.waiting + flow.held;
         let own = self.flows.get(&flow).map_or(0, used);
         let whole = self.flows.iter().filter(|(_, other)| other.packets.len() >= segments as usize);
-        // Of equals the first, whatever the order of arrivals.
+        // Among equals the first, whatever the order of arrivals.
         let (&longest, _) = whole.rev().max_by_key(|(_, other)| used(other)).filter(|(_, other)| used(other) > own)?;
         let flow = self.flows.get_mut(&longest)?;
         let mut evicted = flow.packets.pop_back()?;
@@ -162,7 +163,7 @@ mod tests {
         for n in 10..16 {
             fair.push(packet(n, 8, 700), 1, Room::Free).expect("room");
         }
-        // 1514 bytes a turn: one packet of 1500, or two of 700. The remaining 114 are not enough for a third.
+        // 1514 bytes per turn: one packet of 1500 or two of 700. The remaining 114 are not enough for a third.
         assert_eq!(handles(&mut fair), [0, 10, 11, 1, 12, 13, 2, 14, 15, 3]);
         assert!(fair.flows.is_empty() && fair.turns.is_empty(), "nothing is kept of flows that are gone");
     }
@@ -176,7 +177,7 @@ mod tests {
         let evicted = fair.push(packet(9, 2, 500), 1, Room::Taken).expect("flow 1 has more");
         assert_eq!(evicted.map(|packet| packet.handle), Some(2));
         assert!(fair.push(packet(10, 1, 500), 1, Room::Taken).is_err(), "its own is the longest");
-        // What is held elsewhere counts: flow 2 takes 1500 bytes now, flow 1 1000.
+        // Bytes held elsewhere count: flow 2 now occupies 1500 bytes, flow 1 occupies 1000.
         fair.hold(2, 1000);
         let evicted = fair.push(packet(11, 1, 500), 1, Room::Taken).expect("flow 2 has more");
         assert_eq!(evicted.map(|packet| packet.handle), Some(9));

@@ -1,5 +1,5 @@
-//! Blocks of an erasure code: `blocks` at the sender, `losses` for their number of repair frames, `decoder` at the receiver, `kept` for
-//! the number of packets it keeps.
+//! Blocks of an erasure code. `blocks` has the sender's blocks, `losses` their number of repair frames, `decoder` the
+//! receiver's blocks, and `kept` the number of packets that the receiver keeps.
 //!
 //! The code is systematic and maximum distance separable: any `count` frames of a block restore the whole block. So
 //! this module only counts; the driver does the arithmetic.

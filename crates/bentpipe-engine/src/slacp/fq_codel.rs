@@ -1,8 +1,8 @@
-//! FQ-CoDel (RFC 8290) in two levels: hosts take turns, then the flows of a host. Each flow has its own CoDel.
+//! FQ-CoDel (RFC 8290) on two levels: hosts take turns, and so do the flows of a host. Each flow has its own CoDel.
 //!
-//! Departures: a flow is identified by a 64-bit hash instead of one of 1024 queues. When the buffer is full, the host that
-//! occupies most of it loses the newest packet of its longest flow, not half of the oldest: a single flow is then queued as
-//! in a FIFO.
+//! Departures: a flow is identified by a 64-bit hash instead of one of 1024 queues. When the buffer is full, the host
+//! that occupies most of it loses the newest packet of its longest flow, not half of the oldest ones. A single flow is
+//! thus queued as in a FIFO.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -68,7 +68,7 @@ impl FqCodel {
         self.len
     }
 
-    /// The packet whose turn it is. CoDel may drop it in favour of another.
+    /// The packet whose turn it is. CoDel may still drop it and send another.
     pub(super) fn front(&self) -> Option<&Waiting> {
         let host = self.hosts.get(&self.turns.head()?)?;
         self.flows.get(&host.turns.head()?)?.packets.front()
@@ -79,7 +79,7 @@ impl FqCodel {
         self.bytes
     }
 
-    /// Queues a packet. Without `has_room`, evicts another one.
+    /// Queues a packet. Without `has_room`, evicts another packet.
     pub(super) fn push(&mut self, packet: Waiting, has_room: bool) -> Pushed {
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
@@ -133,7 +133,7 @@ impl FqCodel {
         self.bytes = self.bytes.saturating_add_signed(bytes);
     }
 
-    /// Replaces an older acknowledgement of the same flow. Returns the handle of the older one.
+    /// Replaces an older acknowledgement of the same flow. Returns the handle of the replaced one.
     fn replace(&mut self, packet: Waiting) -> Option<u32> {
         let flow = self.flows.get_mut(&packet.flow)?;
         let waiting = flow.packets.get_mut((flow.ack? - flow.taken) as usize)?;
@@ -145,10 +145,11 @@ impl FqCodel {
         Some(old.handle)
     }
 
-    /// The newest packet of the longest flow of the host that occupies most, unless that is the flow of `packet`.
+    /// Removes the newest packet of the longest flow of the host that occupies the most, unless that is the flow of
+    /// `packet`.
     fn evict(&mut self, packet: Waiting) -> Option<u32> {
         let &(most, host) = self.by_size.last()?;
-        // A host or flow that occupies as much already evicts nothing.
+        // A host or flow that already occupies as much evicts nothing.
         let own = self.hosts.get(&packet.host).map_or(0, |host| host.bytes);
         let host = if own >= most { packet.host } else { host };
         let &(most, id) = self.hosts.get(&host)?.by_size.last()?;
@@ -167,8 +168,8 @@ impl FqCodel {
         Some(evicted.handle)
     }
 
-    /// The next packet. Calls `judge` with each packet that CoDel drops before it; if `judge` returns true, the packet was marked and
-    /// is sent after all.
+    /// Takes the next packet. Calls `judge` with each packet that CoDel would drop before it. If `judge` returns true,
+    /// the packet was marked and is sent instead.
     pub(super) fn pop(&mut self, now: Time, mut judge: impl FnMut(u32) -> bool) -> Option<Waiting> {
         loop {
             let host = self.turns.head()?;
@@ -207,7 +208,7 @@ impl FqCodel {
         }
     }
 
-    /// Advances to a flow that may send its first packet, and forgets hosts and flows that have nothing.
+    /// Advances to a flow that may send its first packet, and forgets hosts and flows that have nothing to send.
     fn settle(&mut self) {
         while let Some(id) = self.turns.head() {
             let Some(host) = self.hosts.get_mut(&id) else { return };
@@ -263,7 +264,8 @@ mod tests {
         sum * sum / (count * squares)
     }
 
-    /// Twenty hosts, the n-th with n flows and n times as much to send: all send the same while all are backlogged.
+    /// Twenty hosts; the n-th has n flows and n times as much to send. All send the same amount while all are
+    /// backlogged.
     #[test]
     fn unequal_hosts_have_equal_shares() {
         let mut queue = FqCodel::new(None, false);
@@ -283,12 +285,12 @@ mod tests {
             }
         }
         let jain = jain(&sent, 20.0);
-        // Small and large packets alike; the demand is 0.95.
+        // Small and large packets are served alike; the requirement is 0.95.
         assert!(jain > 0.99, "{jain} {sent:?}");
         assert!(queue.bytes <= 100_000);
     }
 
-    /// One host's flood of small flows does not push out another host's only flow.
+    /// A host's flood of small flows does not push out another host's only flow.
     #[test]
     fn the_host_that_takes_most_gives_way() {
         let mut queue = FqCodel::new(None, false);
@@ -298,7 +300,7 @@ mod tests {
         for n in 0..1750 {
             assert_eq!(push(&mut queue, packet(1000 + n, 2, u64::from(n) + 10, 40)), Pushed::Waits);
         }
-        // 100 kB: the flooder's own flows give way to it, and to the other.
+        // 100 kB: the flooder's own flows give way to it and to the other host.
         assert_eq!(push(&mut queue, packet(0, 2, 9, 40)), Pushed::Evicts(2749), "the longest, of equals the last");
         assert!(matches!(push(&mut queue, packet(31, 1, 1, 40)), Pushed::Evicts(handle) if handle >= 1000));
         let own = (0..3000).filter_map(|_| queue.pop(at(1), |_| panic!("no CoDel"))).filter(|packet| packet.host == 1);
@@ -307,7 +309,7 @@ mod tests {
         assert!(queue.by_size.is_empty());
     }
 
-    /// A new flow goes before those with a backlog, and CoDel drops only from the flow with the standing queue.
+    /// A new flow goes ahead of backlogged ones, and CoDel drops only from the flow with the standing queue.
     #[test]
     fn codel_judges_each_flow() {
         let codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
@@ -325,7 +327,7 @@ mod tests {
                 })
                 .expect("there is a backlog");
             if packet.handle == 1000 {
-                // At once, or behind a turn of the other: 1514 bytes, in which two packets of 1500 begin.
+                // At once, or behind one turn of the other flow: 1514 bytes, in which two packets of 1500 begin.
                 assert!(at(ms).saturating_since(packet.since) <= Duration::from_millis(10));
                 quiet += 1;
             }

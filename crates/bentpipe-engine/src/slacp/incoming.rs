@@ -8,14 +8,14 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
     pub(super) order: Resequencer,
-    /// True if the sender gives up no packet.
+    /// True if the sender never gives up a packet.
     is_whole: bool,
-    /// Frames in a row whose floor lies above a packet that is missing although the sender gives up none.
+    /// Number of consecutive frames whose floor lies above a missing packet, although the sender never gives one up.
     impossible: u32,
     decoder: Option<Decoder>,
 }
 
-/// Impossible frames in a row after which a channel cannot go on.
+/// Number of consecutive impossible frames after which a channel cannot continue.
 const MAX_IMPOSSIBLE: u32 = 1000;
 
 /// A block to restore: its first packet, its number of packets, and the missing ones.
@@ -45,7 +45,7 @@ impl Incoming {
         end <= next || self.order.reaches(end - 1) && decoder.takes(first, count, next)
     }
 
-    /// True if the block that begins there waits for more frames.
+    /// True if the block that begins at `first` waits for more frames.
     pub(super) fn waits_for(&self, first: u64) -> bool {
         self.decoder.as_ref().is_some_and(|decoder| decoder.waits_for(first, self.order.next()))
     }
@@ -55,7 +55,7 @@ impl Incoming {
         self.decoder.as_ref().is_some_and(|decoder| decoder.needs(seq))
     }
 
-    /// A repair frame has arrived. Returns `None` if it is useless.
+    /// Takes a repair frame that has arrived. Returns `None` if it is useless.
     pub(super) fn on_repair(&mut self, first: u64, count: u8, index: u8) -> Option<Option<Recovery>> {
         if first + (count as u64) <= self.order.next() {
             return None;
@@ -69,19 +69,20 @@ impl Incoming {
         self.decoder.as_mut()?.complete(seq, |seq| order.has(seq))
     }
 
-    /// True if a frame may say that no packet below `floor` arrives any more. Where none is given up all of them must be here.
+    /// True if a frame may claim that no packet below `floor` will arrive any more. If the sender never gives up
+    /// packets, all of them must have arrived.
     pub(super) fn allows(&mut self, floor: u64) -> bool {
         let allows = !self.is_whole || self.order.rise_to(floor);
         self.impossible = if allows { 0 } else { self.impossible.saturating_add(1) };
         allows
     }
 
-    /// True if so many frames in a row said what cannot be that none will come that does not.
+    /// True if so many consecutive frames made an impossible claim that no valid one can be expected.
     pub(super) fn is_stuck(&self) -> bool {
         self.impossible >= MAX_IMPOSSIBLE
     }
 
-    /// No packet below the floor will arrive any more. Returns true if that was recorded for all of them.
+    /// Records that no packet below the floor will arrive any more. Returns true if that was recorded for all of them.
     pub(super) fn skip_to(&mut self, floor: u64, heard: impl FnMut(Skip)) -> bool {
         self.order.skip_to(floor, heard)
     }

@@ -1,19 +1,21 @@
 //! S-LACP, the satellite link access control protocol: a layer between IP and the satellite link.
 //!
-//! Astuti and Kojo (`transat`, §2) sketch it: logical channels with different treatments, link retransmission of bounded
-//! persistence, FEC, and ordering. They simulate only its effect; this is a protocol. [`End`] is the machine of both ends.
-//! Packets come from above, frames go below. It handles only numbers: the driver keeps the bytes, knows the packet behind each
-//! handle, and does the arithmetic of the erasure code.
+//! Astuti and Kojo (`transat`, §2) outline it: logical channels with different treatments, link retransmission of
+//! bounded persistence, FEC, and ordering. They simulate only its effect; this module is a real protocol. [`End`] is
+//! the machine of both ends. Packets come from above, and frames go below. It handles only numbers: the driver keeps
+//! the bytes, knows the packet behind each handle, and does the arithmetic of the erasure code.
 //!
-//! - Every frame has its own number, retransmissions included. Reports are bitmaps over these numbers (`arq`).
-//! - A data frame names its predecessor of the same flow, so the loss of one flow does not hold up another.
-//! - Repair frames use spare capacity, or are sent with their block ([`Repairs`]). Their count follows the observed losses:
-//!   none if nothing is lost, or only in outages.
+//! - Every frame has its own number, and so has every retransmission. Reports are bitmaps over these numbers (`arq`).
+//! - A data frame names its predecessor in the same flow, so a loss in one flow does not delay another.
+//! - Repair frames use spare capacity, or are sent with their block ([`Repairs`]). Their number follows the observed
+//!   losses: none if nothing is lost, or if losses occur only in outages.
 //! - The sender knows the line's rate and holds the queue itself, with CoDel (RFC 8289). The line below has no queue.
 //!
-//! `hybrid`'s link layer is the same machine with one channel, no added bytes and a report for each frame ([`Shortcuts`]).
+//! `hybrid`'s link layer is the same machine with one channel, no added bytes, and a report for each frame
+//! ([`Shortcuts`]).
 //!
-//! Not implemented: fragmentation across frames, except for `hybrid`'s S. Header compression is [`crate::compression`].
+//! Not implemented: fragmentation across frames, except `hybrid`'s segments S. Header compression is in
+//! [`crate::compression`].
 //!
 //! # Example
 //!
@@ -42,8 +44,9 @@
 //! assert_eq!(there.poll(&mut Context::silent(arrival)), Step::Wait(Some(arrival + Duration::from_millis(20))));
 //! ```
 //!
-//! Reading order: [`SlacpConfig`], [`Frame`], [`classify`]; `backlog` the queues (`fair` by flow), `outgoing` a channel's sender,
-//! `incoming` its receiver, `fec`, `rate_control`, `releasing` for packets that waited behind a gap; [`End`].
+//! Reading order: [`SlacpConfig`], [`Frame`], [`classify`]; then `backlog` (the queues; `fair` has one per flow),
+//! `outgoing` (a channel's sender), `incoming` (its receiver), `fec`, `rate_control`, and `releasing` (packets that
+//! waited behind a gap); finally [`End`].
 
 mod backlog;
 pub mod classify;

@@ -17,7 +17,7 @@ use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Sent, without a verdict.
+    /// Sent; no verdict yet.
     Flying,
     /// Lost, but its block may restore it.
     Lost,
@@ -33,18 +33,18 @@ struct Slot {
     len: u32,
     behind: u32,
     state: State,
-    /// Transmissions that count towards the channel's maximum: all but copies.
+    /// Transmissions that count towards the channel's maximum, which are all but copies.
     transmissions: u32,
     /// Transmissions without a verdict.
     flying: u32,
     copies: u8,
 }
 
-/// A packet of several frames, or one whose bytes count as its flow's.
+/// A packet of several frames, or one whose bytes count towards its flow.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     flow: u64,
-    /// Frames that are not done.
+    /// Number of frames that are not done.
     left: u32,
 }
 
@@ -52,12 +52,12 @@ struct Part {
 pub(super) struct Outgoing {
     pub(super) config: ChannelConfig,
     pub(super) backlog: Backlog,
-    /// The floor: all below are done.
+    /// The floor: all packets below it are done.
     first: u64,
     slots: VecDeque<Slot>,
-    /// Packets in `slots` that are not done, and the bytes of their frames that are not.
+    /// Number of packets in `slots` that are not done, and the bytes of their unfinished frames.
     held: (usize, u64),
-    /// These packets by handle, where a packet may have several frames.
+    /// These packets by handle, if a packet may have several frames.
     parts: Option<BTreeMap<u32, Part>>,
     resend: Resends,
     /// Packets that may be copied, and when, in order of time.
@@ -66,7 +66,7 @@ pub(super) struct Outgoing {
     blocks: Option<Blocks>,
     /// The floor that the peer has acknowledged.
     acked_floor: u64,
-    /// The floor that the peer must learn, by a sync if nothing else is sent.
+    /// The floor that the peer must learn, by a sync if no other frame is sent.
     due_floor: u64,
     sync_is_out: bool,
     pub(super) deficit: u32,
@@ -150,7 +150,7 @@ impl Outgoing {
         self.first
     }
 
-    /// Frees what bursts have left behind. Returns whether more may be freed at the next call.
+    /// Frees memory left behind by bursts. Returns true if the next call may free more.
     pub(super) fn trim(&mut self, forgets: bool) -> bool {
         trim(&mut self.slots);
         trim(&mut self.copies);
@@ -210,8 +210,8 @@ impl Outgoing {
         None
     }
 
-    /// A new packet was sent and may be copied from now on. Packets that are done are removed here, so that a line that is
-    /// never idle keeps no more than its window.
+    /// Records that a new packet was sent and may be copied from now on. Also removes packets that are done, so that a
+    /// line that is never idle keeps no more than its window.
     fn may_copy(&mut self, now: Time, seq: u64) {
         let Some(copies) = self.config.copies.filter(|copies| copies.max > 0) else { return };
         while let Some(&(_, oldest)) = self.copies.front() {
@@ -241,7 +241,7 @@ impl Outgoing {
         let behind = self.predecessors.of(seq, flow);
         let floor = self.first;
         if self.config.arq.is_none() && self.blocks.is_none() {
-            // Nothing more will be done for it: it is sent and forgotten.
+            // Nothing more will be done for it, so it is forgotten once sent.
             self.first += 1;
             outputs.push_back(Output::Release { handle, how: Released::Sent });
             let sent = Sent::Data { seq, block: None, floor };
@@ -270,7 +270,7 @@ impl Outgoing {
         Some(NextPacket { seq, behind, len, handle, floor, sent: Sent::Data { seq, block, floor } })
     }
 
-    /// A frame occupies the buffer until it is done.
+    /// Counts a frame as occupying the buffer until it is done.
     fn hold(&mut self, handle: u32, flow: u64, len: u32) {
         self.held.1 += u64::from(len);
         let Some(parts) = &mut self.parts else {
@@ -286,7 +286,7 @@ impl Outgoing {
         }
     }
 
-    /// A frame is done. Returns whether its packet is.
+    /// Records that a frame is done. Returns true if its whole packet is done.
     fn let_go(&mut self, handle: u32, len: u32) -> bool {
         self.held.1 -= u64::from(len);
         if let Some(parts) = &mut self.parts
@@ -309,7 +309,7 @@ impl Outgoing {
         true
     }
 
-    /// The next repair frame: its block's first packet, count, index, and length of the longest packet.
+    /// The next repair frame: the first packet of its block, count, index, and length of the longest packet.
     pub(super) fn next_repair(&mut self, outputs: &mut VecDeque<Output>) -> Option<(Block, u64, Sent)> {
         let (block, now, sealed) = self.blocks.as_mut()?.next_repair()?;
         self.stats.repairs += 1;
@@ -318,7 +318,8 @@ impl Outgoing {
         Some((now, floor, Sent::Repair { block, floor }))
     }
 
-    /// A block gets no more repair frames: without retransmission nothing more can be done for its packets.
+    /// Called when a block gets no more repair frames: without retransmission, nothing more can be done for its
+    /// packets.
     fn on_sealed(&mut self, block: Option<Block>, outputs: &mut VecDeque<Output>) {
         let Some(block) = block else { return };
         if self.config.arq.is_some() {
@@ -331,7 +332,7 @@ impl Outgoing {
         self.due_floor = self.due_floor.max(end);
     }
 
-    /// Handles what is due by `now`.
+    /// Runs the timers that are due by `now`.
     pub(super) fn on_time(&mut self, now: Time, outputs: &mut VecDeque<Output>) {
         while let Some(blocks) = &mut self.blocks {
             let Some(sealed) = blocks.on_time(now, self.backlog.is_empty()).or_else(|| blocks.expired(now)) else {
@@ -384,7 +385,7 @@ impl Outgoing {
         let Some(arq) = self.config.arq else { return };
         let Some(slot) = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize)) else { return };
         if slot.state == State::Done || slot.flying > 0 {
-            // A copy is in flight: its verdict decides.
+            // A copy is still in flight; its verdict decides.
             return;
         }
         if waits {

@@ -1,4 +1,4 @@
-//! Which packet precedes a packet of a channel.
+//! Finds the packet that precedes a packet of a channel.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,14 @@ impl Predecessors {
         Predecessors { order, flows: BTreeMap::new(), next_purge: MAX_WINDOW, sent_before: 0 }
     }
 
-    /// Packet `seq` of a flow is sent. Returns the distance back to the one that it follows; 0: none.
+    /// Records that packet `seq` of a flow is sent. Returns the distance back to its predecessor; 0 if there is none.
     pub(super) fn of(&mut self, seq: u64, flow: u64) -> u32 {
         let before = match self.order {
             Order::None => None,
             Order::Channel => seq.checked_sub(1),
             Order::Flow => {
-                // A receiver that paces deliveries may still hold packets that were acknowledged long ago. So a
-                // flow is forgotten only when its last packet is a whole window back. The flows are checked once
-                // per window.
+                // A receiver that paces deliveries may still hold packets that were acknowledged long ago, so a flow is
+                // forgotten only when its last packet is a whole window back. The flows are checked once per window.
                 if seq >= self.next_purge {
                     self.next_purge = seq + MAX_WINDOW;
                     self.flows.retain(|_, &mut last| seq - last <= MAX_WINDOW);
@@ -40,8 +39,8 @@ impl Predecessors {
         before.map(|before| seq - before).filter(|&distance| distance <= MAX_WINDOW).map_or(0, |d| d as u32)
     }
 
-    /// Forgets the flows whose last packet was sent before the last call and is below `first`: the peer has it. Returns whether there are
-    /// others. `next`: the next packet.
+    /// Forgets the flows whose last packet was sent before the last call and is below `first`, so that the peer has it.
+    /// Returns true if other flows remain. `next`: the number of the next packet.
     pub(super) fn forget(&mut self, first: u64, next: u64) -> bool {
         let from = std::mem::replace(&mut self.sent_before, next).min(first);
         self.flows.retain(|_, &mut last| last >= from);
@@ -57,7 +56,7 @@ mod tests {
     fn a_flow_is_forgotten_when_it_was_silent_and_is_done() {
         let mut predecessors = Predecessors::new(Order::Flow);
         assert_eq!([(0, 7), (1, 8), (2, 7)].map(|(seq, flow)| predecessors.of(seq, flow)), [0, 0, 2]);
-        // All are acknowledged, but were sent lately.
+        // All are acknowledged, but were sent recently.
         assert!(predecessors.forget(3, 3));
         assert_eq!(predecessors.of(3, 8), 2);
         assert!(predecessors.forget(3, 4));

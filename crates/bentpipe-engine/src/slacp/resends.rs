@@ -1,13 +1,14 @@
-//! The lost packets of a channel that wait to be sent again.
+//! The lost packets of a channel that wait for retransmission.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Their numbers, in the order in which they go. One may be there although it has arrived in the meantime.
+/// Their numbers, in the order of retransmission. A number may remain here after its packet has arrived.
 #[derive(Clone, Debug)]
 pub(super) enum Resends {
-    /// The oldest goes first: otherwise one that is lost again would wait, with its flow, behind all that were lost since.
+    /// The oldest goes first: otherwise a packet that is lost again would wait, along with its flow, behind all later
+    /// losses.
     Oldest(BTreeSet<u64>),
-    /// The one that was lost first goes first.
+    /// The packet that was lost first goes first.
     Lost(VecDeque<u64>),
 }
 

@@ -1,18 +1,19 @@
-//! Priority up to a share: urgent channels go first as long as they leave the others their part of the line.
+//! Priority up to a share: urgent channels go first as long as they leave the other channels their part of the line.
 
-/// The burst that urgent channels may send beyond their share: ten full packets, a tenth of a second at 1.2 Mbit/s.
+/// The burst that urgent channels may send beyond their share: ten full packets, which take a tenth of a second at 1.2
+/// Mbit/s.
 const BURST: i64 = 10 * 1514;
 
-/// The account of the urgent channels.
+/// The credit of the urgent channels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UrgentShare {
     percent: i64,
-    /// Bytes that they may send before others, times `100 - percent`.
+    /// Bytes that they may send ahead of others, times `100 - percent`.
     credit: i64,
 }
 
 impl UrgentShare {
-    /// `percent` of the line.
+    /// Gives the urgent channels a share of `percent` of the line.
     pub(super) fn new(percent: u8) -> Self {
         let percent = i64::from(percent.clamp(1, 99));
         UrgentShare { percent, credit: BURST * (100 - percent) }
@@ -23,12 +24,12 @@ impl UrgentShare {
         self.credit > 0
     }
 
-    /// An urgent frame of this weight went out while others waited.
+    /// Records that an urgent frame of this size was sent while other channels waited.
     pub(super) fn sent_urgent(&mut self, bytes: u32) {
         self.credit -= i64::from(bytes) * (100 - self.percent);
     }
 
-    /// A frame of the others went out.
+    /// Records that a frame of the other channels was sent.
     pub(super) fn sent_other(&mut self, bytes: u32) {
         self.credit = (self.credit + i64::from(bytes) * self.percent).min(BURST * (100 - self.percent));
     }
@@ -53,7 +54,7 @@ mod tests {
                 }
                 all += f64::from(bytes);
             }
-            // The burst at the beginning is a thousandth.
+            // The initial burst is a thousandth of the total.
             assert!((urgent / all - f64::from(percent) / 100.0).abs() < 0.002, "{percent} {}", urgent / all);
         }
     }

@@ -4,20 +4,20 @@ use core::ops::AddAssign;
 
 use crate::units::Duration;
 
-/// Counters of a channel; those of the sender come first.
+/// Counters of a channel, first of its sender, then of its receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStats {
-    /// Packets from above.
+    /// Packets taken from above.
     pub packets: u64,
     /// Packets dropped because the queue was full.
     pub dropped_full: u64,
     /// Packets dropped by CoDel.
     pub dropped_early: u64,
-    /// Acknowledgements that a later one replaced.
+    /// Acknowledgements replaced by a later one.
     pub superseded: u64,
     /// Packets sent, each counted once.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
     /// Transmissions that were lost.
     pub lost: u64,
@@ -29,32 +29,32 @@ pub struct ChannelStats {
     pub repairs: u64,
     /// Lost packets that repair frames recovered.
     pub repaired: u64,
-    /// Packets given up.
+    /// Packets that were given up.
     pub abandoned: u64,
     /// Sync frames sent.
     pub syncs: u64,
-    /// Sum of the waits in the queue.
+    /// Sum of the waiting times in the queue.
     pub waited: Duration,
-    /// The longest of them.
+    /// The longest waiting time in the queue.
     pub longest_wait: Duration,
     /// Maximum queue length, packets.
     pub max_waiting: u32,
     /// Packets delivered.
     pub delivered: u64,
-    /// Duplicate and late frames.
+    /// Frames refused as duplicate or late.
     pub refused: u64,
     /// Packets recovered from repair frames.
     pub recovered: u64,
     /// Packets that never arrived.
     pub skipped: u64,
-    /// Sum of the times between arrival and release.
+    /// Sum of the times from arrival to release.
     pub held: Duration,
-    /// The longest of them.
+    /// The longest time from arrival to release.
     pub longest_hold: Duration,
 }
 
 impl AddAssign for ChannelStats {
-    /// Adds counters; keeps the greater of two maxima.
+    /// Adds the counters; of two maxima, keeps the larger.
     fn add_assign(&mut self, more: ChannelStats) {
         let ChannelStats {
             packets,
@@ -112,9 +112,9 @@ pub struct Stats {
     pub channels: Vec<ChannelStats>,
     /// Frames sent.
     pub frames: u64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// Reports among them.
+    /// Reports among the frames.
     pub reports: u64,
     /// The smoothed round trip, once measured.
     pub srtt: Option<Duration>,

@@ -1,9 +1,9 @@
 //! What a channel passes to the line.
 
-/// What a transmission of this channel was.
+/// The kind of a transmission of this channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sent {
-    /// A packet; its first transmission belongs to a block where there are blocks.
+    /// A packet. Its first transmission belongs to a block if the channel has blocks.
     Data { seq: u64, block: Option<u64>, floor: u64 },
     /// A repair frame of a block.
     Repair { block: u64, floor: u64 },

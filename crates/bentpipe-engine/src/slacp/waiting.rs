@@ -1,4 +1,4 @@
-//! A packet of a channel that waits for its first transmission, and the answer of a queue to it.
+//! A packet of a channel that waits for its first transmission, and the queue's answer to it.
 
 use crate::units::Time;
 
@@ -26,7 +26,7 @@ pub(crate) enum Pushed {
 }
 
 impl Waiting {
-    /// True if this acknowledgement acknowledges more than `older`, so that it may replace it.
+    /// True if this acknowledgement acknowledges more than `older`, so it may replace `older`.
     //= RFC 3449 §5.2.1: ACK filtering
     pub(super) fn acknowledges_more(&self, older: &Waiting) -> bool {
         let (Some(newer), Some(older)) = (self.acknowledges, older.acknowledges) else { return false };
@@ -36,7 +36,8 @@ impl Waiting {
     }
 }
 
-/// Splits a packet into frames whose lengths add up to its own. The first ones are a byte longer if it does not divide evenly.
+/// Splits a packet into frames whose lengths add up to its own. If it does not divide evenly, the first frames are a
+/// byte longer.
 pub(super) fn cut(packet: Waiting, segments: u32) -> impl Iterator<Item = Waiting> {
     let (part, more) = (packet.len / segments, packet.len % segments);
     (0..segments).map(move |n| Waiting { len: part + u32::from(n < more), ..packet })

@@ -1,4 +1,4 @@
-//! An end of a splice: a connection of TCP or of STP.
+//! One end of a splice: a TCP or an STP connection.
 
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
@@ -50,7 +50,8 @@ macro_rules! of_either {
 impl End {
     pub(super) fn new(config: EndConfig, role: Role) -> End {
         match config {
-            // What waits for the other end stays in the receive buffer: it is the splice's memory, which is there from the start.
+            // Data that waits for the other end stays in the receive buffer, which is the splice's memory and has its
+            // full size from the start.
             EndConfig::Tcp(config) => End::Tcp(Connection::new(TcpConfig { first_window: None, ..config }, role)),
             EndConfig::Stp(config) => End::Stp(Box::new(stp::Connection::new(config, role))),
         }
@@ -76,7 +77,8 @@ impl End {
         of_either!(self, connection => connection.acknowledged())
     }
 
-    /// The new bytes of the segment that was handled last, where its verdict says [`Fresh::Spans`](crate::tcp::Fresh::Spans).
+    /// The new bytes of the segment that was handled last, if its verdict was
+    /// [`Fresh::Spans`](crate::tcp::Fresh::Spans).
     pub fn fresh_spans(&self) -> &[(u64, u64)] {
         of_either!(self, connection => connection.fresh_spans())
     }

@@ -12,8 +12,8 @@ const NEVER: Duration = Duration::from_secs(1_000_000);
 pub enum Arming {
     /// When the segment has left the sender's line. The end computes this from the provisioned rate.
     Departure,
-    /// At hand-over. If a window takes as long to send as the timer, it expires for segments that still wait to be
-    /// sent.
+    /// At hand-over. If a window takes longer to send than the timeout, timers expire for segments that still wait to
+    /// be sent.
     HandOver,
 }
 
@@ -24,32 +24,35 @@ pub struct StpConfig {
     pub rate: Rate,
     /// Round trip of the path, from which the pipe is computed.
     pub rtt: Duration,
-    /// Max payload of a segment, in both directions.
+    /// Maximum payload of a segment, in both directions.
     pub mss: u16,
     /// Bytes per segment on the line below STP: IP header, framing.
     pub overhead: u32,
-    /// The window in bytes of payload, if it is not the pipe.
+    /// The window in bytes of payload, if it differs from the pipe.
     pub window: Option<Bytes>,
-    /// Retransmission timeout of a segment; it never changes.
+    /// Retransmission timeout of a segment. It never changes.
     pub rto: Duration,
-    /// When it starts.
+    /// When the timer starts.
     pub arming: Arming,
-    /// Max retransmissions of a segment; when its timer expires after the last one, the connection is aborted.
+    /// Maximum number of retransmissions of a segment. If its timer expires after the last one, the connection is
+    /// aborted.
     pub max_retransmissions: u8,
     /// Receive buffer in bytes, at most [`StpConfig::MAX_BUFFER`].
     pub receive_buffer: u32,
-    /// Instead of timers: the interval of polls, as in the SSCOP-based protocol of the same name ([`polls`](super)).
+    /// If set, polls at this interval replace timers, as in the SSCOP-based protocol of the same name
+    /// ([`polls`](super)).
     pub polls: Option<Duration>,
-    /// Wait in TIME-WAIT: twice the maximum segment lifetime.
+    /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
 }
 
 impl StpConfig {
-    /// Max receive buffer: with windows of at most 2^30 bytes 32-bit sequence numbers stay unambiguous (RFC 7323 §2.3).
-    /// It holds fifteen GEO round trips at 1 Gbit/s, in effect the "infinite receiver buffer" of the `stp` paper.
+    /// Maximum receive buffer: with windows of at most 2^30 bytes, 32-bit sequence numbers stay unambiguous (RFC 7323
+    /// §2.3). It holds fifteen GEO round trips at 1 Gbit/s, which is in effect the "infinite receiver buffer" of the
+    /// `stp` paper.
     pub const MAX_BUFFER: u32 = 1 << 30;
 
-    /// Settings that fill a path of this rate and round trip, with the `stp` paper's segments and timer (§IV, figure
+    /// Settings that fill a path with this rate and round trip, using the `stp` paper's segments and timer (§IV, figure
     /// 2).
     pub const fn for_path(rate: Rate, rtt: Duration) -> Self {
         StpConfig {
@@ -73,8 +76,9 @@ impl StpConfig {
         Bytes::new(self.rate.bytes_in_floor(self.rtt))
     }
 
-    /// The window in bytes of payload: the whole segments of `mss` with headers that fit the pipe (`stp` paper, figure
-    /// 2), at least one, or the value that was set. With polls, it is larger by one polling interval.
+    /// The window in bytes of payload: the number of whole segments of `mss` that fit the pipe with their headers
+    /// (`stp` paper, figure 2), at least one; or the value that was set. With polls, it is larger by one polling
+    /// interval.
     pub fn window(&self, mss: u16) -> u64 {
         let on_line = mss as u64 + HEADER as u64 + self.overhead as u64;
         let wanted = match self.window {

@@ -1,7 +1,7 @@
 //! Segments without a cumulative acknowledgement, their SACK state, and their timers.
 //!
-//! Segments are in a queue by sequence number and are found by bisection. All have the same timeout and leave in the
-//! order of hand-over, so the timers are a queue in order of arming.
+//! Segments are queued by sequence number and found by bisection. All have the same timeout and leave in the order of
+//! hand-over, so the timers form a queue in the order in which they are armed.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(super) struct Outstanding {
     pub(super) span: Span,
     /// Number of transmissions.
     pub(super) transmissions: u16,
-    /// Number of its last transmission among all.
+    /// Number of its last transmission, counted over all segments.
     pub(super) order: u64,
     /// When its timer expires; `None` before it is sent, or after it was selectively acknowledged.
     pub(super) due: Option<Time>,
@@ -68,7 +68,7 @@ impl Flight {
         self.outstanding.iter().position(is_missing)
     }
 
-    /// The cumulative acknowledgement moves to `ack`.
+    /// Moves the cumulative acknowledgement to `ack`.
     pub(super) fn advance(&mut self, ack: u64) {
         while self.outstanding.front().is_some_and(|front| front.span.end() <= ack) {
             self.outstanding.pop_front();
@@ -76,7 +76,7 @@ impl Flight {
         if let Some(front) = self.outstanding.front_mut()
             && front.span.seq < ack
         {
-            // The peer had no room for all of it; the accepted part is not retransmitted.
+            // The peer had no room for the whole segment; the accepted part is not retransmitted.
             front.span.len -= (ack - front.span.seq) as u16;
             front.span.seq = ack;
         }
@@ -88,7 +88,7 @@ impl Flight {
         self.timers.front().map(|timer| timer.0)
     }
 
-    /// Removes the first timer if it has expired. Returns its segment, or `None` inside if the timer was replaced.
+    /// Removes the first timer if it has expired. Returns its segment, or `Some(None)` if the timer was replaced.
     pub(super) fn take_expired(&mut self, now: Time) -> Option<Option<usize>> {
         let (at, end) = self.timers.front().copied().filter(|timer| timer.0 <= now)?;
         let stale = self.is_stale(at, end);
@@ -125,7 +125,7 @@ impl Flight {
         let due = from + self.rto;
         segment.due = Some(due);
         self.timers.push_back((due, segment.span.end()));
-        // A retransmitted segment may have had its timer at the front.
+        // A retransmitted segment's old timer may have been at the front.
         self.discard_stale_timers();
     }
 }

@@ -1,15 +1,15 @@
-//! The sender's model of its line: when its packets will have left.
+//! The sender's model of its line: computes when its packets will have left.
 
 use crate::units::{Duration, Rate, Time, TransmitClock};
 
 /// A serializer of the provisioned rate that sends packets in order.
 ///
-/// It is right if the connection has the rate to itself, as STP intends. A real-time driver uses it too, so
-/// that timers do not run while segments wait in the socket's buffer.
+/// It is accurate if the connection has the rate to itself, as STP intends. A real-time driver uses it too, so that
+/// timers do not run while segments wait in the socket's buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     clock: TransmitClock,
-    /// When all packets so far have left.
+    /// When all packets so far will have left.
     free: Time,
 }
 
@@ -23,7 +23,7 @@ impl Line {
         self.free.max(now)
     }
 
-    /// Adds `bytes`; returns when the last of them has left.
+    /// Adds `bytes`. Returns when the last of them will have left.
     pub(super) fn send(&mut self, now: Time, bytes: u32) -> Time {
         let transmission: Duration = self.clock.transmit(bytes);
         self.free = self.begins(now) + transmission;

@@ -4,15 +4,15 @@
 //! Satellite Links" (the `stp` paper), §II: a constant window of the provisioned bandwidth times the round trip, no
 //! slow start, no congestion avoidance, SACK, and one timer of fixed length per segment.
 //!
-//! For comparison, [`StpConfig::polls`] selects the protocol of the same name by Henderson and Katz (1997; 1999),
-//! after SSCOP (ITU-T Q.2110), as far as the `stp` paper describes it in its section I: the sender has no timers for
-//! data and polls the receiver's state at an interval; the receiver answers polls, and data beyond a gap at once. It
-//! is `polls`.
+//! For comparison, [`StpConfig::polls`] selects the protocol of the same name by Henderson and Katz (1997; 1999), which
+//! follows SSCOP (ITU-T Q.2110), as far as the `stp` paper describes it in its section I. The sender has no timers for
+//! data and polls the receiver's state at an interval. The receiver answers polls, and reports data beyond a gap at
+//! once. It is implemented in `polls`.
 //!
 //! It opens, closes and resets "as TCP" (ibid.), and its receiver resequences and acknowledges as TCP's does, so both
-//! are TCP's: [`Connection`] is [`Duplex`] with its own [`Sender`]. Its segments are TCP's [`Segment`]s with fewer
-//! fields; [`wire::stp`](crate::wire::stp) has their wire format. `docs/specs/stp.md` has the decisions where the
-//! papers leave something open.
+//! parts are TCP's: [`Connection`] is [`Duplex`] with its own [`Sender`]. Its segments are TCP's [`Segment`]s with
+//! fewer fields; [`wire::stp`](crate::wire::stp) has their wire format. `docs/specs/stp.md` lists the decisions where
+//! the papers leave something open.
 
 mod config;
 mod flight;

@@ -1,30 +1,30 @@
 //! Polls, by which a sender without timers learns what has arrived (`stp` paper, section I, after Henderson and Katz).
 //!
-//! A poll is a segment without data that has PSH; an answer carries its number. The path keeps the order, so data sent
-//! before a poll and missing in the answer is lost, at the first transmission or a later one. Number and echo use TCP's
-//! timestamp fields: SSCOP's N(PS).
+//! A poll is a segment without data that has PSH; an answer carries its number. The path preserves order, so data sent
+//! before a poll and missing in the answer is lost, whether it was a first transmission or a later one. Number and echo
+//! use TCP's timestamp fields: SSCOP's N(PS).
 
 use std::collections::VecDeque;
 
 use crate::units::{Duration, Time};
 
-/// Max unanswered polls: 17 minutes at one per second.
+/// Maximum number of unanswered polls: 17 minutes' worth at one per second.
 const MAX_OPEN: usize = 1024;
 
 /// The sender's polls.
 #[derive(Clone, Debug)]
 pub(super) struct Polls {
     interval: Duration,
-    /// When the next one is due; `None` while nothing is outstanding.
+    /// When the next poll is due; `None` while nothing is outstanding.
     at: Option<Time>,
-    /// True if a poll is to be sent now.
+    /// True if a poll must be sent now.
     pub(super) due: bool,
     number: u32,
     /// The unanswered polls, with the number of transmissions before each.
     open: VecDeque<(u32, u64)>,
-    /// Unreported data sent before this transmission is lost.
+    /// Data sent before this transmission and not reported is lost.
     pub(super) lost_before: u64,
-    /// When the peer was last heard, or the first unanswered poll was sent.
+    /// When the peer was last heard from, or the first unanswered poll was sent.
     heard_at: Time,
 }
 
@@ -41,8 +41,8 @@ impl Polls {
         self.number
     }
 
-    /// Data to be acknowledged was sent, and leaves the line at this time. Intervals follow the line, because a poll
-    /// after a window handed over at once would wait for all of it.
+    /// Records that data to be acknowledged was sent; it leaves the line at this time. Intervals follow the line,
+    /// because a poll sent right after a whole window is handed over would have to wait for all of it.
     pub(super) fn watch(&mut self, departure: Time) {
         match self.at {
             None => {
@@ -57,7 +57,7 @@ impl Polls {
         }
     }
 
-    /// Advances the time. False if the peer was silent for too long.
+    /// Advances the time. Returns false if the peer was silent for too long.
     pub(super) fn on_time(&mut self, now: Time, patience: Duration) -> bool {
         if self.at.is_some_and(|at| at <= now) {
             self.due = true;
@@ -66,7 +66,7 @@ impl Polls {
         self.at.is_none() || now.saturating_since(self.heard_at) <= patience
     }
 
-    /// The poll is sent after this many transmissions.
+    /// Records that a poll is sent, after this many transmissions.
     pub(super) fn send(&mut self, transmissions: u64) {
         self.due = false;
         self.number = self.number.wrapping_add(1);
@@ -76,7 +76,7 @@ impl Polls {
         self.open.push_back((self.number, transmissions));
     }
 
-    /// An acknowledgement has arrived, with the number of the last poll that the peer received.
+    /// Takes an acknowledgement, with the number of the last poll that the peer received.
     pub(super) fn on_ack(&mut self, now: Time, echo: Option<u32>, is_idle: bool) {
         self.heard_at = now;
         if is_idle {

@@ -1,7 +1,7 @@
-//! STP's sender: a constant window, a timer per segment, repair of holes.
+//! STP's sender: a constant window, a timer per segment, and the repair of holes.
 //!
-//! The cost does not grow with the window: the queues of `flight.rs` are bisected, and a cursor that only advances
-//! searches for holes.
+//! The cost does not grow with the window: the queues in `flight.rs` are searched by bisection, and a cursor that only
+//! advances looks for holes.
 
 use super::config::{Arming, StpConfig};
 use super::flight::{Flight, Outstanding};
@@ -20,7 +20,7 @@ use crate::wire::stp::HEADER;
 pub struct Sender {
     config: StpConfig,
     mss: u16,
-    /// The constant window in bytes, before limiting it to the peer's.
+    /// The constant window in bytes, before it is limited to the peer's.
     window: u64,
     /// `snd_nxt`, which is always `snd_max`.
     seq: SequenceSpace,
@@ -28,22 +28,23 @@ pub struct Sender {
     open: bool,
 
     flight: Flight,
-    /// The end of the search for holes: each segment is retransmitted this way at most once, then by its timer.
+    /// The end of the search for holes. This way, each segment is retransmitted at most once; after that, its timer
+    /// does it.
     examined: u64,
     line: Line,
     /// The end of the segment to retransmit next, and of the one that the connection is about to send.
     resend: Option<u64>,
     leaving: Option<u64>,
 
-    /// Transmissions so far.
+    /// Number of transmissions so far.
     order: u64,
-    /// Polls instead of timers, if selected.
+    /// Polls in place of timers, if selected.
     polls: Option<Polls>,
 
-    /// When a too small window is probed.
+    /// When a window that is too small is probed.
     persist_at: Option<Time>,
     probe_now: bool,
-    /// The peer has answered since a segment beyond its window was last sent.
+    /// True if the peer has answered since a segment beyond its window was last sent.
     heard: bool,
     burst: u32,
     counters: SenderCounters,
@@ -102,8 +103,8 @@ impl Sender {
         span
     }
 
-    /// The next hole: a segment below the highest SACKed one that is not SACKed and was sent only once. A retransmitted
-    /// one waits for its restarted timer (`stp` paper §II).
+    /// The next hole: a segment below the highest SACKed one that is not SACKed and was sent only once. A segment that
+    /// was retransmitted waits for its restarted timer (`stp` paper §II).
     fn next_hole(&mut self) -> Option<usize> {
         while self.examined < self.flight.sacked.end() {
             let (start, _) = self.flight.sacked.gap_from(self.examined.max(self.seq.snd_una))?;
@@ -117,19 +118,19 @@ impl Sender {
         None
     }
 
-    /// The first segment that was sent before a poll and is missing in its answer.
+    /// The first segment that was sent before a poll and is missing in the answer.
     fn next_missing(&mut self) -> Option<usize> {
         let polls = self.polls.as_mut()?;
         let found = self.flight.first_missing(polls.lost_before);
         if found.is_none() {
-            // All segments that it shows as lost were retransmitted.
+            // All segments that the answer shows as lost were retransmitted.
             polls.lost_before = 0;
         }
         found
     }
 
-    /// True if the segment has a timer: every segment without polls; with polls those that open and close the
-    /// connection.
+    /// True if the segment has a timer. Without polls, every segment has one; with polls, only those that open and
+    /// close the connection.
     fn has_timer(&self, span: &Span) -> bool {
         self.polls.is_none() || span.syn || span.fin
     }
@@ -143,12 +144,14 @@ impl Sender {
         if self.seq.snd_nxt < edge {
             let span = self.seq.span(self.seq.snd_nxt, edge, self.mss);
             let whole = span.len == self.mss || span.seq + span.len as u64 == self.seq.data_end;
-            // A peer whose window is always below a full segment gets data that fills half of it (RFC 9293 §3.8.6.2.1).
+            // If the peer's window never reaches a full segment, data that fills half of it may be sent (RFC 9293
+            // §3.8.6.2.1).
             if whole || self.flight.is_empty() && 2 * span.len as u64 >= self.seq.peer.max {
                 return Some(self.send(span));
             }
         }
-        // With nothing outstanding there is no timer, and the peer's update of a larger window may have been lost.
+        // With nothing outstanding there is no timer, and the peer's announcement of a larger window may have been
+        // lost.
         if self.flight.is_empty() && self.persist_at.is_none() {
             self.persist_at = Some(now + self.config.rto);
         }
@@ -175,7 +178,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The cumulative acknowledgement moves to `ack`.
+    /// Moves the cumulative acknowledgement to `ack`.
     fn advance(&mut self, ack: u64) {
         self.seq.advance(ack);
         self.flight.advance(ack);
@@ -300,7 +303,7 @@ impl Half for Sender {
         Time::earliest(timer, self.polls.as_ref().and_then(Polls::deadline)).unwrap_or(Time::NEVER)
     }
 
-    /// One segment at a time: it is sent before the next timer is checked.
+    /// Handles one segment at a time: it is sent before the next timer is checked.
     fn on_time<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
         self.burst = 0;
         if self.persist_at.is_some_and(|at| at <= cx.now) {
@@ -331,14 +334,14 @@ impl Half for Sender {
             return Some(self.send_again(index));
         }
         if !self.open {
-            // Only the SYN.
+            // Before the handshake is done, only the SYN is sent.
             return (self.seq.snd_nxt == 0).then(|| self.send(self.seq.span(0, 1, self.mss)));
         }
         if let Some(polls) = &mut self.polls
             && core::mem::take(&mut polls.due)
         {
             polls.send(self.order);
-            // Inside any window, so that it is accepted.
+            // A number inside any window, so that the segment is accepted.
             let seq =
                 self.seq.snd_nxt.min(self.seq.snd_una + self.seq.peer.now.saturating_sub(1)).max(self.seq.snd_una);
             return Some(Span { seq, len: 0, syn: false, fin: false, push: true, retransmission: false });
@@ -350,8 +353,8 @@ impl Half for Sender {
         self.next_new(now)
     }
 
-    /// The probe: what a too small window allows, or a byte beyond a closed one. From then on it is a normal segment,
-    /// repeated by its timer.
+    /// The probe: what a window that is too small allows, or one byte beyond a closed window. From then on, it is a
+    /// normal segment, which its timer repeats.
     fn window_probe(&mut self) -> Option<Span> {
         if !core::mem::take(&mut self.probe_now) || !self.flight.is_empty() || self.seq.snd_nxt >= self.seq.end() {
             return None;

@@ -3,17 +3,16 @@
 use core::error::Error;
 use core::fmt;
 
-/// Why a connection ended other than by two FINs.
+/// Why a connection ended other than by an exchange of FINs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abort {
     /// The peer refused the SYN.
     Refused,
     /// The peer sent a reset.
     Reset,
-    /// A segment was retransmitted as often as allowed (RFC 9293 §3.8.3).
+    /// A segment was retransmitted the maximum number of times (RFC 9293 §3.8.3).
     RetriesExhausted,
-    /// The user aborted the connection, or closed it before the peer could receive the written
-    /// data.
+    /// The user aborted the connection, or closed it while written data was still undelivered.
     Local,
 }
 

@@ -21,11 +21,11 @@ pub enum Handshake {
     ThreeWay,
     /// A SYN and its ACK, without the other direction: ns-2's one-way agents.
     OneWay,
-    /// No handshake: both ends are established when they are opened.
+    /// No handshake: each end is established as soon as it is opened.
     None,
 }
 
-/// The quantity that is halved at a loss.
+/// The quantity that is halved on a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SsthreshBase {
     /// The bytes outstanding (RFC 5681, equation 4).
@@ -35,37 +35,38 @@ pub enum SsthreshBase {
     /// The sender's window, rounded down to a whole segment: ns-2 before 2006.
     #[cfg(feature = "ns2")]
     WholeWindow,
-    /// 4.3BSD: the minimum of the sender's window (with inflation) and the peer's. The half is rounded down to whole
-    /// segments, and a repeated timeout of one segment halves again (Stevens, TCP/IP Illustrated, volume 2, §25.11 and
-    /// §29.4).
+    /// 4.3BSD: the minimum of the sender's window (with inflation) and the peer's. Half of it is rounded down to whole
+    /// segments. A repeated timeout of the same segment halves it again (Stevens, TCP/IP Illustrated, volume 2, §25.11
+    /// and §29.4).
     InForce,
 }
 
-/// Departures of the papers' simulators from the RFCs. All are off by default.
+/// Ways in which the papers' simulators depart from the RFCs. All are off by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcuts {
     /// Unit of the windows.
     pub window_unit: WindowUnit,
     /// Opening of the connection.
     pub handshake: Handshake,
-    /// The quantity that is halved at a loss.
+    /// The quantity that is halved on a loss.
     pub ssthresh_base: SsthreshBase,
-    /// 4.3BSD Reno: congestion avoidance adds an eighth of a segment per ACK in addition to SMSS*SMSS/cwnd, so large
-    /// windows grow many segments per round trip. A known fault (RFC 2525 §2.6) that its descendants had for years.
+    /// 4.3BSD Reno: congestion avoidance adds an eighth of a segment per ACK on top of SMSS*SMSS/cwnd, so large windows
+    /// grow by many segments per round trip. This is a known fault (RFC 2525 §2.6) that 4.3BSD's descendants kept for
+    /// years.
     pub bsd_additive_constant: bool,
-    /// ns-2's behaviour at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (`docs/specs/ns2.md`). The ACK
-    /// that ends a recovery opens the window; NewReno sends at most two segments per ACK during recovery; the first segment has
-    /// no fast retransmit; an ACK of new data outside recovery clears the scoreboard.
+    /// ns-2's behaviour at the edges of recovery, where it departs from RFC 5681, 6582 and 6675 (`docs/specs/ns2.md`).
+    /// The ACK that ends a recovery opens the window. NewReno sends at most two segments per ACK during recovery. The
+    /// first segment gets no fast retransmit. An ACK of new data outside recovery clears the scoreboard.
     #[cfg(feature = "ns2")]
     pub ns2_recovery: bool,
     /// ns-2 before July 2003 (`exitFastRetrans_ 0`): the third duplicate ACK inflates the window even if no fast
     /// retransmit is allowed.
     #[cfg(feature = "ns2")]
     pub ns2_inflate_always: bool,
-    /// Segment lengths as in ns-2: a SACK block costs 8 bytes without padding, the options of a SYN nothing.
+    /// Segment lengths as in ns-2: a SACK block costs 8 bytes without padding, and the options of a SYN cost nothing.
     #[cfg(feature = "ns2")]
     pub ns2_lengths: bool,
-    /// ns-2 before 2010 (`SYN_immediate_ack_ 0`): the ACK of a one-way SYN is delayed like that of data.
+    /// ns-2 before 2010 (`SYN_immediate_ack_ 0`): the ACK of a one-way SYN is delayed like an ACK of data.
     #[cfg(feature = "ns2")]
     pub ns2_delayed_syn_ack: bool,
     /// ns-2: without a SYN, only the payload of the first segment occupies the line.
@@ -116,14 +117,15 @@ pub enum TcbSharing {
     Ssthresh,
     /// The slow start threshold and the round-trip estimate.
     SsthreshAndRtt,
-    /// The window and the least round trip, for careful resume (RFC 9959), unless [`TcpConfig::resume`] says other ones. Needs RACK.
+    /// The window and the minimum round trip, for careful resume (RFC 9959). [`TcpConfig::resume`] overrides them.
+    /// Needs RACK.
     Resume,
 }
 
-/// What an earlier connection has measured of the path (RFC 9959).
+/// What an earlier connection measured about the path (RFC 9959).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resume {
-    /// The window that it used, bytes.
+    /// The congestion window that it used, bytes.
     pub cwnd: u64,
     /// The minimum round trip.
     pub min_rtt: Duration,
@@ -134,24 +136,25 @@ pub struct Resume {
 pub struct TcpConfig {
     /// Max payload of a segment in bytes, in both directions.
     pub mss: u16,
-    /// The MSS of a peer whose SYN has no MSS option: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    /// The MSS assumed for a peer whose SYN has no MSS option: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
     pub assumed_mss: u16,
-    /// The row of the table.
+    /// The row of the table of variants.
     pub variant: Variant,
     /// When the receiver acknowledges.
     pub ack: AckPolicy,
     /// Retransmission timer.
     pub rto: RtoConfig,
-    /// Receive buffer in bytes. Without `window_scaling` at most 65535 are advertised.
+    /// Receive buffer in bytes. Without `window_scaling`, the advertised window is at most 65535.
     pub receive_buffer: u32,
-    /// The first window in bytes, which grows to `receive_buffer` as data arrives (`receiver/tuning.rs`). `None`: the whole buffer from
-    /// the start.
+    /// The first window offered, in bytes. It grows to `receive_buffer` as data arrives (`receiver/tuning.rs`). `None`:
+    /// the whole buffer is offered from the start.
     pub first_window: Option<u32>,
-    /// With `first_window`: the window begins with 64 kB and grows by twice what arrives, up to the room that there is; ACKs that tell a
-    /// greater one do not wait (Linux). Otherwise all of the room is offered.
+    /// With `first_window`: the offered window starts at 64 kB and grows by twice the data that arrives, up to the free
+    /// room. An ACK that announces a larger window is not delayed (Linux). Off: all of the free room is offered.
     pub window_follows: bool,
-    /// Data beyond a gap takes room from the window: its right edge stays where it is while a gap is open (Linux). Otherwise only
-    /// what could be read takes room, since a window has room for all that it allows to be sent.
+    /// Data beyond a gap takes room from the window, so the window's right edge stays in place while a gap is open
+    /// (Linux). Off: only data that the program could read takes room, since the window already has room for everything
+    /// that it allows to be sent.
     pub gaps_take_room: bool,
     /// Offer window scaling (RFC 7323 §2).
     pub window_scaling: bool,
@@ -167,38 +170,41 @@ pub struct TcpConfig {
     pub initial_ssthresh: Option<u32>,
     /// Explicit congestion notification (RFC 3168, RFC 9768).
     pub ecn: EcnUse,
-    /// How often a SYN that asks for ECN is sent again. Later ones do not ask (RFC 3168 §6.1.1.1).
+    /// How many times a SYN that asks for ECN is retransmitted. Later retransmissions do not ask for it (RFC 3168
+    /// §6.1.1.1).
     pub ecn_retries: u32,
     /// When accurate ECN sends its option (RFC 9768 §3.2.3).
     pub ecn_option: EcnOption,
-    /// With accurate ECN, bare ACKs, retransmissions and probes are ECT, as data is (Linux).
+    /// With accurate ECN, bare ACKs, retransmissions and probes are ECT, like data (Linux).
     pub ecn_control: bool,
-    /// Reduce the window less at a mark than at a loss (RFC 8511).
+    /// Reduce the window less on a mark than on a loss (RFC 8511).
     pub abe: bool,
-    /// Memory in bytes for data that is written and not acknowledged yet, counted as Linux counts it (tcp_wmem): with 832 bytes for each
-    /// packet. A program that has filled it writes again once a third is free. `None`: as much as is written.
+    /// Memory in bytes for data that is written and not yet acknowledged, counted as Linux does (tcp_wmem): each packet
+    /// costs 832 bytes besides its data. A program that has filled it may write again once a third is free. `None`: no
+    /// limit.
     pub send_buffer: Option<u64>,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// Number of losses of the SYN or SYN-ACK that leave the initial window as it is; one more makes it a segment (RFC 5681 §3.1: 0; Linux: 1).
+    /// How many losses of the SYN or SYN-ACK leave the initial window unchanged. One more reduces it to one segment
+    /// (RFC 5681 §3.1: 0; Linux: 1).
     pub syn_losses: u8,
     /// Return to the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and remember three quarters of it as
-    /// `ssthresh` (RFC 2861 §3, Linux). Otherwise the window is the initial one at once.
+    /// With `restart_after_idle`: halve the window once per timeout that the idle time has lasted, and keep three
+    /// quarters of the old window as `ssthresh` (RFC 2861 §3, Linux). Off: return to the initial window at once.
     pub idle_decay: bool,
     /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
-    /// Sharing with earlier connections.
+    /// State taken over from earlier connections.
     pub tcb_sharing: TcbSharing,
-    /// What is known of the path, for careful resume (RFC 9959).
+    /// What is already known about the path, for careful resume (RFC 9959).
     pub resume: Option<Resume>,
     /// Departures from the RFCs.
     pub shortcuts: Shortcuts,
 }
 
 impl TcpConfig {
-    /// True if the connection can talk to real hosts: nothing of it is a simulator's form or shortcut.
+    /// True if the connection can talk to real hosts, because none of its settings is specific to a simulator.
     pub fn is_wire_true(&self) -> bool {
         #[cfg(feature = "ns2")]
         if self.variant.recovery == super::variant::Recovery::Pipe(super::variant::PipeForm::Ns2) {

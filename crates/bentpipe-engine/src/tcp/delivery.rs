@@ -1,8 +1,8 @@
-//! The rate at which data is delivered, measured by each ACK (draft-cheng-iccrg-delivery-rate-estimation-02).
+//! The delivery rate, measured at each ACK (draft-cheng-iccrg-delivery-rate-estimation-02).
 //!
-//! A sample is the data delivered between the sending of a segment and its acknowledgement, over the longer of the times in which it
-//! was sent and acknowledged: neither a burst of the sender nor one of ACKs makes it too high. Bytes are counted where the draft
-//! counts packets.
+//! A sample is the data delivered between the sending of a segment and its acknowledgement, divided by the longer of
+//! two times: that in which the data was sent and that in which it was acknowledged. So neither a burst of data nor a
+//! burst of ACKs makes the sample too high. Bytes are counted where the draft counts packets.
 
 use std::collections::BTreeMap;
 
@@ -17,29 +17,29 @@ struct Stamp {
     delivered: u64,
     delivered_time: Time,
     is_app_limited: bool,
-    /// In flight with it, and all that was ever found lost by then.
+    /// Bytes in flight, this segment included, and all bytes found lost so far.
     in_flight: u64,
     lost: u64,
 }
 
-/// The share of losses beyond which BBRv3 takes what is in flight to be too much (draft-ietf-ccwg-bbr-06 §2.8).
+/// The share of losses above which BBRv3 takes the amount in flight to be too high (draft-ietf-ccwg-bbr-06 §2.8).
 pub(in crate::tcp) const LOSS_THRESH: f64 = 0.02;
 
 /// A segment that an ACK shows to be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) struct LostSample {
-    /// Its bytes.
+    /// Its length in bytes.
     pub(in crate::tcp) size: u64,
     /// Bytes in flight when it was sent, itself included.
     pub(in crate::tcp) tx_in_flight: u64,
-    /// Bytes found lost since, itself included.
+    /// Bytes found lost since then, itself included.
     pub(in crate::tcp) lost: u64,
-    /// The sender had nothing more to send then.
+    /// The sender had nothing more to send at that time.
     pub(in crate::tcp) is_app_limited: bool,
 }
 
 impl LostSample {
-    /// True if more of what was in flight is lost than a path that is not full loses (IsInflightTooHigh).
+    /// True if more than the tolerated share of the data in flight was lost (IsInflightTooHigh).
     pub(in crate::tcp) fn is_too_high(&self) -> bool {
         is_too_high(self.lost, self.tx_in_flight)
     }
@@ -49,16 +49,16 @@ fn is_too_high(lost: u64, in_flight: u64) -> bool {
     lost as f64 > in_flight as f64 * LOSS_THRESH
 }
 
-/// What an ACK shows of the rate of delivery.
+/// What an ACK shows about the delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tcp) struct RateSample {
-    /// All bytes delivered when the newest segment that the ACK delivers was sent.
+    /// All bytes that had been delivered when the newest segment that the ACK delivers was sent.
     pub(in crate::tcp) prior_delivered: u64,
     /// Bytes delivered since then.
     pub(in crate::tcp) delivered: u64,
-    /// In this time.
+    /// The time in which they were delivered.
     pub(in crate::tcp) interval: Duration,
-    /// The sender had nothing more to send then.
+    /// The sender had nothing more to send when that segment was sent.
     pub(in crate::tcp) is_app_limited: bool,
     /// Bytes in flight when that segment was sent, itself included, and bytes found lost since.
     pub(in crate::tcp) tx_in_flight: u64,
@@ -66,37 +66,38 @@ pub(in crate::tcp) struct RateSample {
 }
 
 impl RateSample {
-    /// True if more was lost since than a path that is not full loses (IsInflightTooHigh).
+    /// True if more than the tolerated share of that data was lost since (IsInflightTooHigh).
     pub(in crate::tcp) fn is_too_high(&self) -> bool {
         is_too_high(self.lost, self.tx_in_flight)
     }
 
-    /// Bytes per second.
+    /// The delivery rate in bytes per second.
     pub(in crate::tcp) fn rate(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs_f64()
     }
 }
 
-/// The estimator of a connection.
+/// The delivery rate estimator of a connection.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct DeliveryRate {
-    /// By the first byte of segments that are neither delivered nor sent again since.
+    /// Stamps of the segments that are neither delivered nor retransmitted since, by first byte.
     stamps: BTreeMap<u64, Stamp>,
     delivered: u64,
     delivered_time: Time,
     first_sent: Time,
-    /// Samples of what is sent until this much is delivered are limited by the application.
+    /// Samples of segments sent before this many bytes are delivered are limited by the application.
     app_limited_until: Option<u64>,
     /// The stamp of the newest segment that the current ACK delivers.
     newest: Option<Stamp>,
-    /// Of the segments that the current ACK shows to be lost, the first with too many losses.
+    /// The first segment with too many losses among those that the current ACK shows to be lost.
     too_high: Option<LostSample>,
     /// All bytes found lost.
     lost: u64,
 }
 
 impl DeliveryRate {
-    /// The segment that begins at `start` is sent, with `in_flight` bytes then; `is_first`: nothing is outstanding.
+    /// Records that the segment beginning at `start` is sent, with `in_flight` bytes in flight. `is_first`: nothing
+    /// else is outstanding.
     pub(in crate::tcp) fn on_sent(&mut self, start: u64, now: Time, in_flight: u64, is_first: bool) {
         if is_first {
             (self.first_sent, self.delivered_time) = (now, now);
@@ -113,7 +114,7 @@ impl DeliveryRate {
         self.stamps.insert(start, stamp);
     }
 
-    /// `bytes` from `start` on have arrived.
+    /// Records that `bytes` from `start` on have arrived.
     pub(in crate::tcp) fn on_delivered(&mut self, start: u64, bytes: u64, now: Time) {
         self.delivered += bytes;
         self.delivered_time = now;
@@ -125,12 +126,12 @@ impl DeliveryRate {
         }
     }
 
-    /// `bytes` have come again.
+    /// Records that `bytes` have arrived a second time.
     pub(in crate::tcp) fn on_repeated(&mut self, bytes: u64) {
         self.delivered += bytes;
     }
 
-    /// `bytes` from `start` on are found lost.
+    /// Records that `bytes` from `start` on are found lost.
     pub(in crate::tcp) fn on_lost(&mut self, start: u64, bytes: u64) {
         self.lost += bytes;
         let Some(stamp) = self.stamps.get(&start) else { return };
@@ -143,12 +144,13 @@ impl DeliveryRate {
         self.too_high = self.too_high.or(Some(lost).filter(LostSample::is_too_high));
     }
 
-    /// Of the segments that the current ACK shows to be lost, the first with too many losses; once.
+    /// Takes the first segment with too many losses among those that the current ACK shows to be lost.
     pub(in crate::tcp) fn take_too_high(&mut self) -> Option<LostSample> {
         self.too_high.take()
     }
 
-    /// The ACK has been taken. `None` if it delivered nothing, or too fast to be true: in less than `min_rtt`.
+    /// The sample of the ACK just processed. `None` if it delivered nothing, or implausibly fast: in less than
+    /// `min_rtt`.
     pub(in crate::tcp) fn sample(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
@@ -174,7 +176,7 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// The sender has nothing more to send, though it may; `pipe` bytes are in flight.
+    /// Records that the sender could send more but has nothing to send; `pipe` bytes are in flight.
     pub(in crate::tcp) fn limited_by_application(&mut self, pipe: u64) {
         self.app_limited_until = Some((self.delivered + pipe).max(1));
     }
@@ -184,14 +186,14 @@ impl DeliveryRate {
         self.app_limited_until.is_some()
     }
 
-    /// Everything before `una` is acknowledged.
+    /// Forgets everything before `una`, which is acknowledged.
     pub(in crate::tcp) fn advance(&mut self, una: u64) {
         while self.stamps.first_key_value().is_some_and(|(&start, _)| start < una) {
             self.stamps.pop_first();
         }
     }
 
-    /// Bytes of memory, about.
+    /// Approximate heap memory in bytes.
     pub(in crate::tcp) fn memory(&self) -> usize {
         self.stamps.len() * (size_of::<u64>() + size_of::<Stamp>())
     }
@@ -210,8 +212,9 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// Segments of 1000 bytes leave every 10 ms and arrive every 20 ms, over a round trip of 100 ms. The sixth is sent at 50 ms,
-    /// when nothing is acknowledged, and its ACK comes at 200 ms: 6000 bytes in 200 ms, not in the 50 ms of their sending.
+    /// Segments of 1000 bytes leave every 10 ms and arrive every 20 ms, over a round trip of 100 ms. The sixth is sent
+    /// at 50 ms, when nothing is acknowledged yet, and its ACK arrives at 200 ms: 6000 bytes in 200 ms, not in the 50
+    /// ms in which they were sent.
     #[test]
     fn the_slower_of_sending_and_acknowledging_counts() {
         let mut rate = DeliveryRate::default();
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(sample.rate(), 30_000.0);
     }
 
-    /// An ACK that comes too early for what it acknowledges gives no sample.
+    /// An ACK that arrives impossibly early gives no sample.
     #[test]
     fn an_impossible_rate_is_no_sample() {
         let mut rate = DeliveryRate::default();
@@ -236,7 +239,7 @@ mod tests {
         assert_eq!(rate.sample(None), None, "each ACK once");
     }
 
-    /// What is sent while the application has nothing more is marked, until it is delivered.
+    /// Segments sent while the application has nothing more to send are marked until they are delivered.
     #[test]
     fn samples_of_an_idle_application_are_marked() {
         let mut rate = DeliveryRate::default();
@@ -252,8 +255,9 @@ mod tests {
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
     }
 
-    /// A hundred segments of 1000 bytes are sent at once; the 70th, the 80th, the 90th and the 95th are lost. 1000 of 70 000 bytes are less
-    /// than 2 %, 2000 of 80 000 are more, and the first that are decide. A later sample tells how much was lost since its segment was sent.
+    /// A hundred segments of 1000 bytes are sent at once; the 70th, 80th, 90th and 95th are lost. 1000 of 70 000 bytes
+    /// are less than 2 %, 2000 of 80 000 are more. The first segment above the threshold decides. A later sample tells
+    /// how much was lost since its own segment was sent.
     #[test]
     fn losses_are_seen_from_where_they_were_sent() {
         let mut rate = DeliveryRate::default();

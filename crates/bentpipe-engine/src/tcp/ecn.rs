@@ -1,11 +1,11 @@
-//! Explicit congestion notification (RFC 3168 §6.1): a queue marks a packet, the receiver echoes the mark, the sender reduces its
-//! window once per window of data and says so.
+//! Explicit congestion notification (RFC 3168 §6.1). A queue marks a packet, and the receiver echoes the mark. The
+//! sender reduces its window once per window of data and announces the reduction.
 //!
-//! Data that is sent for the first time is ECT(0). SYNs, bare ACKs, retransmissions and probes of a closed window are not
-//! (§6.1.1, §6.1.4 to §6.1.6).
+//! Data sent for the first time is ECT(0). SYNs, bare ACKs, retransmissions and window probes are not ECT (§6.1.1,
+//! §6.1.4 to §6.1.6).
 //!
-//! Accurate ECN (RFC 9768) replaces the echo by a count of the marked packets, `accurate.rs`, and of bytes, `bytes.rs`. It is
-//! negotiated here, and falls back to RFC 3168.
+//! Accurate ECN (RFC 9768) replaces the echo by counts of the marked packets (`accurate.rs`) and bytes (`bytes.rs`). It
+//! is negotiated here, and falls back to RFC 3168.
 
 mod accurate;
 mod bytes;
@@ -17,18 +17,18 @@ use super::segment::{Flags, Segment};
 use crate::wire::ecn::Ecn;
 use crate::wire::tcp::MarkedBytes;
 
-/// Whether an end uses ECN.
+/// When an end uses ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// Not at all.
+    /// Never.
     Off,
     /// If the peer asks for it (Linux's default).
     Accept,
-    /// If the peer asks for it, accurate or not.
+    /// If the peer asks for it; accurate ECN too.
     AcceptAccurate,
     /// It asks for it, and accepts it.
     On,
-    /// It asks for accurate ECN (RFC 9768), accepts it, and falls back to RFC 3168 with a peer that knows only that.
+    /// It asks for accurate ECN (RFC 9768) and accepts it. With a peer that knows only RFC 3168, it falls back to that.
     Accurate,
 }
 
@@ -44,7 +44,7 @@ pub enum EcnOption {
     Always,
 }
 
-/// The ECN that both ends have agreed on.
+/// The form of ECN that both ends have agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnMode {
     /// None.
@@ -57,7 +57,7 @@ pub enum EcnMode {
 }
 
 impl EcnUse {
-    /// The flags of a first SYN.
+    /// The ECN flags of a first SYN.
     pub(super) fn flags_of_syn(self) -> Flags {
         match self {
             EcnUse::Off | EcnUse::Accept | EcnUse::AcceptAccurate => Flags::NONE,
@@ -66,7 +66,7 @@ impl EcnUse {
         }
     }
 
-    /// What is used after this SYN or SYN-ACK of the peer.
+    /// The form of ECN in use after this SYN or SYN-ACK of the peer.
     pub(super) fn agrees(self, syn: &Segment) -> EcnMode {
         let classic = |agreed| if agreed { EcnMode::Classic } else { EcnMode::Off };
         let is_answer = syn.flags.has(Flags::ACK);
@@ -75,7 +75,7 @@ impl EcnUse {
         }
         let (echo, reduced) = (syn.flags.has(Flags::ECE), syn.flags.has(Flags::CWR));
         if is_answer {
-            // A peer that sends the flags of our SYN back has not understood them (§6.1.1).
+            // A peer that returns the flags of our SYN unchanged has not understood them (§6.1.1).
             classic(self == EcnUse::On && echo && !reduced)
         } else {
             classic(self != EcnUse::Off && echo && reduced)
@@ -86,29 +86,29 @@ impl EcnUse {
 /// The receiver's part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnEcho {
-    /// What both ends use.
+    /// The form of ECN in use.
     pub(super) mode: EcnMode,
-    /// RFC 3168: a mark has come, and the sender has not said that it knows.
+    /// RFC 3168: a mark has arrived, and the sender has not confirmed the echo yet.
     echoes: bool,
-    /// RFC 9768: what is counted instead.
+    /// RFC 9768: the counts that replace the echo.
     counted: Counted,
     tally: Tally,
-    /// RFC 9768: the peer's SYN has come more than once.
+    /// RFC 9768: the peer's SYN has arrived more than once.
     pub(super) has_syn_again: bool,
     /// RFC 9768: a SYN of the peer, or our SYN-ACK, had no ECN flags.
     pub(super) saw_plain_syn: bool,
-    /// Segments that were marked: with data, or with accurate ECN all.
+    /// Marked segments: those with data or, with accurate ECN, all.
     pub(super) marks: u64,
 }
 
 impl EcnEcho {
-    /// The peer's SYN or SYN-ACK has come, after which `mode` is used.
+    /// The state after the peer's SYN or SYN-ACK, from which on `mode` is used.
     pub(super) fn negotiated(mode: EcnMode, syn: &Segment, option: EcnOption) -> Self {
         let tally = Tally::since(syn, syn.flags.has(Flags::ACK), option);
         EcnEcho { mode, counted: Counted::since(syn), tally, ..EcnEcho::default() }
     }
 
-    /// The peer's SYN or SYN-ACK has come again.
+    /// Takes a repetition of the peer's SYN or SYN-ACK.
     pub(super) fn take_syn_again(&mut self, syn: &Segment) {
         if self.mode == EcnMode::Accurate {
             self.counted.take_syn_again(syn);
@@ -118,13 +118,13 @@ impl EcnEcho {
         }
     }
 
-    /// A SYN-ACK is sent again, after which nothing may be ECT.
+    /// Records that a SYN-ACK is retransmitted, after which nothing may be ECT.
     //= RFC 9768 §3.1.5: a server may not send ECT if it has sent a SYN-ACK, or received a SYN, with none of the flags
     pub(super) fn sends_plain_syn_ack(&mut self) {
         self.saw_plain_syn |= self.mode == EcnMode::Accurate;
     }
 
-    /// Takes an acceptable segment. Returns true if it is to be acknowledged at once.
+    /// Takes an acceptable segment. Returns true if it must be acknowledged at once.
     //= RFC 3168 §6.1.3: ECN-Echo is set in every ACK from a mark on, until a segment with CWR comes
     pub(super) fn take(&mut self, segment: &Segment) -> bool {
         if self.mode == EcnMode::Accurate {
@@ -145,7 +145,7 @@ impl EcnEcho {
         false
     }
 
-    /// The flags of ECN in a SYN-ACK.
+    /// The ECN flags of a SYN-ACK.
     pub(super) fn flags_of_syn_ack(&self) -> Flags {
         match self.mode {
             EcnMode::Off => Flags::NONE,
@@ -159,18 +159,18 @@ impl EcnEcho {
         self.tally.of_syn_ack().filter(|_| self.mode == EcnMode::Accurate)
     }
 
-    /// What the option of the next segment should tell.
+    /// The counters that the option of the next segment should carry.
     #[inline(always)]
     pub(super) fn wish(&self, with_data: bool) -> Option<Wish> {
         if self.mode == EcnMode::Accurate { self.tally.wish(with_data) } else { None }
     }
 
-    /// The first `counters` of what was wished, which are told now.
+    /// Takes the first `counters` counters of `wish`, which are sent now.
     pub(super) fn told(&mut self, wish: &Wish, counters: usize, with_data: bool) -> MarkedBytes {
         self.tally.told(wish, counters, with_data)
     }
 
-    /// The flags of ECN in a segment that is sent now. `bare`: it has neither data nor SACK blocks.
+    /// The ECN flags of a segment that is sent now. `bare`: it has neither data nor SACK blocks.
     pub(super) fn flags(&mut self, bare: bool) -> Flags {
         if self.mode == EcnMode::Accurate {
             return self.counted.flags(bare);
@@ -182,54 +182,54 @@ impl EcnEcho {
 /// The sender's part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnResponse {
-    /// An ACK with one of these flags says something about marks.
+    /// An ACK with one of these flags carries information about marks.
     heard_by: Flags,
-    /// The field of new data.
+    /// The ECN field of new data.
     pub(super) ect: Ecn,
-    /// Echoes count again beyond this number: what was outstanding at the last reduction is acknowledged.
+    /// Echoes up to this number are ignored: they belong to the window that was already reduced.
     until: u64,
-    /// The same of the last reduction for a mark.
+    /// The same limit for the last reduction caused by a mark.
     marked_until: u64,
-    /// RFC 3168: new data says that the window was reduced.
+    /// RFC 3168: new data announces that the window was reduced.
     announces_reductions: bool,
-    /// The next new segment says so.
+    /// The next new segment announces a reduction.
     announces: bool,
-    /// Bare ACKs and retransmissions are ECT, too.
+    /// Bare ACKs and retransmissions are also ECT.
     marks_control: bool,
-    /// RFC 9768: the marks heard of so far.
+    /// RFC 9768: the marks reported so far.
     heard: Option<Heard>,
 }
 
 impl EcnResponse {
-    /// What a SYN-ACK says of our SYN.
+    /// Takes what a SYN-ACK reports about our SYN.
     pub(super) fn take_syn_ack(&mut self, segment: &Segment) {
         if self.heard.as_mut().is_some_and(|heard| !heard.take_syn_ack(segment)) {
             self.ect = Ecn::NotEct;
         }
     }
 
-    /// The field of a segment without new data.
+    /// The ECN field of a segment without new data.
     pub(super) fn ect_of_control(&self) -> Ecn {
         if self.marks_control { self.ect } else { Ecn::NotEct }
     }
 
-    /// Nothing is ECT from now on. Marks still count.
+    /// Sends no ECT from now on. Reported marks still count.
     pub(super) fn send_not_ect(&mut self) {
         self.ect = Ecn::NotEct;
     }
 
-    /// The bytes that the peer has told of: ECT(0), CE, ECT(1).
+    /// The bytes that the peer has reported: ECT(0), CE, ECT(1).
     pub(super) fn bytes_told(&self) -> [u64; 3] {
         self.heard.map_or([0; 3], |heard| heard.bytes.told)
     }
 
-    /// `scalable`: congestion control reacts to the number of marks, as packets that are ECT(1) demand (RFC 9331 §4.3).
-    /// `handshake`: the next ACK ends a passive opening. `control`: with accurate ECN, all segments are ECT.
+    /// `scalable`: congestion control reacts to the number of marks, as ECT(1) requires (RFC 9331 §4.3). `handshake`:
+    /// the next ACK ends a passive opening. `control`: with accurate ECN, all segments are ECT.
     pub(super) fn new(mode: EcnMode, scalable: bool, handshake: bool, control: bool) -> Self {
         let (heard_by, ect, heard) = match mode {
             EcnMode::Off => (Flags::NONE, Ecn::NotEct, None),
             EcnMode::Classic => (Flags::ECE, Ecn::Ect0, None),
-            // Every acceptable segment has ACK, and with it the count.
+            // Every acceptable segment carries ACK, and with it the count.
             EcnMode::Accurate if scalable => (Flags::ACK, Ecn::Ect1, Some(Heard::new(handshake))),
             EcnMode::Accurate => (Flags::ACK, Ecn::Ect0, Some(Heard::new(handshake))),
         };
@@ -238,14 +238,14 @@ impl EcnResponse {
         EcnResponse { heard_by, ect, heard, announces_reductions, marks_control, ..EcnResponse::default() }
     }
 
-    /// True if an ACK with these flags says something about marks.
+    /// True if an ACK with these flags carries information about marks.
     #[inline(always)]
     pub(super) fn hears(&self, flags: Flags) -> bool {
         flags.any_of(self.heard_by)
     }
 
-    /// RFC 9768: the packets and bytes that an ACK says were marked. It delivers `delivered` bytes in segments of `mss`.
-    /// `None` with RFC 3168.
+    /// RFC 9768: the packets and bytes that an ACK reports as marked. The ACK delivers `delivered` bytes in segments of
+    /// `mss`. `None` with RFC 3168.
     pub(super) fn count(&mut self, segment: &Segment, delivered: u64, mss: u64) -> Option<(u64, u64)> {
         Some(match self.heard.as_mut()?.take(segment, delivered, mss) {
             MarkReport::Marks { packets, bytes } => (packets, bytes),
@@ -261,31 +261,31 @@ impl EcnResponse {
         })
     }
 
-    /// True if an echo that acknowledges everything before `ack` asks for a reduction.
+    /// True if an echo that acknowledges everything before `ack` calls for a reduction.
     //= RFC 3168 §6.1.2: at most once per window of data, and not for what a loss has reduced already
     pub(super) fn counts(&self, ack: u64) -> bool {
         self.heard_by != Flags::NONE && ack > self.until
     }
 
-    /// The window was reduced, for a mark or a loss, with everything before `snd_max` sent.
+    /// Records a reduction for a mark or a loss, when everything before `snd_max` has been sent.
     pub(super) fn on_reduction(&mut self, snd_max: u64) {
         if self.heard_by != Flags::NONE {
             (self.until, self.announces) = (snd_max, self.announces_reductions);
         }
     }
 
-    /// The same, for a mark.
+    /// Records a reduction for a mark.
     pub(super) fn on_reduction_for_mark(&mut self, snd_max: u64) {
         self.on_reduction(snd_max);
         self.marked_until = snd_max;
     }
 
-    /// True while data that was sent before the last reduction for a mark is not acknowledged.
+    /// True until all data sent before the last reduction for a mark is acknowledged.
     pub(super) fn is_reducing(&self, snd_una: u64) -> bool {
         snd_una < self.marked_until
     }
 
-    /// The CWR flag of a new segment with data, which it is sent with once.
+    /// The CWR flag of a new segment with data. It is sent once per reduction.
     pub(super) fn flags_of_new_data(&mut self) -> Flags {
         if std::mem::take(&mut self.announces) { Flags::CWR } else { Flags::NONE }
     }
@@ -299,7 +299,7 @@ mod tests {
         Segment { len, ecn, ..Segment::new(flags) }
     }
 
-    /// RFC 3168 §6.1.1: the SYN has both flags, the SYN-ACK only ECE.
+    /// RFC 3168 §6.1.1: the SYN carries both flags, the SYN-ACK only ECE.
     #[test]
     fn both_ends_must_ask() {
         let syn = |flags| segment(Flags::SYN | flags, 0, Ecn::NotEct);
@@ -312,7 +312,7 @@ mod tests {
         let answers = [Flags::NONE, Flags::ECE, Flags::CWR, both].map(|flags| syn(flags | Flags::ACK));
         assert_eq!(answers.map(|syn| agrees(EcnUse::On, &syn)), [false, true, false, false]);
         assert_eq!(answers.map(|syn| EcnUse::Accept.agrees(&syn)), [EcnMode::Off; 4]);
-        // A SYN that asks for accurate ECN asks an end that does not know it for this.
+        // To an end that does not know accurate ECN, a SYN that asks for it asks for RFC 3168.
         assert!(agrees(EcnUse::On, &syn(both | Flags::AE)));
     }
 
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(echo.marks, 2);
     }
 
-    /// A reduction with 5000 sent: echoes up to there are of the same window. CWR goes out once.
+    /// The window is reduced with 5000 sent: echoes up to there belong to the same window. CWR is sent once.
     #[test]
     fn a_window_is_reduced_once() {
         let mut response = EcnResponse::new(EcnMode::Classic, false, false, false);

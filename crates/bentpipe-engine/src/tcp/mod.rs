@@ -1,11 +1,11 @@
 //! TCP (RFC 9293).
 //!
-//! [`Connection`] joins one [`Sender`] and one receiver under the states of RFC 9293. [`Duplex`] is the same for any
-//! [`SendingHalf`], because STP has another sender.
+//! [`Connection`] joins one [`Sender`] and one receiver under the states of RFC 9293. [`Duplex`] does the same for any
+//! [`SendingHalf`], because STP has its own sender.
 //!
-//! Reading order: [`Segment`]; [`variant`] the table of variants; [`TcpConfig`]. Then the sender's parts, each a module
-//! that knows only those before it: `sequence`, `loss`, `congestion`, `recovery`, and `sender`, which joins them.
-//! `receiver` reassembles. `departures` lists where simulators differ from the RFCs.
+//! Reading order: [`Segment`], then [`variant`] (the table of variants), then [`TcpConfig`]. The sender's parts follow,
+//! each a module that knows only those before it: `sequence`, `loss`, `congestion`, `recovery`, and `sender`, which
+//! joins them. `receiver` reassembles. `departures` lists where simulators differ from the RFCs.
 
 mod abort;
 mod config;

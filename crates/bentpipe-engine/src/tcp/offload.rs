@@ -1,29 +1,32 @@
-//! Segmentation offload: a host passes its network card several segments at a time, in one packet (Linux, tcp_output.c).
+//! Segmentation offload: a host passes several segments to its network card in one packet (Linux, tcp_output.c).
 //!
-//! Two parts of it are seen on a path. The last segment of a packet of several has PSH (`__tcp_transmit_skb`), which the receiver may
-//! acknowledge at once ([`AckPolicy::pushed`](super::AckPolicy)). And a packet that the window would cut short waits for the next ACK
-//! (`tcp_tso_should_defer`), so segments leave in fewer and longer packets. What a program writes is kept in pieces; a packet that holds the
-//! rest of its piece does not wait, so the packets after it begin where a piece does.
+//! Two of its effects are visible on the path. The last segment of a packet of several segments has PSH
+//! (`__tcp_transmit_skb`), which the receiver may acknowledge at once ([`AckPolicy::pushed`](super::AckPolicy)). And a
+//! packet that the window would cut short waits for the next ACK (`tcp_tso_should_defer`), so segments leave in fewer
+//! and longer packets.
+//!
+//! Written data is kept in pieces. A packet that holds the rest of its piece does not wait, so the packets after it
+//! begin at the start of a piece.
 
 use super::FIRST_BYTE;
 use super::congestion::PacketRate;
 use super::pacing::{MAX_TOGETHER, MIN_TOGETHER, Pacing};
 use crate::units::{Duration, Time};
 
-/// A packet holds what the rate carries in this time.
+/// A packet holds at most the data that the rate carries in this time.
 const QUANTUM: Duration = Pacing::LINUX.quantum;
-/// A packet waits only if the last one left less than this ago.
+/// A packet waits only if the last one left less than this long ago.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// A packet waits only for an ACK that is expected within this.
+/// A packet waits only if the next ACK is expected within this time.
 const MAX_WAIT: Duration = Duration::from_millis(1);
-/// A packet of this part of the window does not wait (`tcp_tso_win_divisor`).
+/// A packet of at least this fraction of the window does not wait (`tcp_tso_win_divisor`).
 const WINDOW_PARTS: u64 = 3;
 
-/// What decides on the next packet.
+/// The state that decides on the next packet.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) now: Time,
-    /// When the last segment left, and when the oldest one that is outstanding did.
+    /// When the last segment left, and when the oldest outstanding segment left.
     pub(in crate::tcp) last_sent: Time,
     pub(in crate::tcp) oldest: Option<Time>,
     pub(in crate::tcp) srtt: Option<Duration>,
@@ -33,21 +36,21 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) next: u64,
     /// The largest window that the peer has had.
     pub(in crate::tcp) max_peer: u64,
-    /// Bytes that wait, and how many of them the windows let out now.
+    /// Bytes that wait, and how many of them the windows allow to leave now.
     pub(in crate::tcp) waiting: u64,
     pub(in crate::tcp) room: u64,
     /// The congestion window, and the minimum of it and the peer's window.
     pub(in crate::tcp) cwnd: u64,
     pub(in crate::tcp) window: u64,
-    /// The congestion window unrounded, without what inflates it.
+    /// The congestion window, neither rounded nor inflated.
     pub(in crate::tcp) exact_cwnd: f64,
-    /// True if the congestion window is the least that bounds what goes out: neither the peer's window nor the host's clamp is.
+    /// True if the congestion window is the limit: it is below both the peer's window and the host's clamp.
     pub(in crate::tcp) is_cwnd_limited: bool,
-    /// Nothing follows what waits.
+    /// No data will follow what waits.
     pub(in crate::tcp) is_closing: bool,
 }
 
-/// Segments of `full` bytes in a packet that only the rate of the sender bounds, if the round trip is known.
+/// Segments of `full` bytes in a packet that only the sender's rate limits, if the round trip is known.
 #[inline(never)]
 fn max_segments(full: u64, rate: Option<PacketRate>) -> u64 {
     let max = MAX_TOGETHER / full;
@@ -59,16 +62,17 @@ fn max_segments(full: u64, rate: Option<PacketRate>) -> u64 {
 }
 
 impl Situation {
-    /// The length of a piece: whole segments, up to a packet's maximum, and at most half of the peer's window (`tcp_bound_to_half_wnd`).
+    /// The length of a piece: whole segments, up to the maximum of a packet and half of the peer's window
+    /// (`tcp_bound_to_half_wnd`).
     fn piece(&self) -> u64 {
         (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
     }
 
-    /// True if a packet that is shorter than packets are had better wait for the next ACK, which lets a longer one out. `rest` bytes are left
-    /// of the piece that it begins in.
+    /// True if a packet that is shorter than usual should wait for the next ACK, which allows a longer one. `rest`
+    /// bytes are left of the piece in which it begins.
     #[inline(always)]
     fn may_wait(&self, rest: u64) -> bool {
-        // A small segment is Nagle's (RFC 9293 §3.7.4).
+        // Small segments are left to the Nagle algorithm (RFC 9293 §3.7.4).
         if self.waiting <= self.full
             || self.room >= self.window / WINDOW_PARTS
             || self.now.saturating_since(self.last_sent) >= MAX_PAUSE
@@ -83,28 +87,30 @@ impl Situation {
         self.next_ack_is_soon()
     }
 
-    /// True if the ACK of the oldest segment is expected soon: a round trip after it, and within half of one.
+    /// True if the ACK of the oldest segment, due a round trip after it, is expected within [`MAX_WAIT`] and half a round
+    /// trip.
     #[inline(always)]
     fn next_ack_is_soon(&self) -> bool {
         let is_soon = |oldest: Time, srtt: Duration| oldest + srtt <= self.now + MAX_WAIT.min(srtt.div_floor(2));
         self.oldest.zip(self.srtt).is_some_and(|(oldest, srtt)| is_soon(oldest, srtt))
     }
 
-    /// What the packet waits for that [may wait](Self::may_wait) and would have `max` bytes, with any congestion window that is not less than
-    /// `least`.
+    /// The condition under which a packet of up to `max` bytes that [may wait](Self::may_wait) keeps waiting, with any
+    /// congestion window of at least `least`.
     fn hold(&self, max: u64, least: Option<f64>) -> Option<Hold> {
         let room = max.min(self.window / WINDOW_PARTS);
         Some(Hold { room, full: self.full, cwnd: least?, window: self.window, srtt: self.srtt? })
     }
 }
 
-/// What a packet has waited for. The next ones wait for no less while the path is no worse, so they need not be looked at so closely.
+/// The condition under which a packet waited. Later packets wait under it too while the path is no worse, so they need
+/// no full check.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
-    /// A packet of segments of `full` bytes waits while the windows let out less than this.
+    /// A packet in segments of `full` bytes waits while the windows allow less than this.
     room: u64,
     full: u64,
-    /// It does so with windows no less than these, and a round trip no longer.
+    /// This holds with windows at least this large and a round trip at most this long.
     cwnd: f64,
     window: u64,
     srtt: Duration,
@@ -113,15 +119,15 @@ struct Hold {
 /// The packet that leaves, or waits.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Offload {
-    /// One past the piece that the last packet began in: the lower half of the sequence number.
+    /// One past the piece in which the last packet began: the lower half of the sequence number.
     end: u32,
     /// Segments of the packet that have not left.
     left: u16,
-    /// The most that a packet has, and what that was computed from: between two ACKs it seldom changes.
+    /// The maximum length of a packet, and the inputs from which it was computed: they seldom change between two ACKs.
     max: u16,
     max_of: (u64, Option<PacketRate>),
     is_long: bool,
-    /// It waits for the next event, because of the congestion window, or has so waited for this one.
+    /// The packet waits for the next event because of the congestion window, or waited so for the current one.
     waits: bool,
     waits_for_cwnd: bool,
     waited_for_cwnd: bool,
@@ -143,13 +149,14 @@ impl Offload {
         }
     }
 
-    /// True if the next packet waits as an earlier one did: [`Offload::begin`] would say so, too. False says nothing.
+    /// True if the next packet waits for the same reason as an earlier one: [`Offload::begin`] would also return false.
+    /// If false, [`Offload::begin`] decides.
     #[inline(always)]
     pub(in crate::tcp) fn holds(&self, at: &Situation) -> bool {
         let Some(hold) = &self.hold else { return false };
-        // Nonsense where the next piece has not begun.
+        // Meaningless if the next piece has not begun.
         let rest = u64::from(self.end.wrapping_sub(at.next as u32));
-        // A segment of full length might leave, but not a packet, the rest of its piece, or all that waits.
+        // A full segment could leave, but not a whole packet, nor the rest of its piece, nor all that waits.
         let is_short = at.room >= at.full && at.room < hold.room.min(rest).min(at.waiting) && rest <= MAX_TOGETHER;
         let is_no_worse = at.full == hold.full && at.exact_cwnd >= hold.cwnd && at.window >= hold.window;
         is_short
@@ -159,13 +166,13 @@ impl Offload {
             && at.next_ack_is_soon()
     }
 
-    /// The next packet waits for the next event, because of the congestion window or not.
+    /// Makes the next packet wait for the next event, because of the congestion window or not.
     #[inline(always)]
     pub(in crate::tcp) fn wait(&mut self, is_cwnd_limited: bool) {
         (self.waits, self.waits_for_cwnd) = (true, is_cwnd_limited);
     }
 
-    /// True if segments are left of the packet that has begun: all of them leave at one instant.
+    /// True if the packet that has begun has segments left. All of them leave at one instant.
     #[inline(always)]
     pub(in crate::tcp) fn goes_on(&self, now: Time, last_sent: Time) -> bool {
         self.left > 0 && last_sent == now
@@ -174,7 +181,7 @@ impl Offload {
     /// Bytes that are left of the piece in which the next packet begins.
     fn rest(&mut self, situation: &Situation) -> u64 {
         loop {
-            // No window is as long as half of the numbers.
+            // No window is as long as half of the number space.
             match self.end.wrapping_sub(situation.next as u32) as i32 {
                 rest @ 1.. => return rest as u64,
                 _ => self.end = self.end.wrapping_add(situation.piece() as u32),
@@ -191,8 +198,9 @@ impl Offload {
         u64::from(self.max)
     }
 
-    /// Begins a packet; false if it waits for the next event. `rate` is that of the sender, if the round trip is known, and `least` the
-    /// congestion window from which on the rate is not lower, if there is one; they are asked for where they decide.
+    /// Begins a packet; false if it waits for the next event. `rate` gives the sender's rate, if the round trip is
+    /// known. `least` gives the congestion window from which on the rate is not lower, if there is one. Both are called
+    /// only if they matter.
     #[inline(always)]
     pub(in crate::tcp) fn begin(
         &mut self,
@@ -222,14 +230,14 @@ impl Offload {
         true
     }
 
-    /// A segment leaves. Returns true if it is the last one of several.
+    /// Records that a segment leaves. Returns true if it is the last one of several.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left == 0 && core::mem::take(&mut self.is_long)
     }
 
-    /// An ACK, a write or a timer: what waits is looked at again.
+    /// Looks again at what waits, after an ACK, a write or a timer.
     #[inline(always)]
     pub(in crate::tcp) fn on_event(&mut self) {
         self.waited_for_cwnd = core::mem::take(&mut self.waits_for_cwnd);
@@ -242,7 +250,7 @@ impl Offload {
         self.waited_for_cwnd
     }
 
-    /// The window is another one: that a packet waited for it says nothing.
+    /// Forgets that a packet waited for the window, because the window has been replaced.
     pub(in crate::tcp) fn forget_waiting(&mut self) {
         self.waited_for_cwnd = false;
     }
@@ -309,21 +317,21 @@ mod tests {
         let now = |last_sent| Situation { last_sent, ..WAITS };
         assert_eq!(packet(now(ms(999) + Duration::from_nanos(1))), None);
         assert_eq!(packet(now(ms(999))), Some((4, true)));
-        // The packet is as long as packets are, or a third of the window.
+        // The packet has the usual length, or a third of the window.
         assert_eq!(packet(Situation { room: 15_000, ..WAITS }), Some((15, true)));
         assert_eq!(packet(Situation { room: 4000, window: 12_000, ..WAITS }), Some((4, true)));
         // The ACK of the oldest segment is expected in 1 ms; in 2 ms, or none at all.
         assert_eq!(packet(Situation { oldest: Some(ms(901)), ..WAITS }), None);
         assert_eq!(packet(Situation { oldest: Some(ms(902)), ..WAITS }), Some((4, true)));
         assert_eq!(packet(Situation { oldest: None, ..WAITS }), Some((4, true)));
-        // More will not come.
+        // No more data follows.
         let last = |bytes| Situation { waiting: bytes, ..WAITS };
         assert_eq!(packet(last(4000)), None);
         assert_eq!(packet(Situation { is_closing: true, ..last(4000) }), Some((4, true)));
         assert_eq!(packet(Situation { room: 900, ..last(900) }), Some((1, false)));
     }
 
-    /// Only the congestion window that cuts a packet short is in use, and only until the next event.
+    /// A packet uses the congestion window only if that window cuts it short, and only until the next event.
     #[test]
     fn a_packet_that_waits_uses_the_congestion_window_if_that_is_the_least() {
         for is_cwnd_limited in [true, false] {
@@ -348,7 +356,7 @@ mod tests {
         // No piece is longer than a packet may be.
         let wide = Situation { max_peer: 1_000_000, ..WAITS };
         assert_eq!(packet(Situation { next: 1 + 126_000, ..wide }), Some((4, true)), "two of 65 segments");
-        // With half a window of less than a segment each piece is one.
+        // If half of the window is less than a segment, each piece is one segment.
         assert_eq!(packet(Situation { max_peer: 1500, ..WAITS }), Some((4, true)));
     }
 
@@ -356,7 +364,8 @@ mod tests {
     fn packets_are_bounded() {
         let first = Situation { room: 100_000, oldest: None, ..WAITS };
         assert_eq!(packet(first), Some((15, true)));
-        // Without a round trip only the card bounds it; with a slow sender it has two segments; never more than half of the window.
+        // Without a round trip only the card limits a packet. A slow sender's packet has two segments. None exceeds
+        // half of the window.
         assert_eq!(packet_at(Situation { cwnd: 1_000_000, ..first }, None), Some((65, true)));
         assert_eq!(packet_at(first, paced(1_000_000)), Some((2, true)));
         assert_eq!(packet_at(Situation { cwnd: 10_000, room: 10_000, ..first }, None), Some((5, true)));
@@ -368,8 +377,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-        /// A packet that waits by what an earlier one has waited for waits as it would if it were looked at. Each figure is one time in two
-        /// such that the packet waits, so that a tenth of all cases hold.
+        /// A packet held because of an earlier one must also wait if it is checked in full. Each value is drawn so that
+        /// every second one lets the packet wait; the shortcut then applies in a tenth of all cases.
         #[test]
         fn what_holds_waits(
             (first, factor) in (1u64..11, prop::sample::select(vec![20, 40])),

@@ -1,35 +1,38 @@
 //! Pacing: segments leave at a rate instead of in bursts.
 //!
-//! A rate is that of the congestion control, or a part of a window per round trip ([`Pacing::gains`]). What leaves together is a packet of
-//! one segment or, with a quantum, of several, as hosts do that leave the division into segments to the network card. The next packet
-//! waits for the time that this one takes at the rate.
+//! The rate is set by the congestion control, or is a multiple of a window per round trip ([`Pacing::gains`]). Segments
+//! that leave together form a packet. It has one segment or, with a quantum, several, as on hosts whose network card
+//! divides data into segments. The next packet waits for the time that this one takes at the rate.
 
 use crate::units::{Duration, Rate, Time};
 
 /// How segments are paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
-    /// For a control that sets no rate: the rate in percent of a window per round trip, below half of the threshold and from there on.
-    /// `None`: ACKs alone clock it.
+    /// The pacing rate in percent of a window per round trip, for a control that sets no rate: below half of the
+    /// threshold, and from there on. `None`: ACKs alone clock the sender.
     pub gains: Option<(u32, u32)>,
-    /// Segments leave together that take this long at the rate, at least two, or one below 1.2 Mbit/s; zero: each by itself.
+    /// Segments that take at most this long at the rate leave together. At least two do; below 1.2 Mbit/s, one. Zero:
+    /// each segment leaves by itself.
     pub quantum: Duration,
-    /// A packet that leaves late makes the next one wait less, by half of its own time at most. Otherwise the time is lost.
+    /// A packet that leaves late shortens the wait of the next one, by at most half of its own time. Off: the lost time
+    /// is not made up.
     pub credit: bool,
-    /// The first segments leave at once.
+    /// The number of segments at the start that are not paced.
     pub unpaced: u32,
-    /// The maximum rate of payload (Linux's SO_MAX_PACING_RATE). A control that sets no rate and has no gains is then paced by those of
+    /// The maximum rate of payload (Linux's SO_MAX_PACING_RATE). A control that sets no rate and has no gains then uses
     /// [`Pacing::LINUX_GAINS`].
     pub max_rate: Option<Rate>,
 }
 
 impl Pacing {
-    /// Segment by segment, where the control sets a rate.
+    /// Each segment by itself, if the control sets a rate.
     pub const PLAIN: Pacing =
         Pacing { gains: None, quantum: Duration::ZERO, credit: false, unpaced: 0, max_rate: None };
 
-    /// Linux, tcp_output.c. `tcp_tso_autosize`: 1/1024 of a second. `tcp_update_skb_after_send`: the credit, and no pacing of the first ten
-    /// segments, as its queue discipline fq did first. BBR v1 paces there, and any control behind fq.
+    /// Linux, tcp_output.c. The quantum is 1/1024 of a second (`tcp_tso_autosize`). `tcp_update_skb_after_send` gives
+    /// the credit and leaves the first ten segments unpaced, as the queue discipline fq did before it. BBR v1 paces
+    /// this way, and so does any control behind fq.
     pub const LINUX: Pacing =
         Pacing { gains: None, quantum: Duration::from_nanos(976_562), credit: true, unpaced: 10, max_rate: None };
 
@@ -37,18 +40,18 @@ impl Pacing {
     pub const LINUX_GAINS: (u32, u32) = (200, 120);
 }
 
-/// Maximum bytes that leave together: what a network card takes (Linux's `sk_gso_max_size`).
+/// Maximum number of bytes that leave together: the limit of a network card (Linux's `sk_gso_max_size`).
 pub(in crate::tcp) const MAX_TOGETHER: u64 = 65_535;
 /// Minimum number of segments that leave together.
 pub(in crate::tcp) const MIN_TOGETHER: u64 = 2;
 /// Below this rate a packet has one segment (Linux's `bbr_min_tso_segs`).
 const SLOW: u64 = 1_200_000;
 
-/// What leaves together.
+/// Segments that leave together.
 #[derive(Clone, Copy, Debug)]
 struct Together {
     quantum: Duration,
-    /// When it left, when it could have left, its bytes so far, and how many more segments it takes.
+    /// When they left, when they could have left, the bytes so far, and how many more segments fit.
     at: Time,
     could: Time,
     bytes: u64,
@@ -56,7 +59,7 @@ struct Together {
 }
 
 impl Together {
-    /// Another segment leaves at `now`. `next`: when a packet may leave.
+    /// Adds a segment that leaves at `now`. `next`: when a packet may leave.
     fn add(&mut self, now: Time, next: Time, bytes: u64, rate: Rate) {
         if self.at != now || self.left == 0 {
             let min = if rate.bits_per_second() < SLOW { 1 } else { MIN_TOGETHER };
@@ -73,10 +76,10 @@ impl Together {
     }
 }
 
-/// Delays segments to a rate. Not used without a rate.
+/// Delays segments to a rate. Unused if there is no rate.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Pacer {
-    /// The earliest departure of the next packet.
+    /// The earliest time at which the next packet may leave.
     next: Time,
     /// True if a segment was delayed.
     is_holding: bool,
@@ -107,7 +110,7 @@ impl Pacer {
         !self.is_holding
     }
 
-    /// When a segment may leave, at `now` or later.
+    /// The earliest time, from `now` on, at which a segment may leave.
     pub(in crate::tcp) fn earliest(&self, now: Time) -> Time {
         self.next.max(now)
     }
@@ -118,7 +121,7 @@ impl Pacer {
         if self.is_holding { self.next } else { Time::NEVER }
     }
 
-    /// Ends a delay that is over, even if nothing is sent then. Returns whether one was.
+    /// Ends a delay that is over, even if nothing is sent then. Returns true if there was one.
     pub(in crate::tcp) fn on_time(&mut self, now: Time) -> bool {
         let is_over = self.deadline() <= now;
         self.is_holding &= !is_over;

@@ -14,7 +14,7 @@ fn at(millis: u64) -> Time {
 fn segments_leave_at_the_rate() {
     let mut pacer = Pacer::default();
     assert!(pacer.may_send(at(5000)));
-    // 2000 bytes take two seconds.
+    // 2000 bytes take two seconds to send.
     pacer.sent(at(5000), 2000, rate(8));
     assert!(!pacer.may_send(at(6000)));
     assert_eq!(pacer.deadline(), at(7000));
@@ -50,7 +50,7 @@ fn the_first_segments_may_be_free() {
     assert_eq!(pacer.deadline(), at(7000));
 }
 
-/// When the segments leave that there always are.
+/// The departure times of segments that are always available.
 fn departures(pacing: Pacing, rate: Rate, count: usize) -> Vec<u64> {
     let (mut pacer, mut now, mut sent) = (Pacer::new(&pacing), at(5000), Vec::new());
     while sent.len() < count {
@@ -64,7 +64,7 @@ fn departures(pacing: Pacing, rate: Rate, count: usize) -> Vec<u64> {
     sent
 }
 
-/// 8 Mbit/s: four segments in 4 ms, then the next four. At least two leave together, and at less than 1.2 Mbit/s one does.
+/// 8 Mbit/s: four segments in 4 ms, then the next four. At least two leave together; below 1.2 Mbit/s, one.
 #[test]
 fn a_quantum_leaves_together() {
     let pacing = Pacing { quantum: Duration::from_millis(4), ..Pacing::PLAIN };
@@ -74,7 +74,7 @@ fn a_quantum_leaves_together() {
     assert_eq!(departures(pacing, rate(800), 3), [0, 10, 20]);
 }
 
-/// A packet that is cut short, because the window is full, counts for what it has: one segment takes 1 ms, also if more follow later.
+/// A packet cut short by a full window counts only its own segments: one segment takes 1 ms, even if more follow later.
 #[test]
 fn a_packet_is_what_leaves_at_once() {
     let mut pacer = Pacer::new(&Pacing { quantum: Duration::from_millis(4), ..Pacing::PLAIN });
@@ -86,7 +86,8 @@ fn a_packet_is_what_leaves_at_once() {
     assert_eq!(pacer.deadline(), at(5002));
 }
 
-/// A segment takes 1000 ms. One that leaves 300 ms late lets the next one leave 300 ms earlier; one that is late by a pause, 500 ms.
+/// A segment takes 1000 ms. If one leaves 300 ms late, the next may leave 300 ms earlier. After a pause the credit is
+/// limited to 500 ms.
 #[test]
 fn what_is_late_gives_credit() {
     for (late, next) in [(0, 2000), (300, 2000), (500, 2000), (700, 2200), (20_000, 21_500)] {

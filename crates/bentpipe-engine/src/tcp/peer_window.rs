@@ -2,7 +2,7 @@
 
 use super::segment::Segment;
 
-/// SND.WND, and which segment updated it last.
+/// SND.WND, and the segment that updated it last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerWindow {
     /// SND.WND in bytes, counted from SND.UNA.
@@ -15,7 +15,7 @@ pub(crate) struct PeerWindow {
 }
 
 impl PeerWindow {
-    /// A window of `bytes` before the peer has offered one.
+    /// A window of `bytes`, used before the peer has offered one.
     pub(crate) const fn open(bytes: u64) -> Self {
         PeerWindow { now: bytes, max: 0, wl1: 0, wl2: 0 }
     }
@@ -23,7 +23,8 @@ impl PeerWindow {
     /// Takes the window of a segment. Returns whether it changed, or `None` if the segment is older than the last update.
     #[inline(always)]
     pub(crate) fn update(&mut self, snd_una: u64, segment: &Segment) -> Option<bool> {
-        // Also if the ACK advances: retransmitted data has an old number but the newest ACK, and the window counts from that.
+        // An advancing ACK also counts: retransmitted data has an old number but the newest ACK, from which the window
+        // counts.
         let fresh =
             snd_una < segment.ack || self.wl1 < segment.seq || (self.wl1 == segment.seq && self.wl2 <= segment.ack);
         if !fresh {
@@ -31,7 +32,7 @@ impl PeerWindow {
         }
         (self.wl1, self.wl2) = (segment.seq, segment.ack);
         let window = segment.window as u64;
-        // The first window is not a change: without a handshake a duplicate ACK can be the first segment to arrive.
+        // The first window is not a change: without a handshake, a duplicate ACK can be the first segment to arrive.
         let changed = window != self.now && self.max > 0;
         self.now = window;
         self.max = self.max.max(window);

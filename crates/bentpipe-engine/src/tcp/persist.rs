@@ -2,10 +2,10 @@
 
 use crate::units::{Duration, Time};
 
-/// The interval doubles this often.
+/// Maximum number of times that the interval doubles.
 const MAX_DOUBLINGS: u32 = 10;
 
-/// How long the first interval between two probes is, and the longest one.
+/// The first interval between two probes, and the longest one.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Intervals {
     pub(in crate::tcp) first: Duration,
@@ -44,12 +44,12 @@ impl Persist {
         self.at = now + self.interval(intervals);
     }
 
-    /// Starts the interval afresh, while the timer is running.
+    /// Restarts the interval if the timer is running.
     pub(in crate::tcp) fn restart(&mut self, now: Time, intervals: Intervals) {
         self.at = now + self.interval(intervals);
     }
 
-    /// The window is open. Returns whether the timer was running.
+    /// Stops the timer because the window is open. Returns true if it was running.
     #[inline(always)]
     pub(in crate::tcp) fn stop(&mut self) -> bool {
         let was_running = self.is_running();
@@ -71,13 +71,13 @@ impl Persist {
         self.due = true;
     }
 
-    /// Whether a probe is due.
+    /// True if a probe is due.
     #[inline(always)]
     pub(in crate::tcp) fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Whether a probe is due; it no longer is.
+    /// True if a probe is due; clears it.
     #[inline(always)]
     pub(in crate::tcp) fn take_due(&mut self) -> bool {
         self.due && core::mem::take(&mut self.due)

@@ -1,6 +1,6 @@
 //! Sorted, disjoint ranges of sequence numbers.
 //!
-//! Ranges are few (one per gap) and change at the ends, so a deque with binary search beats a tree.
+//! There are few ranges (one per gap) and they change at the ends, so a deque with binary search beats a tree.
 
 use std::collections::VecDeque;
 
@@ -79,7 +79,7 @@ impl Ranges {
         self.ranges.partition_point(|r| r.1 <= seq)
     }
 
-    /// Adds `start..end`; calls `fresh` with each new part. Returns whether there was one.
+    /// Adds `start..end` and calls `fresh` with each new part. Returns true if there was one.
     pub(crate) fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> bool {
         debug_assert!(start < end);
         // Most arrivals extend the highest range or are beyond it.
@@ -180,7 +180,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// The ranges and a plain set of numbers agree after any operations.
+        /// The ranges and a plain set of numbers agree after any sequence of operations.
         #[test]
         fn agrees_with_a_plain_set(operations in prop::collection::vec((0u64..60, 1u64..12, any::<bool>()), 1..60)) {
             let (mut ranges, mut plain) = (Ranges::new(), BTreeSet::new());

@@ -1,27 +1,29 @@
-//! The send buffer of a host: what a program has written takes memory until the peer has acknowledged it (Linux: `sk_sndbuf`,
-//! tcp_wmem). Over a long path the buffer bounds the data in flight.
+//! A host's send buffer. Written data takes memory until the peer has acknowledged it (Linux: `sk_sndbuf`, tcp_wmem),
+//! so the buffer limits the data in flight over a long path.
 //!
-//! Memory is counted as Linux counts it (`sk_wmem_queued`): the data, and [`OVERHEAD`] for each packet that is in flight and for each piece
-//! that waits. A program that has filled the buffer writes again once a third of it is free (`sk_stream_is_writeable`). The buffer has
-//! its full size from the start; Linux's grows to it as the congestion window does (`tcp_sndbuf_expand`).
+//! Memory is counted as Linux counts it (`sk_wmem_queued`): the data, plus [`OVERHEAD`] for each packet in flight and
+//! for each waiting piece. A program that has filled the buffer may write again once a third of it is free
+//! (`sk_stream_is_writeable`). The buffer has its full size from the start; Linux's grows to it along with the
+//! congestion window (`tcp_sndbuf_expand`).
 
 use std::collections::VecDeque;
 
 use super::pacing::MAX_TOGETHER;
 use super::sequence::SequenceSpace;
 
-/// Memory that a packet takes besides its data: its `sk_buff`, and the space for headers. Measured on Linux 6.18 on x86-64 (SO_MEMINFO).
+/// Memory that a packet takes besides its data: the `sk_buff` and the space for headers. Measured on Linux 6.18 on
+/// x86-64 (SO_MEMINFO).
 const OVERHEAD: u64 = 832;
-/// What waits is kept in pieces of this length.
+/// Waiting data is kept in pieces of this length.
 const PIECE: u64 = MAX_TOGETHER;
 
-/// A send buffer, with what is in flight of it.
+/// A send buffer, and its packets in flight.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SendBuffer {
     size: u64,
-    /// The program has filled the buffer, and has not written since then.
+    /// True if the program has filled the buffer and has not written since.
     is_full: bool,
-    /// The segment that leaves next belongs to the packet of the last one.
+    /// The segment that leaves next belongs to the same packet as the last one.
     goes_on: bool,
     /// The low bits of the ends of packets in flight.
     packets: VecDeque<u32>,
@@ -37,7 +39,7 @@ impl SendBuffer {
         seq.data_end.saturating_sub(seq.snd_una) + (waiting + self.packets.len() as u64) * OVERHEAD
     }
 
-    /// Bytes that the program may write now. The last piece may exceed the buffer.
+    /// Bytes that the program may write now. The last piece may overfill the buffer.
     pub(in crate::tcp) fn room(&self, seq: &SequenceSpace) -> u64 {
         let memory = self.memory(seq);
         if self.is_full && 3 * memory > 2 * self.size {
@@ -46,22 +48,22 @@ impl SendBuffer {
         self.size.saturating_sub(memory).div_ceil(PIECE + OVERHEAD) * PIECE
     }
 
-    /// True if the program has filled the buffer, and has not written since then.
+    /// True if the program has filled the buffer and has not written since.
     pub(in crate::tcp) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Data was written.
+    /// Records that data was written.
     pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace) {
         self.is_full = self.memory(seq) >= self.size;
     }
 
-    /// A segment leaves that belongs to the packet of the one before it.
+    /// Records that the next segment belongs to the same packet as the one before it.
     pub(in crate::tcp) fn go_on(&mut self) {
         self.goes_on = true;
     }
 
-    /// A segment of new data leaves; it ends at `end`.
+    /// Records that a segment of new data leaves; it ends at `end`.
     pub(in crate::tcp) fn on_sent(&mut self, end: u64) {
         match self.packets.back_mut() {
             Some(last) if core::mem::take(&mut self.goes_on) => *last = end as u32,
@@ -69,13 +71,13 @@ impl SendBuffer {
         }
     }
 
-    /// Data is acknowledged.
+    /// Frees the memory of data that is acknowledged.
     pub(in crate::tcp) fn on_ack(&mut self, seq: &SequenceSpace) {
-        // No window is as long as half of the numbers.
+        // No window is as long as half of the number space.
         while self.packets.front().is_some_and(|&end| (seq.snd_una as u32).wrapping_sub(end) as i32 >= 0) {
             self.packets.pop_front();
         }
-        // If it had more to write it would have done so.
+        // If the buffer ran empty, the program has nothing more to write.
         self.is_full &= self.memory(seq) > 0;
     }
 
@@ -89,7 +91,7 @@ impl SendBuffer {
 mod tests {
     use super::*;
 
-    /// The bytes from `una` on are not acknowledged, those from `next` on were never sent, and all before `end` are written.
+    /// A sequence space with bytes from `una` on unacknowledged, from `next` on never sent, and up to `end` written.
     fn held(una: u64, next: u64, end: u64) -> SequenceSpace {
         let mut seq = SequenceSpace::new(next, 0);
         (seq.snd_una, seq.data_end) = (una, end);

@@ -1,6 +1,6 @@
 //! The interface of a connection to its sending half, for both protocols.
 //!
-//! TCP's congestion-controlled sender is one; STP's sender with its constant window is another. Opening, closing,
+//! TCP's congestion-controlled sender is one; STP's sender with its constant window is the other. Opening, closing,
 //! resets and the receiver are the same for both (ESA's STP "adopts the same procedures implemented in TCP"), so they
 //! are implemented once, in [`Duplex`](super::Duplex).
 
@@ -14,17 +14,17 @@ use crate::probe::Probe;
 use crate::units::{Duration, Time};
 use crate::wire::ecn::Ecn;
 
-/// The protocol of a connection's segments, whose headers differ.
+/// The protocol of a connection, which determines the headers of its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// TCP (RFC 9293): 16-bit windows with a negotiated shift, options negotiated in the SYNs.
     Tcp,
-    /// STP ([`wire::stp`](crate::wire::stp)): windows in full, SACK always.
+    /// STP ([`wire::stp`](crate::wire::stp)): unscaled 32-bit windows, and always SACK.
     Stp,
 }
 
 impl Protocol {
-    /// The max window in a header without a shift.
+    /// The maximum window in a header without a shift.
     pub(super) const fn window_limit(self) -> u64 {
         match self {
             Protocol::Tcp => u16::MAX as u64,
@@ -33,7 +33,7 @@ impl Protocol {
     }
 }
 
-/// Counters of a sender. [`TcpStats`](super::TcpStats) gives their meaning.
+/// Counters of a sender. [`TcpStats`](super::TcpStats) describes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of TcpStats")]
 #[repr(C)]
@@ -53,29 +53,29 @@ pub struct SenderCounters {
     pub duplicate_acks: u64,
 }
 
-/// The sending half of a connection: [`Sender`](super::Sender) of TCP or [`stp::Sender`](crate::stp::Sender). Sealed: what a
-/// connection asks of it is private to this crate.
+/// The sending half of a connection: [`Sender`](super::Sender) of TCP or [`stp::Sender`](crate::stp::Sender). Sealed,
+/// because its methods are private to this crate.
 pub trait SendingHalf: Half {}
 
 impl<S: Half> SendingHalf for S {}
 
-/// What a connection asks of its sending half.
+/// What a connection requires of its sending half.
 pub trait Half {
     /// The protocol whose segments it sends.
     const PROTOCOL: Protocol;
 
     /// The sequence numbers sent.
     fn sequence(&self) -> &SequenceSpace;
-    /// The same, to change them.
+    /// The sequence numbers sent, mutable.
     fn sequence_mut(&mut self) -> &mut SequenceSpace;
 
-    /// First sequence number not acknowledged.
+    /// The first sequence number not acknowledged.
     #[inline(always)]
     fn snd_una(&self) -> u64 {
         self.sequence().snd_una
     }
 
-    /// Next sequence number to send.
+    /// The next sequence number to send.
     #[inline(always)]
     fn snd_nxt(&self) -> u64 {
         self.sequence().snd_nxt
@@ -93,7 +93,7 @@ pub trait Half {
         self.sequence().fin
     }
 
-    /// Sends no SYN: the opening is one-way.
+    /// Opens without a SYN, because the opening is one-way.
     fn skip_syn(&mut self) {
         self.sequence_mut().restart_at(FIRST_BYTE);
     }
@@ -104,7 +104,7 @@ pub trait Half {
     fn cwnd(&self) -> u64;
     /// Its slow start threshold, bytes; `u64::MAX` if it has none.
     fn ssthresh(&self) -> u64;
-    /// Smoothed round trip, if it measures one.
+    /// The smoothed round trip, if the sender measures one.
     fn srtt(&self) -> Option<Duration>;
     /// Its counters.
     fn counters(&self) -> &SenderCounters;
@@ -113,31 +113,32 @@ pub trait Half {
     fn room(&self) -> u64 {
         u64::MAX
     }
-    /// The user has this many more bytes to send.
+    /// Records that the user has this many more bytes to send.
     fn write(&mut self, bytes: u64);
-    /// The user ends the stream.
+    /// Records that the user ends the stream.
     fn close(&mut self);
-    /// The handshake is done: data may be sent.
+    /// Completes the handshake: data may be sent.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool);
-    /// The ECN that both ends use. `handshake`: the next ACK ends a passive opening. `control`: segments without new data take part.
+    /// Sets the ECN mode that both ends use. `handshake`: the next ACK ends a passive opening. `control`: segments
+    /// without new data take part.
     fn use_ecn(&mut self, _mode: EcnMode, _handshake: bool, _control: bool) {}
-    /// The SYN-ACK that has ended an active opening: what it says of marks.
+    /// Takes what the SYN-ACK that completed an active opening reports about marks.
     fn take_syn_ack(&mut self, _segment: &Segment) {}
-    /// No segment takes part in ECN from now on. Marks still count.
+    /// Stops sending ECT. Reported marks still count.
     fn send_not_ect(&mut self) {}
     /// The ECN field of a segment without new data.
     fn ect_of_control(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// The ECN field and the flag of ECN of a segment with data, while both ends use ECN.
+    /// The ECN field and ECN flag of a segment with data, if both ends use ECN.
     fn marks_of(&mut self, _span: &Span) -> (Ecn, Flags) {
         (Ecn::NotEct, Flags::NONE)
     }
-    /// Sets the MSS of the peer's SYN; data cannot be sent yet.
+    /// Sets the MSS from the peer's SYN, before data can be sent.
     fn set_peer_mss(&mut self, mss: u16);
-    /// Sends the SYN again: it crossed the peer's, or the peer repeats its own.
+    /// Sends the SYN again, because it crossed the peer's or the peer repeated its own.
     fn resend_syn(&mut self);
-    /// Forgets the peer: a passive connection returns to LISTEN. Bytes written stay.
+    /// Forgets the peer, because a passive connection returns to LISTEN. Written bytes stay.
     fn relisten(&mut self);
     /// Takes the window that a segment offers. Returns whether it changed.
     fn update_window(&mut self, segment: &Segment) -> bool;
@@ -151,12 +152,13 @@ pub trait Half {
     );
     /// Takes an ACK below `snd_una` with SACK blocks.
     fn on_overtaken_ack<P: Probe>(&mut self, _cx: &mut Context<'_, P>, _segment: &Segment) {}
-    /// True while no loss is being repaired: predicted segments take the fast path. A sender without one is never calm.
+    /// True while no loss is being repaired: predicted segments then take the fast path. Always false for a sender
+    /// without a fast path.
     #[inline(always)]
     fn is_calm(&self) -> bool {
         false
     }
-    /// Takes the ACK of a predicted segment with data, which acknowledges nothing new.
+    /// Takes the ACK of a predicted segment with data. It acknowledges nothing new.
     #[inline(always)]
     fn on_ack_beside_data(&mut self) {}
 
@@ -172,7 +174,7 @@ pub trait Half {
     fn next(&mut self, now: Time, reserved: u16) -> Option<Span>;
     /// The probe of a closed window, if one is due (RFC 9293 §3.8.6.1).
     fn window_probe(&mut self) -> Option<Span>;
-    /// A segment is passed to the driver now: one of [`Half::next`]'s, an ACK or a reset.
+    /// Records that a segment goes to the driver now: one returned by [`Half::next`], an ACK or a reset.
     #[inline(always)]
     fn on_transmit(&mut self, _now: Time, _segment: &Segment) {}
     /// The number of the last poll sent, for a sender that polls instead of keeping timers (STP).
@@ -181,6 +183,6 @@ pub trait Half {
     }
     /// Heap memory of the peer's SACK blocks in bytes.
     fn memory(&self) -> usize;
-    /// Invariants that hold between events.
+    /// Checks the invariants that hold between events.
     fn check(&self);
 }

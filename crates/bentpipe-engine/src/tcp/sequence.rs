@@ -1,4 +1,4 @@
-//! The sender's sequence space (RFC 9293 §3.3.1): acknowledged, sent and written. TCP's sender and STP's share it.
+//! The sender's sequence space (RFC 9293 §3.3.1): acknowledged, sent and written. Shared by TCP's and STP's senders.
 
 use super::peer_window::PeerWindow;
 use super::segment::FIRST_BYTE;
@@ -22,7 +22,7 @@ pub struct SequenceSpace {
 }
 
 impl SequenceSpace {
-    /// A space whose first number to send is `start`, towards a peer with a window of `peer` bytes.
+    /// A space whose first number to send is `start`, with a peer window of `peer` bytes.
     pub(crate) const fn new(start: u64, peer: u64) -> Self {
         SequenceSpace {
             snd_una: start,
@@ -46,7 +46,7 @@ impl SequenceSpace {
         self.data_end + self.fin as u64
     }
 
-    /// The right edge that both the sender's own window of `allowed` bytes and the peer's permit.
+    /// The right edge permitted by both the sender's own window of `allowed` bytes and the peer's window.
     #[inline(always)]
     pub(crate) fn right_edge(&self, allowed: u64) -> u64 {
         self.snd_una + allowed.min(self.peer.now)
@@ -64,19 +64,19 @@ impl SequenceSpace {
         Span { len: data as u16, fin, push: data > 0 && end == self.data_end, ..Span::empty(seq) }
     }
 
-    /// The peer has acknowledged everything before `ack`.
+    /// Records that the peer has acknowledged everything before `ack`.
     #[inline(always)]
     pub(crate) fn advance(&mut self, ack: u64) {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
     }
 
-    /// Nothing is outstanding, and `seq` is sent next.
+    /// Restarts with nothing outstanding and `seq` as the next number to send.
     pub(crate) fn restart_at(&mut self, seq: u64) {
         (self.snd_una, self.snd_nxt, self.snd_max) = (seq, seq, seq);
     }
 
-    /// Forgets the peer. Bytes written stay.
+    /// Forgets the peer. Written bytes stay.
     pub(crate) fn forget_peer(&mut self) {
         self.restart_at(0);
         self.peer = PeerWindow::open(0);
@@ -99,9 +99,9 @@ impl SequenceSpace {
         self.fin && self.snd_una > self.data_end
     }
 
-    /// The sequence number of a segment without data: SND.NXT. While the peer's window is closed it is the number that the
-    /// peer expects, since a probe lies beyond that window, and no segment that starts there is acceptable
-    /// (RFC 9293 §3.10.7.4).
+    /// The sequence number of a segment without data: SND.NXT. While the peer's window is closed, it is the number that
+    /// the peer expects. A probe lies beyond that window, and a segment that starts there is not acceptable (RFC 9293
+    /// §3.10.7.4).
     #[inline(always)]
     pub(crate) fn seq_of_bare_ack(&self) -> u64 {
         if self.peer.now == 0 { self.snd_una.max(FIRST_BYTE) } else { self.snd_max }
@@ -113,7 +113,7 @@ impl SequenceSpace {
         self.snd_una.saturating_sub(self.peer.max)
     }
 
-    /// Invariants that hold between events.
+    /// Checks the invariants that hold between events.
     pub(crate) fn check(&self) {
         debug_assert!(self.snd_una <= self.snd_nxt && self.snd_una <= self.snd_max);
         debug_assert!(self.snd_max <= self.end().max(FIRST_BYTE));

@@ -18,7 +18,7 @@ impl TcbCache {
         match sharing {
             TcbSharing::Off => return,
             TcbSharing::Resume => {
-                // RFC 9959 §3.2: one connection alone may use it. What that connection measures takes its place.
+                // RFC 9959 §3.2: only one connection may use it. That connection's own measurement replaces it.
                 if let Some(path) = self.path.take() {
                     congestion.resume(path);
                 }
@@ -34,8 +34,8 @@ impl TcbCache {
         }
     }
 
-    /// Stores a connection's state (RFC 9040 §4). ssthresh is known only after a loss. `path`: the window that it used, if it measured the
-    /// least round trip.
+    /// Stores a connection's state (RFC 9040 §4). ssthresh is known only after a loss. `path`: the window that the
+    /// connection used, if it measured the minimum round trip.
     pub(in crate::tcp) fn keep(&mut self, congestion: &Congestion, rtt: &RttEstimator, path: Option<Resume>) {
         if congestion.window.ssthresh() != u64::MAX {
             self.ssthresh = Some(congestion.window.ssthresh());

@@ -3,10 +3,10 @@
 use crate::rtt::{GiveUp, RtoConfig, RtoTiming, RttEstimator};
 use crate::units::{Duration, Time};
 
-/// What has been sent and is not acknowledged.
+/// What has been sent and awaits an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum Awaited {
-    /// A SYN, and the peer has said nothing.
+    /// A SYN; the peer has not answered at all.
     FirstSyn,
     /// The answer to the peer's SYN.
     SynAck,
@@ -22,10 +22,10 @@ pub(in crate::tcp) struct RetransmissionTimer {
     at: Time,
     /// The segment being timed: its end, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// When the timer has expired first since new data was acknowledged, and how often.
+    /// When the timer first expired since new data was acknowledged, and how many times.
     first: Time,
     retries: u32,
-    /// It follows segments: [`RtoTiming::Segments`].
+    /// The timer follows segments: [`RtoTiming::Segments`].
     by_segments: bool,
     pub(in crate::tcp) rtt: RttEstimator,
 }
@@ -47,13 +47,13 @@ impl RetransmissionTimer {
         (self.at, self.timed, self.retries) = (Time::NEVER, None, 0);
     }
 
-    /// True if it follows segments ([`RtoTiming::Segments`]).
+    /// True if the timer follows segments ([`RtoTiming::Segments`]).
     #[inline(always)]
     pub(in crate::tcp) fn is_by_segments(&self) -> bool {
         self.by_segments
     }
 
-    /// The peer sends no SACK blocks, so there is no RACK: it follows ACKs.
+    /// Makes the timer follow ACKs, because without SACK blocks from the peer there is no RACK.
     pub(in crate::tcp) fn without_sack(&mut self) {
         self.by_segments = false;
     }
@@ -86,12 +86,12 @@ impl RetransmissionTimer {
         self.at = if is_outstanding { self.rtt.deadline(now) } else { Time::NEVER };
     }
 
-    /// Times that the timer has expired since new data was acknowledged.
+    /// How many times the timer has expired since new data was acknowledged.
     pub(in crate::tcp) fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// True if it has expired as often, or for as long, as allowed before it expired `now`.
+    /// True if, before this expiry at `now`, the timer had already expired as often, or for as long, as allowed.
     pub(in crate::tcp) fn is_exhausted(&self, now: Time, awaited: Awaited) -> bool {
         let config = self.rtt.config();
         let limit = |own: Option<u8>| own.map_or(config.max_retries, u32::from);
@@ -113,7 +113,7 @@ impl RetransmissionTimer {
         }
     }
 
-    /// New data was acknowledged.
+    /// Forgets the expiries, because new data was acknowledged.
     #[inline(always)]
     pub(in crate::tcp) fn forget_retries(&mut self) {
         self.retries = 0;
@@ -127,7 +127,7 @@ impl RetransmissionTimer {
         self.retries = self.retries.saturating_add(1);
     }
 
-    /// Restarts with twice the timeout; with the same after the first timeouts of a SYN without an answer, if so set.
+    /// Restarts with twice the timeout. If so configured, the first timeouts of an unanswered SYN keep it.
     pub(in crate::tcp) fn back_off(&mut self, now: Time, is_first_syn: bool) {
         if !is_first_syn || self.retries > u32::from(self.rtt.config().linear_syn_timeouts) {
             self.rtt.back_off();
@@ -135,7 +135,7 @@ impl RetransmissionTimer {
         self.start(now);
     }
 
-    /// Times the segment that ends at `end` and is sent now, unless another is being timed.
+    /// Times the segment that is sent now and ends at `end`, unless another is being timed.
     #[inline(always)]
     pub(in crate::tcp) fn time(&mut self, end: u64, now: Time) {
         if self.timed.is_none() {
@@ -157,7 +157,7 @@ impl RetransmissionTimer {
         self.timed = None;
     }
 
-    /// Everything before `ack` is acknowledged; `sample` is the round trip measured by timestamps. Returns whether the
+    /// Takes an ACK of everything before `ack`; `sample` is the round trip measured by timestamps. Returns true if the
     /// estimate has a new sample.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, now: Time, ack: u64, sample: Option<Duration>) -> bool {
@@ -171,7 +171,8 @@ impl RetransmissionTimer {
         true
     }
 
-    /// A segment was delivered after `elapsed`, though no new data is acknowledged or losses are being repaired.
+    /// Records that a segment was delivered after `elapsed`, though no new data is acknowledged or losses are being
+    /// repaired.
     pub(in crate::tcp) fn on_delivery(&mut self, now: Time, elapsed: Duration) {
         self.measure(now.saturating_sub(elapsed), now);
     }
@@ -183,7 +184,7 @@ impl RetransmissionTimer {
         self.rtt.sample(sent, now);
     }
 
-    /// A partial ACK: it ends the backoff if it covers what was timed, and gives no sample.
+    /// Takes a partial ACK. It ends the backoff if it covers the timed segment, and gives no sample.
     pub(in crate::tcp) fn on_partial_ack(&mut self, ack: u64) {
         if self.timed.is_some_and(|(end, _)| ack >= end) {
             self.timed = None;
@@ -196,7 +197,7 @@ impl RetransmissionTimer {
 mod tests {
     use super::*;
 
-    /// When the timer expires for something sent at time 0, in milliseconds, up to the expiry that ends the connection.
+    /// The expiry times in milliseconds for something sent at time 0, up to the expiry that ends the connection.
     fn expiries(config: RtoConfig, awaited: Awaited) -> Vec<u64> {
         let mut timer = RetransmissionTimer::new(config);
         timer.start(Time::ZERO);
@@ -214,16 +215,16 @@ mod tests {
 
     const SECOND: u64 = 1000;
 
-    /// The kernel's documentation of `tcp_syn_retries`: with 6 of them and `tcp_syn_linear_timeouts` 4 the last retransmission is after
-    /// 67 s, and the connection is given up after 131 s.
+    /// The kernel's documentation of `tcp_syn_retries`: with 6 retries and `tcp_syn_linear_timeouts` 4, the last
+    /// retransmission is after 67 s, and the connection is given up after 131 s.
     #[test]
     fn a_syn_is_repeated_as_linux_says() {
         let seconds =
             |config, awaited| -> Vec<u64> { expiries(config, awaited).into_iter().map(|at| at / SECOND).collect() };
         assert_eq!(seconds(RtoConfig::LINUX, Awaited::FirstSyn), [1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131]);
-        // Of `tcp_synack_retries`: 5, the last one after 31 s, the end after 63 s.
+        // The same document on `tcp_synack_retries`: 5 retries, the last after 31 s; given up after 63 s.
         assert_eq!(seconds(RtoConfig::LINUX, Awaited::SynAck), [1, 3, 7, 15, 31, 63]);
-        // RFC 6298 §5.5 doubles each.
+        // RFC 6298 §5.5 doubles every timeout.
         let rfc = RtoConfig { max_retries: 6, ..RtoConfig::RFC6298 };
         let doubled = [1, 3, 7, 15, 31, 63, 123];
         assert_eq!(
@@ -232,15 +233,16 @@ mod tests {
         );
     }
 
-    /// The kernel's documentation of `tcp_retries2`: 15 "yields a hypothetical timeout of 924.6 seconds and is a lower bound for the effective
-    /// timeout". Of `tcp_orphan_retries`: 8.
+    /// The kernel's documentation of `tcp_retries2`: 15 "yields a hypothetical timeout of 924.6 seconds and is a lower
+    /// bound for the effective timeout". For `tcp_orphan_retries` the default is 8.
     #[test]
     fn data_is_given_up_by_time() {
         let linux = RtoConfig::LINUX;
         assert_eq!(linux.time_of(15), Duration::from_millis(924_600));
         assert_eq!(linux.time_of(8), Duration::from_millis(102_200));
         assert_eq!(linux.time_of(u32::MAX - 1), Duration::MAX);
-        // A timeout of 201 ms doubles to 102.9 s, then it is 120 s. The first expiry after the time ends the connection.
+        // A timeout of 201 ms doubles up to 102.9 s, and is 120 s from then on. The first expiry after the time limit
+        // ends the connection.
         let ends = |initial, closed| {
             let config = RtoConfig { initial: Duration::from_millis(initial), ..linux };
             let at = expiries(config, Awaited::Data { closed });
@@ -248,10 +250,10 @@ mod tests {
         };
         assert_eq!(ends(201, false), (16, Some(201 * 1023 + 6 * 120_000)));
         assert_eq!(ends(201, true), (9, Some(201 * 511)));
-        // Over GEO it is 15 expiries, not 16.
+        // Over GEO this takes 15 expiries, not 16.
         assert_eq!(ends(800, false), (15, Some(800 * 255 + 7 * 120_000)));
         assert_eq!(ends(800, true), (8, Some(800 * 255)));
-        // RFC 9293 counts.
+        // RFC 9293 counts expiries.
         let rfc = RtoConfig { max_retries: 3, ..RtoConfig::RFC6298 };
         assert_eq!(expiries(rfc, Awaited::Data { closed: true }).len(), 4);
     }

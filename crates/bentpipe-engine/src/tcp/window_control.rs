@@ -1,7 +1,7 @@
-//! A congestion control for another transport: ACKs and losses in, a window out.
+//! Congestion control for another transport: ACKs and losses in, a window out.
 //!
-//! The transport finds the losses and paces by itself. So only controls that set a window fit: BBR sets a rate, and it needs the
-//! rate samples of this crate's sender.
+//! The transport detects losses and paces by itself, so only controls that set a window fit. BBR does not: it sets a
+//! rate and needs the rate samples of this crate's sender.
 
 use super::config::TcpConfig;
 use super::congestion::{AckSample, Congestion};
@@ -35,8 +35,9 @@ pub struct WindowControl {
 }
 
 impl WindowControl {
-    /// The control of a row of the table, for packets of at most `mss` bytes and an initial window in packets. `paced`: the
-    /// transport spreads each window over the round trip. `None` if the row's control sets a rate, or no window at all.
+    /// The control of a row of the table, for packets of at most `mss` bytes and an initial window in packets. `paced`:
+    /// the transport spreads each window over the round trip. Returns `None` if the row's control sets a rate, or if
+    /// its window is fixed.
     pub fn new(row: &Variant, mss: u16, initial_window: u32, paced: bool) -> Option<Self> {
         let variant = Variant { initial_window, ..*row };
         let mut congestion = Congestion::new(&TcpConfig { mss, variant, ..TcpConfig::default() }, false);
@@ -63,16 +64,16 @@ impl WindowControl {
         });
     }
 
-    /// Takes a loss, the first of a round trip, with `flight` bytes outstanding. `everything`: all packets for longer than some
-    /// timeouts are lost (RFC 9002 §7.6).
+    /// Takes the first loss of a round trip, with `flight` bytes outstanding. `everything`: persistent congestion, all
+    /// packets sent over several timeouts are lost (RFC 9002 §7.6).
     pub fn on_loss(&mut self, flight: u64, everything: bool) {
         let found_by = if everything { FoundBy::Timeout { repeated: false } } else { FoundBy::DuplicateAcks };
         self.congestion.on_loss(&LossReport { found_by, flight, peer_window: u64::MAX });
     }
 
-    /// Packets have at most `mss` bytes from now on.
+    /// Sets the maximum packet size to `mss` bytes from now on.
     pub fn set_mss(&mut self, mss: u16) {
-        // Unlike a TCP's, the window in bytes stays as it is.
+        // Unlike in TCP, the window in bytes stays the same.
         let (cwnd, ssthresh) = (self.window(), self.ssthresh());
         self.congestion.window.set_mss(mss);
         self.congestion.window.set(cwnd as f64);
@@ -103,7 +104,8 @@ mod tests {
         WindowControl::new(&row, MSS as u16, 10, true).expect("it sets a window")
     }
 
-    /// One round trip of 100 ms in which each packet of the window is acknowledged alone. Returns the window after it.
+    /// Simulates a round trip of 100 ms in which each packet of the window is acknowledged by itself. Returns the
+    /// window after it.
     fn round(control: &mut WindowControl, number: &mut u64, now: &mut Time) -> u64 {
         let packets = control.window() / MSS;
         let last = *number + packets;
@@ -118,7 +120,7 @@ mod tests {
         control.window()
     }
 
-    /// Slow start doubles; CUBIC leaves 0.7 of the window; 80 segments are 56 afterwards (RFC 9438 section 4.6).
+    /// Slow start doubles the window. CUBIC leaves 0.7 of it: 80 segments become 56 (RFC 9438 section 4.6).
     #[test]
     fn a_window_by_hand() {
         for row in ["cubic", "linux-cubic"] {
@@ -134,7 +136,8 @@ mod tests {
         }
     }
 
-    /// ACKs of a paced window come for most of a round trip without a queue; only a whole round trip of them ends slow start.
+    /// Without a queue, the ACKs of a paced window take up most of a round trip; only a whole round trip of ACKs ends
+    /// slow start.
     #[test]
     fn pacing_is_no_train() {
         let row = Variant::named("linux-cubic").expect("a row of the table");

@@ -1,12 +1,12 @@
-//! The maximum over the last rounds.
+//! The maximum over the last few rounds.
 
 use std::collections::VecDeque;
 
-/// A maximum of values with the numbers of their rounds. With [`core::cmp::Reverse`] it is a minimum.
+/// The maximum of values over a number of rounds. With [`core::cmp::Reverse`] it is a minimum.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct MaxFilter<V = f64> {
     span: u64,
-    /// Values that fall with the time: each is the greatest since its round.
+    /// Decreasing values: each is the maximum since its round.
     values: VecDeque<(u64, V)>,
 }
 
@@ -21,7 +21,7 @@ impl<V: Copy + PartialOrd> MaxFilter<V> {
         self.span = span;
     }
 
-    /// Takes a value of this round.
+    /// Takes a value of round `round`.
     pub(in crate::tcp) fn update(&mut self, round: u64, value: V) {
         while self.values.back().is_some_and(|&(_, last)| last <= value) {
             self.values.pop_back();
@@ -32,14 +32,14 @@ impl<V: Copy + PartialOrd> MaxFilter<V> {
         self.begin(round);
     }
 
-    /// This round has no value yet.
+    /// Begins round `round`, which has no value yet.
     pub(in crate::tcp) fn begin(&mut self, round: u64) {
         while self.values.front().is_some_and(|&(first, _)| first + self.span < round) {
             self.values.pop_front();
         }
     }
 
-    /// The greatest value; `None` without one.
+    /// The maximum; `None` without a value.
     pub(in crate::tcp) fn greatest(&self) -> Option<V> {
         self.values.front().map(|&(_, value)| value)
     }
@@ -51,7 +51,7 @@ impl<V: Copy + PartialOrd> MaxFilter<V> {
 }
 
 impl MaxFilter {
-    /// The greatest value, 0 before the first.
+    /// The maximum, 0 before the first value.
     pub(in crate::tcp) fn max(&self) -> f64 {
         self.greatest().unwrap_or(0.0)
     }

@@ -25,14 +25,15 @@ impl Probability {
         u < self.0
     }
 
-    /// The probability that at least one of `bits` independent bits is hit, each with `self`: 1-(1-p)^bits.
+    /// The probability that at least one of `bits` independent bits is hit, if each is hit with probability `self`:
+    /// 1-(1-p)^bits.
     pub fn any_of_bits(self, bits: u64) -> Probability {
         // expm1/log1p keep the digits that 1-(1-p)^n loses for p near 1e-10.
         Probability((-libm::expm1(bits as f64 * libm::log1p(-self.0))).clamp(0.0, 1.0))
     }
 
-    /// The probability of each of `bits` independent bits that makes this the probability of any: 1-(1-p)^(1/bits), the
-    /// inverse of [`Probability::any_of_bits`].
+    /// The inverse of [`Probability::any_of_bits`]: the probability of each of `bits` independent bits for which this
+    /// is the probability that any is hit, 1-(1-p)^(1/bits).
     pub fn of_each_bit(self, bits: u64) -> Probability {
         Probability((-libm::expm1(libm::log1p(-self.0) / bits as f64)).clamp(0.0, 1.0))
     }
@@ -49,7 +50,7 @@ mod tests {
             let again = packet.of_each_bit(4000).any_of_bits(4000).get();
             assert!((again / p - 1.0).abs() < 1e-12, "{p}: {again}");
         }
-        // One bit of a packet of 4000 at 10 % loss: -ln(0.9)/4000 = 2.634e-5.
+        // One bit in a packet of 4000 bits with 10 % loss: -ln(0.9)/4000 = 2.634e-5.
         assert!((Probability::new(0.1).expect("in range").of_each_bit(4000).get() - 2.634e-5).abs() < 1e-8);
     }
 }

@@ -33,7 +33,7 @@ impl Rate {
     fn time_for(self, bytes: u32) -> Duration {
         const TICKS_PER_BYTE: u64 = 8 * Duration::from_secs(1).as_ticks();
         let rate = self.bits_per_second();
-        // Division of 128 bits is slow, and only packets above 36 MB need it.
+        // 128-bit division is slow, and only packets above 36 MB need it.
         Duration::from_ticks(match u64::from(bytes).checked_mul(TICKS_PER_BYTE) {
             Some(ticks) => ticks.div_ceil(rate),
             None => {
@@ -43,9 +43,9 @@ impl Rate {
         })
     }
 
-    /// Bytes that pass in `span`, rounded down.
+    /// Bytes that pass within `span`, rounded down.
     pub fn bytes_in_floor(self, span: Duration) -> u64 {
-        // Division of 128 bits is slow, and few products need it.
+        // 128-bit division is slow, and few products need it.
         let rate = self.bits_per_second();
         match rate.checked_mul(span.as_nanos()) {
             Some(bits) => bits / 8_000_000_000,
@@ -54,12 +54,12 @@ impl Rate {
     }
 }
 
-/// Turns packet lengths into transmission times at a rate: the exact time, rounded up to a tick of 1/64 ns. A length
+/// Converts packet lengths into transmission times at a rate: the exact time, rounded up to a tick of 1/64 ns. A length
 /// always takes the same time, so ties in real numbers are ties here, and a line is never faster than its rate.
 #[derive(Clone, Debug)]
 pub struct TransmitClock {
     rate: Rate,
-    /// The last length and its time: packets of a flow have few sizes and division is slow.
+    /// The last length and its time, kept because packets of a flow have few sizes and division is slow.
     last: (u32, Duration),
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_length_always_takes_the_same_time_and_never_less_than_the_exact_one() {
-        // 1500 B at 155 Mbit/s are 77419.354... ns: 155 packets last exactly 12 ms, here at most 155 ticks longer.
+        // 1500 B at 155 Mbit/s take 77419.354... ns: 155 packets take exactly 12 ms, here at most 155 ticks more.
         let mut clock = TransmitClock::new(Rate::from_bits_per_second(155_000_000).expect("not zero"));
         let times: Vec<_> = (0..155).map(|_| clock.transmit(1500)).collect();
         assert!(times.iter().all(|time| *time == times[0]));
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(clock.transmit(u32::MAX), Duration::MAX);
     }
 
-    /// The shortest length that 64 bits do not hold, the one before it, and what 128 bits say of both.
+    /// The shortest length whose product exceeds 64 bits, the one before it, and the 128-bit results for both.
     #[test]
     fn long_packets_take_as_long_as_exact_division_says() {
         let rate = Rate::from_bits_per_second(999_999_937).expect("not zero");

@@ -1,8 +1,9 @@
 //! Instants and spans of time, in ticks of 1/64 ns.
 //!
-//! A tick is fine enough to make the time of a packet on the line a constant: rounded up to a tick, it is accurate to
-//! one part in a million from 16 µs on, without carrying rounding errors from packet to packet. Sums of constants are
-//! then equal whenever they are equal in real numbers (see ARCHITECTURE.md, "Decisions"). 2^64 ticks are nine years.
+//! Ticks are fine enough that the time of a packet on the line can be a constant: rounded up to a tick, it is accurate
+//! to one part in a million from 16 µs on, and no rounding error is carried from packet to packet. Sums of such
+//! constants are then equal whenever they are equal in real numbers (see ARCHITECTURE.md, "Decisions"). 2^64 ticks are
+//! nine years.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -54,13 +55,13 @@ impl Time {
         self.0
     }
 
-    /// A number for each instant, to index noise by: [`Time::as_nanos`] for whole nanoseconds.
+    /// A number for each instant, used as index of noise: [`Time::as_nanos`] for whole nanoseconds.
     #[inline]
     pub const fn index(self) -> u64 {
         self.0.rotate_right(TICKS.ilog2())
     }
 
-    /// Seconds since the epoch, for people and plots.
+    /// Seconds since the epoch, for display and plots.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / (1e9 * TICKS as f64)
     }
@@ -146,7 +147,7 @@ impl Duration {
         self.0 as f64 / (1e9 * TICKS as f64)
     }
 
-    /// The span in milliseconds, for people.
+    /// The span in milliseconds, for display.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / (1e6 * TICKS as f64)
     }

@@ -1,24 +1,24 @@
-//! The slots of frames, in chunks: where none has arrived, or none will, a chunk is one word.
+//! The slots of frames, in chunks. A chunk of frames none of which has arrived, or none of which will, takes one word.
 
 use std::collections::VecDeque;
 
 use super::{EMPTY, Slot, State};
 
-/// Frames of a chunk.
+/// Number of frames in a chunk.
 pub(super) const CHUNK: u64 = 64;
 
 type Slots = Box<[Slot; CHUNK as usize]>;
 
 #[derive(Clone, Debug)]
 enum Chunk {
-    /// All are missing.
+    /// All frames are missing.
     Missing,
-    /// None will arrive, and none has a follower.
+    /// No frame will arrive, and none has a follower.
     Gone,
     Each(Slots),
 }
 
-/// Slots by number, from one that only rises.
+/// Slots by number, from a number on that only increases.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     /// Number of the first chunk.
@@ -26,13 +26,13 @@ pub(super) struct Ring {
     chunks: VecDeque<Chunk>,
     /// The state of frames that will not arrive.
     gone: State,
-    /// A chunk to be used again.
+    /// A chunk kept for reuse.
     spare: Option<Slots>,
 }
 
-/// What a range of slots consists of.
+/// A part of a range of slots.
 pub(super) enum Piece<'a> {
-    /// So many frames were missing, and are gone now.
+    /// This many frames were missing and are now gone.
     Missing,
     Gone,
     Slot(&'a mut Slot),
@@ -52,7 +52,7 @@ impl Ring {
         self.chunks.len()
     }
 
-    /// The number behind the last slot.
+    /// One past the number of the last slot.
     pub(super) fn end(&self) -> u64 {
         (self.first + self.chunks.len() as u64) * CHUNK
     }
@@ -61,7 +61,7 @@ impl Ring {
         usize::try_from((seq / CHUNK).checked_sub(self.first)?).ok()
     }
 
-    /// The slot of a frame; a missing one's where there is none.
+    /// The slot of a frame; beyond the ends, that of a missing frame.
     pub(super) fn get(&self, seq: u64) -> Slot {
         match self.at(seq).and_then(|at| self.chunks.get(at)) {
             None | Some(Chunk::Missing) => EMPTY,
@@ -90,13 +90,13 @@ impl Ring {
         self.chunks[at] = Chunk::Each(slots);
     }
 
-    /// How many frames in a row are done, from `next` to the end of the first chunk.
+    /// The number of consecutive frames that are done, from `next` to the end of the first chunk.
     pub(super) fn done_from(&self, next: u64) -> u64 {
         let Some(Chunk::Each(slots)) = self.chunks.front() else { return 0 };
         slots[(next % CHUNK) as usize..].iter().take_while(|slot| slot.state == State::Done).count() as u64
     }
 
-    /// Makes slots up to `seq`. The first is `next`'s, and those below `floor` are gone.
+    /// Creates slots up to `seq`. The first slot is `next`'s, and slots below `floor` are gone.
     pub(super) fn reach(&mut self, next: u64, floor: u64, seq: u64) {
         if self.chunks.is_empty() {
             self.first = next / CHUNK;
@@ -113,8 +113,8 @@ impl Ring {
         }
     }
 
-    /// Gives up what is missing from `from` until `end`, which lie before [`Ring::end`]. Passes the pieces to `heard`, with the number of their first
-    /// frame and that behind their last.
+    /// Gives up the missing frames from `from` to `end`, which lie before [`Ring::end`]. Passes the pieces to `heard`,
+    /// with the number of their first frame and one past that of their last.
     pub(super) fn give_up(&mut self, from: u64, end: u64, mut heard: impl FnMut(u64, u64, Piece<'_>)) {
         let mut seq = from;
         while seq < end {
@@ -139,7 +139,7 @@ impl Ring {
         }
     }
 
-    /// If all of the first chunk are gone, passes it.
+    /// Drops the first chunk if all its frames are gone. Returns true if it did.
     pub(super) fn pass_gone(&mut self) -> bool {
         let is_gone = matches!(self.chunks.front(), Some(Chunk::Gone));
         if is_gone {
@@ -148,7 +148,7 @@ impl Ring {
         is_gone
     }
 
-    /// Passes the first chunk.
+    /// Drops the first chunk.
     pub(super) fn pass_first(&mut self) {
         if let Some(Chunk::Each(slots)) = self.chunks.pop_front() {
             self.spare = Some(slots);

@@ -44,7 +44,7 @@ impl Mux {
         self.peer = Some((credit, streams));
         self.raises += 1;
         self.widen(credit);
-        // Limits only grow: a stream that was opened before is not cut short.
+        // Limits only grow, so a stream that was opened earlier is not cut short.
         for stream in self.streams.values_mut().filter(|stream| !stream.foreign) {
             stream.limit = stream.limit.max(credit);
         }
@@ -52,8 +52,8 @@ impl Mux {
         all.into_iter().for_each(|id| self.wake(id));
     }
 
-    /// The window follows from the rate of the end that advertises it: a peer with a larger window sends faster, and
-    /// needs a window of the same size here. It gets at most half of the budget.
+    /// Widens the window. The window follows from the rate of the end that advertises it: a peer with a larger window
+    /// sends faster and needs a window of the same size here. It gets at most half of the budget.
     fn widen(&mut self, peer: u64) {
         let window = peer.min(self.config.budget / 2);
         if window <= self.config.window {
@@ -67,7 +67,8 @@ impl Mux {
     }
 
     fn on_open(&mut self, id: StreamId, route: Route, credit: u64, len: u32) -> Verdict {
-        // A peer that keeps to its limit never has so many resets on their way: its openings are dropped unanswered.
+        // A peer that respects its limit never causes so many pending resets. The openings of one that does not are
+        // dropped without an answer.
         let max_resets = MuxConfig::MIN_ANSWERS.max(self.config.max_streams as usize);
         let is_flood = self.resets.len() - self.own_resets as usize >= max_resets;
         let number = id.0 / 2;
@@ -83,7 +84,7 @@ impl Mux {
         } else if self.foreign >= self.config.max_streams {
             self.refuse(id, host, Reason::NoResources);
         } else {
-            // The credit that the hello promised, which may be more than the current window.
+            // The credit that the hello promised, which may be larger than the current window.
             self.streams.insert(id, Stream::new(credit, self.config.window, host, true));
             self.hosts.queue(host).streams += 1;
             self.foreign += 1;
@@ -122,7 +123,7 @@ impl Mux {
         Verdict::Accepted
     }
 
-    /// Resets the stream that holds the most bytes. So memory is bounded, and the other streams continue.
+    /// Resets the stream that holds the most bytes. Memory is thus bounded, and the other streams continue.
     fn shed(&mut self) {
         let max = self.streams.iter().max_by_key(|(_, stream)| stream.held());
         if let Some((&id, _)) = max {
@@ -146,7 +147,7 @@ mod tests {
     use crate::mux::exchange::Input;
     use crate::units::Time;
 
-    /// A stream that was reset is unknown: inputs for it change nothing, whether from the user or from the peer.
+    /// A reset stream is unknown: inputs for it change nothing, whether they come from the user or from the peer.
     #[test]
     fn a_verdict_says_what_is_stray() {
         let side = Side::Initiator;

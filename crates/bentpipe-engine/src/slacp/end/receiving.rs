@@ -22,11 +22,11 @@ impl End {
         if self.history.has(number) {
             return Verdict::Refused;
         }
-        // Before the frame is judged: if packets are grouped after this silence, this frame's are too.
+        // This comes before the verdict: if packets are grouped after this silence, those of this frame are too.
         let missing = self.history.newest().map_or(0, |newest| number.saturating_sub(newest + 1));
         self.releasing.heard(now, missing, self.round_trip());
-        // A frame that arrives too early, while packets before it wait for their release, or too late for its block,
-        // is not recorded. It counts as lost, so that its sender repeats it.
+        // A frame that arrives too early, while packets before it wait for their release, or too late for its block is
+        // not recorded. It counts as lost, so its sender repeats it.
         let (verdict, whole) = self.take(now, &frame);
         if whole {
             self.history.on_frame(now, number);
@@ -46,7 +46,7 @@ impl End {
                 REFUSED
             }
             Frame::Data { channel, seq, behind, floor, len, .. } => {
-                // First delivers the packets that waited for abandoned ones: they precede this one.
+                // First, packets that waited for abandoned ones are delivered, since they precede this one.
                 self.skip_to(now, channel, floor.min(seq));
                 let reaches = self.incoming.get(channel as usize).is_some_and(|incoming| incoming.order.reaches(seq));
                 if reaches { (self.on_data(now, channel, seq, behind, len), true) } else { REFUSED }
@@ -87,7 +87,7 @@ impl End {
         self.outputs.extend(missing.into_iter().map(|seq| Output::Recover { channel, seq, first, count }));
     }
 
-    /// No frame below the floor will arrive any more. Returns true if that was recorded for all of them.
+    /// Records that no frame below the floor will arrive any more. Returns true if that was recorded for all of them.
     fn skip_to(&mut self, now: Time, channel: u8, floor: u64) -> bool {
         let Some(incoming) = self.incoming.get_mut(channel as usize) else { return false };
         let mut freed = Vec::new();
@@ -105,25 +105,25 @@ impl End {
         whole
     }
 
-    /// A packet arrived in order: delivers it and those that waited behind it.
+    /// Delivers a packet that arrived in order, and those that waited behind it.
     fn pass(&mut self, now: Time, channel: u8, seq: u64) {
         if let Some(follower) = self.deliver(now, channel, seq) {
             self.release(now, channel, follower);
         }
     }
 
-    /// The round trip: measured, or configured before the first sample.
+    /// The measured round trip, or the configured one before the first sample.
     pub(super) fn round_trip(&self) -> Duration {
         self.flight.srtt().unwrap_or(self.initial_rtt)
     }
 
-    /// True if a channel's lost packets are retransmitted and later ones wait for them.
+    /// True if a channel retransmits its lost packets and later ones wait for them.
     fn repeats(&self, channel: u8) -> bool {
         let config = &self.outgoing[channel as usize].config;
         config.arq.is_some() && config.order != Order::None
     }
 
-    /// A packet that waited may be delivered: at its release time, or at once.
+    /// Releases a packet that waited: at its release time, or at once.
     fn release(&mut self, now: Time, channel: u8, seq: u64) {
         if self.releasing.holds(now) {
             self.releasing.wait(now, (channel, seq), self.round_trip());

@@ -1,4 +1,4 @@
-//! Frames to the peer: which one is next, and how its reports are handled.
+//! Frames to the peer: which one is next, and how the peer's reports are handled.
 
 use super::{COPY_SPAN, End, MAX_COPIES, QUANTUM, Tagged};
 use crate::arq::{self, Report};
@@ -46,7 +46,8 @@ impl End {
         self.release_due(now);
     }
 
-    /// True if a frame that needs an acknowledgement may be sent. While the peer is silent, only one per interval may.
+    /// True if a frame that needs an acknowledgement may be sent. While the peer is silent, only one such frame per
+    /// interval may.
     fn may_ask(&self, now: Time) -> bool {
         !self.flight.is_silent() || self.probe_at <= now
     }
@@ -68,7 +69,8 @@ impl End {
         if may_ask && self.rate_control.owns_spare_capacity() { self.next_copy(now) } else { None }
     }
 
-    /// The next frame of the first class that has one. The last class goes first once the others have used up their share.
+    /// The next frame of the first class that has one. Once the other classes have used up their share, the last class
+    /// goes first.
     fn next_by_class(&mut self, now: Time, may_ask: bool) -> Option<(Frame, Option<u32>)> {
         let last = self.classes.len() - 1;
         let others_wait = self.urgent_share.is_some() && last > 0 && self.waits(last, may_ask);
@@ -104,7 +106,7 @@ impl End {
         })
     }
 
-    /// The line is idle: sends a copy of an unacknowledged packet, of the most urgent channel first.
+    /// On an idle line, sends a copy of an unacknowledged packet, from the most urgent channel first.
     fn next_copy(&mut self, now: Time) -> Option<(Frame, Option<u32>)> {
         if self.copies_from() > now {
             return None;
@@ -131,7 +133,7 @@ impl End {
     fn next_of_class(&mut self, now: Time, class: usize, may_ask: bool) -> Option<(Frame, Option<u32>)> {
         let (ref channels, turn) = self.classes[class];
         let count = channels.len();
-        // What the peer waits for goes first: a new floor, then lost packets.
+        // Frames that the peer waits for go first: a new floor, then lost packets.
         for n in 0..count {
             let channel = self.classes[class].0[n];
             let outgoing = &mut self.outgoing[channel as usize];
@@ -156,7 +158,7 @@ impl End {
         if let Some(repair) = self.next_repair(now, class, is_prompt) {
             return Some(repair);
         }
-        // New packets in turns (deficit round robin, Shreedhar and Varghese 1995).
+        // New packets take turns (deficit round robin, Shreedhar and Varghese 1995).
         for step in 0..count {
             let at = (turn + step) % count;
             let channel = self.classes[class].0[at];
@@ -181,7 +183,7 @@ impl End {
         if spare.is_some() { spare } else { self.next_repair(now, class, |_, _| true) }
     }
 
-    /// The next repair frame of a class, among the channels whose `turn` it is.
+    /// The next repair frame of a class, from the channels for which `turn` returns true.
     fn next_repair(
         &mut self,
         now: Time,
@@ -195,7 +197,7 @@ impl End {
                 && outgoing.config.fec.is_some_and(|fec| turn(outgoing, fec.repairs))
                 && let Some((block, floor, sent)) = outgoing.next_repair(&mut self.outputs)
             {
-                // The code's words have 16 bits.
+                // The code works on words of 16 bits.
                 let len = (block.longest + PROTECTED_HEADER).next_multiple_of(2);
                 let number = self.send(now, channel, sent, REPAIR_HEADER + len);
                 let (first, count, index) = (block.first, block.count, block.sent - 1);
@@ -230,7 +232,7 @@ impl End {
         }
     }
 
-    /// True if there is something to send as soon as the line is free.
+    /// True if something can be sent as soon as the line is free.
     fn has_something(&self, now: Time) -> bool {
         let may_ask = self.may_ask(now);
         self.history.due().is_some_and(|at| at <= now)

@@ -1,4 +1,4 @@
-//! Blocks at the sender: the packets sent, their losses, and when repair frames are sent.
+//! Blocks at the sender: the packets sent, their losses, and when to send repair frames.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::units::{Duration, Time};
 pub(in crate::slacp) enum Fate {
     /// Every packet arrived or can be recovered.
     Whole,
-    /// More packets were lost than its repair frames recover.
+    /// More packets were lost than the repair frames can recover.
     Broken,
 }
 
@@ -20,10 +20,10 @@ pub(in crate::slacp) enum Fate {
 pub(in crate::slacp) struct Block {
     pub(in crate::slacp) first: u64,
     pub(in crate::slacp) count: u8,
-    /// Bytes of its longest packet.
+    /// Length of its longest packet in bytes.
     pub(in crate::slacp) longest: u32,
     opened: Time,
-    /// Repair frames still to send, and those sent.
+    /// Number of repair frames still to send, and number already sent.
     to_send: u8,
     pub(in crate::slacp) sent: u8,
     closed: bool,
@@ -44,13 +44,13 @@ impl Block {
     }
 }
 
-/// The sender's blocks of a channel.
+/// A channel's blocks at the sender.
 #[derive(Clone, Debug)]
 pub(in crate::slacp) struct Blocks {
     config: Fec,
     first: u64,
     ring: VecDeque<Block>,
-    /// Blocks with repair frames to send.
+    /// Blocks that have repair frames to send.
     repairing: VecDeque<u64>,
     losses: Losses,
 }
@@ -75,7 +75,8 @@ impl Blocks {
         Some((self.first + self.ring.len() as u64 - 1, last))
     }
 
-    /// Adds a packet that is sent for the first time. Returns the number of its block, and the block if that seals it.
+    /// Adds a packet that is sent for the first time. Returns the number of its block, and also the block if that seals
+    /// it.
     pub(in crate::slacp) fn add(&mut self, now: Time, seq: u64, len: u32) -> (u64, Option<Block>) {
         if self.open().is_none() {
             self.ring.push_back(Block {
@@ -101,13 +102,13 @@ impl Blocks {
         (id, if full { self.close(id) } else { None })
     }
 
-    /// Maximum age of a block. If no packets wait, repairs for an idle line need not wait for further packets.
+    /// Maximum age of a block. If no packets wait, repairs meant for an idle line need not wait for further packets.
     fn interval(&self, is_idle: bool) -> Duration {
         let hurries = is_idle && self.config.repairs.end_with_a_loss();
         if hurries { self.config.interval.div_floor(8) } else { self.config.interval }
     }
 
-    /// When the open block ends unfilled; `is_idle`: no packets wait.
+    /// When the open block ends without being full; `is_idle`: no packets wait.
     pub(in crate::slacp) fn deadline(&self, is_idle: bool) -> Option<Time> {
         self.open().map(|(_, block)| block.opened + self.interval(is_idle))
     }
@@ -166,12 +167,12 @@ impl Blocks {
         repairing.or(self.open().map(|(_, block)| block)).map(|block| block.first)
     }
 
-    /// Whether a repair frame is ready to go out.
+    /// True if a repair frame is ready to be sent.
     pub(in crate::slacp) fn has_repair(&self) -> bool {
         !self.repairing.is_empty()
     }
 
-    /// The next repair frame: the number of its block, the block, and again the block if that seals it.
+    /// The next repair frame: the number of its block, the block, and the block again if that seals it.
     pub(in crate::slacp) fn next_repair(&mut self) -> Option<(u64, Block, Option<Block>)> {
         let id = *self.repairing.front()?;
         let block = self.get(id)?;
@@ -185,7 +186,7 @@ impl Blocks {
         Some((id, now, if last { self.seal(id) } else { None }))
     }
 
-    /// A packet's first transmission was judged. Returns its block if that seals it.
+    /// Takes the verdict on a packet's first transmission. Returns its block if that seals it.
     pub(in crate::slacp) fn on_source(&mut self, id: u64, lost: bool) -> Option<Block> {
         let hurries = self.config.repairs.end_with_a_loss();
         let block = self.get(id)?;
@@ -199,7 +200,7 @@ impl Blocks {
         self.seal(id)
     }
 
-    /// A repair frame is judged.
+    /// Takes the verdict on a repair frame.
     pub(in crate::slacp) fn on_repair(&mut self, id: u64, lost: bool) {
         if let Some(block) = self.get(id) {
             block.unjudged -= 1;

@@ -1,4 +1,4 @@
-//! Blocks at the receiver: which can be restored.
+//! Blocks at the receiver: which of them can be restored.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,22 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     count: u8,
-    /// Bit per index.
+    /// One bit per index of a repair frame that has arrived.
     repairs: u128,
 }
 
-/// The receiver's blocks of a channel.
+/// A channel's blocks at the receiver.
 #[derive(Clone, Debug)]
 pub(in crate::slacp) struct Decoder {
     /// Number of packets that the driver keeps. A repair frame for older ones is too late.
     kept: Kept,
     blocks: BTreeMap<u64, Pending>,
-    /// All packets received so far are below this number.
+    /// One past the highest packet received so far.
     end: u64,
 }
 
-/// At most one block per this many kept packets may be incomplete: the sender seals a block long before that many follow.
+/// At most one block per this many kept packets may be incomplete: the sender seals a block long before that many
+/// packets follow.
 const FRAMES_PER_PENDING: u64 = 16;
 
 impl Decoder {
@@ -36,14 +37,14 @@ impl Decoder {
         (self.kept.count() / FRAMES_PER_PENDING) as usize
     }
 
-    /// A packet has arrived.
+    /// Records that a packet has arrived.
     pub(in crate::slacp) fn on_data(&mut self, now: Time, seq: u64) {
         let end = self.end.max(seq + 1);
         self.kept.on_packet(now, self.end, end);
         self.end = end;
     }
 
-    /// True if a repair frame can be of use. A useless one must count as lost at the sender, which infers from
+    /// True if a repair frame can be useful. A useless one must count as lost at the sender, which infers from the
     /// received repair frames which packets were recovered. All packets below `next` are done.
     pub(in crate::slacp) fn takes(&mut self, first: u64, count: u8, next: u64) -> bool {
         if let Some(pending) = self.blocks.get(&first) {
@@ -55,14 +56,14 @@ impl Decoder {
         first + self.kept.count() >= self.end && self.blocks.len() < self.max_pending()
     }
 
-    /// A useful repair frame has arrived.
+    /// Takes a useful repair frame.
     pub(in crate::slacp) fn on_repair(&mut self, first: u64, count: u8, index: u8) {
         let pending = self.blocks.entry(first).or_default();
         pending.count = count;
         pending.repairs |= 1u128.checked_shl(index as u32).unwrap_or(0);
     }
 
-    /// True if the block that begins there waits for more frames. All packets below `next` are done.
+    /// True if the block that begins at `first` waits for more frames. All packets below `next` are done.
     pub(in crate::slacp) fn waits_for(&self, first: u64, next: u64) -> bool {
         self.blocks.get(&first).is_some_and(|block| first + block.count as u64 > next)
     }

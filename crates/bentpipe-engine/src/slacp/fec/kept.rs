@@ -1,23 +1,24 @@
-//! How many packets a receiver keeps for repair frames: as many as its peer sends in the time by which repair frames may be late.
+//! How many packets a receiver keeps for repair frames: as many as its peer sends in the time by which a repair frame
+//! may be late.
 //!
-//! The rates of the two directions may differ, and a receiver does not know its peer's. So it counts arrivals.
+//! The rates of the two directions may differ, and a receiver does not know its peer's rate, so it counts arrivals.
 
 use std::collections::VecDeque;
 
 use crate::slacp::config::SlacpConfig;
 use crate::units::{Duration, Time};
 
-/// Notes per span. A count covers up to a span divided by this too much.
+/// Number of notes per span. A count may include up to one such fraction of a span too much.
 const NOTES: u64 = 16;
 
-/// The largest number of packets that arrived within a span so far.
+/// The largest number of packets that have arrived within a span so far.
 ///
-/// It never falls, so an outage or a pause does not shorten it. The first kept packet never moves back: the count grows only by
-/// packets that arrived within the last span, which are still kept.
+/// It never decreases, so an outage or pause does not shorten it. The first kept packet never moves back: the count
+/// grows only by packets that arrived within the last span, and these are still kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     span: Duration,
-    /// The number of packets at an instant, oldest first; the second entry is younger than the span.
+    /// The number of packets at an instant, oldest first. The second entry is younger than the span.
     notes: VecDeque<(Time, u64)>,
     count: u64,
 }
@@ -32,7 +33,7 @@ impl Kept {
         self.count
     }
 
-    /// A packet has arrived: there were `before` so far, and are `after` now.
+    /// Records an arrival: the number of packets was `before`, and is `after` now.
     pub(super) fn on_packet(&mut self, now: Time, before: u64, after: u64) {
         if self.span == Duration::ZERO {
             return;
@@ -55,7 +56,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// A packet per millisecond, then ten: 16 notes of a span of 160 ms are 10 ms apart.
+    /// One packet per millisecond, then ten: the 16 notes of a span of 160 ms are 10 ms apart.
     #[test]
     fn as_many_as_come_in_a_span() {
         let mut kept = Kept::new(MS(1600));
@@ -71,7 +72,7 @@ mod tests {
         let mut end = 0;
         assert_eq!(send(0, 500, 1, &mut end), 1024, "the minimum");
         assert_eq!(send(500, 1100, 1, &mut end), 1100, "all, as long as all came within a span");
-        // A note is at most 100 ms older than the span, and its own instant counts.
+        // A note is at most 100 ms older than the span, and the packets of its own instant count.
         let count = send(1100, 9000, 1, &mut end);
         assert!((1600..=1701).contains(&count), "{count}");
         let count = send(9000, 12_000, 10, &mut end);
@@ -80,7 +81,7 @@ mod tests {
         assert_eq!(send(65_000, 68_000, 100, &mut end), u64::from(SlacpConfig::MAX_KEPT));
     }
 
-    /// The first kept packet never moves back, so no packet that was given up is needed again.
+    /// The first kept packet never moves back, so a packet that was dropped is never needed again.
     #[test]
     fn the_first_that_is_kept_only_advances() {
         let (mut kept, mut first) = (Kept::new(MS(800)), 0);

@@ -1,14 +1,14 @@
-//! How many repair frames a block gets: an estimate from the losses of the blocks before it.
+//! How many repair frames a block gets: an estimate from the losses of earlier blocks.
 
 use crate::slacp::config::Fec;
 
-/// Statistics of the losses per block: sums over blocks that decay with each frame.
+/// Statistics of the losses per block: sums over blocks, decaying with each frame.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// Frames, and those that were lost.
+    /// Number of frames, and number of lost frames.
     frames: f64,
     lost: f64,
-    /// Squares of both per block, and the product.
+    /// Sums of the squares of both per block, and of their product.
     frames_squared: f64,
     lost_squared: f64,
     product: f64,
@@ -17,14 +17,14 @@ pub(super) struct Losses {
     worth: f64,
 }
 
-/// Full blocks over which a block's contribution decays to 1/e.
+/// Number of full blocks over which a block's contribution decays to 1/e.
 const MEMORY: f64 = 128.0;
-/// Terms of a distribution. More losses than the frames of a block with its repairs cannot occur.
+/// Number of terms of a distribution. A block with its repairs cannot lose more frames than it has.
 const TERMS: usize = 2 * Fec::MAX_FRAMES as usize;
 
 impl Losses {
-    /// Begins with an assumed loss per block: a flow's first losses hurt most, since they end its slow start, and the
-    /// line is not full yet. About 250 clean blocks outweigh it.
+    /// Starts with an assumed loss per block: a flow's first losses hurt most, since they end its slow start, and the
+    /// line is not full yet. After about 250 clean blocks, the assumption is outweighed.
     pub(super) fn new(block: u8, worth: f64) -> Self {
         let full = f64::from(block);
         let blocks = 2.0;
@@ -39,8 +39,8 @@ impl Losses {
         }
     }
 
-    /// Adds the losses of a block of `count`. A block that lost more than `max_overhead` can recover (an outage) is
-    /// ignored.
+    /// Adds the losses of a block of `count` packets. A block that lost more than `max_overhead` can recover (an
+    /// outage) is ignored.
     pub(super) fn on_block(&mut self, lost: u8, count: u8, max_overhead: f64) {
         let (lost, count) = (f64::from(lost), f64::from(count));
         if lost > max_overhead * (count - lost) {
@@ -58,11 +58,11 @@ impl Losses {
         }
     }
 
-    /// Repair frames for a block of `count`.
+    /// The number of repair frames for a block of `count` packets.
     ///
-    /// The losses of a block are modelled as negative binomial, with the observed mean and variance, but at least the
-    /// variance of independent losses. Repair frames are lost at the same rate. So nearly all single losses are recovered,
-    /// and bursts as far as it pays.
+    /// The losses of a block are modelled as negative binomial with the observed mean and variance, but at least the
+    /// variance of independent losses. Repair frames are lost at the same rate. Nearly all single losses are thus
+    /// recovered, and bursts as far as it is worthwhile.
     pub(super) fn repairs(&self, count: u8, max_overhead: f64) -> u8 {
         let share = self.lost / self.frames;
         if share <= 0.0 {
@@ -71,14 +71,15 @@ impl Losses {
         let deviation = self.lost_squared - 2.0 * share * self.product + share * share * self.frames_squared;
         let dispersion = (deviation / self.lost).max(1.0);
         let mean = f64::from(count) * share / (1.0 - share);
-        // Terms up to a common factor, which follows from their sum. Only the four basic operations are used, so the result is the
-        // same on all machines.
+        // The terms up to a common factor, which follows from their sum. Only the four basic operations are used, so
+        // the result is the same on all machines.
         let mut terms = [0.0; TERMS];
         let (mut term, mut sum) = (1.0, 0.0);
         for (k, place) in terms.iter_mut().enumerate() {
             *place = term;
             sum += term;
-            // The distribution with this mean and dispersion (variance over mean); at 1 it is Poisson's.
+            // The distribution with this mean and dispersion (variance over mean). With a dispersion of 1, it is the
+            // Poisson distribution.
             term *= (mean + k as f64 * (dispersion - 1.0)) / (dispersion * (k + 1) as f64);
         }
         let max = ((max_overhead * f64::from(count)) as usize).min(TERMS - 1);
@@ -90,7 +91,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    /// What blocks of twenty lost, and how many of them.
+    /// Statistics after blocks of twenty; each entry gives the losses per block and the number of such blocks.
     fn losses(seen: &[(u8, u32)]) -> Losses {
         let mut losses = Losses::new(20, Fec::WORTH);
         for &(lost, times) in seen {
@@ -105,16 +106,16 @@ mod tests {
         assert_eq!(losses(&[(0, 60)]).repairs(20, 0.5), 1);
         assert_eq!(losses(&[(0, 250)]).repairs(20, 0.5), 0);
         assert_eq!(losses(&[(0, 500)]).repairs(20, 0.5), 0, "nothing is lost");
-        // An outage takes whole blocks: no repair helps, and none is sent for it.
+        // An outage loses whole blocks: no repair helps, and none is sent.
         assert_eq!(losses(&[(0, 300), (20, 50)]).repairs(20, 0.5), 0);
         // The cap.
         assert_eq!(losses(&[(2, 200)]).repairs(20, 0.1), 2);
-        // The distant past is forgotten.
+        // Old losses are forgotten.
         assert_eq!(losses(&[(4, 100), (0, 900)]).repairs(20, 0.5), 0);
     }
 
-    /// Blocks of any size, half of them short, that lose each frame with the same probability: the share of blocks restored is
-    /// that of [`Fec::WORTH`], with no more repair frames than needed.
+    /// Blocks of any size, half of them short, lose each frame with the same probability. The share of restored blocks
+    /// is that of [`Fec::WORTH`], with no more repair frames than needed.
     #[test]
     fn single_losses_are_made_good() {
         let mut x = 0x9e37_79b9_7f4a_7c15_u64;
@@ -124,8 +125,8 @@ mod tests {
             x ^= x << 17;
             (x >> 11) as f64 / (1u64 << 53) as f64
         };
-        // By Poisson's distribution: of 100 frames at 1 and 5 % and their repairs, 4 and 11 are the highest counts of losses that are not
-        // rarer than five in a thousand blocks.
+        // By the Poisson distribution: of 100 frames and their repairs, at 1 and 5 %, 4 and 11 losses are the highest
+        // counts that occur in at least five of a thousand blocks.
         for (chance, expected) in [(0.01, 4), (0.05, 11)] {
             let mut losses = Losses::new(100, Fec::WORTH);
             for n in 0..2000 {
@@ -136,11 +137,12 @@ mod tests {
             let repairs = losses.repairs(100, 0.5);
             assert!((expected - 1..=expected + 1).contains(&repairs), "{chance}: {repairs}");
         }
-        // Losses in clumps of ten: more than the four that Poisson's distribution gives for their mean of one.
+        // Losses in clumps of ten need more than the four repairs that the Poisson distribution gives for the same mean
+        // of one.
         let mut clumps = Losses::new(100, Fec::WORTH);
         (0..2000).for_each(|n| clumps.on_block(if n % 10 == 0 { 10 } else { 0 }, 100, 0.5));
         assert!((7..=20).contains(&clumps.repairs(100, 0.5)), "{}", clumps.repairs(100, 0.5));
-        // One block in fifty loses thirty frames of a hundred: repairing that costs more than it is worth.
+        // One block in fifty loses thirty of a hundred frames: repairing that costs more than it is worth.
         let mut bursts = Losses::new(100, Fec::WORTH);
         (0..2000).for_each(|n| bursts.on_block(if n % 50 == 0 { 30 } else { 0 }, 100, 0.5));
         assert!(bursts.repairs(100, 0.5) < 5, "{}", bursts.repairs(100, 0.5));

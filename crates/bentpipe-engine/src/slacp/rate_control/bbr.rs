@@ -1,15 +1,15 @@
 //! The rate of a sender on a shared link: BBR's congestion control.
 //!
-//! BBR (Cardwell et al. 2016; draft-ietf-ccwg-bbr) sends at the highest recent rate of delivery. Now and then it sends faster for
-//! one round trip to probe for more bandwidth, then slower until the queue is empty again. At most one and a half
-//! bandwidth-delay products are in flight. Losses are ignored, as is right on a satellite link.
+//! BBR (Cardwell et al. 2016; draft-ietf-ccwg-bbr) sends at the highest recent delivery rate. From time to time it
+//! sends faster for one round trip to probe for more bandwidth, then slower until the queue is empty again. At most one
+//! and a half bandwidth-delay products are in flight. Losses are ignored, which is appropriate on a satellite link.
 //!
-//! Departures. Each uses knowledge of the link:
-//! - The round trip is configured, so there is no `ProbeRTT` (it costs a twelfth of a GEO link).
-//! - Rates are means over a round trip, since reports come in clumps.
+//! Departures, each of which uses knowledge of the link:
+//! - The round trip is configured, so there is no `ProbeRTT` (it would cost a twelfth of a GEO link).
+//! - Rates are averages over a round trip, since reports arrive in clumps.
 //! - The configured rate is the maximum.
-//! - Half a product less is in flight than in BBR: two such senders leave no queue to overflow, and share the line within
-//!   a minute (`bbr::tests`, `two_share`).
+//! - Half a product less is in flight than in BBR. Two such senders thus leave no queue that could overflow, and they
+//!   share the line equally within a minute (`bbr::tests`, `two_share`).
 
 use std::collections::VecDeque;
 
@@ -19,16 +19,17 @@ use super::sample::RateSample;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Rate, Time};
 
-/// Rounds that the maximum bandwidth covers; a round is a round trip.
+/// Number of rounds that the maximum bandwidth covers. A round is a round trip.
 const ROUNDS: usize = 6;
 /// Gains have this denominator.
 const UNIT: u64 = 4;
-/// Doubles the rate each round trip, as slow start does; then drains the queue that the last doubling built.
+/// Doubles the rate each round trip, like slow start, and then drains the queue that the last doubling built.
 const STARTUP: u64 = 2 * UNIT;
 const DRAIN: u64 = UNIT / 2;
 const PROBE_UP: u64 = UNIT + 1;
 const PROBE_DOWN: u64 = UNIT - 1;
-/// Round trips between two probes. The length is random: senders that probe at the same time learn nothing about each other.
+/// Round trips between two probes. The number is random, because senders that probe at the same time learn nothing
+/// about each other.
 const CRUISE: std::ops::RangeInclusive<u32> = 2..=5;
 /// The pipe is full once the bandwidth has grown by less than a quarter in each of this many round trips.
 const FULL_AFTER: u32 = 3;
@@ -40,16 +41,16 @@ enum Phase {
     Startup {
         /// The bandwidth when it last grew by a quarter.
         best: u64,
-        /// Round trips since.
+        /// Number of round trips since then.
         rounds: u32,
     },
-    /// Until the queue is empty.
+    /// Lasts until the queue is empty.
     Drain,
-    /// One round trip at a higher rate.
+    /// Lasts one round trip, at a higher rate.
     ProbeUp,
-    /// Until the queue that the probe built is empty.
+    /// Lasts until the queue that the probe built is empty.
     ProbeDown,
-    /// This many more round trips at the known bandwidth.
+    /// Lasts this many more round trips, at the known bandwidth.
     Cruise(u32),
 }
 
@@ -65,9 +66,9 @@ pub(in crate::slacp) struct Bbr {
     round_end: u64,
     round_since: Option<Time>,
     arrived: u64,
-    /// Up to this transmission the sender had less to send than the rate allowed.
+    /// Until this transmission, the sender had less to send than the rate allowed.
     app_limited_until: u64,
-    /// Delivery rates of the last rounds that were limited by the line and not by the sender, bit/s.
+    /// Delivery rates of the last rounds that were limited by the line, not by the sender; bit/s.
     rates: VecDeque<u64>,
     noise: TimeNoise,
 }
@@ -89,7 +90,7 @@ impl Bbr {
             arrived: 0,
             app_limited_until: 0,
             rates: VecDeque::with_capacity(ROUNDS + 1),
-            // The stream keeps its original name: another would draw other numbers.
+            // The stream keeps its original name: another name would give other random numbers.
             noise: TimeNoise::named(0, "share"),
         };
         bbr.set_rate();
@@ -116,14 +117,15 @@ impl Bbr {
         (self.bandwidth() as f64 / 8.0 * self.min_rtt().as_secs_f64()) as u64
     }
 
-    /// Maximum bytes in flight: one and a half bandwidth-delay products, plus the initial window since reports lag behind. In
-    /// startup three and a half: the queues of other traffic make the round trip longer than the minimum.
+    /// Maximum bytes in flight: one and a half bandwidth-delay products, plus the initial window because reports lag
+    /// behind. In startup it is three and a half, because the queues of other traffic make the round trip longer than
+    /// the minimum.
     pub(super) fn max_in_flight(&self) -> u64 {
         let halves = if matches!(self.phase, Phase::Startup { .. }) { 7 } else { 3 };
         halves * self.bdp() / 2 + INITIAL_WINDOW
     }
 
-    /// The sender has less to send than the rate allows; `next` is the number of the next transmission.
+    /// Records that the sender has less to send than the rate allows; `next` is the number of the next transmission.
     pub(super) fn on_idle(&mut self, next: u64) {
         self.app_limited_until = next.max(1);
     }
@@ -141,7 +143,7 @@ impl Bbr {
             }
             (self.round_since, self.round_end, self.arrived) = (Some(now), sample.next, 0);
         }
-        // Reports lag a little behind.
+        // Reports lag slightly behind.
         if matches!(self.phase, Phase::Drain | Phase::ProbeDown) && sample.in_flight <= self.bdp() / 8 * 9 {
             self.phase = self.cruise(now);
         }
@@ -158,7 +160,7 @@ impl Bbr {
 
     fn on_round(&mut self, now: Time, span: Duration) {
         let rate = (self.arrived as f64 * 8.0 / span.as_secs_f64()) as u64;
-        // A round in which the sender was limited counts only if its rate is higher than any before.
+        // A round in which the sender was the limit counts only if its rate exceeds all earlier ones.
         let is_limited = self.round_end <= self.app_limited_until;
         if !is_limited || rate > self.bandwidth() {
             self.rates.push_back(rate);

@@ -2,13 +2,13 @@
 
 use crate::units::{Duration, Time};
 
-/// Length of a span. The minimum covers the current span and the one before, so at most half a minute (BBR: ten seconds;
+/// Length of a span. The minimum covers the current and the previous span, so at most half a minute (BBR: ten seconds;
 /// Cardwell et al. 2016).
 const SPAN: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
-    /// The minimum of the current span, and of the one before.
+    /// The minima of the current and the previous span.
     spans: [Option<Duration>; 2],
     since: Time,
 }
@@ -26,7 +26,7 @@ impl MinRtt {
         self.spans[0] = Some(self.spans[0].map_or(rtt, |known| known.min(rtt)));
     }
 
-    /// `None` before the first sample.
+    /// The minimum; `None` before the first sample.
     pub(super) fn get(&self) -> Option<Duration> {
         self.spans.into_iter().flatten().min()
     }

@@ -1,7 +1,7 @@
-//! A sender's rate: fixed, lowered by its receiver's reports, or found beside other traffic.
+//! A sender's rate: fixed, or lowered by the receiver's reports, or adapted to other traffic.
 //!
-//! Each report gives a [`RateSample`], from which follow a rate and a limit on the bytes in flight. [`provisioned`] is for a
-//! dedicated line, [`bbr`] for a shared one.
+//! Each report gives a [`RateSample`], from which a rate and a limit on the bytes in flight follow. [`provisioned`] is
+//! for a dedicated line, [`bbr`] for a shared one.
 
 mod bbr;
 mod limits;
@@ -23,7 +23,7 @@ pub(super) enum RateController {
 }
 
 impl RateController {
-    /// Forgets everything learnt from reports.
+    /// Forgets everything learned from reports.
     pub(super) fn restart(&mut self, initial_rtt: Duration) {
         match self {
             RateController::Fixed(_) => {}
@@ -69,7 +69,7 @@ impl RateController {
         }
     }
 
-    /// The sender has less to send than the rate allows; `next` is the number of the next transmission.
+    /// Records that the sender has less to send than the rate allows; `next` is the number of the next transmission.
     pub(super) fn on_idle(&mut self, next: u64) {
         if let RateController::Shared(bbr) = self {
             bbr.on_idle(next);

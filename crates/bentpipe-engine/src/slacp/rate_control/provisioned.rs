@@ -1,38 +1,41 @@
 //! The rate of a sender on a dedicated line: the configured rate, or less if the line carries less.
 //!
-//! The configured rate may be wrong, or the line may carry less for a while. The receiver's reports give the rate of delivery, the
-//! losses, and the round trip. Losses alone prove nothing on a satellite link. A standing queue proves congestion, and so do losses
-//! that fall with the rate. The sender then slows down to the rate of delivery, and below it until the queue is empty.
+//! The configured rate may be wrong, or the line may carry less for a while. The receiver's reports give the delivery
+//! rate, the losses and the round trip. On a satellite link, losses alone prove nothing. A standing queue proves
+//! congestion, and so do losses that decrease with the rate. In both cases the sender slows down to the delivery rate,
+//! and stays below it until the queue is empty.
 //!
-//! It then probes as BBR does: 25 % faster for a round trip. If that builds no queue and loses no more, the rate is tripled, about as
-//! in BBR's startup, until it is the configured one or a queue is seen.
+//! It then probes as BBR does: 25 % faster for one round trip. If that builds no queue and causes no more losses, the
+//! rate is tripled, much as in BBR's startup, until it is the configured one or a queue appears.
 //!
-//! It judges once per round trip by BBR's two quantities (Cardwell et al. 2016): the rate of delivery, and the minimum round
-//! trip of the last half minute. What was sent before a change of the rate does not count.
+//! It judges once per round trip by BBR's two quantities (Cardwell et al. 2016): the delivery rate, and the minimum
+//! round trip of the last half minute. Frames sent before a change of the rate do not count.
 
 use super::limits::bounded;
 use super::min_rtt::MinRtt;
 use super::sample::RateSample;
 use crate::units::{Duration, Rate, Time};
 
-/// A queue shorter than this or than an eighth of the round trip is ignored: other frames and late polls look the same.
+/// A queue shorter than this, or than an eighth of the round trip, is ignored: other frames and late polls look the
+/// same.
 const MIN_QUEUE: Duration = Duration::from_millis(50);
-/// Losses below this are attributed to the link.
+/// A loss ratio below this is attributed to the link.
 const MUCH_LOSS: f64 = 0.1;
-/// Consecutive judgements, one per round trip, that must agree on a queue or on losses. An outage spoils one or two.
+/// Number of consecutive judgements, one per round trip, that must agree on a queue or on losses. An outage spoils one
+/// or two.
 const QUEUES: u32 = 2;
 const LOSSES: u32 = 4;
-/// Judgements between two trials, if the first showed that the link causes the losses.
+/// Number of judgements between two trials, if the first showed that the link causes the losses.
 const PAUSE: u32 = 50;
-/// A sender that uses less than its configured rate divided by this is not the cause of a queue.
+/// A sender that uses less than its configured rate divided by this cannot be the cause of a queue.
 const MIN_WEIGHT: u64 = 8;
 
-/// A lower rate that shows whether losses come from congestion.
+/// A trial with a lower rate, to find out whether losses come from congestion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Trial {
-    /// The loss ratio before.
+    /// The loss ratio before the trial.
     before: f64,
-    /// Judgements until the losses of the lower rate are known.
+    /// Number of judgements until the losses at the lower rate are known.
     wait: u32,
 }
 
@@ -42,7 +45,7 @@ struct Sum {
     arrived: u64,
     lost: u64,
     min_rtt: Option<Duration>,
-    /// The minimum of the last quarter: a queue that grows is seen there.
+    /// The minimum round trip of the last quarter, which shows a growing queue.
     late_rtt: Option<Duration>,
 }
 
@@ -56,21 +59,21 @@ pub(in crate::slacp) struct Provisioned {
     queues: u32,
     losses: u32,
     pause: u32,
-    /// The rate was raised and no queue has been seen since: it keeps rising.
+    /// True if the rate was raised and no queue has been seen since, so it keeps rising.
     climbs: bool,
-    /// So far only by a quarter.
+    /// True if the rate was raised only by a quarter so far.
     is_first_step: bool,
-    /// The loss ratio before.
+    /// The loss ratio before the rise.
     loss_before: f64,
     /// Transmissions below this number were sent at another rate.
     changed_at: u64,
-    /// `changed_at` is the next transmission, whose number the next report brings.
+    /// True if `changed_at` is the next transmission, whose number comes with the next report.
     is_restarted: bool,
     /// Bytes in flight at the last judgement.
     in_flight: u64,
-    /// The sender keeps sending through an outage of this length.
+    /// The length of an outage through which the sender keeps sending.
     patience: Duration,
-    /// The rate of delivery while a queue stood: the capacity of the line, bit/s.
+    /// The delivery rate while there was a standing queue, which is the capacity of the line; bit/s.
     carried: Option<u64>,
     trial: Option<Trial>,
 }
@@ -98,7 +101,7 @@ impl Provisioned {
         }
     }
 
-    /// Forgets everything learnt from reports except the round trip. Frames sent before the next report do not count.
+    /// Forgets everything learned from reports except the round trip. Frames sent before the next report do not count.
     pub(super) fn restart(&mut self) {
         let Provisioned { max_rate, patience, min_rtt, .. } = *self;
         *self = Provisioned { min_rtt, is_restarted: true, ..Provisioned::new(max_rate, patience) };
@@ -114,8 +117,8 @@ impl Provisioned {
         self.rate == self.max_rate
     }
 
-    /// Maximum bytes in flight: what the configured rate sends in 1.25 round trips, plus the length of an outage to endure
-    /// (`patience`), plus 0.1 s for late reports. So a line that suddenly carries less is not flooded.
+    /// Maximum bytes in flight: what the configured rate sends in 1.25 round trips, plus an outage that it must endure
+    /// (`patience`), plus 0.1 s for late reports. A line that suddenly carries less is thus not flooded.
     pub(super) fn max_in_flight(&self) -> u64 {
         let Some(base) = self.min_rtt.get() else { return u64::MAX };
         let span = base.saturating_mul(5).div_floor(4) + self.patience + MIN_QUEUE.saturating_mul(2);
@@ -145,7 +148,7 @@ impl Provisioned {
             self.sum.min_rtt = Some(self.sum.min_rtt.map_or(rtt, |known| known.min(rtt)));
         }
         let span = now.saturating_since(since);
-        // After the first step a rate that is too high is much too high: half a round trip shows it.
+        // After the first step, a rate that is too high is much too high, so half a round trip is enough to show it.
         let needed = if self.climbs && !self.is_first_step { base.div_floor(2) } else { base };
         let needed = needed.max(MIN_QUEUE.saturating_mul(2));
         if let Some(rtt) = sample.rtt
@@ -172,15 +175,15 @@ impl Provisioned {
         self.pause = self.pause.saturating_sub(1);
         let delivered = (sum.arrived as f64 * 8.0 / span.as_secs_f64()) as u64;
         let all = sum.arrived + sum.lost;
-        // A sender with little to send learns nothing about the capacity of the line. The bytes sent count, since a line that carries
-        // less also returns fewer reports.
+        // A sender with little to send learns nothing about the capacity of the line. The bytes sent count too, since a
+        // line that carries less also returns fewer reports.
         let is_busy = sent.max(all) as f64 * 8.0 >= 0.7 * self.rate.bits_per_second() as f64 * span.as_secs_f64();
         let share = if all == 0 { 0.0 } else { sum.lost as f64 / all as f64 };
         if self.trial.is_some() {
             self.finish_trial(share, is_busy);
             return;
         }
-        // A sender that sends little has not built the queue, which may be in the other direction.
+        // A sender that sends little has not built the queue; it may be in the other direction.
         let weighs = sent.max(all) as f64 * 8.0 * MIN_WEIGHT as f64
             >= self.max_rate.bits_per_second() as f64 * span.as_secs_f64();
         let threshold = MIN_QUEUE.max(base.div_floor(8));
@@ -200,7 +203,7 @@ impl Provisioned {
             if is_busy {
                 self.carried = Some(delivered);
             }
-            // Far enough below the capacity to empty the queue in a few round trips.
+            // Far enough below the capacity to empty the queue within a few round trips.
             let part = if queue > base {
                 50
             } else if queue > threshold.saturating_mul(2) {
@@ -221,12 +224,13 @@ impl Provisioned {
         }
     }
 
-    /// There is no queue: probes for more than the line carried when there was one.
+    /// Called when there is no queue: probes for more than the line carried when there was one.
     fn look_for_more(&mut self, is_busy: bool, loss: f64) {
         let bits = self.rate.bits_per_second();
         match self.carried.take().map(|carried| carried / 100 * 95) {
             Some(carried) if bits < carried => self.probe(carried, is_busy, loss),
-            // The queue drained at the current rate: waits for one more judgement, since there is little evidence that it is gone.
+            // The queue drained at the current rate. One more judgement is needed, since there is little evidence that
+            // it is gone.
             Some(_) => {}
             None if self.rate == self.max_rate => self.climbs = false,
             None if self.climbs && is_busy => {
@@ -252,7 +256,7 @@ impl Provisioned {
         self.trial = None;
         self.losses = 0;
         self.pause = PAUSE;
-        // The lower rate lost as much: the losses are the link's own.
+        // The lower rate lost as much, so the losses are the link's own.
         if !is_busy || share > before / 2.0 {
             self.rate = self.max_rate;
         }

@@ -1,13 +1,13 @@
-//! What a report says about the rate of delivery.
+//! What a report says about the delivery rate.
 
 use crate::units::Duration;
 
 /// A rate controller's input, once per report.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::slacp) struct RateSample {
-    /// Bytes on the line that were reported as arrived.
+    /// Bytes on the line that the report lists as arrived.
     pub(in crate::slacp) arrived: u64,
-    /// Bytes on the line that were reported as lost.
+    /// Bytes on the line that the report lists as lost.
     pub(in crate::slacp) lost: u64,
     /// The measured round trip, if the report yields one.
     pub(in crate::slacp) rtt: Option<Duration>,

@@ -1,12 +1,12 @@
 //! BBR v1 (draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control", ACM Queue
 //! 14(5), 2016), with what Linux adds to it.
 //!
-//! The sender paces at the maximum rate at which data was delivered recently, and keeps twice the product of that rate and the minimum
-//! round trip in flight. It probes for more rate in one of eight round trips, and for a lower round trip every ten seconds. Losses
-//! limit the window for a round trip and change nothing else.
+//! The sender paces at the maximum rate at which data was delivered recently, and keeps twice the product of that rate
+//! and the minimum round trip in flight. It probes for more bandwidth in one of every eight round trips, and for a
+//! lower round trip every ten seconds. Losses limit the window for one round trip and change nothing else.
 //!
-//! What Linux adds: 1 % less than the measured rate (the queue drains), room in the window for bursts of the sender and for bunches
-//! of ACKs. Not here: the estimate of policers ("long-term bandwidth").
+//! Linux adds two things: it paces 1 % below the measured rate, so that the queue drains, and the window has room for
+//! the sender's bursts and for bunched ACKs. The estimate of policers ("long-term bandwidth") is not implemented.
 
 pub(super) mod aggregation;
 
@@ -21,39 +21,40 @@ use crate::tcp::startup::SlowStart;
 use crate::tcp::windowed::MaxFilter;
 use crate::units::{Duration, Rate, Time};
 
-/// 2/ln 2: doubles the rate each round trip, also where samples are a round trip old (draft §4.3.2.1). In 256ths, as `ss -ti` shows
-/// it of Linux.
+/// 2/ln 2: doubles the rate each round trip, even if samples are a round trip old (draft §4.3.2.1). In 256ths, as `ss
+/// -ti` shows it on Linux.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// Drains in a round trip what that has queued; in 256ths.
+/// Drains in one round trip the queue that [`HIGH_GAIN`] has built; in 256ths.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The gains of a cycle, each for a round trip (§4.3.4.1).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Products in flight while probing for bandwidth: room for delayed ACKs.
+/// Bandwidth-delay products in flight while probing for bandwidth: leaves room for delayed ACKs.
 const CWND_GAIN: f64 = 2.0;
-/// Round trips that the filter of the rate covers (§4.1.1.3).
+/// Number of round trips that the rate filter covers (§4.1.1.3).
 const BW_ROUNDS: u64 = 10;
-/// How long the minimum round trip counts, and how long the sender then keeps few segments in flight (§4.1.2.1, §4.3.5).
+/// How long the minimum round trip stays valid, and how long the sender then keeps few segments in flight (§4.1.2.1,
+/// §4.3.5).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Segments in flight then, and at least.
+/// Segments in flight during that probe, and the minimum at any time.
 const MIN_WINDOW: f64 = 4.0;
 /// The pipe is full after this many round trips in which the rate has grown by less than this factor (§4.3.2.2).
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// Linux paces at this part of the rate.
+/// Linux paces at this fraction of the rate.
 const MARGIN: f64 = 0.99;
-/// A burst of Linux's sender is what it sends in this part of a second, at least two segments.
+/// A burst of Linux's sender is the data that it sends in 1/1024 of a second, at least two segments.
 const BURSTS_PER_SECOND: f64 = 1024.0;
-/// Bursts that the window has room for besides the products: at the sender, on the line, at the receiver.
+/// Number of bursts that the window has room for besides the products: at the sender, on the line and at the receiver.
 const BURSTS: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     Startup,
     Drain,
-    /// The phase of the cycle, and when it began.
+    /// The phase of the cycle, and when the phase began.
     ProbeBw(usize, Time),
-    /// When it ends, once few segments are in flight, and whether a round trip has passed since.
+    /// When the probe ends, once few segments are in flight, and whether a round trip has passed since.
     ProbeRtt(Option<(Time, bool)>),
 }
 
@@ -65,22 +66,22 @@ pub(super) struct Bbr {
     aggregation: Aggregation,
     min_rtt: Option<Duration>,
     min_rtt_at: Time,
-    /// A round trip ends when what was delivered at its start has been acknowledged.
+    /// A round trip ends when the data delivered at its start has been acknowledged.
     round_end: u64,
     rounds: u64,
     round_starts: bool,
-    /// The rate at which the pipe is said to be full, the round trips since it has grown, and whether it is.
+    /// The rate at the last growth, the number of round trips since then, and whether the pipe is full.
     full_rate: f64,
     full_rounds: u32,
     is_full: bool,
-    /// The window before a loss or a probe of the round trip, to which it returns.
+    /// The window before a loss or a round-trip probe, to be restored afterwards.
     prior: f64,
     phase: Phase,
-    /// In the first round trip of a recovery the window is what is in flight.
+    /// In the first round trip of a recovery, the window equals the data in flight.
     conserves: bool,
     pacing: Option<f64>,
     initial_window: f64,
-    /// Sending has begun again after a pause, and nothing has been delivered since.
+    /// Sending has restarted after a pause, and nothing has been delivered since.
     restarts: bool,
     noise: TimeNoise,
 }
@@ -126,12 +127,12 @@ impl Bbr {
         }
     }
 
-    /// Segments of a burst of Linux's sender.
+    /// Segments in a burst of Linux's sender.
     fn burst(&self, mss: f64) -> f64 {
         (self.pacing.unwrap_or(0.0) / BURSTS_PER_SECOND / mss).floor().max(2.0)
     }
 
-    /// Segments that may be in flight: `gain` products, and room for bursts (§4.2.3.2).
+    /// Segments that may be in flight: `gain` bandwidth-delay products, and room for bursts (§4.2.3.2).
     fn inflight(&self, gain: f64, mss: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window };
         let product = (self.rate.max() * rtt.as_secs_f64() / mss * gain).ceil();
@@ -142,7 +143,7 @@ impl Bbr {
         whole + if probes_up { 2.0 } else { 0.0 }
     }
 
-    /// §4.1.1: the round trip, and the maximum rate.
+    /// §4.1.1: updates the round trip and the maximum rate.
     fn update_rate(&mut self, seen: &Delivered) {
         self.round_starts = false;
         let Some(sample) = seen.sample else { return };
@@ -158,7 +159,7 @@ impl Bbr {
         }
     }
 
-    /// §4.3.2.2.
+    /// §4.3.2.2: checks whether the pipe is full.
     fn check_full(&mut self, is_app_limited: bool) {
         if self.is_full || !self.round_starts || is_app_limited {
             return;
@@ -171,15 +172,15 @@ impl Bbr {
         self.is_full = self.full_rounds >= FULL_ROUNDS;
     }
 
-    /// Of `pipe` bytes in flight, the segments that will be there when the next packet leaves: less what is delivered until then, and with that
-    /// packet where there shall be more (Linux's `bbr_packets_in_net_at_edt`).
+    /// Of `pipe` bytes in flight, the segments that will still be there when the next packet leaves: minus what is
+    /// delivered by then, plus that packet if the gain is above 1 (Linux's `bbr_packets_in_net_at_edt`).
     fn inflight_at_departure(&self, seen: &Delivered, gain: f64, pipe: u64, mss: f64) -> f64 {
         let delivered = self.rate.max() * seen.departure.saturating_since(seen.now).as_secs_f64() / mss;
         let packet = if gain > 1.0 { self.burst(mss) } else { 0.0 };
         (pipe as f64 / mss + packet - delivered.floor()).max(0.0)
     }
 
-    /// §4.3.4: from one phase of the cycle to the next.
+    /// §4.3.4: moves from one phase of the cycle to the next.
     fn advance_cycle(&mut self, seen: &Delivered, mss: f64) {
         let Mode::ProbeBw(phase, since) = self.mode else { return };
         let gain = CYCLE[phase];
@@ -195,7 +196,7 @@ impl Bbr {
         }
     }
 
-    /// §4.3.3: from startup to the cycle, once the pipe is full and then the queue empty.
+    /// §4.3.3: moves from startup to the cycle, once the pipe is full and the queue has then drained.
     fn check_drain(&mut self, seen: &Delivered, mss: f64) {
         // The gain at which segments have left so far.
         let gain = self.pacing_gain();
@@ -208,14 +209,14 @@ impl Bbr {
         }
     }
 
-    /// Begins the cycle anywhere but where it drains, so that senders do not probe together (§4.3.4.2).
+    /// Begins the cycle at any phase but the draining one, so that senders do not probe together (§4.3.4.2).
     fn probe_bw(&mut self, now: Time) {
         let draw = (self.noise.at(now.as_nanos(), 0) * 7.0) as usize;
         self.mode = Mode::ProbeBw((CYCLE.len() - draw.min(6)) % CYCLE.len(), now);
     }
 
-    /// §4.1.2, §4.3.5. As in Linux, and other than in §4.1.2.3, an equal round trip does not count as a new minimum: where nothing queues, round
-    /// trips are equal, and there would never be a probe.
+    /// §4.1.2, §4.3.5. As in Linux, and unlike §4.1.2.3, an equal round trip does not count as a new minimum: without a
+    /// queue, all round trips are equal, and there would never be a probe.
     fn update_min_rtt(&mut self, window: &mut Window, seen: &Delivered) {
         let has_expired = self.min_rtt.is_some() && seen.now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = seen.rtt
@@ -224,7 +225,7 @@ impl Bbr {
             (self.min_rtt, self.min_rtt_at) = (Some(rtt), seen.now);
         }
         let mss = window.exact_mss();
-        // A pause has emptied the queue: the round trip after it needs no probe.
+        // A pause has emptied the queue, so the round trip after it needs no probe.
         if has_expired && self.rounds > 0 && !self.restarts && !matches!(self.mode, Mode::ProbeRtt(_)) {
             self.save(window);
             self.mode = Mode::ProbeRtt(None);
@@ -245,7 +246,7 @@ impl Bbr {
         self.restarts &= seen.newly == 0;
     }
 
-    /// Ends a probe of the round trip that has lasted long enough.
+    /// Ends a round-trip probe that has lasted long enough.
     fn leave_probe_rtt(&mut self, window: &mut Window, now: Time) {
         let Mode::ProbeRtt(Some((until, _))) = self.mode else { return };
         if now > until {
@@ -258,14 +259,14 @@ impl Bbr {
         }
     }
 
-    /// Remembers the window of before a recovery or a probe of the round trip (§4.2.3.4).
+    /// Remembers the window before a recovery or a round-trip probe (§4.2.3.4).
     fn save(&mut self, window: &Window) {
         let is_calm = self.phase == Phase::Open && !matches!(self.mode, Mode::ProbeRtt(_));
         self.prior = if is_calm { window.exact() } else { self.prior.max(window.exact()) };
     }
 
-    /// §4.2.2. The rate falls only once the pipe is known to be full. Before the first round trip is measured nothing is paced: the
-    /// rate of delivery of a first small segment would hold up the next one for minutes.
+    /// §4.2.2. The rate falls only once the pipe is known to be full. Nothing is paced before the first round trip is
+    /// measured: the delivery rate of a small first segment would delay the next one for minutes.
     fn set_pacing(&mut self, window: &Window, seen: &Delivered) {
         if self.pacing.is_none()
             && let Some(srtt) = seen.srtt
@@ -286,7 +287,7 @@ impl Bbr {
         }
     }
 
-    /// §4.2.3.
+    /// §4.2.3: sets the window.
     fn set_window(&mut self, window: &mut Window, seen: &Delivered) {
         let mss = window.exact_mss();
         let (acked, pipe) = (seen.newly as f64, seen.pipe as f64);
@@ -321,7 +322,7 @@ impl Bbr {
         }
     }
 
-    /// Segments by which ACKs came in bunches, at most a tenth of a second's.
+    /// Segments by which bunched ACKs ran ahead, at most a tenth of a second's worth.
     fn room_for_bunches(&self, mss: f64) -> f64 {
         if self.is_full { self.aggregation.extra().min(self.rate.max() / 10.0) / mss } else { 0.0 }
     }
@@ -334,7 +335,7 @@ impl CongestionRules for Bbr {
 
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if ack.latest_rtt.is_none() {
-            // Without SACK nothing measures the rate.
+            // Without SACK, the rate is not measured.
             start.on_ack(window, ack);
         }
     }
@@ -366,7 +367,7 @@ impl CongestionRules for Bbr {
         matches!(self.mode, Mode::ProbeRtt(_))
     }
 
-    /// A mark says nothing to BBR v1.
+    /// BBR v1 ignores marks.
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         if loss.found_by == FoundBy::Mark {
             return;
@@ -398,7 +399,7 @@ impl CongestionRules for Bbr {
     }
 }
 
-/// True if an ACK is of a lone segment, so that the receiver may have delayed it.
+/// True if the ACK is for a lone segment, so the receiver may have delayed it.
 fn may_be_delayed(seen: &Delivered, mss: f64) -> bool {
     seen.sample.is_some_and(|sample| sample.delivered == seen.newly && seen.newly as f64 <= mss)
 }

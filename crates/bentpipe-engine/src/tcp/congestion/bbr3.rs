@@ -1,11 +1,13 @@
 //! BBRv3 (draft-ietf-ccwg-bbr-06).
 //!
-//! As version 1 (`bbr.rs`) it paces at the measured rate of delivery and keeps a product of rate and round trip in flight. New: losses
-//! bound the volume and the rate (`bbr3/bounds.rs`), a probe for more rate begins with a round trip that fills the path and ends
-//! when the rate no longer grows (`bbr3/cycle.rs`), and the round trip is probed every five seconds with half a product in flight.
+//! Like version 1 (`bbr.rs`), it paces at the measured delivery rate and keeps a multiple of rate times round trip in
+//! flight. New in version 3: losses bound the volume and the rate (`bbr3/bounds.rs`). A bandwidth probe begins with a
+//! round trip that fills the path and ends when the rate no longer grows (`bbr3/cycle.rs`). The round trip is probed
+//! every five seconds with half a product in flight.
 //!
-//! Comments name the functions of the draft's pseudocode. The draft leaves the response to ECN open (§3.7). Here an echoed mark counts as
-//! a loss: outside probes it bounds rate and volume by what was delivered, a probe it ends.
+//! Comments name the functions of the draft's pseudocode. The draft leaves the response to ECN open (§3.7). Here an
+//! echoed mark counts as a loss: outside probes, it bounds rate and volume by the amounts delivered; during a probe, it
+//! ends the probe.
 
 mod bounds;
 mod control;
@@ -34,41 +36,43 @@ const STARTUP_GAIN: f64 = 2.77;
 const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
-/// Products in flight, while probing for rate, and while probing for the round trip.
+/// Bandwidth-delay products in flight: in general, while probing for bandwidth, and while probing for the round trip.
 const CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_GAIN: f64 = 0.5;
-/// Part of a volume that lost too much which stays free for others (§2.8).
+/// The fraction of a volume that lost too much which is left free for other flows (§2.8).
 const HEADROOM: f64 = 0.15;
-/// ACKs with losses in a round trip that end startup (§5.3.1.3).
+/// Number of ACKs with losses in a round trip that ends startup (§5.3.1.3).
 const FULL_LOSSES: u32 = 6;
-/// Round trips of draining at most (§5.3.2).
+/// Maximum number of round trips spent draining (§5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
-/// How long the minimum round trip counts; how often it is probed, and how long (§2.16, §5.3.4).
+/// How long the minimum round trip stays valid, how often it is probed, and for how long (§2.16, §5.3.4).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Between probes for rate: 2 to 3 s, or as many round trips as the window has segments, at most this many (§5.3.3.8.2).
+/// Time between bandwidth probes: 2 to 3 s, or as many round trips as the window has segments, up to this many
+/// (§5.3.3.8.2).
 const MIN_PROBE_WAIT: Duration = Duration::from_secs(2);
 const MAX_PROBE_ROUNDS: f64 = 63.0;
-/// Segments in flight at least (§5.6.4.3).
+/// Minimum number of segments in flight (§5.6.4.3).
 const MIN_PIPE: f64 = 4.0;
-/// The sender paces at this part of the rate (§5.6.2).
+/// The sender paces at this fraction of the rate (§5.6.2).
 const MARGIN: f64 = 0.99;
-/// A burst is what is sent in a millisecond, between two segments and this; the window has room for three (§5.6.3, §5.5.8.1).
+/// A burst is the data sent in a millisecond, between two segments and this; the window has room for three bursts
+/// (§5.6.3, §5.5.8.1).
 const MAX_BURST: f64 = 65_536.0;
 const BURSTS: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Startup,
-    /// Until the round trip with this number.
+    /// Lasts until the round trip with this number.
     Drain(u64),
     Down,
     Cruise,
     Refill,
     Up,
-    /// When it ends, once few segments are in flight, and whether a round trip has passed since.
+    /// When the probe ends, once few segments are in flight, and whether a round trip has passed since.
     ProbeRtt(Option<(Time, bool)>),
 }
 
@@ -82,7 +86,7 @@ impl State {
     }
 }
 
-/// Which part of a probe the ACKs now tell about.
+/// The part of a probe to which the arriving ACKs belong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AckPhase {
     Init,
@@ -96,10 +100,10 @@ enum AckPhase {
 #[derive(Clone, Debug)]
 pub(super) struct Bbr3 {
     state: State,
-    /// Greatest rate of this cycle of probes and the last.
+    /// Maximum rate of the current and the previous probe cycle.
     max_bw: MaxFilter,
     cycle: u64,
-    /// The least of the maximum rate and of the bound of the last round trips, when the last ACK was taken.
+    /// The smaller of the maximum rate and the bound from the last round trips, at the last ACK.
     bw: f64,
     extra_acked: ExtraAcked,
     bounds: Bounds,
@@ -113,12 +117,12 @@ pub(super) struct Bbr3 {
     round_end: u64,
     rounds: u64,
     round_starts: bool,
-    /// The cycle: when it began, how long until the next probe, and the round trips since the last.
+    /// The cycle: when it began, the time until the next probe, and the round trips since the last probe.
     cycle_at: Time,
     wait: Duration,
     rounds_since_probe: u64,
     ack_phase: AckPhase,
-    /// ACKs tell about a probe that nothing has ended yet.
+    /// ACKs still belong to a probe that has not been ended.
     is_judging: bool,
     /// The last probe lost too much.
     was_too_high: bool,
@@ -126,20 +130,21 @@ pub(super) struct Bbr3 {
     was_precautionary: bool,
     /// The window was in use when this much was delivered. It counts as used for a round trip.
     limited_at: Option<u64>,
-    /// The growth of the long-term bound: bytes acknowledged for a segment more, those so far, and how often it has doubled.
+    /// Growth of the long-term bound: bytes to acknowledge per additional segment, bytes so far, and the number of
+    /// doublings.
     up_count: f64,
     up_acks: f64,
     up_rounds: u32,
-    /// The window before a recovery or a probe of the round trip, to which it returns.
+    /// The window before a recovery or a round-trip probe, to be restored afterwards.
     prior: f64,
-    /// When the last ACK came, and what had been delivered with it.
+    /// When the last ACK arrived, and the bytes delivered by then.
     last: (Time, u64),
     phase: Phase,
-    /// What had been delivered when fast recovery began.
+    /// The bytes delivered when fast recovery began.
     recovery_at: u64,
     pacing: Option<f64>,
     initial_window: f64,
-    /// Sending has begun again after a pause, and nothing has been delivered since.
+    /// Sending has restarted after a pause, and nothing has been delivered since.
     restarts: bool,
     noise: TimeNoise,
 }
@@ -207,7 +212,7 @@ impl Bbr3 {
         self.bw = self.max_bw.max().min(self.bounds.bw);
     }
 
-    /// BDPMultiple, of a rate: the initial window before a round trip is known.
+    /// BDPMultiple, for a given rate. The initial window before a round trip is known.
     fn products(&self, gain: f64, bw: f64, mss: f64) -> f64 {
         self.min_rtt.map_or(self.initial_window * mss, |rtt| gain * bw * rtt.as_secs_f64())
     }
@@ -253,7 +258,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss: startup ends, too, if a round trip of a recovery loses more than a path that is not full.
+    /// CheckStartupHighLoss: startup also ends if a round trip of a recovery loses more than the tolerated share.
     fn check_startup_loss(&mut self, seen: &Delivered, mss: f64) {
         let Some(sample) = seen.sample.filter(|_| self.state == State::Startup && self.bounds.round_starts) else {
             return;

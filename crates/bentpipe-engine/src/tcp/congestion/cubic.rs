@@ -1,7 +1,9 @@
-//! CUBIC (RFC 9438): after a loss the window follows a cubic function of time, which is flat around the window of the loss.
+//! CUBIC (RFC 9438): after a loss, the window follows a cubic function of time that is flat around the window at the
+//! loss.
 //!
-//! Windows are counted in segments and times in seconds, as in the RFC. The growth within a round trip is that of §4.4 and
-//! §4.5, for each segment acknowledged instead of each ACK: a receiver that delays ACKs must not slow the sender down.
+//! Windows are counted in segments and times in seconds, as in the RFC. Growth within a round trip follows §4.4 and
+//! §4.5, but for each segment acknowledged instead of each ACK: a receiver that delays ACKs must not slow the sender
+//! down.
 
 use super::reduction::{Factors, Reduces, Undoable, react};
 use super::{AckSample, CongestionRules, Window};
@@ -15,17 +17,17 @@ use crate::units::Time;
 const C: f64 = 0.4;
 /// The window after a loss, as a fraction of that before it (RFC 9438 §4.6).
 const BETA: f64 = 0.7;
-/// The same after a mark, with ABE (RFC 8511 §3).
+/// The same fraction after a mark, with ABE (RFC 8511 §3).
 const BETA_ECN: f64 = 0.85;
-/// Segments per round trip at which an AIMD flow with [`BETA`] is as fast as Reno (RFC 9438 §4.3).
+/// Growth in segments per round trip at which an AIMD flow with [`BETA`] is as fast as Reno (RFC 9438 §4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// The growth since the last reduction of the window.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// When it began. Moves with each pause in which the window is not used.
+    /// When the epoch began. Moved forward by each pause in which the window is not used.
     start: Time,
-    /// Seconds until the window is `w_max` again.
+    /// Seconds from the start until the window reaches `w_max` again.
     k: f64,
     /// The window at which the function is flat, segments.
     w_max: f64,
@@ -34,7 +36,7 @@ struct Epoch {
 }
 
 impl Epoch {
-    /// Starts at the first ACK of a congestion avoidance, with a window of `cwnd` (RFC 9438 §4.2, §4.8).
+    /// Begins an epoch at the first ACK of congestion avoidance, with a window of `cwnd` (RFC 9438 §4.2, §4.8).
     fn begin(w_max: f64, now: Time, cwnd: f64) -> Epoch {
         let w_max = w_max.max(cwnd);
         Epoch { start: now, k: libm::cbrt((w_max - cwnd) / C), w_max, w_est: cwnd }
@@ -47,7 +49,7 @@ impl Epoch {
     }
 }
 
-/// What a loss changes, so that a spurious one can be undone.
+/// State that a loss changes, kept so that a spurious loss can be undone.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     /// The window before the last reduction, lowered by fast convergence; 0 if unknown. Segments.
@@ -61,7 +63,7 @@ struct Memory {
 #[derive(Clone, Debug)]
 pub(super) struct Cubic {
     memory: Undoable<Memory>,
-    /// Since when the window has not been in use.
+    /// The time since which the window has not been in use.
     unused_since: Option<Time>,
     base: SsthreshBase,
     factors: Factors,
@@ -77,13 +79,13 @@ impl Cubic {
         }
     }
 
-    /// One ACK of `acked` segments in congestion avoidance. Returns the new window in segments.
+    /// Processes an ACK of `acked` segments in congestion avoidance. Returns the new window in segments.
     fn avoid_congestion(&mut self, cwnd: f64, acked: f64, ack: &AckSample) -> f64 {
         let unused_since = self.unused_since.take();
         let Memory { w_max, cwnd_prior, .. } = self.memory.now;
         let epoch = self.memory.now.epoch.get_or_insert_with(|| Epoch::begin(w_max, ack.now, cwnd));
         if let Some(since) = unused_since {
-            // RFC 9438 §4.2: t leaves out the periods in which the sender did not use its window.
+            // RFC 9438 §4.2: t excludes the periods in which the sender did not use its window.
             epoch.start = (epoch.start + ack.now.saturating_since(since)).min(ack.now);
         }
         let alpha = if epoch.w_est < cwnd_prior { ALPHA } else { 1.0 };
@@ -91,7 +93,7 @@ impl Cubic {
 
         let t = ack.now.saturating_since(epoch.start).as_secs_f64();
         if epoch.w_cubic(t) < epoch.w_est {
-            // The Reno-friendly region (RFC 9438 §4.3). The window never falls by an ACK.
+            // The Reno-friendly region (RFC 9438 §4.3). An ACK never reduces the window.
             return epoch.w_est.max(cwnd);
         }
         let rtt = ack.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
@@ -101,7 +103,7 @@ impl Cubic {
 }
 
 impl Reduces for Cubic {
-    /// What the next epoch begins with, and the threshold (RFC 9438 §4.6, §4.7).
+    /// Sets the start values of the next epoch, and the threshold (RFC 9438 §4.6, §4.7).
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         let mss = window.exact_mss();
         let cwnd = window.exact() / mss;
@@ -174,7 +176,7 @@ mod tests {
         Time::ZERO + Duration::from_secs_f64_rounded(seconds)
     }
 
-    /// A window of so many segments, in congestion avoidance.
+    /// A window of `segments` segments, in congestion avoidance.
     fn window(segments: f64) -> Window {
         let mut window = Window::new(&TcpConfig { mss: MSS, ..TcpConfig::default() }, 10);
         window.set_ssthresh(2.0 * MSS as f64);
@@ -199,7 +201,7 @@ mod tests {
         window.exact() / MSS as f64
     }
 
-    /// ACKs of one segment each, a window of them per round trip, until `seconds` have passed.
+    /// Runs ACKs of one segment each, a window of them per round trip, until `seconds` have passed.
     fn run(cubic: &mut Cubic, window: &mut Window, from: f64, seconds: f64) {
         let (_, mut start) = self::cubic();
         let mut now = from;
@@ -209,7 +211,8 @@ mod tests {
         }
     }
 
-    /// RFC 9438 §4.2 and §4.6 by hand: 1000 segments become 700, K = cbrt(300 / 0.4) = 9.086 s, and W_cubic leads there and on.
+    /// RFC 9438 §4.2 and §4.6 by hand: 1000 segments become 700, K = cbrt(300 / 0.4) = 9.086 s, and W_cubic leads back
+    /// there and beyond.
     #[test]
     fn the_window_follows_the_cubic_function() {
         let (mut cubic, _) = cubic();
@@ -220,14 +223,15 @@ mod tests {
         for (until, expected) in [(3.0, 909.86), (6.0, 988.24), (9.0, 1000.0), (12.0, 1009.90), (15.0, 1082.75)] {
             run(&mut cubic, &mut window, now, until - now);
             now = until;
-            // The ACKs of a round trip aim at its end, and W_cubic moves by at most 3 C (t-K)² RTT = 10 segments in one.
+            // The ACKs of a round trip aim at its end, and W_cubic changes by at most 3 C (t-K)² RTT = 10 segments per
+            // round trip.
             let steepest = 3.0 * C * (until - 9.086) * (until - 9.086) * 0.1;
             assert!((segments(&window) - expected).abs() <= steepest + 0.1, "{until} s: {}", segments(&window));
         }
     }
 
-    /// RFC 9438 §4.3: where Reno is faster, which it is over short round trips, the window is Reno's. From 10 segments on 7 are
-    /// left; they grow by 0.529 segments per round trip up to 10, and by one from there on.
+    /// RFC 9438 §4.3: where Reno is faster, as it is over short round trips, the window is Reno's. Of 10 segments, 7
+    /// remain; the window grows by 0.529 segments per round trip up to 10, and by one from there on.
     #[test]
     fn a_small_window_grows_as_renos() {
         let (mut cubic, _) = cubic();
@@ -235,17 +239,17 @@ mod tests {
         cubic.on_loss(&mut window, &lost(10_000));
         assert_eq!(segments(&window), 7.0);
         let expected = |rounds: f64| 7.0 + ALPHA * rounds;
-        // Four round trips are 0.4 s. W_cubic is 9.0 there: K = cbrt(3 / 0.4) = 1.957 s.
+        // Four round trips take 0.4 s. W_cubic is then 9.0: K = cbrt(3 / 0.4) = 1.957 s.
         run(&mut cubic, &mut window, 0.0, 0.4);
         assert!((ALPHA - 0.529).abs() < 0.001);
         let cubic_there = 10.0 - C * (1.957f64 - 0.4).powi(3);
         assert!(segments(&window) >= expected(4.0).max(cubic_there) - 0.2, "{}", segments(&window));
         let epoch = cubic.memory.now.epoch.expect("it has begun");
-        // A round trip has as many ACKs as segments, within one.
+        // A round trip has as many ACKs as segments, give or take one.
         assert!((epoch.w_est - expected(4.0)).abs() <= ALPHA / 7.0 + 0.05, "{}", epoch.w_est);
     }
 
-    /// RFC 9438 §4.7: a loss below the last one's window leaves room to others.
+    /// RFC 9438 §4.7: a loss at a smaller window than the last one leaves room to other flows.
     #[test]
     fn fast_convergence_lowers_the_plateau() {
         let (mut cubic, _) = cubic();
@@ -258,7 +262,8 @@ mod tests {
         assert_eq!(segments(&window), 56.0);
     }
 
-    /// RFC 9438 §4.8: after a timeout the window is a segment, the threshold 0.7 of the flight, and the next epoch has K = 0.
+    /// RFC 9438 §4.8: after a timeout, the window is one segment, the threshold is 0.7 of the flight, and the next
+    /// epoch has K = 0.
     #[test]
     fn a_timeout_begins_at_the_flat_point() {
         let (mut cubic, mut start) = cubic();

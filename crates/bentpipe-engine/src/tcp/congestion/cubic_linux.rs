@@ -1,14 +1,14 @@
-//! CUBIC in the form of its authors (Ha, Rhee and Xu, "CUBIC: A new TCP-friendly high-speed TCP variant", SIGOPS Operating
-//! Systems Review 42(5), 2008, algorithm 1), which Linux has. `cubic.rs` is RFC 9438.
+//! CUBIC in the form of its authors (Ha, Rhee and Xu, "CUBIC: A new TCP-friendly high-speed TCP variant", SIGOPS
+//! Operating Systems Review 42(5), 2008, algorithm 1), as in Linux. `cubic.rs` is RFC 9438.
 //!
-//! Windows are whole segments. The function is asked for `cnt`, the number of segments acknowledged for which the window grows by
-//! one. Differences from RFC 9438 that are visible:
+//! Windows are whole segments. The function yields `cnt`, the number of acknowledged segments for which the window
+//! grows by one. Visible differences from RFC 9438:
 //!
 //! - Before the first loss, and after a timeout, the window grows by at least a twentieth per round trip.
-//! - The time goes on while the window is not in use, and the target is that of the minimum round trip from now.
-//! - The window of Reno grows by 8/15 segments per round trip, also above the window of the last loss.
-//! - The window before a loss is what is reduced, not the data in flight.
-//! - Of a needless reduction the window is undone, and what the function knew is not.
+//! - Time continues while the window is not in use, and the target is that of one minimum round trip from now.
+//! - Reno's window grows by 8/15 segments per round trip, even above the window of the last loss.
+//! - A loss reduces the window before it, not the data in flight.
+//! - Undoing a needless reduction restores the window, but not the state of the function.
 
 use super::reduction::{Factors, Reduces, react};
 use super::{AckSample, CongestionRules, Window};
@@ -23,22 +23,22 @@ const SCALE: f64 = 1024.0;
 const C: f64 = 410.0 / SCALE;
 /// The window after a loss, as a fraction of that before it.
 const BETA: f64 = 717.0 / SCALE;
-/// The same after a mark, with ABE (RFC 8511 §3), which Linux has not.
+/// The same fraction after a mark, with ABE (RFC 8511 §3), which Linux does not have.
 const BETA_ECN: f64 = 0.85;
-/// Segments acknowledged, as a multiple of the window, for which that of Reno grows by one: about (1+BETA)/(3(1-BETA)).
+/// Reno's window grows by one for this many windows of acknowledged segments: about (1+BETA)/(3(1-BETA)).
 const RENO: f64 = 15.0 / 8.0;
-/// Before a loss is known `cnt` is at most this: a twentieth of the window per round trip.
+/// Maximum of `cnt` before a loss is known: a twentieth of the window per round trip.
 const SEARCHING: f64 = 20.0;
-/// `cnt` is at least this: half of the window per round trip.
+/// Minimum of `cnt`: half of the window per round trip.
 const STEEPEST: f64 = 2.0;
-/// The function is computed this often.
+/// The interval at which the function is computed.
 const INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
-/// Round trips this soon after a loss are not the least one.
+/// Round trips measured this soon after a loss do not count for the minimum.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// A count of segments, not negative, rounded down.
+/// A non-negative count of segments, rounded down.
 fn whole(count: f64) -> f64 {
-    // Larger ones are whole.
+    // Larger values are already whole.
     if count < (1u64 << 53) as f64 { count as i64 as f64 } else { count }
 }
 
@@ -50,12 +50,12 @@ struct Epoch {
     k: f64,
     /// Where the function is flat, segments.
     origin: f64,
-    /// The window of Reno, and the segments acknowledged towards its next.
+    /// Reno's window, and the segments acknowledged towards its next increase.
     reno: f64,
     reno_count: f64,
 }
 
-/// What a loss changes. A needless one leaves it changed, as in Linux.
+/// State that a loss changes. It is not restored after a needless loss, as in Linux.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     /// The window before the last loss, lowered by fast convergence; 0 if unknown. Segments.
@@ -72,7 +72,7 @@ pub(super) struct CubicLinux {
     cnt: u64,
     /// When `cnt` was computed, and for which window.
     computed: Option<(Time, f64)>,
-    /// Segments acknowledged towards the next one of the window, and bytes towards the next of these.
+    /// Segments acknowledged towards the window's next increase, and bytes towards the next segment.
     count: u64,
     bytes: u64,
 }
@@ -82,7 +82,7 @@ impl CubicLinux {
         CubicLinux::beginning(Memory::default(), Factors::new(config, BETA, BETA_ECN))
     }
 
-    /// Nothing is measured yet.
+    /// The state before anything is measured.
     fn beginning(memory: Memory, factors: Factors) -> Self {
         CubicLinux { memory, factors, delay_min: None, cnt: 0, computed: None, count: 0, bytes: 0 }
     }
@@ -111,7 +111,8 @@ impl CubicLinux {
         });
         let ahead = now.saturating_since(epoch.start) + self.delay_min.unwrap_or(Duration::ZERO);
         let t = ahead.as_secs_f64() - epoch.k;
-        // The distance from the flat point is in whole segments, so small windows grow as soon as they are nearer by a part of one.
+        // The distance from the flat point is in whole segments, so a small window grows as soon as it is a fraction
+        // nearer.
         let distance = whole(C * (t * t * t).abs());
         let target = if t < 0.0 { epoch.origin - distance } else { epoch.origin + distance };
         let mut cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100.0 * cwnd };
@@ -131,7 +132,7 @@ impl CubicLinux {
 }
 
 impl Reduces for CubicLinux {
-    /// What the next epoch begins with, and the threshold.
+    /// Sets the start values of the next epoch, and the threshold.
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         let mss = window.exact_mss();
         let cwnd = f64::from(window.segments());
@@ -189,7 +190,7 @@ impl CongestionRules for CubicLinux {
         react(self, window, loss);
     }
 
-    /// The function goes on where it was: idle time does not count (`cubictcp_cwnd_event`).
+    /// Continues the function where it was: idle time does not count (`cubictcp_cwnd_event`).
     fn on_idle(&mut self, now: Time, idle: Duration) {
         if let Some(epoch) = &mut self.memory.epoch {
             epoch.start = (epoch.start + idle).min(now);
@@ -219,7 +220,7 @@ mod tests {
         LossReport { found_by: FoundBy::DuplicateAcks, flight: 0, peer_window: u64::MAX }
     }
 
-    /// ACKs of one segment each, a window of them per round trip, until `seconds` have passed.
+    /// Runs ACKs of one segment each, a window of them per round trip, until `seconds` have passed.
     fn run(cubic: &mut CubicLinux, window: &mut Window, from: f64, seconds: f64) {
         let mut start = SlowStart::new(&TcpConfig::default().variant);
         let mut now = from;
@@ -240,7 +241,8 @@ mod tests {
         for (until, expected) in [(3.0, 910.0), (6.0, 988.0), (9.0, 1000.0), (12.0, 1010.0), (15.0, 1083.0)] {
             run(&mut cubic, &mut window, now, until - now);
             now = until;
-            // A round trip later the function is steeper by at most 3 C (t-K)² RTT; the rest is whole segments.
+            // One round trip later, the function has changed by at most 3 C (t-K)² RTT; the rest is rounding to whole
+            // segments.
             let steepest = 3.0 * C * (until - 9.083) * (until - 9.083) * 0.1;
             let cwnd = f64::from(window.segments());
             assert!((cwnd - expected).abs() <= steepest + 2.0, "{until} s: {cwnd}");
@@ -266,7 +268,8 @@ mod tests {
         assert!((1.0..=3.0).contains(&(epoch.reno - 7.0)), "{}", epoch.reno);
     }
 
-    /// A loss below the last one's window leaves room to others: 80 * (1 + 717/1024) / 2 = 68, of which 56 are left.
+    /// A loss at a smaller window than the last one leaves room to other flows: 80 * (1 + 717/1024) / 2 = 68, of which
+    /// 56 remain.
     #[test]
     fn fast_convergence_lowers_the_plateau() {
         let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(100));
@@ -276,7 +279,7 @@ mod tests {
         assert_eq!((cubic.memory.last_max, window.segments()), (68.0, 56));
     }
 
-    /// A spurious timeout gives the window back, and what the function knew is gone: Linux undoes the window alone.
+    /// A spurious timeout restores the window, but the function's state is lost: Linux undoes only the window.
     #[test]
     fn a_spurious_timeout_is_undone() {
         let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(1000));
@@ -289,8 +292,8 @@ mod tests {
         assert_eq!((cubic.memory.last_max, window.cwnd(), window.ssthresh()), (0.0, cwnd, 700_000));
     }
 
-    /// 1000 segments become 700, of which the function takes 2 s to be where it is. After 60 s of nothing it is where it was, also if the window
-    /// has decayed; without the shift it would be far beyond.
+    /// 1000 segments become 700, and the function advances for 2 s. After 60 idle seconds it continues from the same
+    /// point, even if the window has decayed; without the shift it would be far beyond.
     #[test]
     fn idle_time_does_not_count() {
         let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(1000));
@@ -302,7 +305,7 @@ mod tests {
         cubic.on_idle(now, Duration::from_secs(60));
         let epoch = cubic.memory.epoch.expect("it goes on");
         assert_eq!((epoch.start, epoch.origin), (start + Duration::from_secs(60), 1000.0));
-        // An epoch that began in the pause begins at its end.
+        // An epoch that began during the pause starts at its end.
         cubic.on_idle(now, Duration::from_secs(60));
         assert_eq!(cubic.memory.epoch.map(|epoch| epoch.start), Some(now));
     }

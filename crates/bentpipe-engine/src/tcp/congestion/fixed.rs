@@ -1,5 +1,4 @@
-//! A constant window, independent of ACKs and losses, for a path without
-//! congestion.
+//! A constant window, independent of ACKs and losses, for a path without congestion.
 
 use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::loss::LossReport;
@@ -16,7 +15,7 @@ impl Fixed {
         Fixed { segments }
     }
 
-    /// Takes back what a recovery did to the window. NewReno's deflates it by what a partial ACK acknowledges.
+    /// Restores the window after a recovery. NewReno's deflates it by what a partial ACK acknowledges.
     fn restore(&self, window: &mut Window) {
         window.set_segments(self.segments);
     }

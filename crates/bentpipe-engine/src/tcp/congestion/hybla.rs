@@ -1,14 +1,14 @@
 //! TCP Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of Satellite
 //! Communications and Networking 22(5), 2004).
 //!
-//! The window grows as fast in time as that of Reno with a round trip of [`RTT0`]: with rho = RTT / RTT0, at least 1, each ACK adds
-//! 2^rho - 1 segments in slow start and rho² / cwnd in congestion avoidance. Over GEO rho is about 24, and the first ACK would open the
-//! window to any bound. What the paper adds for this is here too: the first threshold comes from the spacing of the first ACKs
-//! (Hoe's estimate of the rate, times the round trip), and segments are spaced: the sender paces a window per round trip. The paper's
-//! SACK and timestamps are cells of the row.
+//! The window grows as fast in time as Reno's with a round trip of [`RTT0`]: with rho = RTT / RTT0, at least 1, each
+//! ACK adds 2^rho - 1 segments in slow start and rho² / cwnd in congestion avoidance. Over GEO, rho is about 24, and
+//! the first ACK would open the window without limit. The paper's remedies are implemented: the first threshold comes
+//! from the spacing of the first ACKs (Hoe's estimate of the rate, times the round trip), and the sender paces a window
+//! per round trip. The paper's SACK and timestamps are settings of the row.
 //!
-//! rho follows the minimum round trip: a queue does not make the sender faster. The initial window is not multiplied by rho, against the
-//! paper: the first ACK does it.
+//! rho follows the minimum round trip, so a queue does not make the sender faster. Unlike in the paper, the initial
+//! window is not multiplied by rho: the first ACK has the same effect.
 
 use super::reduction::{Factors, Reduces, react};
 use super::{AckSample, CongestionRules, Properties, Window};
@@ -18,17 +18,17 @@ use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::{Duration, Rate, Time};
 
-/// The round trip of the connection that is as fast (§3.1).
+/// The round trip of the Reno connection that grows as fast (§3.1).
 const RTT0: Duration = Duration::from_millis(25);
-/// 2^rho has a bound, so that windows are finite.
+/// Upper bound of rho in 2^rho, so that windows are finite.
 const MAX_RHO_IN_SLOW_START: f64 = 16.0;
-/// ACKs of the first flight whose spacing tells the rate.
+/// Number of ACKs of the first flight whose spacing gives the rate.
 const SPACED_ACKS: u32 = 3;
 
 /// Hoe's estimate: the first ACKs, spaced by the bottleneck.
 #[derive(Clone, Copy, Debug)]
 enum Spacing {
-    /// When the first ACK came, what has been acknowledged since, and by how many ACKs.
+    /// When the first ACK arrived, the bytes acknowledged since, and the number of ACKs.
     Counting(Option<Time>, u64, u32),
     Over,
 }
@@ -43,7 +43,7 @@ pub(super) struct Hybla {
 
 impl Hybla {
     pub(super) fn new(config: &TcpConfig) -> Self {
-        // A threshold that is set needs no estimate.
+        // A configured threshold needs no estimate.
         let known = config.initial_ssthresh.is_some();
         let spacing = if known { Spacing::Over } else { Spacing::Counting(None, 0, 0) };
         Hybla { min_rtt: None, spacing, factors: Factors::new(config, 0.5, 0.8) }
@@ -59,7 +59,7 @@ impl Hybla {
         self.min_rtt.map_or(1.0, |rtt| rtt.as_secs_f64() / RTT0.as_secs_f64()).max(1.0)
     }
 
-    /// The rate that the spacing of the first ACKs shows, bytes per second, once there are enough.
+    /// The rate in bytes per second that the spacing of the first ACKs shows, once there are enough of them.
     fn spaced(&mut self, ack: &AckSample) -> Option<f64> {
         let Spacing::Counting(first, acked, acks) = &mut self.spacing else { return None };
         let Some(first) = *first else {
@@ -99,7 +99,7 @@ impl CongestionRules for Hybla {
         let (rho, cwnd, acked) = (self.rho(), window.exact() / mss, ack.acked as f64 / mss);
         let grown = if window.in_slow_start() {
             let per_segment = libm::exp2(rho.min(MAX_RHO_IN_SLOW_START)) - 1.0;
-            // Until the rate is known, a window like anyone's.
+            // Until the rate is known, the window grows as in Reno.
             let per_segment = if matches!(self.spacing, Spacing::Over) { per_segment } else { 1.0 };
             (cwnd + acked * per_segment).min((window.exact_ssthresh() / mss).max(cwnd))
         } else {
@@ -116,7 +116,7 @@ impl CongestionRules for Hybla {
         react(self, window, loss);
     }
 
-    /// A window per round trip.
+    /// One window per round trip.
     #[inline(always)]
     fn pacing_rate(&self, window: &Window) -> Option<Rate> {
         self.min_rtt.map(|rtt| rate_of(window.exact() / rtt.as_secs_f64()))
@@ -140,8 +140,8 @@ mod tests {
         AckSample { now: Time::from_nanos(micros * 1000), acked, rtt, ..AckSample::default() }
     }
 
-    /// rho = 100/25 = 4: each segment adds 2^4 - 1 = 15 in slow start, and 16/cwnd in congestion avoidance. With a round trip below
-    /// 25 ms rho is 1: one segment, and 1/cwnd.
+    /// rho = 100/25 = 4: each segment adds 2^4 - 1 = 15 in slow start, and 16/cwnd in congestion avoidance. With a
+    /// round trip below 25 ms, rho is 1: one segment, and 1/cwnd.
     #[test]
     fn growth_by_hand() {
         for (rtt, slow, avoiding) in [(100, 25.0, 100.0 + 16.0 / 100.0), (20, 11.0, 100.0 + 1.0 / 100.0)] {
@@ -155,8 +155,9 @@ mod tests {
         }
     }
 
-    /// Over GEO the second ACK after the first is 2 ms later, each of one segment: 2000 bytes in 2 ms are 1 MB/s, times 600 ms 600
-    /// segments. The window opens to that at once, and is paced over the round trip.
+    /// Over GEO, the second ACK after the first arrives 2 ms later, each for one segment: 2000 bytes in 2 ms are 1
+    /// MB/s, and times 600 ms that is 600 segments. The window opens to that size at once and is paced over the round
+    /// trip.
     #[test]
     fn the_spacing_of_the_first_acks_gives_the_threshold() {
         let (mut hybla, mut window, mut start) = hybla(10, None);

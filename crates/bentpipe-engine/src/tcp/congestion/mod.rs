@@ -1,7 +1,7 @@
 //! Congestion control: ACK samples and loss reports in, a window and a pacing rate out.
 //!
-//! [`Window`] holds the numbers that every control sets and the sender reads. A control is a file of its own with an
-//! implementation of [`CongestionRules`], and a row of `congestion_controls!` in `variant.rs`;
+//! [`Window`] holds the numbers that every control sets and the sender reads. Each control has its own file with an
+//! implementation of [`CongestionRules`], and a row in `congestion_controls!` in `variant.rs`.
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
 mod bbr;
@@ -38,11 +38,11 @@ use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
 use crate::units::{Duration, Rate, Time};
 
-/// Where a control's state is kept: in every connection, or behind a pointer if there is much of it.
+/// Where a control's state is kept: in every connection, or behind a pointer if it is large.
 type Inline<C> = C;
 type Boxed<C> = Box<C>;
 
-/// Makes the enum of all controls, which calls the one that is in it.
+/// Defines the enum of all controls, which forwards each call to the control that it holds.
 macro_rules! controls {
     ($($(#[$doc:meta])* $name:ident($kept:ident<$control:ty>) = $word:literal: $summary:literal,)+) => {
         #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ macro_rules! controls {
             $($(#[$doc])* $name($kept<$control>),)+
             /// A constant window.
             Fixed(fixed::Fixed),
-            /// One of the others, on a path that an earlier connection has measured.
+            /// One of the other controls, on a path that an earlier connection has measured.
             Resuming(Box<resuming::Resuming>),
             #[cfg(test)]
             Paced(paced::Paced),
@@ -209,7 +209,7 @@ macro_rules! controls {
         }
 
         impl CongestionControl {
-            /// The name of the control, and how far an ACK opens its window if `growth` says so.
+            /// The name of the control, with the growth per ACK if `growth` affects it.
             pub fn describe(self, growth: Growth) -> String {
                 match self {
                     $(CongestionControl::$name => <$control>::describe(growth),)+
@@ -221,16 +221,16 @@ macro_rules! controls {
 
 congestion_controls!(controls);
 
-/// The rate by which a host divides what it sends into packets, before it is computed.
+/// The rate from which a host derives the size of its packets, before it is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::tcp) enum PacketRate {
     Paced(Rate),
-    /// So many bytes in a smoothed round trip.
+    /// This many bytes per smoothed round trip.
     PerRoundTrip(f64, Duration),
 }
 
 impl PacketRate {
-    /// `None` for a round trip of no time.
+    /// The rate; `None` if the round trip is zero.
     pub(in crate::tcp) fn rate(self) -> Option<Rate> {
         match self {
             PacketRate::Paced(rate) => Some(rate),
@@ -247,13 +247,14 @@ pub(in crate::tcp) struct Congestion {
     start: SlowStart,
     /// True if the control also receives ACKs while the window is not in use.
     grows_unused: bool,
-    /// The most that was in flight in this round trip, and the number whose acknowledgement ends it; if slow start asks for it.
+    /// The maximum in flight in this round trip, and the number whose acknowledgement ends it. Only kept if slow start
+    /// needs it.
     peak: Option<Box<(u64, u64)>>,
-    /// What the control does: the many that do not pace are not asked with each segment.
+    /// The control's properties, kept here so that the many controls that do not pace are not called for each segment.
     properties: Properties,
-    /// The pacing of a control that sets no rate, if it is paced.
+    /// Pacing for a control that sets no rate, if the settings ask for it.
     spread: Option<Box<spread::Spread>>,
-    /// No segments leave faster.
+    /// Upper bound of the pacing rate.
     max_rate: Option<Rate>,
 }
 
@@ -283,7 +284,7 @@ impl Congestion {
         congestion
     }
 
-    /// Takes an ACK of new data. Returns whether the window was in use. An unused window says nothing about the path,
+    /// Takes an ACK of new data. Returns true if the window was in use. An unused window says nothing about the path,
     /// so it does not grow (RFC 7661 §4.3).
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
@@ -304,7 +305,7 @@ impl Congestion {
         heard
     }
 
-    /// The sender spreads each window over the round trip.
+    /// Tells the control that the sender spreads each window over the round trip.
     pub(in crate::tcp) fn allow_for_pacing(&mut self) {
         self.start.allow_for_pacing();
     }
@@ -319,28 +320,28 @@ impl Congestion {
         self.control.on_found_lost(&mut self.window, lost);
     }
 
-    /// Data is sent again after the application had nothing to send and all was acknowledged.
+    /// Called when data is sent again after the application had nothing to send and everything was acknowledged.
     pub(in crate::tcp) fn on_restart_from_idle(&mut self, now: Time) {
         self.control.on_restart_from_idle(&mut self.window, now);
     }
 
-    /// True while rates measured are limited by the control, not by the path.
+    /// True while the measured rates are limited by the control, not by the path.
     pub(in crate::tcp) fn holds_back(&self) -> bool {
         self.control.holds_back()
     }
 
-    /// What the control does beyond setting a window by ACKs and losses.
+    /// What the control does besides setting a window by ACKs and losses.
     #[inline(always)]
     pub(in crate::tcp) fn properties(&self) -> Properties {
         self.properties
     }
 
-    /// Opens the window by an ACK, whether it was in use or not.
+    /// Opens the window by an ACK, whether the window was in use or not.
     pub(in crate::tcp) fn grow(&mut self, ack: &AckSample) {
         self.control.on_ack(&mut self.window, &mut self.start, ack);
     }
 
-    /// Takes back the growth by an ACK before which the window was `cwnd`, unless the control sets a rate.
+    /// Reverts the growth by an ACK, before which the window was `cwnd`, unless the control sets a rate.
     pub(in crate::tcp) fn hold(&mut self, cwnd: f64) {
         if !self.properties.sets_rate && self.window.exact() > cwnd {
             self.window.set(cwnd);
@@ -356,7 +357,7 @@ impl Congestion {
         }
     }
 
-    /// Takes what an ACK tells of marks.
+    /// Takes what an ACK reports about marks.
     pub(in crate::tcp) fn on_marks(&mut self, marks: &Marks) {
         if marks.counts {
             self.start.on_loss(false);
@@ -392,7 +393,8 @@ impl Congestion {
         }
     }
 
-    /// The rate by which a host divides what it sends into packets, also where it does not pace them; `None` before the first round trip.
+    /// The rate from which a host derives the size of its packets, even if it does not pace them; `None` before the
+    /// first round trip.
     #[inline(always)]
     pub(in crate::tcp) fn packet_rate(&self, flight: u64, srtt: Option<Duration>) -> Option<PacketRate> {
         match self.pacing_rate() {
@@ -401,14 +403,15 @@ impl Congestion {
         }
     }
 
-    /// The least window for which the [rate of packets](Self::packet_rate) is not lower than now for any greater one, with a round trip
-    /// that is not longer. `None` if nothing is known of greater windows: of a paced sender, and where slow start may end.
+    /// The minimum window from which on the [rate of packets](Self::packet_rate) is never lower than now, if the round
+    /// trip is not longer. `None` for a paced sender and early in slow start, where a larger window may have a lower
+    /// rate.
     pub(in crate::tcp) fn least_for_rate(&self, flight: u64) -> Option<f64> {
         (!self.properties.paces && !spread::Spread::is_early(&self.window))
             .then(|| self.window.exact().max(flight as f64))
     }
 
-    /// The window, the bytes in flight or the round trip may have changed.
+    /// Updates the pacing after a possible change of the window, the bytes in flight or the round trip.
     #[inline(always)]
     pub(in crate::tcp) fn note_round_trip(&mut self, flight: u64, srtt: Option<Duration>) {
         if let (Some(spread), Some(srtt)) = (&mut self.spread, srtt) {

@@ -1,4 +1,4 @@
-//! The window that ns-2 halved before 2006.
+//! The quantity that ns-2 halved before 2006.
 
 use super::Window;
 

@@ -1,4 +1,4 @@
-//! A control for tests: a constant window, sent at a rate.
+//! A control for tests: a constant window, paced at a fixed rate.
 
 use super::{AckSample, Congestion, CongestionRules, Control, Properties, Window};
 use crate::tcp::loss::LossReport;
@@ -24,7 +24,7 @@ impl CongestionRules for Paced {
 }
 
 impl Congestion {
-    /// The control of tests: a fixed window sent at `rate`.
+    /// Installs the test control: a fixed window sent at `rate`.
     pub(in crate::tcp) fn pace(&mut self, rate: Rate) {
         self.control = Control::Paced(Paced { rate });
         self.properties = self.control.properties();

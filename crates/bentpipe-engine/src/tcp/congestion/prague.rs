@@ -1,12 +1,12 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP for the Internet, for the queues of L4S (RFC 9330).
+//! Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP for the Internet, made for L4S queues (RFC 9330).
 //!
-//! Its packets are ECT(1) where both ends use accurate ECN. The share of marked packets is averaged over round trips (alpha), and a
-//! round trip with marks leaves 1 - alpha/2 of the window, so that a queue can mark early and often, and the window hardly moves.
-//! Between the marks the window grows as Reno's. With short round trips growth and average go as slowly as with one of
-//! [`REFERENCE_RTT`] (§2.4.4), or such flows would take the link from others. Segments are paced, which keeps bursts
-//! short (RFC 9331 §4.3, item 7).
+//! Its packets are ECT(1) if both ends use accurate ECN. The share of marked packets is averaged over round trips
+//! (alpha). A round trip with marks leaves 1 - alpha/2 of the window, so a queue can mark early and often while the
+//! window hardly moves. Between marks, the window grows like Reno's. With short round trips, growth and average are as
+//! slow as with a round trip of [`REFERENCE_RTT`] (§2.4.4); otherwise such flows would take over the link. Segments are
+//! paced, which keeps bursts short (RFC 9331 §4.3, item 7).
 //!
-//! A loss halves the window; so does a mark where the peer knows only RFC 3168, and then packets are ECT(0).
+//! A loss halves the window. So does a mark if the peer knows only RFC 3168; packets are then ECT(0).
 
 use super::reduction::{Factors, Reduces, react};
 use super::{AckSample, CongestionRules, Marks, Properties, Window};
@@ -18,14 +18,14 @@ use crate::units::{Duration, Rate, Time};
 
 /// The weight of a round trip in the average (DCTCP's g, RFC 8257 §4.2).
 const GAIN: f64 = 1.0 / 16.0;
-/// Flows with shorter round trips behave as with this one.
+/// Flows with shorter round trips behave as if theirs were this long.
 const REFERENCE_RTT: Duration = Duration::from_millis(25);
-/// The rate of pacing in slow start, in windows per round trip; afterwards it is one.
+/// The pacing rate in slow start, in windows per round trip; afterwards it is one.
 const SLOW_START_GAIN: f64 = 2.0;
 /// The minimum window, segments. RFC 9331 §4.3 (item 5) prefers less than one.
 const MIN_WINDOW: f64 = 2.0;
 
-/// Delivered since the average was last updated.
+/// Bytes delivered since the average was last updated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     /// When it began, and the number whose acknowledgement ends it.
@@ -50,7 +50,7 @@ impl Prague {
         Prague { alpha: None, round: Round::default(), srtt: None, factors: Factors::new(config, 0.5, 0.8) }
     }
 
-    /// Ends a round trip, and begins the next.
+    /// Ends a round trip and begins the next one.
     fn average(&mut self, marks: &Marks) {
         let length = marks.srtt.unwrap_or(REFERENCE_RTT).max(REFERENCE_RTT);
         self.round.bytes += marks.bytes;
@@ -66,8 +66,9 @@ impl Prague {
         self.round = Round { begun: marks.now, end: marks.snd_max, bytes: 0, marked: 0 };
     }
 
-    /// The part of Reno's growth that leaves flows with short round trips no faster than one with [`REFERENCE_RTT`]: a window grows by
-    /// a segment per round trip, so the rate by one per square of it.
+    /// The fraction of Reno's growth at which flows with short round trips are no faster than one with
+    /// [`REFERENCE_RTT`]: a window grows by a segment per round trip, so the rate grows with the inverse square of the
+    /// round trip.
     fn pace_of_growth(&self) -> f64 {
         let rtt = self.srtt.map_or(1.0, |srtt| srtt.as_secs_f64() / REFERENCE_RTT.as_secs_f64());
         if rtt < 1.0 { rtt * rtt } else { 1.0 }
@@ -100,7 +101,7 @@ impl CongestionRules for Prague {
     fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         let grown = window.exact() - marks.before;
         if grown > 0.0 && marks.marked > 0 {
-            // What was marked does not open the window.
+            // Marked bytes do not open the window.
             let unmarked = marks.bytes.saturating_sub(marks.marked) as f64 / marks.bytes.max(1) as f64;
             window.set(marks.before + grown * unmarked);
         }
@@ -108,7 +109,7 @@ impl CongestionRules for Prague {
         if !marks.counts {
             return;
         }
-        // The first mark is the end of slow start: half, as by a loss.
+        // The first mark ends slow start and halves the window, like a loss.
         let alpha = *self.alpha.get_or_insert(1.0);
         window.set_ssthresh((window.exact() * (1.0 - alpha / 2.0)).max(MIN_WINDOW * window.exact_mss()));
         window.set(window.exact_ssthresh());
@@ -118,7 +119,7 @@ impl CongestionRules for Prague {
         react(self, window, loss);
     }
 
-    /// A window per round trip, two in slow start.
+    /// One window per round trip; two in slow start.
     #[inline(always)]
     fn pacing_rate(&self, window: &Window) -> Option<Rate> {
         let gain = if window.in_slow_start() { SLOW_START_GAIN } else { 1.0 };
@@ -140,7 +141,8 @@ mod tests {
         (Prague::new(&config), window, SlowStart::new(&config.variant))
     }
 
-    /// A round trip of 100 ms, in which `marked` of 100 segments were marked, told by one ACK that opens nothing.
+    /// A round trip of 100 ms in which `marked` of 100 segments were marked, reported by one ACK that does not open the
+    /// window.
     fn round(number: u64, marked: u64, window: &Window) -> Marks {
         Marks {
             now: Time::from_nanos(number * 100_000_000),
@@ -154,8 +156,9 @@ mod tests {
         }
     }
 
-    /// The first mark halves the window; alpha is 1 then, and falls by a sixteenth of its distance to the share. After 16 round
-    /// trips with a quarter marked it is 1/4 + 3/4 * (15/16)^16 = 0.517, and the next mark leaves 1 - 0.517/2 of the window.
+    /// The first mark halves the window. Alpha is then 1 and moves by a sixteenth of its distance to the share. After
+    /// 16 round trips with a quarter marked, it is 1/4 + 3/4 * (15/16)^16 = 0.517, and the next mark leaves 1 - 0.517/2
+    /// of the window.
     #[test]
     fn the_reduction_follows_the_share_of_marks() {
         let (mut prague, mut window, _) = prague(100);
@@ -174,7 +177,8 @@ mod tests {
         assert!((window.exact() - 100_000.0 * (1.0 - alpha / 2.0)).abs() < 1e-6, "{}", window.exact());
     }
 
-    /// A window of 10 with a round trip of 50 ms grows by a segment per window; with 12.5 ms, half of the reference, by a quarter.
+    /// With a round trip of 50 ms, a window of 10 grows by a segment per window; with 12.5 ms, half of the reference,
+    /// by a quarter.
     #[test]
     fn short_round_trips_grow_slowly() {
         let grown = |millis: f64| {
@@ -187,7 +191,7 @@ mod tests {
         assert_eq!((grown(50.0), grown(12.5)), ((11_000, 1_760_000), (10_250, 6_560_000)));
     }
 
-    /// What was marked opens nothing; three of four segments do.
+    /// Marked bytes open nothing; three of four segments do.
     #[test]
     fn marked_segments_open_nothing() {
         let (mut prague, mut window, _) = prague(10);
@@ -197,7 +201,7 @@ mod tests {
         assert_eq!(window.cwnd(), 10_300);
     }
 
-    /// A loss halves what is in flight, and so does a mark that is told by RFC 3168's echo.
+    /// A loss halves the data in flight, and so does a mark reported by RFC 3168's echo.
     #[test]
     fn a_loss_halves() {
         for found_by in [FoundBy::DuplicateAcks, FoundBy::Mark] {

@@ -1,4 +1,4 @@
-//! What controls that reduce their window by a factor have in common: the reaction to a loss, and its undoing.
+//! Shared by controls that reduce their window by a factor: the reaction to a loss, and its undoing.
 
 use super::Window;
 use crate::tcp::config::TcpConfig;
@@ -6,15 +6,15 @@ use crate::tcp::loss::{FoundBy, LossReport};
 
 /// A control that reduces its window by a factor.
 pub(super) trait Reduces {
-    /// Takes what a loss says, and sets the threshold.
+    /// Takes the state that the loss ends, and sets the threshold.
     fn reduce(&mut self, window: &mut Window, loss: &LossReport);
 
-    /// The retransmission timer has expired: the path may be another one.
+    /// Reacts to a timeout, after which the path may have changed.
     fn after_timeout(&mut self) {}
 }
 
-/// The reaction to a loss: the window is the new threshold, or a segment after a timeout. Repeated timeouts for a segment leave the
-/// threshold as it is (RFC 5681 §3.1, RFC 9438 §4.8).
+/// Reacts to a loss: the window becomes the new threshold, or one segment after a timeout. Repeated timeouts of a
+/// segment leave the threshold unchanged (RFC 5681 §3.1, RFC 9438 §4.8).
 pub(super) fn react(control: &mut impl Reduces, window: &mut Window, loss: &LossReport) {
     match loss.found_by {
         FoundBy::DuplicateAcks | FoundBy::Mark => {
@@ -31,7 +31,7 @@ pub(super) fn react(control: &mut impl Reduces, window: &mut Window, loss: &Loss
     }
 }
 
-/// The part of the window that a reduction leaves.
+/// The fraction of the window that remains after a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Factors {
     pub(super) loss: f64,
@@ -39,7 +39,8 @@ pub(super) struct Factors {
 }
 
 impl Factors {
-    /// `loss` after a loss; after a mark `mark` if the settings ask for it (RFC 8511 §3), else the same.
+    /// `loss` applies after a loss. After a mark, `mark` applies if the settings ask for it (RFC 8511 §3), otherwise
+    /// `loss`.
     pub(super) fn new(config: &TcpConfig, loss: f64, mark: f64) -> Self {
         Factors { loss, mark: if config.abe { mark } else { loss } }
     }
@@ -49,7 +50,7 @@ impl Factors {
     }
 }
 
-/// State that a reduction replaces, with what it was before: a spurious reduction is undone (RFC 9438 §4.9).
+/// State that a reduction replaces, and its previous value, so that a spurious reduction can be undone (RFC 9438 §4.9).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undoable<S> {
     pub(super) now: S,

@@ -7,7 +7,7 @@ use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::startup::SlowStart;
 use crate::tcp::variant::Growth;
 
-/// The part of the window that a mark leaves, with ABE (RFC 8511 §3).
+/// The fraction of the window that remains after a mark, with ABE (RFC 8511 §3).
 const BETA_ECN: f64 = 0.8;
 
 /// The state of Reno's congestion control.
@@ -17,7 +17,7 @@ pub(super) struct Reno {
     base: SsthreshBase,
     /// Additional segments per ACK in congestion avoidance: 4.3BSD's eighth, or none.
     constant: f64,
-    /// Bytes acknowledged towards the next segment of congestion avoidance.
+    /// Bytes acknowledged towards the next increase in congestion avoidance.
     counted: u64,
     factors: Factors,
 }
@@ -51,14 +51,14 @@ impl Reno {
         }
     }
 
-    /// Halves the threshold, or reduces it less for a mark. Returns the half before rounding.
+    /// Sets the threshold to half of the window, or to more after a mark. Returns the half before rounding.
     fn halve(&mut self, window: &mut Window, loss: &LossReport) -> f64 {
         self.counted = 0;
         let mss = window.exact_mss();
         let part = self.factors.of(loss);
         let half = match self.base {
             SsthreshBase::FlightSize => loss.flight as f64 * part,
-            // Linux counts whole segments. What RACK adds for data that was SACKed is room to send, not window.
+            // Linux counts whole segments. The inflation that RACK adds for SACKed data is room to send, not window.
             SsthreshBase::Window if self.growth == Growth::All => (window.exact() / mss * part).floor() * mss,
             SsthreshBase::Window => window.inflated() * part,
             #[cfg(feature = "ns2")]
@@ -103,7 +103,7 @@ impl CongestionRules for Reno {
                 });
             }
             FoundBy::Timeout { repeated } => {
-                // 4.3BSD inflates `snd_cwnd` itself, halves what it finds there, and does so at each timeout.
+                // 4.3BSD inflates `snd_cwnd` itself, halves that value, and does so at each timeout.
                 let in_force = self.base == SsthreshBase::InForce;
                 if !in_force {
                     window.deflate_all();
@@ -127,7 +127,7 @@ impl CongestionRules for Reno {
 mod tests {
     use super::*;
 
-    /// Segments of 1000 bytes, as Linux counts them.
+    /// A window in segments of 1000 bytes, as Linux counts them.
     fn linux(segments: u32) -> (Reno, Window) {
         let mut config = TcpConfig { mss: 1000, ..TcpConfig::default() };
         config.variant.growth = Growth::All;

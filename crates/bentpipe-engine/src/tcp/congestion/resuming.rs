@@ -1,16 +1,18 @@
-//! Careful resume (RFC 9959): a connection whose path an earlier one has measured jumps to half of the window of then, and makes sure that
-//! the path still carries it.
+//! Careful resume (RFC 9959): if an earlier connection has measured the path, this one jumps to half of the earlier
+//! window and verifies that the path still carries it.
 //!
-//! - **Reconnaissance**: the initial window goes out as always. A congestion signal or another round trip ends it.
-//! - **Unvalidated**: when the initial window is acknowledged, the window jumps to half of the saved one and is paced over a round trip.
-//! - **Validating**: what was sent so must be acknowledged; the control goes on as always.
-//! - **Safe retreat**: after a loss or a mark in the last two, the window is half of what the path has carried (PipeSize), and does not
-//!   grow until everything unvalidated is acknowledged.
+//! - **Reconnaissance**: the initial window goes out as always. A congestion signal or a different round trip ends
+//!   careful resume.
+//! - **Unvalidated**: when the initial window is acknowledged, the window jumps to half of the saved one and is paced
+//!   over a round trip.
+//! - **Validating**: what was sent unvalidated must be acknowledged; the control continues as always.
+//! - **Safe retreat**: after a loss or mark in the last two phases, the window is half of what the path has carried
+//!   (PipeSize). It does not grow until everything unvalidated is acknowledged.
 //!
-//! A timeout ends it in any phase: the control slow starts as always.
+//! A timeout ends careful resume in any phase: the control slow starts as always.
 //!
-//! It wraps the control of the connection, which sees each ACK and each loss. Controls that measure the rate set their own window
-//! and are not wrapped.
+//! It wraps the connection's control, which sees every ACK and loss. Controls that measure the rate set their own
+//! window and are not wrapped.
 
 use super::{AckSample, Congestion, Control, Delivered, Marks, Properties, Window};
 use crate::tcp::config::Resume;
@@ -19,17 +21,18 @@ use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::startup::SlowStart;
 use crate::units::{Duration, Rate, Time};
 
-/// The threshold after a retreat, as a part of what the path has carried (§3.5).
+/// The threshold after a retreat, as a fraction of what the path has carried (§3.5).
 const BETA: f64 = 0.5;
-/// A path whose round trip is less than this part of the saved one, or more than this multiple, is another one (§3.2, §4.2.1).
+/// If the round trip is less than this fraction of the saved one, or more than this multiple, the path is a different
+/// one (§3.2, §4.2.1).
 const SHORTER: u64 = 2;
 const LONGER: u64 = 10;
 
-/// Where a connection stands. Sequence numbers, and bytes.
+/// The phase of a connection, with sequence numbers and bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     Reconnaissance,
-    /// The first number sent in it.
+    /// The first number sent in this phase.
     Unvalidated(u64),
     /// One past the last number sent unvalidated.
     Validating(u64),
@@ -37,7 +40,7 @@ enum Phase {
     Normal,
 }
 
-/// A control that resumes.
+/// A control with careful resume.
 #[derive(Clone, Debug)]
 pub(super) struct Resuming {
     control: Control,
@@ -45,19 +48,19 @@ pub(super) struct Resuming {
     phase: Phase,
     /// The initial window, bytes.
     initial: f64,
-    /// What the path has carried: in flight at the jump, and acknowledged since.
+    /// What the path has carried: bytes in flight at the jump, and bytes acknowledged since.
     pipe_size: u64,
-    /// Everything before this was acknowledged by the last ACK.
+    /// `snd_una` at the last ACK.
     snd_una: u64,
-    /// One past the highest number sent by then.
+    /// `snd_max` at the last ACK.
     snd_max: u64,
     rtt: Option<Duration>,
-    /// When the unvalidated phase began, in terms of the ACKs' times.
+    /// The time of the ACK at which the unvalidated phase began.
     jumped: Time,
 }
 
 impl Congestion {
-    /// An earlier connection has measured the path, unless that is known better.
+    /// Resumes the path state of an earlier connection, unless this connection already knows better.
     pub(in crate::tcp) fn resume(&mut self, saved: Resume) {
         if self.properties.resumes && !matches!(self.control, Control::Resuming(_)) {
             let resuming = Resuming::new(self.control.clone(), saved, self.window.exact());
@@ -82,7 +85,7 @@ impl Resuming {
         }
     }
 
-    /// Those of the wrapped control, and pacing: for the jump.
+    /// The properties of the wrapped control, plus pacing, which the jump needs.
     pub(super) fn properties(&self) -> Properties {
         Properties { paces: true, ..self.control.properties() }
     }
@@ -92,13 +95,13 @@ impl Resuming {
         self.saved.cwnd as f64 / 2.0
     }
 
-    /// True if the round trips are those of another path.
+    /// True if the round trip shows that the path is a different one.
     fn is_elsewhere(&self, rtt: Duration) -> bool {
         let saved = self.saved.min_rtt;
         rtt.saturating_mul(SHORTER) <= saved || rtt > saved.saturating_mul(LONGER)
     }
 
-    /// An ACK has been taken, before which the window was `before`.
+    /// Processes an ACK; `window` was `before` until then.
     fn on_any_ack(&mut self, window: &mut Window, before: f64, ack: &AckSample) {
         let acked = ack.snd_una.saturating_sub(self.snd_una);
         (self.snd_una, self.snd_max) = (ack.snd_una, ack.snd_max);
@@ -109,7 +112,7 @@ impl Resuming {
             Phase::Reconnaissance => self.reconnoitre(window, flight, ack),
             Phase::Unvalidated(first) => {
                 self.pipe_size += acked;
-                // No growth but the jump.
+                // The only growth is the jump.
                 window.set(before);
                 let over = self.rtt.is_some_and(|rtt| ack.now > self.jumped + rtt);
                 if flight as f64 >= window.exact() || ack.snd_una > first || over {
@@ -144,7 +147,7 @@ impl Resuming {
         }
     }
 
-    /// The end of the unvalidated phase (§3.3).
+    /// Ends the unvalidated phase (§3.3).
     fn validate(&mut self, window: &mut Window, flight: u64) {
         if (flight as f64) < self.initial || flight <= self.pipe_size {
             window.set((self.pipe_size as f64).max(self.initial));
@@ -156,7 +159,7 @@ impl Resuming {
     }
 }
 
-/// The methods of [`super::CongestionRules`].
+/// Implements the methods of [`super::CongestionRules`].
 impl Resuming {
     pub(super) fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         let before = window.exact();
@@ -176,7 +179,8 @@ impl Resuming {
 
     pub(super) fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         self.control.on_loss(window, loss);
-        // Persistent congestion (§4.2.2): a retreat would hold the slow start at the one segment that the timeout has left.
+        // Persistent congestion (§4.2.2): a retreat would limit the slow start to the one segment that the timeout has
+        // left.
         if matches!(loss.found_by, FoundBy::Timeout { .. }) {
             self.phase = Phase::Normal;
         }
@@ -221,7 +225,7 @@ impl Resuming {
         self.control.on_spurious_timeout(window, cwnd, ssthresh);
     }
 
-    /// A jump is paced: the window leaves within a round trip (§3.3, §4.3).
+    /// The pacing rate. A jump is paced: the window leaves within one round trip (§3.3, §4.3).
     pub(super) fn pacing_rate(&self, window: &Window) -> Option<Rate> {
         match (self.phase, self.rtt) {
             (Phase::Unvalidated(_), Some(rtt)) => Some(rate_of(window.exact() / rtt.as_secs_f64())),

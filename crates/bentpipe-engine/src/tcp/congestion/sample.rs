@@ -1,4 +1,4 @@
-//! What an ACK tells a congestion control, and slow start.
+//! What an ACK reports to congestion control and slow start.
 
 use crate::tcp::delivery::{LostSample, RateSample};
 use crate::tcp::recovery::Phase;
@@ -17,7 +17,7 @@ pub(in crate::tcp) struct AckSample {
     pub(in crate::tcp) now: Time,
     /// Its round-trip sample.
     pub(in crate::tcp) rtt: Option<Duration>,
-    /// The round trip of the newest segment delivered, by the time at which it was sent. Needs RACK.
+    /// The round trip of the newest segment delivered, measured from the time at which it was sent. Needs RACK.
     pub(in crate::tcp) latest_rtt: Option<Duration>,
     /// The smoothed round trip.
     pub(in crate::tcp) srtt: Option<Duration>,
@@ -26,54 +26,54 @@ pub(in crate::tcp) struct AckSample {
     pub(in crate::tcp) snd_max: u64,
 }
 
-/// What an ACK has delivered, for controls that measure the rate. Bytes.
+/// What an ACK has delivered, for controls that measure the rate; in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Delivered {
     /// Its arrival time.
     pub(in crate::tcp) now: Time,
-    /// The round trip of the newest segment delivered, if it delivers one that was sent once.
+    /// The round trip of the newest segment delivered, if the ACK delivers one that was sent only once.
     pub(in crate::tcp) rtt: Option<Duration>,
     /// The smoothed round trip.
     pub(in crate::tcp) srtt: Option<Duration>,
-    /// The rate of delivery.
+    /// The delivery rate.
     pub(in crate::tcp) sample: Option<RateSample>,
-    /// Of the segments that it shows to be lost, the first with too many losses ([`LostSample::is_too_high`]).
+    /// The first segment with too many losses among those that the ACK shows to be lost ([`LostSample::is_too_high`]).
     pub(in crate::tcp) too_high: Option<LostSample>,
-    /// Delivered by this ACK, and by all.
+    /// Delivered by this ACK, and by all ACKs so far.
     pub(in crate::tcp) newly: u64,
     pub(in crate::tcp) delivered: u64,
     /// Found lost by this ACK.
     pub(in crate::tcp) lost: u64,
-    /// In flight after it, and before it.
+    /// In flight after the ACK, and before it.
     pub(in crate::tcp) pipe: u64,
     pub(in crate::tcp) pipe_before: u64,
-    /// When the next packet may leave, at its time of arrival or later.
+    /// When the next packet may leave, not before the arrival of the ACK.
     pub(in crate::tcp) departure: Time,
-    /// Whether losses are being repaired after it.
+    /// The recovery phase after the ACK.
     pub(in crate::tcp) phase: Phase,
 }
 
-/// Losses that a timer has found, between ACKs, for controls that measure the rate.
+/// Losses found by a timer between ACKs, for controls that measure the rate.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct FoundLost {
     pub(in crate::tcp) now: Time,
     /// Bytes delivered by all ACKs so far.
     pub(in crate::tcp) delivered: u64,
-    /// Of the segments found lost, the first with too many losses ([`LostSample::is_too_high`]).
+    /// The first segment with too many losses among those found lost ([`LostSample::is_too_high`]).
     pub(in crate::tcp) too_high: Option<LostSample>,
 }
 
-/// What an ACK tells of marks, with accurate ECN (RFC 9768), for controls that react to their number.
+/// What an ACK reports about marks with accurate ECN (RFC 9768), for controls that react to their number.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Marks {
     /// Its arrival time.
     pub(in crate::tcp) now: Time,
     /// The window before it, bytes.
     pub(in crate::tcp) before: f64,
-    /// Bytes that it delivers, in order or not, and those of them that were marked.
+    /// Bytes that it delivers, in order or not, and how many of them were marked.
     pub(in crate::tcp) bytes: u64,
     pub(in crate::tcp) marked: u64,
-    /// True if some were marked, and what was outstanding at the last reduction is acknowledged.
+    /// True if some were marked and everything outstanding at the last reduction is acknowledged.
     pub(in crate::tcp) counts: bool,
     /// `snd_una` after the ACK, and `snd_max`.
     pub(in crate::tcp) snd_una: u64,

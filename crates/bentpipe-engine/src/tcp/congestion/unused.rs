@@ -1,30 +1,32 @@
-//! A window that the application does not fill for longer than a retransmission timeout says nothing about the path any more: it decays
-//! towards what is used (RFC 2861 §3, in Linux's form: `tcp_cwnd_validate`, `tcp_cwnd_application_limited`).
+//! A window that the application does not fill for longer than a retransmission timeout says nothing about the path any
+//! more. It decays towards the part that is used (RFC 2861 §3, in Linux's form: `tcp_cwnd_validate`,
+//! `tcp_cwnd_application_limited`).
 
 use super::{Congestion, Window};
 use crate::units::{Duration, Time};
 
-/// How far a window is used. Bytes.
+/// How much of a window is used, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Unused {
     /// When the window was last full, or decayed.
     since: Time,
-    /// The most that has been outstanding since then.
+    /// Maximum outstanding bytes since then.
     used: u64,
-    /// Whether the window was full in this round trip, the most that was outstanding in it, and the number whose acknowledgement ends it.
+    /// Whether the window was full in this round trip, the maximum outstanding bytes in it, and the number whose
+    /// acknowledgement ends it.
     was_full: bool,
     peak: u64,
     end: u64,
 }
 
 impl Unused {
-    /// The window counts as full at `now`: it was reduced, or restarted.
+    /// Counts the window as full at `now`, because it was reduced or restarted.
     pub(in crate::tcp) fn begin(&mut self, now: Time) {
         (self.since, self.used) = (now, 0);
     }
 
-    /// A segment has been sent, with data from `una` to `max` outstanding then. Returns what was used of the window, if for `rto` it was not
-    /// full.
+    /// Records that a segment has been sent, with data from `una` to `max` outstanding then. Returns the used part of
+    /// the window if the window was not full for `rto`.
     pub(in crate::tcp) fn on_sent(
         &mut self,
         now: Time,
@@ -47,7 +49,7 @@ impl Unused {
 }
 
 impl Congestion {
-    /// The first segment of a flight is sent, `idle` after the last one.
+    /// Called when the first segment of a flight is sent, `idle` after the last one.
     #[inline(always)]
     pub(in crate::tcp) fn on_idle(&mut self, now: Time, idle: Duration) {
         self.control.on_idle(now, idle);
@@ -60,8 +62,8 @@ impl Congestion {
         }
     }
 
-    /// Halves the window for each of the `timeouts` of an idle time, but not below `segments` (RFC 2861). Three quarters of it become the
-    /// threshold, unless that is higher already, so that slow start returns to it.
+    /// Halves the window for each of the `timeouts` of an idle time, but not below `segments` (RFC 2861). Three
+    /// quarters of the old window become the threshold, unless that is already higher, so slow start returns to it.
     pub(in crate::tcp) fn decay_after_idle(&mut self, timeouts: u32, segments: u32) {
         let cwnd = self.window.segments();
         self.remember(cwnd);
@@ -69,8 +71,9 @@ impl Congestion {
         self.restart(decayed.max(segments.min(cwnd)));
     }
 
-    /// The window gives back half of what the application does not use beyond `used` bytes and the initial window of `segments` (RFC 2861).
-    /// Three quarters of it become the threshold, unless that is higher already.
+    /// Reduces the window by half of what the application leaves unused, above `used` bytes and above the initial
+    /// window of `segments` (RFC 2861). Three quarters of the old window become the threshold, unless that is already
+    /// higher.
     pub(in crate::tcp) fn decay_unused(&mut self, used: u64, segments: u32) {
         let (cwnd, used) = (self.window.segments(), used.div_ceil(self.window.mss()) as u32);
         let used = used.max(segments);
@@ -80,7 +83,7 @@ impl Congestion {
         }
     }
 
-    /// Three quarters of a window of `cwnd` segments become the threshold, unless that is higher already.
+    /// Sets the threshold to three quarters of a window of `cwnd` segments, unless it is already higher.
     fn remember(&mut self, cwnd: u32) {
         let kept = f64::from(cwnd / 2 + cwnd / 4) * self.window.exact_mss();
         self.window.set_ssthresh(self.window.exact_ssthresh().max(kept));
@@ -96,7 +99,8 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// A window of 20 segments beyond the threshold: 20 fill it, for the rest of the round trip; then 3 of it are used for a timeout.
+    /// A window of 20 segments, above the threshold: 20 fill it for the rest of the round trip; then only 3 are used
+    /// for a timeout.
     #[test]
     fn a_window_is_unused_for_a_timeout() {
         let mut window = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 20);
@@ -113,7 +117,7 @@ mod tests {
         assert_eq!(sent(400, 5_001, 25_001), None, "full again");
     }
 
-    /// In slow start half of the window is as good as all of it.
+    /// In slow start, using half of the window counts as using all of it.
     #[test]
     fn in_slow_start_more_than_half_is_all() {
         let window = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 20);
@@ -123,7 +127,8 @@ mod tests {
         }
     }
 
-    /// A window of 40 segments of 1000 bytes: 30 segments are remembered. Halved once, twice, and not below the initial 10.
+    /// A window of 40 segments of 1000 bytes: the threshold becomes 30. The window is halved once, twice, but not below
+    /// the initial 10.
     #[test]
     fn a_window_decays_while_idle() {
         for (timeouts, segments) in [(1, 20), (2, 10), (3, 10), (40, 10)] {

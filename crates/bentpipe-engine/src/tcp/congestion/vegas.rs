@@ -1,12 +1,13 @@
 //! TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995).
 //!
-//! Once per round trip the sender compares what it sends with what it could send without a queue: the difference, times the minimum
-//! round trip, is its share of the queue in segments. The window grows by one segment below [`ALPHA`] of them and shrinks by one
-//! above [`BETA`]. Slow start doubles the window every other round trip and ends at [`GAMMA`].
+//! Once per round trip, the sender compares its actual rate with the rate that it would have without a queue. The
+//! difference, times the minimum round trip, is its share of the queue in segments. The window grows by one segment if
+//! the share is below [`ALPHA`] and shrinks by one if it is above [`BETA`]. Slow start doubles the window every other
+//! round trip and ends at [`GAMMA`].
 //!
-//! The round trip of a round is the minimum of its samples, so that a delayed ACK does not count as a queue; the paper takes that of one
-//! segment. Losses reduce the window as Reno's do. The paper's own retransmission mechanism is not here: RACK (RFC 8985), which the row
-//! has, retransmits as early.
+//! The round trip of a round is the minimum of its samples, so that a delayed ACK does not count as a queue; the paper
+//! uses the round trip of one segment. Losses reduce the window as in Reno. The paper's own retransmission mechanism is
+//! not implemented: RACK (RFC 8985), which the row uses, retransmits as early.
 
 use super::reno::Reno;
 use super::{AckSample, CongestionRules, Window};
@@ -15,7 +16,8 @@ use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::Duration;
 
-/// Segments in the queue below which the window grows, above which it shrinks, and at which slow start ends (§5.2, "Vegas-1,3").
+/// Queued segments below which the window grows, above which it shrinks, and at which slow start ends (§5.2,
+/// "Vegas-1,3").
 const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 const GAMMA: f64 = 1.0;
@@ -26,10 +28,10 @@ pub(super) struct Vegas {
     reno: Reno,
     /// BaseRTT: the minimum round trip so far.
     base_rtt: Option<Duration>,
-    /// The round ends at the ACK of this number. Its minimum round trip so far.
+    /// The number whose ACK ends the round, and the round's minimum round trip so far.
     round_end: u64,
     min_rtt: Option<Duration>,
-    /// Slow start opens the window in this round.
+    /// True if slow start opens the window in this round.
     opens: bool,
 }
 
@@ -45,13 +47,13 @@ impl Vegas {
         }
     }
 
-    /// The segments in the queue during the round that ends, by a window of `cwnd`: (Expected - Actual) * BaseRTT.
+    /// The segments queued during the round that ends, with a window of `cwnd`: (Expected - Actual) * BaseRTT.
     fn queued(&self, cwnd: f64) -> Option<f64> {
         let (base, rtt) = (self.base_rtt?.as_secs_f64(), self.min_rtt?.as_secs_f64());
         Some(cwnd * (rtt - base) / rtt)
     }
 
-    /// A round trip is over.
+    /// Adjusts the window at the end of a round trip.
     fn judge(&mut self, window: &mut Window) {
         let mss = window.exact_mss();
         let cwnd = window.exact() / mss;
@@ -67,7 +69,7 @@ impl Vegas {
             window.set((cwnd + 1.0) * mss);
         } else if queued > BETA {
             window.set((cwnd - 1.0).max(2.0) * mss);
-            // A smaller window is not one of slow start.
+            // A window that shrinks is no longer in slow start.
             window.set_ssthresh(window.exact_ssthresh().min(window.exact()));
         }
     }
@@ -108,7 +110,7 @@ mod tests {
         (Vegas::new(&config), Window::new(&config, segments), SlowStart::new(&config.variant))
     }
 
-    /// A round trip, in milliseconds: an ACK for each segment of the window, the last of which ends it.
+    /// Runs a round trip of `rtt` milliseconds, with an ACK for each segment of the window; the last one ends it.
     fn round(vegas: &mut Vegas, window: &mut Window, start: &mut SlowStart, una: &mut u64, rtt: u64) {
         let segments = u64::from(window.segments());
         let (first, end) = (*una, *una + segments * u64::from(MSS));
@@ -121,8 +123,8 @@ mod tests {
         }
     }
 
-    /// Base 100 ms, a window of 20. At 105 ms 20 * 5/105 = 0.95 are queued: one more. Then 21 * 10/110 = 1.9: it stays.
-    /// 21 * 20/120 = 3.5: one less.
+    /// Base 100 ms, a window of 20. At 105 ms, 20 * 5/105 = 0.95 are queued: one more. Then 21 * 10/110 = 1.9: no
+    /// change. 21 * 20/120 = 3.5: one less.
     #[test]
     fn the_window_keeps_one_to_three_segments_queued() {
         let (mut vegas, mut window, _) = vegas(20);
@@ -135,8 +137,8 @@ mod tests {
         }
     }
 
-    /// Without a queue the window doubles every other round trip: 4, 4, 8, 8, 16. One of 16 with a round trip of 108 instead of
-    /// 100 ms has 16 * 8/108 = 1.2 segments queued, and slow start is over.
+    /// Without a queue, the window doubles every other round trip: 4, 4, 8, 8, 16. A window of 16 with a round trip of
+    /// 108 instead of 100 ms has 16 * 8/108 = 1.2 segments queued, so slow start is over.
     #[test]
     fn slow_start_opens_every_other_round() {
         let (mut vegas, mut window, mut start) = vegas(4);

@@ -1,12 +1,12 @@
 //! TCP Westwood+ (Mascolo et al., "TCP Westwood: Bandwidth estimation for enhanced transport over wireless links", MobiCom 2001; Grieco
 //! and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control", ACM CCR 34(2), 2004).
 //!
-//! After a loss the window is what the path carries without a queue: the measured rate times the minimum round trip, instead of half of
-//! what it was. A loss that is not congestion then costs nothing. Growth is Reno's.
+//! After a loss, the window becomes what the path carries without a queue (the measured rate times the minimum round
+//! trip) instead of half of its old value. A loss that is not congestion then costs nothing. Growth is Reno's.
 //!
-//! The rate is sampled once per round trip: what was delivered, in order or not, over its time. An exponential filter smooths the
-//! samples. The papers count segments by ACKs and duplicate ACKs; here the scoreboard counts bytes. Without RACK nothing measures the
-//! rate, and the window is halved.
+//! The rate is sampled once per round trip: the bytes delivered, in order or not, divided by the time. An exponential
+//! filter smooths the samples. The papers count segments by ACKs and duplicate ACKs; here the scoreboard counts bytes.
+//! Without RACK, the rate is not measured and the window is halved.
 
 use super::reduction::{Reduces, react};
 use super::reno::Reno;
@@ -16,9 +16,9 @@ use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::units::{Duration, Time};
 
-/// The weight of the past in the filter: samples are filtered with 7/8 and 1/8, as the round trip is.
+/// The weight of the past in the filter: samples are filtered with 7/8 and 1/8, like the round trip.
 const PAST: f64 = 7.0 / 8.0;
-/// A sample covers at least this time: with shorter round trips several (Grieco and Mascolo 2004, §2).
+/// A sample covers at least this time; if round trips are shorter, several of them (Grieco and Mascolo 2004, §2).
 const MIN_SAMPLE: Duration = Duration::from_millis(50);
 
 /// The state of Westwood+.
@@ -56,7 +56,7 @@ impl Westwood {
         self.since = Some((seen.now, seen.delivered));
     }
 
-    /// What the path carries without a queue, bytes.
+    /// The bytes that the path carries without a queue.
     fn product(&self) -> Option<f64> {
         Some(self.rate? * self.min_rtt?.as_secs_f64())
     }
@@ -65,7 +65,7 @@ impl Westwood {
 impl Reduces for Westwood {
     fn reduce(&mut self, window: &mut Window, loss: &LossReport) {
         match self.product() {
-            // Never above the window: the rate says what the path carried.
+            // Never larger than the window: the rate only says what the path has carried.
             Some(product) => {
                 let whole = window.whole_units(product.min(window.exact())) as f64;
                 window.set_ssthresh(whole.max(2.0 * window.exact_mss()));
@@ -75,7 +75,7 @@ impl Reduces for Westwood {
     }
 
     fn after_timeout(&mut self) {
-        // What is delivered after a pause is no sample of the rate.
+        // Data delivered after a pause is no sample of the rate.
         self.since = None;
     }
 }
@@ -113,7 +113,7 @@ mod tests {
         TcpConfig { mss: 1000, ..TcpConfig::default() }
     }
 
-    /// `delivered` bytes in all by a time in milliseconds, with round trips of 100 ms.
+    /// The state with `delivered` bytes in all at `millis` milliseconds, with round trips of 100 ms.
     fn seen(millis: u64, delivered: u64) -> Delivered {
         let rtt = Some(Duration::from_millis(100));
         Delivered {
@@ -136,8 +136,9 @@ mod tests {
         LossReport { found_by, flight: 60_000, peer_window: u64::MAX }
     }
 
-    /// 40 000 bytes per 100 ms are 400 000 per second, and the product is 40 000 bytes: a window of 60 becomes one of 40, not 30.
-    /// Half of that for a round moves the filter by an eighth of the difference: 375 000, 37 500 bytes.
+    /// 40 000 bytes per 100 ms are 400 000 per second, and the product is 40 000 bytes: a window of 60 becomes 40, not
+    /// 30. Half of that rate for one round moves the filter by an eighth of the difference: 375 000, which gives 37 500
+    /// bytes.
     #[test]
     fn the_window_after_a_loss_is_rate_times_round_trip() {
         let (mut westwood, mut window) = (Westwood::new(&config()), Window::new(&config(), 60));
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(window.cwnd(), 37_500);
     }
 
-    /// A rate above what the window can carry does not open it; a timeout begins with one segment.
+    /// A rate above what the window can carry does not open the window. A timeout restarts with one segment.
     #[test]
     fn a_loss_never_opens_the_window() {
         let (mut westwood, mut window) = (Westwood::new(&config()), Window::new(&config(), 20));

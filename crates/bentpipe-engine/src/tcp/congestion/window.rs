@@ -1,11 +1,11 @@
-//! The congestion window: its numbers and the units in which they are counted.
+//! The congestion window: its values, and the units in which they are counted.
 
 use crate::tcp::config::{TcpConfig, WindowUnit};
 
 /// `cwnd` and `ssthresh` of one connection.
 ///
 /// `cwnd` is a real number of bytes, because congestion avoidance adds fractions. Only sums, products and quotients are
-/// used, which are the same on every machine.
+/// used, whose results are the same on every machine.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Window {
     mss: f64,
@@ -15,7 +15,8 @@ pub(in crate::tcp) struct Window {
     inflation: u64,
     /// The largest window in bytes.
     clamp: u64,
-    /// `cwnd` in whole units, cached because it is read more often than it changes. So is `mss` as an integer.
+    /// `cwnd` in whole units, cached because it is read more often than it changes. `mss` as an integer is cached for
+    /// the same reason.
     whole: u64,
     mss_bytes: u16,
     unit: WindowUnit,
@@ -40,7 +41,7 @@ impl Window {
         window
     }
 
-    /// Sets the peer's MSS, from which windows in segments follow.
+    /// Sets the peer's MSS. Windows counted in segments change with it.
     pub(in crate::tcp) fn set_mss(&mut self, mss: u16) {
         let factor = mss as f64 / self.mss;
         (self.mss, self.mss_bytes) = (mss as f64, mss);
@@ -66,7 +67,7 @@ impl Window {
         (self.cwnd / self.mss) as u32
     }
 
-    /// `cwnd` in whole units: bytes, or segments. The target of a pipe.
+    /// `cwnd` in whole units (bytes or segments): the target of a pipe.
     #[inline(always)]
     pub(in crate::tcp) fn whole(&self) -> u64 {
         self.whole
@@ -111,13 +112,13 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// True if `flight` bytes used the window: half of it in slow start, otherwise all but two segments.
+    /// True if `flight` bytes use the window: half of it in slow start, otherwise all but two segments.
     #[inline(always)]
     pub(super) fn is_used(&self, flight: u64) -> bool {
         if self.in_slow_start() { 2 * flight > self.cwnd() } else { flight + 2 * self.mss() > self.cwnd() }
     }
 
-    /// True if the window is greater than `segments`.
+    /// True if the window is larger than `segments`.
     pub(super) fn exceeds(&self, segments: u32) -> bool {
         self.cwnd > segments as f64 * self.mss
     }
@@ -127,7 +128,7 @@ impl Window {
         self.inflation
     }
 
-    /// A duplicate ACK in fast recovery: a segment has left the network.
+    /// Inflates the window for a duplicate ACK in fast recovery: a segment has left the network.
     pub(in crate::tcp) fn inflate(&mut self) {
         self.inflation += self.mss();
     }
@@ -190,7 +191,7 @@ impl Window {
     }
 
     //= RFC 6582 §3.2 step 3: "(1) min (ssthresh, max(FlightSize, SMSS) + SMSS)"
-    /// The window after NewReno's recovery: no burst.
+    /// Sets the window after NewReno's recovery so that no burst follows.
     pub(super) fn limit_to_flight(&mut self, flight: u64) {
         self.set(self.ssthresh.min(flight.max(self.mss()) as f64 + self.mss));
     }
@@ -201,7 +202,7 @@ impl Window {
         self.ssthresh = if ssthresh == u64::MAX { f64::MAX } else { ssthresh as f64 };
     }
 
-    /// Invariants: the window is at least one segment. The initial threshold may have any value.
+    /// Checks the invariant that the window is at least one segment. The initial threshold may have any value.
     pub(in crate::tcp) fn is_sound(&self) -> bool {
         self.cwnd >= self.mss && self.ssthresh > 0.0
     }
@@ -211,7 +212,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// A window of one segment is one of the new segment size too, though 30 * (988 / 30) is less than 988 in floating point.
+    /// A window of one segment remains one segment when the segment size changes, though 30 * (988 / 30) is less than
+    /// 988 in floating point.
     #[test]
     fn a_new_segment_size_leaves_a_whole_segment() {
         for (before, after) in (28..=1460).flat_map(|before| [(before, 988), (before, 1460)]) {

@@ -54,7 +54,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// An acceptable segment of a connection that knows the peer's sequence numbers.
+    /// Handles an acceptable segment of a connection that knows the peer's sequence numbers.
     #[inline(always)]
     fn on_acceptable<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         self.on_acceptable_ack(cx, segment);
@@ -69,7 +69,7 @@ impl<S: SendingHalf> Duplex<S> {
             self.on_payload(cx.now, segment)
         } else {
             if self.state == State::TimeWait && segment.seq > self.receiver.rcv_nxt() {
-                // Nothing can follow the peer's FIN: the answer lets a peer that has lost its state reset the
+                // Nothing can follow the peer's FIN. The answer lets a peer that has lost its state reset the
                 // connection.
                 self.challenge(cx.now);
             }
@@ -134,7 +134,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// The round trip by timestamps (RFC 7323 §4.1).
+    /// The round trip measured by timestamps (RFC 7323 §4.1).
     pub(super) fn sample(&self, now: Time, segment: &Segment) -> Option<Duration> {
         if !self.kept.timestamps {
             return None;
@@ -145,7 +145,7 @@ impl<S: SendingHalf> Duplex<S> {
         (elapsed < 1 << 30).then(|| Duration::from_millis(elapsed.max(1) as u64))
     }
 
-    /// Answers a poll of a sender that polls.
+    /// Answers a poll from a sender that polls.
     fn take_poll(&mut self, segment: &Segment) {
         if let Some(marks) = segment.timestamps
             && self.sender.poll_number().is_some()
@@ -157,11 +157,11 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// Seventh and eighth: text and FIN of an acceptable segment. Returns which bytes are new.
+    /// Seventh and eighth check: processes text and FIN of an acceptable segment. Returns which bytes are new.
     #[inline(always)]
     fn on_payload(&mut self, now: Time, segment: &Segment) -> Fresh {
         if self.peer_has_closed() {
-            // Nothing can follow the peer's FIN: text is ignored, and a FIN is a repetition.
+            // Nothing can follow the peer's FIN: text is ignored, and another FIN is a repetition.
             self.receiver.acknowledge_now();
             return Fresh::None;
         }

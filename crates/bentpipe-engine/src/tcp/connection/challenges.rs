@@ -13,7 +13,7 @@ pub(super) struct Challenges {
 }
 
 impl Challenges {
-    /// Returns true if one is left, and counts it.
+    /// Uses up one challenge ACK. Returns false if none is left.
     pub(super) fn take(&mut self, now: Time) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.second {

@@ -15,9 +15,9 @@ pub(super) enum Check {
     Drop,
     /// Answer with a reset, and drop it.
     Refuse,
-    /// It is a reset; the state decides whether it counts.
+    /// A reset; the state decides whether it counts.
     Reset,
-    /// It is a SYN although the peer's sequence numbers are known.
+    /// A SYN, though the peer's sequence numbers are known.
     Syn,
     /// Its timestamp is older than the last one received.
     Old,
@@ -27,11 +27,11 @@ pub(super) enum Check {
     BadAck,
 }
 
-/// How long a TS.Recent holds on an idle connection (RFC 7323 §5.5).
+/// How long TS.Recent stays valid on an idle connection (RFC 7323 §5.5).
 const TS_RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl<S: SendingHalf> Duplex<S> {
-    /// True if a segment would be accepted, with its payload as data. A driver calls this before it allocates memory
+    /// True if a segment would be accepted, with its payload as data. A driver can call this before it allocates memory
     /// for the payload.
     pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
         self.check(now, segment) == Check::Accept
@@ -43,7 +43,7 @@ impl<S: SendingHalf> Duplex<S> {
         if self.is_synchronized() { self.check_synchronized(now, segment) } else { self.check_unsynchronized(segment) }
     }
 
-    /// True once the peer's sequence numbers are known, until the end.
+    /// True from the time the peer's sequence numbers are known until the end.
     #[inline(always)]
     fn is_synchronized(&self) -> bool {
         !matches!(self.state, State::Closed | State::Listen | State::SynSent)
@@ -76,8 +76,8 @@ impl<S: SendingHalf> Duplex<S> {
         if flags.has(Flags::SYN) || is_bare_ack_enough { Check::Accept } else { Check::Drop }
     }
 
-    /// RFC 9293 §3.10.7.4. Nothing in a segment is acted on before these checks: a forged one changes neither the bytes
-    /// received nor TS.Recent.
+    /// RFC 9293 §3.10.7.4. No part of a segment takes effect before these checks, so a forged one changes neither the
+    /// received bytes nor TS.Recent.
     #[inline(always)]
     fn check_synchronized(&self, now: Time, segment: &Segment) -> Check {
         let flags = segment.flags;
@@ -87,8 +87,8 @@ impl<S: SendingHalf> Duplex<S> {
         if flags.has(Flags::SYN) {
             return Check::Syn;
         }
-        // RFC 9293 §3.10.7.4 drops a segment without ACK after the window check, and so answers one outside the window.
-        // No TCP sends such a segment, so it gets no answer.
+        // RFC 9293 §3.10.7.4 drops a segment without ACK only after the window check, so it would answer one outside
+        // the window. No TCP sends such a segment, so here it gets no answer.
         if !flags.has(Flags::ACK) {
             return Check::Drop;
         }
@@ -115,7 +115,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// PAWS (RFC 7323 §5.3): true if a TSval is older than TS.Recent.
     #[inline(always)]
     fn is_old(&self, now: Time, value: u32) -> bool {
-        // RFC 7323 §5.5: after 24 days without a segment the clock of the peer may have wrapped.
+        // RFC 7323 §5.5: after 24 days without a segment, the peer's clock may have wrapped.
         (value.wrapping_sub(self.kept.ts_recent) as i32) < 0
             && now.saturating_since(self.kept.ts_recent_at) <= TS_RECENT_LIFETIME
     }

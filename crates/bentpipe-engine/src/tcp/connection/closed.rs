@@ -1,4 +1,4 @@
-//! What is left of a connection that has ended (RFC 9293 §3.10.7.1): the answer to stray segments.
+//! The remains of a connection that has ended (RFC 9293 §3.10.7.1): they answer stray segments.
 
 use super::{Connection, Duplex, State, timestamp};
 use crate::tcp::config::{Handshake, TcpConfig};
@@ -6,11 +6,10 @@ use crate::tcp::segment::{Flags, Segment, Timestamps};
 use crate::tcp::sending::SendingHalf;
 use crate::units::Time;
 
-/// A connection in CLOSED, as far as peers notice it. A driver with many connections can keep this, and drop the
-/// connection.
+/// A connection in CLOSED, as peers see it. A driver with many connections can keep this in place of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// False for the ends of simulators without RST.
+    /// False for the ends of simulators that have no RST.
     answers: bool,
     /// With timestamps: the TSval to echo.
     ts_recent: Option<u32>,
@@ -22,7 +21,7 @@ impl Closed {
     }
 
     //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"
-    /// The answer to a segment that arrives now, if it gets one.
+    /// The answer to a segment that arrives now, if there is one.
     pub fn answer(&self, now: Time, segment: &Segment) -> Option<Segment> {
         self.refuses(segment).then(|| self.reset(now, segment))
     }
@@ -47,14 +46,15 @@ impl Closed {
 }
 
 impl<S: SendingHalf> Duplex<S> {
-    /// What it would be if it were closed now.
+    /// What would remain of the connection if it were closed now.
     pub(super) fn if_closed(&self) -> Closed {
         Closed::new(&self.config, self.kept.echo())
     }
 }
 
 impl Connection {
-    /// What is left of it, if it is in CLOSED and has nothing to send or to report. Its counters no longer change.
+    /// What remains of the connection, if it is in CLOSED and has nothing to send or to report. Its counters no longer
+    /// change.
     pub fn closed(&self) -> Option<Closed> {
         let is_over = self.state == State::Closed && self.closed.is_none() && self.reset.is_none();
         (is_over && !self.pending.any()).then(|| self.if_closed())
@@ -67,7 +67,7 @@ mod tests {
     use crate::machine::{Context, Machine, Step};
     use crate::tcp::{Input, Output, Role, TcpConfig};
 
-    /// A closed connection and what is left of it answer stray segments alike.
+    /// The remains answer stray segments as the closed connection does.
     #[test]
     fn the_rest_answers_as_the_connection_does() {
         let mut stray = vec![Segment::new(Flags::ACK), Segment::new(Flags::RST), Segment::new(Flags::SYN)];

@@ -38,8 +38,8 @@ impl<S: SendingHalf> Duplex<S> {
         self.finish(cx, Err(Abort::Local));
     }
 
-    /// Records a FIN at `end`. The first one counts. A FIN before received bytes contradicts them, and is accepted only
-    /// if it is next in order.
+    /// Records a FIN at `end`. Only the first one counts. A FIN below bytes already received contradicts them, and is
+    /// accepted only if it is next in order.
     pub(super) fn note_fin(&mut self, end: u64) {
         let rcv_nxt = self.receiver.rcv_nxt();
         if end > rcv_nxt {

@@ -13,72 +13,73 @@ pub enum Input {
     Write(u64),
     /// The user has read this many bytes from the receive buffer.
     Read(u64),
-    /// The receive buffer has this size from now on; an advertised window is not taken back.
+    /// The receive buffer now has this size. An already advertised window is not withdrawn.
     Buffer(u64),
     /// The user ends the stream: a FIN follows the data.
     Close,
     /// Drop all data and send a reset.
     Abort,
-    /// A segment has arrived. A driver that stores bytes keeps those of its payload that the verdict names.
+    /// A segment has arrived. A driver that stores bytes keeps those payload bytes that the verdict names.
     Segment(Segment),
 }
 
 /// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was accepted. Of a segment's payload, these bytes are new.
+    /// Accepted. These bytes of a segment's payload are new.
     Accepted(Fresh),
-    /// The peer's SYN was accepted: its initial sequence number and its options hold from now on. Of its payload, these
-    /// bytes are new.
+    /// The peer's SYN was accepted: its initial sequence number and options apply from now on. These bytes of its
+    /// payload are new.
     Synchronized(Fresh),
-    /// An unacceptable segment, on which nothing may act; or bytes written after CLOSE, which are not sent (RFC 9293
-    /// §3.10.2: "connection closing").
+    /// Refused: an unacceptable segment, which must have no effect, or bytes written after CLOSE, which are not sent
+    /// (RFC 9293 §3.10.2: "connection closing").
     Refused,
 }
 
 /// A request or a notice to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Send this segment; its payload is `seq..seq + len` of the bytes written, the first byte being `FIRST_BYTE`.
+    /// Send this segment. Its payload is `seq..seq + len` of the written bytes, the first of which is `FIRST_BYTE`.
     Transmit(Segment),
     /// The handshake is done.
     Connected,
-    /// This many bytes, counted from the start, have been received in order, including those read.
+    /// The total number of bytes received in order, counted from the start, including those already read.
     Readable(u64),
-    /// This many of the bytes written, counted from the start, are acknowledged. The driver may release them.
+    /// The total number of written bytes that are acknowledged, counted from the start. The driver may release them.
     Acknowledged(u64),
-    /// The peer sends no more.
+    /// The peer has ended its stream.
     PeerClosed,
-    /// The connection has ended: after both FINs, or by an abort.
+    /// The connection has ended, after both FINs or by an abort.
     Closed(Result<(), Abort>),
 }
 
 /// The counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpStats {
-    /// Segments sent that use sequence space: data, SYN, FIN; first transmissions and retransmissions.
+    /// Segments sent that use sequence space (data, SYN or FIN), counting both first transmissions and retransmissions.
     pub data_segments: u64,
-    /// Those of them whose first number had been sent before.
+    /// The number of these whose first sequence number had been sent before.
     pub retransmits: u64,
     /// Reductions of the window for an echoed mark (RFC 3168).
     pub ecn_reductions: u64,
-    /// Our segments that arrived with a mark, as counted by the peer (RFC 9768).
+    /// Our segments that arrived with a mark, as reported by the peer (RFC 9768).
     pub marks_told: u64,
-    /// Segments with data that came with a mark of congestion.
+    /// Received segments with data and a congestion mark.
     pub marks_received: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Losses found by duplicate ACKs or SACK: fast retransmits.
     pub fast_retransmits: u64,
-    /// Timeouts found spurious, by F-RTO, timestamps or D-SACK, while they were being repaired.
+    /// Timeouts found to be spurious during their repair, by F-RTO, timestamps or D-SACK.
     pub spurious_timeouts: u64,
-    /// Fast recoveries that D-SACK or timestamps have shown to be needless, and that were undone; also timeouts, after their repair.
+    /// Fast recoveries that D-SACK or timestamps have shown to be needless and that were undone. Also counts timeouts
+    /// found to be spurious after their repair.
     pub spurious_recoveries: u64,
     /// Acceptable ACKs received.
     pub acks_received: u64,
-    /// Duplicate ACKs among them.
+    /// The number of these that are duplicate ACKs.
     pub duplicate_acks: u64,
-    /// D-SACK blocks received: retransmissions that were not needed (RFC 2883).
+    /// D-SACK blocks received: they report needless retransmissions (RFC 2883).
     pub dsacks: u64,
     /// Segments sent without data.
     pub pure_acks: u64,
@@ -86,10 +87,10 @@ pub struct TcpStats {
     pub duplicates_received: u64,
     /// Segments received beyond a gap.
     pub out_of_order_received: u64,
-    /// Max outstanding bytes.
+    /// Maximum number of outstanding bytes.
     pub max_flight: u64,
-    /// Max congestion window, bytes.
+    /// Maximum congestion window, bytes.
     pub max_cwnd: u64,
-    /// Max number of segments sent in answer to one event.
+    /// Maximum number of segments sent in response to one event.
     pub max_burst: u32,
 }

@@ -1,21 +1,21 @@
-//! What a connection needs up to its end, TIME-WAIT included, besides its two halves.
+//! State that a connection needs until its end, TIME-WAIT included, besides its two halves.
 
 use super::NO_SCALE;
 use super::challenges::Challenges;
 use crate::units::Time;
 
-/// What was agreed on, what the peer has said, and what was counted. What each segment touches comes first.
+/// The negotiated options, the peer's latest values, and counters. Fields used for every segment come first.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Kept {
-    /// Negotiated by both ends.
+    /// SACK was negotiated.
     pub(super) sack: bool,
     pub(super) timestamps: bool,
     /// Both SYNs had the window scale option.
     pub(super) scaled: bool,
     /// Shift of our advertised windows.
     pub(super) rcv_scale: u8,
-    /// TSval to echo, and the ACK we had sent when it arrived (RFC 7323 §4.3).
+    /// The TSval to echo, and the ACK that we had sent when it arrived (RFC 7323 §4.3).
     pub(super) ts_recent: u32,
     pub(super) last_ack_sent: u64,
     /// When TS.Recent was last updated.
@@ -31,7 +31,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Before anything is agreed on.
+    /// The state before anything is negotiated.
     pub(super) fn new() -> Self {
         Kept {
             sack: false,
@@ -49,7 +49,7 @@ impl Kept {
         }
     }
 
-    /// The TSval to echo, with timestamps.
+    /// The TSval to echo, if timestamps are in use.
     pub(super) fn echo(&self) -> Option<u32> {
         self.timestamps.then_some(self.ts_recent)
     }

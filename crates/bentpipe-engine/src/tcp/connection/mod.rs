@@ -1,6 +1,6 @@
 //! A connection (RFC 9293 §3): one sender, one receiver, and the states between them.
 //!
-//! [`Duplex`] is generic over the sender, because STP opens, closes and resets like TCP: its own [`SendingHalf`] does
+//! [`Duplex`] is generic over the sender because STP opens, closes and resets like TCP; its own [`SendingHalf`] does
 //! the rest.
 
 mod arrival;
@@ -40,10 +40,10 @@ use crate::machine::{Context, Machine, Step};
 use crate::probe::{Event, Probe};
 use crate::units::{Duration, Time};
 
-/// Window scale of an end that did not offer one.
+/// Window scale of an end that did not offer window scaling.
 const NO_SCALE: u8 = 0;
 
-/// Pending notifications for the driver, one bit each: set and tested with every segment.
+/// Pending notifications for the driver, one bit each. They are set and tested for every segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pending(u8);
 
@@ -58,7 +58,7 @@ impl Pending {
         self.0 |= one.0;
     }
 
-    /// Returns true if it was set, and clears it.
+    /// Clears the bit. Returns true if it was set.
     #[inline(always)]
     fn take(&mut self, one: Pending) -> bool {
         let was = self.0 & one.0 != 0;
@@ -75,43 +75,43 @@ impl Pending {
 /// One end of a TCP connection.
 pub type Connection = Duplex<Sender>;
 
-/// One end of a connection that opens and closes like TCP, with any sender. What each segment touches is in the lines of the cache
-/// before the rest.
+/// One end of a connection that opens and closes like TCP, with any sender. Fields used for every segment come first,
+/// so that they share cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Duplex<S> {
     state: State,
     role: Role,
     pending: Pending,
-    /// ECN or timestamps: no segment is without extras.
+    /// True with ECN or timestamps: every segment then carries extra fields.
     has_extras: bool,
-    /// The sender has nothing to send, to time or to repair, and nothing has happened since then that could change it: only data has
-    /// come from a peer whose segments acknowledge nothing new.
+    /// True if the sender has nothing to send, time or repair, and nothing has happened since that could change this:
+    /// only data has arrived, in segments that acknowledge nothing new.
     sender_rests: bool,
-    /// What is needed in TIME-WAIT too.
+    /// State that is also needed in TIME-WAIT.
     kept: Kept,
     /// A pending reset.
     reset: Option<Box<Segment>>,
-    /// An ACK of what had arrived before the last segment. It goes out ahead of that segment's own ACK.
+    /// An ACK of what had arrived before the last segment. It leaves ahead of that segment's own ACK.
     ack_before: Option<Box<Segment>>,
     ecn: EcnEcho,
     receiver: Receiver,
     sender: S,
-    /// Shared by connections that are set alike.
+    /// The settings, shared by connections with the same ones.
     config: Arc<TcpConfig>,
     /// The last poll received from an STP peer.
     poll_heard: u32,
-    /// How it ended, until it is reported to the driver.
+    /// How the connection ended, until it is reported to the driver.
     closed: Option<Result<(), Abort>>,
 }
 
-/// RFC 7323 §5.4: a timestamp clock of 1 ms.
+/// RFC 7323 §5.4: a timestamp clock with ticks of 1 ms.
 fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
 impl Connection {
-    /// A connection that is not open yet. Its settings can be shared with others.
+    /// A connection that is not open yet. Several connections can share `config`.
     pub fn new(config: impl Into<Arc<TcpConfig>>, role: Role) -> Self {
         let config = config.into();
         Duplex::with_sender(Sender::new(&config), config, role)
@@ -123,7 +123,7 @@ impl Connection {
         self.sender.inherit(cache, self.config.tcb_sharing);
     }
 
-    /// Switches Nagle's algorithm (RFC 9293 §3.7.4): TCP_NODELAY of a socket.
+    /// Switches the Nagle algorithm (RFC 9293 §3.7.4) on or off, like TCP_NODELAY of a socket.
     pub fn set_nagle(&mut self, on: bool) {
         self.sender_rests = false;
         self.sender.set_nagle(on);
@@ -134,17 +134,17 @@ impl Connection {
         self.sender.phase()
     }
 
-    /// What is known of the outstanding segments.
+    /// What the sender knows about the outstanding segments.
     pub fn outstanding(&self) -> Outstanding {
         self.sender.outstanding()
     }
 
-    /// Bytes that the peer's options of accurate ECN have told of: arrived as ECT(0), as CE, as ECT(1).
+    /// Bytes that the peer's accurate ECN options have reported: arrived as ECT(0), as CE, as ECT(1).
     pub fn bytes_told(&self) -> [u64; 3] {
         self.sender.bytes_told()
     }
 
-    /// Stores its state for later connections.
+    /// Stores the connection's state for later connections.
     pub fn bequeath(&self, cache: &mut TcbCache) {
         self.sender.bequeath(cache);
     }
@@ -196,8 +196,8 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.mss()
     }
 
-    /// Bytes that the program may write now: those that the send buffer has room for ([`TcpConfig::send_buffer`]). After it was full that is
-    /// none until a third of it is free. More is taken all the same.
+    /// Bytes that the program may write now: the room in the send buffer ([`TcpConfig::send_buffer`]). After the buffer
+    /// was full, this is 0 until a third of it is free. Writes beyond it are still accepted.
     pub fn room(&self) -> u64 {
         self.sender.room()
     }
@@ -207,17 +207,17 @@ impl<S: SendingHalf> Duplex<S> {
         if self.receiver.rcv_nxt() == 0 { 0 } else { self.receiver.readable() - self.passed_fin() }
     }
 
-    /// First sequence number not acknowledged; sequence numbers of what we send are unwrapped near it.
+    /// The first sequence number not acknowledged. Sequence numbers of what we send are unwrapped near it.
     pub fn snd_una(&self) -> u64 {
         self.sender.snd_una()
     }
 
-    /// Next sequence number expected; those of what we receive are unwrapped near it.
+    /// The next sequence number expected. Sequence numbers of what we receive are unwrapped near it.
     pub fn rcv_nxt(&self) -> u64 {
         self.receiver.rcv_nxt()
     }
 
-    /// Shift of the windows in the segments we send after the SYN, for the wire.
+    /// Shift of the windows in the segments that we send after the SYN, as written on the wire.
     pub fn rcv_scale(&self) -> u8 {
         self.kept.rcv_scale
     }
@@ -232,18 +232,18 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.ssthresh()
     }
 
-    /// Smoothed round trip, once measured.
+    /// Smoothed round trip, if one has been measured.
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.srtt()
     }
 
-    /// The new bytes of the segment that was handled last, as spans of sequence numbers, where its verdict says
+    /// The new bytes of the segment that was handled last, as spans of sequence numbers, if its verdict was
     /// [`Fresh::Spans`].
     pub fn fresh_spans(&self) -> &[(u64, u64)] {
         self.receiver.fresh_spans()
     }
 
-    /// Bytes of memory for ranges received beyond gaps and for those that the peer has reported.
+    /// Bytes of memory for ranges received beyond gaps and for ranges that the peer has reported.
     pub fn memory(&self) -> usize {
         self.receiver.memory() + self.sender.memory()
     }
@@ -253,7 +253,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.receiver.beyond_gaps()
     }
 
-    /// The ECN that both ends use.
+    /// The form of ECN that both ends use.
     pub fn ecn(&self) -> EcnMode {
         self.ecn.mode
     }

@@ -10,7 +10,7 @@ use crate::tcp::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::units::Time;
 
-/// The min MSS of a peer: every host accepts datagrams of 68 bytes (RFC 791 §3.2), with 40 bytes of headers.
+/// The minimum MSS of a peer: every host accepts datagrams of 68 bytes (RFC 791 §3.2), including 40 bytes of headers.
 const MIN_MSS: u16 = 28;
 
 impl<S: SendingHalf> Duplex<S> {
@@ -26,7 +26,7 @@ impl<S: SendingHalf> Duplex<S> {
         self.enter(cx, if self.role == Role::Active { State::SynSent } else { State::Listen });
     }
 
-    /// A SYN in LISTEN (RFC 9293 §3.10.7.2).
+    /// Handles a SYN in LISTEN (RFC 9293 §3.10.7.2).
     pub(super) fn on_first_syn<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         if self.config.shortcuts.handshake == Handshake::OneWay {
             self.synchronize_without_options();
@@ -44,7 +44,7 @@ impl<S: SendingHalf> Duplex<S> {
         Verdict::Synchronized(fresh)
     }
 
-    /// The peer's SYN, its ACK or both in SYN-SENT (RFC 9293 §3.10.7.3).
+    /// Handles the peer's SYN, its ACK or both in SYN-SENT (RFC 9293 §3.10.7.3).
     pub(super) fn on_answer_to_syn<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         let acks_syn = segment.flags.has(Flags::ACK);
         if self.config.shortcuts.handshake == Handshake::OneWay && acks_syn {
@@ -58,7 +58,7 @@ impl<S: SendingHalf> Duplex<S> {
         let mss = self.effective_mss(segment.syn.mss);
         self.sender.update_window(segment);
         let fresh = self.keep_text_of_syn(segment);
-        // Before the ACK: the first pacing rate follows from the window in bytes.
+        // This precedes the ACK: the first pacing rate is computed from the window in bytes.
         self.sender.set_peer_mss(mss);
         if acks_syn {
             let sample = self.sample(cx.now, segment);
@@ -68,7 +68,7 @@ impl<S: SendingHalf> Duplex<S> {
             self.sender.take_syn_ack(segment);
             self.on_end_of_stream(cx);
         } else {
-            // Both SYNs cross: ours is sent again, with an ACK.
+            // The SYNs have crossed: ours is sent again, with an ACK.
             self.sender.resend_syn();
             self.enter(cx, State::SynReceived);
         }
@@ -85,7 +85,7 @@ impl<S: SendingHalf> Duplex<S> {
         fresh
     }
 
-    /// Takes the peer's SYN: its options, its sequence number.
+    /// Takes the options and the sequence number of the peer's SYN.
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize();
         let ours = &self.config;
@@ -103,7 +103,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// An opening without options: both ends are assumed to have the same settings, with windows in full.
+    /// Opens without options: both ends are assumed to have the same settings, with unscaled windows.
     fn synchronize_without_options(&mut self) {
         self.receiver.synchronize();
         self.kept.sack = self.config.variant.sack;
@@ -128,8 +128,9 @@ impl<S: SendingHalf> Duplex<S> {
         (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
     }
 
-    /// Max payload beside the options of every segment. The MSS option does not count options (RFC 6691 §2), so what we
-    /// send shrinks by those that it has; SACK blocks come and go, and are subtracted where a segment is chosen.
+    /// Maximum payload beside the options that every segment carries. The MSS option does not count options (RFC 6691
+    /// §2), so they are subtracted from what we send. SACK blocks come and go, and are subtracted when a segment is
+    /// chosen.
     fn effective_mss(&self, peer: Option<u16>) -> u16 {
         let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(MIN_MSS));
         mss.saturating_sub(if self.kept.timestamps { 12 } else { 0 }).max(1)
@@ -160,13 +161,14 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// True if nobody has answered the SYN-ACK of a passive connection that listens on then, as a listener of Linux does.
+    /// True if the SYN-ACK of a passive connection is still unanswered and the connection keeps listening, as a
+    /// listener of Linux does.
     pub(super) fn listens_on(&self) -> bool {
         let is_passive = self.state == State::SynReceived && self.role == Role::Passive;
         is_passive && !self.sender.is_closed() && self.config.rto.max_syn_ack_retries.is_some()
     }
 
-    /// Back to LISTEN: forgets the peer, keeps the user's written data.
+    /// Returns to LISTEN: forgets the peer, keeps the data that the user has written.
     pub(super) fn relisten<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.sender.relisten();
         self.receiver = Receiver::new(&self.config);

@@ -11,7 +11,7 @@ use crate::tcp::span::Span;
 use crate::units::Time;
 use crate::wire::tcp::MAX_OPTIONS;
 
-/// Bytes of a SACK option with its padding.
+/// Length of a SACK option in bytes, with its padding.
 const fn sack_option_len(blocks: usize) -> u16 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u16 }
 }
@@ -22,7 +22,7 @@ const fn blocks_in(room: u16) -> usize {
 }
 
 impl<S: SendingHalf> Duplex<S> {
-    /// Turns a span into a segment: everything that both directions share.
+    /// Turns a span into a segment, with the fields that segments in both directions share.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Time, span: Span) -> Segment {
         let synchronized = self.receiver.rcv_nxt() > 0;
@@ -65,7 +65,7 @@ impl<S: SendingHalf> Duplex<S> {
         segment
     }
 
-    /// Adds SACK blocks, and the option of accurate ECN.
+    /// Adds SACK blocks and the accurate ECN option.
     #[inline(always)]
     fn add_reports(&mut self, segment: &mut Segment) {
         let with_data = segment.len > 0;
@@ -83,7 +83,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// Puts the marks of ECN on a segment.
+    /// Sets the ECN marks of a segment.
     fn mark(&mut self, segment: &mut Segment, span: &Span) {
         segment.flags = segment.flags | self.ecn.flags(span.len == 0 && segment.sack.is_empty());
         if span.len > 0 {
@@ -94,7 +94,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// Puts the number of a poll, and of the one heard last, on a segment without data.
+    /// Puts the number of a poll, and of the last poll received, on a segment without data.
     fn mark_poll(&self, segment: &mut Segment) {
         if let (Some(number), 0) = (self.sender.poll_number(), segment.sequence_len()) {
             let value = if segment.flags.has(Flags::PSH) { number } else { 0 };
@@ -111,7 +111,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
         segment.syn.mss = Some(self.config.mss);
         if S::PROTOCOL == Protocol::Stp {
-            // STP negotiates nothing else: SACK is always on, windows are never scaled.
+            // STP negotiates nothing else: SACK is always on, and windows are never scaled.
             return;
         }
         //= RFC 3168 §6.1.1.1: a SYN that no answer comes to may have been dropped for what it asks
@@ -216,12 +216,13 @@ impl<S: SendingHalf> Duplex<S> {
         self.kept.timestamps.then(|| Timestamps { value: timestamp(now), echo: self.kept.ts_recent })
     }
 
-    /// Bytes of options beside the timestamps.
+    /// Bytes available for options beside the timestamps.
     fn room_for_reports(&self) -> u16 {
         MAX_OPTIONS as u16 - if self.kept.timestamps { 12 } else { 0 }
     }
 
-    /// Bytes of a data segment to reserve for pending SACK blocks and the option of accurate ECN, at most half of it.
+    /// Bytes of a data segment to reserve for pending SACK blocks and the accurate ECN option, at most half of the
+    /// segment.
     #[inline(always)]
     pub(super) fn reserved_for_options(&self) -> u16 {
         let marked = self.ecn.wish(true).map_or(0, |wish| wish.len() as u16);

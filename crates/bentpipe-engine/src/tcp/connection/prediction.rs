@@ -1,10 +1,10 @@
 //! Header prediction: the fast path for the most frequent segments (V. Jacobson, "4BSD TCP header prediction", Computer
 //! Communication Review 20(2), 1990).
 //!
-//! On a connection without losses a segment is either the next data in order, or an ACK of new data without data. A few
-//! checks identify such a segment, and then most checks of the slow path are known to pass. A predicted segment does a
-//! subset of what the slow path does. [`Duplex::poll_ordinary`] is the same for sending, without options. The tests run
-//! both paths on the same segments.
+//! On a connection without losses, a segment is either the next data in order or an ACK of new data that carries no
+//! data. A few checks identify such a segment, and most checks of the slow path are then known to pass. A predicted
+//! segment does a subset of what the slow path does. [`Duplex::poll_ordinary`] is the counterpart for sending, without
+//! options. The tests run both paths on the same segments.
 
 use super::{Duplex, Pending, State, Verdict};
 use crate::machine::Context;
@@ -17,23 +17,25 @@ use crate::tcp::sending::{Half, SendingHalf};
 use crate::units::Time;
 use crate::wire::ecn::Ecn;
 
-/// What an ordinary poll comes to.
+/// The result of an ordinary poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordinary {
     /// Send this segment, which has no options.
     Transmit(Segment),
-    /// As [`Step::Wait`](crate::Step::Wait), with [`Time::NEVER`] for no instant.
+    /// Wait, like [`Step::Wait`](crate::Step::Wait); [`Time::NEVER`] stands for no instant.
     Wait(Time),
-    /// Polls are not ordinary any more: nothing has been done, and [`Machine::poll`](crate::Machine::poll) is to be called.
+    /// Polls are no longer ordinary: nothing has been done, and the driver must call
+    /// [`Machine::poll`](crate::Machine::poll).
     Other,
 }
 
 impl Duplex<Sender> {
-    /// True if the polls at `now` are ordinary: [`Duplex::poll_ordinary`] can be called until it waits or says otherwise, as
-    /// long as the connection is not given any input. Only inputs and timers change what is asked here.
+    /// True if the polls at `now` are ordinary. [`Duplex::poll_ordinary`] may then be called until it returns something
+    /// other than a segment, as long as the connection gets no input. Only inputs and timers change the result of this
+    /// call.
     #[inline(always)]
     pub fn is_ordinary<P: Probe>(&mut self, now: Time) -> bool {
-        // An observer sees the slow path.
+        // If there is an observer, it must see the slow path.
         let may_be = !P::WATCHES
             && !self.pending.any()
             && self.state.sends_data()
@@ -49,8 +51,9 @@ impl Duplex<Sender> {
         is_quiet
     }
 
-    /// Polls a connection whose polls at `now` [are ordinary](Self::is_ordinary) by the fast path, for a driver that polls so often
-    /// that the checks of the slow path cost time. It returns what [`Machine::poll`](crate::Machine::poll) would return.
+    /// Polls a connection by the fast path, if its polls at `now` [are ordinary](Self::is_ordinary). It returns what
+    /// [`Machine::poll`](crate::Machine::poll) would return. For drivers that poll so often that the checks of the slow
+    /// path cost time.
     #[inline(always)]
     pub fn poll_ordinary(&mut self, now: Time) -> Ordinary {
         if self.sender_rests {
@@ -89,7 +92,7 @@ impl Duplex<Sender> {
         self.plain(now, Flags::ACK, self.sender.sequence().seq_of_bare_ack(), 0)
     }
 
-    /// A segment without options: what is left of [`Duplex::segment`] for it.
+    /// A segment without options: the part of [`Duplex::segment`] that applies to it.
     #[inline(always)]
     fn plain(&mut self, now: Time, flags: Flags, seq: u64, len: u16) -> Segment {
         let ack = self.receiver.rcv_nxt();
@@ -101,14 +104,14 @@ impl Duplex<Sender> {
 }
 
 impl<S: SendingHalf> Duplex<S> {
-    /// Handles a predicted segment; returns `None` for any other, without any effect.
+    /// Handles a predicted segment. For any other, returns `None` and has no effect.
     #[inline(always)]
     pub(super) fn take_predicted<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
-        // An observer sees the slow path.
+        // If there is an observer, it must see the slow path.
         if P::WATCHES
             || segment.flags | Flags::PSH != Flags::ACK | Flags::PSH
             || segment.ecn == Ecn::Ce
-            // The count of marks may be zero.
+            // The count of marks may be zero, but must still be read.
             || self.ecn.mode == EcnMode::Accurate
             || !segment.sack.is_empty()
             || (self.kept.timestamps && !self.is_recent(cx.now, segment))

@@ -29,7 +29,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
     }
 
-    /// A SYN although the peer's sequence numbers are known.
+    /// Handles a SYN that arrives though the peer's sequence numbers are already known.
     pub(super) fn on_syn_again<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         let now = cx.now;
         let (is_same, answers) = (segment.seq == 0, segment.flags.has(Flags::ACK));
@@ -47,7 +47,7 @@ impl<S: SendingHalf> Duplex<S> {
             if self.state == State::SynReceived && self.ack_is_acceptable(segment.ack) {
                 let mut ack = *segment;
                 if self.ecn.mode == EcnMode::Classic {
-                    // Its flag agrees to ECN, and echoes no mark.
+                    // The ECN flag of a SYN-ACK agrees to ECN; it does not echo a mark.
                     ack.flags = ack.flags.without_ecn();
                 }
                 self.on_acceptable_ack(cx, &ack);
@@ -59,13 +59,13 @@ impl<S: SendingHalf> Duplex<S> {
         self.challenge(now);
     }
 
-    /// A segment outside the window is answered.
+    /// Handles a segment outside the window, which is answered.
     pub(super) fn on_segment_outside_window<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
-        // The FIN again: its ACK was lost (RFC 9293 §3.10.7.4, eighth).
+        // The FIN was sent again because its ACK was lost (RFC 9293 §3.10.7.4, eighth).
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) && segment.end() == self.receiver.rcv_nxt() {
             self.kept.time_wait = cx.now + self.config.time_wait;
         }
-        // The ACK and the window of a probe beyond a closed window still count, as do those of the last segment, which
+        // The ACK and the window of a probe beyond a closed window still count. So do those of the last segment, which
         // a peer repeats in a simultaneous close.
         let rcv_nxt = self.receiver.rcv_nxt();
         if segment.flags.has(Flags::ACK) && (segment.seq == rcv_nxt || segment.end() == rcv_nxt) {
@@ -76,30 +76,30 @@ impl<S: SendingHalf> Duplex<S> {
             }
         }
         if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {
-            // A duplicate: the receiver records it for the D-SACK and answers at once.
+            // A duplicate: the receiver records it for the D-SACK and acknowledges at once.
             self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);
         } else {
             self.reject_with_ack(cx.now, segment);
         }
     }
 
-    /// An unacceptable ACK.
+    /// Handles an unacceptable ACK.
     pub(super) fn on_bad_ack(&mut self, now: Time, segment: &Segment) {
         if self.state == State::SynReceived { self.refuse(now, segment) } else { self.challenge(now) }
     }
 
-    /// Answers an unacceptable segment. The peer may answer the answer to a bare ACK: on a path that reorders and
-    /// duplicates packets, ACKs of ACKs would multiply. So answers to bare ACKs count as challenge ACKs.
+    /// Answers an unacceptable segment. The peer may in turn answer an ACK sent in answer to a bare ACK: on a path that
+    /// reorders and duplicates packets, ACKs of ACKs would multiply. So answers to bare ACKs count as challenge ACKs.
     pub(super) fn reject_with_ack(&mut self, now: Time, segment: &Segment) {
         if segment.sequence_len() == 0 { self.challenge(now) } else { self.receiver.acknowledge_now() }
     }
 
-    /// Answers a segment of an unknown connection with a RST (RFC 9293 §3.10.7.1).
+    /// Answers a segment of an unknown connection with an RST (RFC 9293 §3.10.7.1).
     pub(super) fn refuse(&mut self, now: Time, segment: &Segment) {
         self.reset = Some(Box::new(self.if_closed().reset(now, segment)));
     }
 
-    /// A reset that the peer accepts.
+    /// Sends a reset that the peer accepts.
     pub(super) fn reset_peer(&mut self, now: Time) {
         let mut reset = Segment::new(Flags::RST | Flags::ACK);
         (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
@@ -107,14 +107,14 @@ impl<S: SendingHalf> Duplex<S> {
         self.reset = Some(Box::new(reset));
     }
 
-    /// A challenge ACK, within the limit per second.
+    /// Sends a challenge ACK, within the limit per second.
     pub(super) fn challenge(&mut self, now: Time) {
         if self.may_challenge(now) {
             self.receiver.acknowledge_now();
         }
     }
 
-    /// True if this second has challenge ACKs left (RFC 5961 §7). Counts one.
+    /// True if challenge ACKs are left in this second (RFC 5961 §7). Uses one up.
     fn may_challenge(&mut self, now: Time) -> bool {
         self.kept.challenges.take(now)
     }

@@ -19,11 +19,11 @@ pub enum State {
     FinWait2,
     /// Has received a FIN; its own direction is open.
     CloseWait,
-    /// Both have sent FINs, its own is not acknowledged yet.
+    /// Both ends have sent FINs; its own is not acknowledged yet.
     Closing,
     /// Has received a FIN, then sent its own.
     LastAck,
-    /// Waits for stray segments to die.
+    /// Waits until stray segments have expired.
     TimeWait,
 }
 
@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-/// Which side opens.
+/// Which side opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends the SYN when it is opened.

@@ -1,4 +1,5 @@
-//! A connection in TIME-WAIT (RFC 9293 §3.3.2) without what only a sender with data needs: where connections are short, most of them wait.
+//! A connection in TIME-WAIT (RFC 9293 §3.3.2), without the state that only a sender with data needs. Where connections
+//! are short, most of them are in TIME-WAIT.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::{Finished, Sender};
 use crate::units::Time;
 
-/// What is left of a connection that waits for stray segments. It has nothing to send, and nothing to tell the driver until
-/// [`Resting::until`]. For a segment that comes before, [`Resting::wake`] makes a connection of it again.
+/// The remains of a connection that waits for stray segments. It has nothing to send, and nothing to tell the driver
+/// until [`Resting::until`]. If a segment arrives before that, [`Resting::wake`] turns it back into a connection.
 #[derive(Clone, Debug)]
 pub struct Resting {
     config: Arc<TcpConfig>,
@@ -26,12 +27,12 @@ impl Resting {
         self.kept.time_wait
     }
 
-    /// What is left of it then.
+    /// What remains of it after that time.
     pub fn closed(&self) -> Closed {
         Closed::new(&self.config, self.kept.echo())
     }
 
-    /// The connection again. Its sender knows no round trip any more, and needs none.
+    /// Restores the connection. Its sender has lost its round-trip estimate, and needs none.
     pub fn wake(self) -> Connection {
         let sender = Sender::of_finished(&self.config, self.kept.sack, self.sender);
         Duplex {
@@ -45,7 +46,8 @@ impl Resting {
 }
 
 impl Connection {
-    /// What is left of it, if it is in TIME-WAIT after a transfer without losses and marks, with everything told and sent.
+    /// The remains of the connection, if it is in TIME-WAIT after a transfer without losses and marks, and has nothing
+    /// left to report or to send.
     pub fn resting(&self) -> Option<Resting> {
         let waits = self.state == State::TimeWait && !self.pending.any() && self.reset.is_none();
         let is_silent = self.receiver.is_silent() && self.ecn.mode == EcnMode::Off;

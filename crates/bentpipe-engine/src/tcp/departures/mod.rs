@@ -1,6 +1,6 @@
-//! Where a simulated end departs from the RFCs. [`Departs`] lists every such rule with the RFCs' as the default. Sender
-//! and receiver call these rules and know no simulator. `ns2.rs` overrides the rules for ns-2; without the feature
-//! `ns2` that file is not compiled, and [`Rfc`] gives the answers, which the compiler folds away.
+//! Where a simulated end departs from the RFCs. [`Departs`] lists all such rules; the defaults are those of the RFCs.
+//! Sender and receiver call these rules without knowing any simulator. `ns2.rs` overrides the rules for ns-2. Without
+//! the feature `ns2` that file is not compiled; [`Rfc`] then gives the answers, which the compiler folds away.
 
 #[cfg(feature = "ns2")]
 mod ns2;
@@ -13,7 +13,7 @@ pub(in crate::tcp) use self::ns2::Ns2 as Departures;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::congestion::Window;
 
-/// How a sender repairs losses, as far as departures depend on it.
+/// How a sender repairs losses, as far as the departures depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "ns2"), allow(dead_code, reason = "only departures tell them apart"))]
 pub(in crate::tcp) enum RepairKind {
@@ -65,15 +65,15 @@ pub(in crate::tcp) trait Departs {
         false
     }
 
-    /// Limits the segments that NewReno sends in answer to an ACK during recovery.
+    /// Limits the segments that NewReno sends in response to an ACK during recovery.
     #[inline(always)]
     fn limit_newreno(&self, _kind: RepairKind, _burst: &mut u32) {}
 
-    /// Limits the segments sent in answer to a duplicate ACK outside recovery, the `count`th in a row.
+    /// Limits the segments sent in response to a duplicate ACK outside recovery, the `count`th in a row.
     #[inline(always)]
     fn limit_duplicate(&self, _kind: RepairKind, _count: u32, _threshold: u32, _burst: &mut u32) {}
 
-    /// A duplicate ACK, the `count`th in a row, starts no fast retransmit and no limited transmit.
+    /// Handles a duplicate ACK, the `count`th in a row, that starts neither a fast retransmit nor limited transmit.
     fn on_duplicate_without_recovery(&self, _kind: RepairKind, _count: u32, _threshold: u32, _window: &mut Window) {}
 
     /// True if the ACK that ends Reno's or NewReno's recovery opens the window like any other.
@@ -81,7 +81,8 @@ pub(in crate::tcp) trait Departs {
         false
     }
 
-    /// True if segments are timed during recovery and retransmissions do not void the measurement (against RFC 6298 §3).
+    /// True if segments are timed during recovery and a retransmission does not void the measurement (against RFC 6298
+    /// §3).
     #[inline(always)]
     fn times_retransmissions(&self) -> bool {
         false
@@ -92,7 +93,7 @@ pub(in crate::tcp) trait Departs {
         false
     }
 
-    /// True if every timeout halves ssthresh, including that of a SYN and a repeated one.
+    /// True if every timeout halves ssthresh, including a repeated one and that of a SYN.
     fn halves_at_every_timeout(&self) -> bool {
         false
     }
@@ -102,20 +103,20 @@ pub(in crate::tcp) trait Departs {
         false
     }
 
-    /// True if the receiver acknowledges a duplicate of the last segment like one in order.
+    /// True if the receiver acknowledges a duplicate of the last segment like an in-order segment.
     fn takes_repetition_in_order(&self) -> bool {
         false
     }
 
-    /// True if the ACK of a one-way SYN is delayed like that of data.
+    /// True if the ACK of a one-way SYN is delayed like an ACK of data.
     fn delays_ack_of_syn(&self) -> bool {
         false
     }
 
-    /// The retransmission timer has expired.
+    /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self) {}
 
-    /// An ACK of new data has arrived.
+    /// Handles an ACK of new data.
     #[inline(always)]
     fn on_new_ack(&mut self) {}
 }

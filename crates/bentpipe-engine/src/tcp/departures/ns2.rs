@@ -6,21 +6,22 @@ use crate::tcp::congestion::Window;
 use crate::tcp::segment::FIRST_BYTE;
 use crate::tcp::variant::{Daass, PipeForm, Recovery};
 
-/// The departures of ns-2 that a connection asks for, possibly none.
+/// The departures of ns-2 that a connection asks for; there may be none.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Ns2 {
-    /// Those of `ns2_recovery`.
+    /// The departures of `ns2_recovery`.
     recovery: bool,
-    /// Those of `ns2_recovery` about the scoreboard. They belong to ns-2's SACK sender, which goes back to the first segment
-    /// after a timeout. RFC 6675's and RFC 8985's go on by the scoreboard and would stall without it.
+    /// The scoreboard departures of `ns2_recovery`. They belong to ns-2's SACK sender, which goes back to the first
+    /// segment after a timeout. The senders of RFC 6675 and RFC 8985 continue by the scoreboard and would stall without
+    /// it.
     forgets_sack: bool,
-    /// Before July 2003.
+    /// ns-2 before July 2003.
     inflates_always: bool,
-    /// Before 2010, unless quick ACKs are set.
+    /// ns-2 before 2010, unless quick ACKs are set.
     delays_ack_of_syn: bool,
-    /// True if there is no SYN, whose ACK would precede the first segment's.
+    /// True if there is no SYN, whose ACK would precede that of the first segment.
     no_handshake: bool,
-    /// A SYN goes one way.
+    /// The SYN is one-way.
     one_way: bool,
     /// The SACK sender ignores duplicate ACKs between a timeout and the next new ACK.
     deaf: bool,
@@ -95,7 +96,7 @@ impl Departs for Ns2 {
         self.limit_newreno(kind, burst);
     }
 
-    /// Before July 2003 the window is inflated even if no fast retransmit is allowed.
+    /// Before July 2003, the window is inflated even if no fast retransmit is allowed.
     fn on_duplicate_without_recovery(&self, kind: RepairKind, count: u32, threshold: u32, window: &mut Window) {
         if !self.inflates_always || !matches!(kind, RepairKind::NewReno | RepairKind::Other) {
             return;

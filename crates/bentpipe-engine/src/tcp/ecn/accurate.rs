@@ -1,19 +1,21 @@
-//! Accurate ECN (RFC 9768): three flags of every segment, together the field ACE, count the packets that came marked.
+//! Accurate ECN (RFC 9768): three flags of every segment, together the ACE field, count the packets that arrived
+//! marked.
 //!
-//! The receiver puts the lowest three bits of its count (r.cep) into the field; the sender keeps its own (s.cep) up to date by
-//! them. In the handshake the field negotiates, and tells how the other SYN arrived. The counters of bytes are in `bytes.rs`.
+//! The receiver puts the lowest three bits of its count (r.cep) into the field, and the sender updates its own count
+//! (s.cep) from them. In the handshake, the field negotiates and reports how the other SYN arrived. The byte counters
+//! are in `bytes.rs`.
 
 use super::EcnMode;
 use super::bytes::HeardBytes;
 use crate::tcp::segment::{Flags, Segment};
 use crate::wire::ecn::Ecn;
 
-/// Values of the field.
+/// Number of values of the field.
 const CYCLE: u64 = 8;
 /// r.cep and s.cep at the start (RFC 9768 §3.2.1).
 const FIRST: u64 = 5;
-/// Where an ACK covers more packets than this on average, in 64ths, the field is not thought to cycle: ACKs are joined, not lost
-/// (RFC 9768 §A.2.1 says "well below 8"; Linux takes 4).
+/// If an ACK covers more packets than this on average, in 64ths, the field is assumed not to have cycled: ACKs are
+/// joined, not lost (RFC 9768 §A.2.1 says "well below 8"; Linux uses 4).
 const MAX_AVERAGE: u64 = 4 * 64;
 /// The field of a SYN that asks for accurate ECN.
 const ASKS: u8 = 0b111;
@@ -39,11 +41,11 @@ fn handshake(ecn: Ecn) -> u8 {
     }
 }
 
-/// What an end that knows accurate ECN agrees on by the peer's SYN or SYN-ACK.
+/// The form of ECN that an end with accurate ECN agrees on after the peer's SYN or SYN-ACK.
 //= RFC 9768 §3.1.2, table 2; §3.1.3: a SYN or SYN-ACK with a field of no meaning yet is one of accurate ECN
 pub(super) fn agreed(syn: &Segment) -> EcnMode {
     match (syn.flags.has(Flags::ACK), field(syn.flags)) {
-        // In a SYN-ACK: of a peer without ECN, and of one that sends the flags of our SYN back.
+        // In a SYN-ACK: from a peer without ECN, or from one that returns the flags of our SYN.
         (_, 0b000) | (true, ASKS) => EcnMode::Off,
         (false, 0b011) | (true, 0b001) => EcnMode::Classic,
         _ => EcnMode::Accurate,
@@ -55,13 +57,13 @@ pub(super) fn agreed(syn: &Segment) -> EcnMode {
 pub(super) struct Counted {
     /// r.cep.
     packets: u64,
-    /// The field that the peer's SYN arrived with.
+    /// The ECN field with which the peer's SYN arrived.
     syn: Ecn,
-    /// The first segment after a SYN-ACK tells how that arrived.
+    /// The first segment after a SYN-ACK reports how the SYN-ACK arrived.
     tells: bool,
     /// The last segment was marked.
     was_marked: bool,
-    /// Marks since the last segment sent.
+    /// Marks since the last segment was sent.
     untold: u32,
 }
 
@@ -72,7 +74,7 @@ impl Default for Counted {
 }
 
 impl Counted {
-    /// Nothing counted yet but this SYN or SYN-ACK.
+    /// A count of nothing but this SYN or SYN-ACK.
     pub(super) fn since(syn: &Segment) -> Self {
         //= RFC 9768 §3.2.1: a marked SYN-ACK counts, a marked SYN does not
         let tells = syn.flags.has(Flags::ACK);
@@ -80,7 +82,7 @@ impl Counted {
         Counted { packets: FIRST + u64::from(marked), syn: syn.ecn, tells, ..Counted::default() }
     }
 
-    /// Takes an acceptable segment. Returns true if it is to be acknowledged at once.
+    /// Takes an acceptable segment. Returns true if it must be acknowledged at once.
     //= RFC 9768 §3.2.2.5.1: at the first mark after none, and at the second since the last ACK; at the third where there is no data
     pub(super) fn take(&mut self, segment: &Segment) -> bool {
         let marked = segment.ecn == Ecn::Ce;
@@ -94,7 +96,7 @@ impl Counted {
         changes || marked && self.untold >= 2
     }
 
-    /// The peer's SYN or SYN-ACK has come again.
+    /// Takes a repetition of the peer's SYN or SYN-ACK.
     //= RFC 9768 §3.1.5: the field of the latest one to arrive is told; §3.2.2.1: the ACK of a SYN-ACK tells it again
     pub(super) fn take_syn_again(&mut self, syn: &Segment) {
         self.tells = syn.flags.has(Flags::ACK);
@@ -122,9 +124,9 @@ impl Counted {
 pub(super) enum MarkReport {
     /// Numbers of marked packets and bytes.
     Marks { packets: u64, bytes: u64 },
-    /// The path changed the ECN field: no packet may be ECT from now on, but marks still count.
+    /// The path changed the ECN field: packets may no longer be ECT, but marks still count.
     Mangled,
-    /// The path clears the field: no packet may be ECT, and marks are not reported.
+    /// The path clears the ACE field: packets may not be ECT, and marks are not reported.
     Zeroed,
 }
 
@@ -138,16 +140,16 @@ impl MarkReport {
 pub(super) struct Heard {
     /// s.cep.
     packets: u64,
-    /// The next ACK ends a passive opening: it tells how our SYN-ACK arrived.
+    /// The next ACK ends a passive opening and reports how our SYN-ACK arrived.
     handshake: bool,
-    /// No segment has come since the handshake.
+    /// No segment has arrived since the handshake.
     is_first: bool,
-    /// The newest of the peer's timestamps.
+    /// The peer's newest timestamp.
     newest: Option<u32>,
-    /// The average number of packets that an ACK covers, in 64ths.
+    /// Average number of packets that an ACK covers, in 64ths.
     average: Option<u64>,
     pub(super) bytes: HeardBytes,
-    /// Bytes reported as marked so far, by the option or else by packets.
+    /// Bytes reported as marked so far, by the option or, without it, by packets.
     reported: u64,
 }
 
@@ -164,7 +166,7 @@ impl Heard {
         }
     }
 
-    /// The SYN-ACK that answers our SYN, which was not ECT. Returns false if the SYN's field changed on the way.
+    /// Takes the SYN-ACK that answers our SYN, which was not ECT. Returns false if the SYN's field changed on the way.
     //= RFC 9768 §3.2.2.3: a packet without ECT may not become one
     pub(super) fn take_syn_ack(&mut self, segment: &Segment) -> bool {
         self.bytes.check(segment);

@@ -1,5 +1,6 @@
-//! The counters of bytes of accurate ECN (RFC 9768 §3.2.3): the receiver tells in an option how many bytes of data came with each
-//! ECN field. They stay right where many ACKs are lost or joined, which the three bits of the field ACE do not.
+//! The byte counters of accurate ECN (RFC 9768 §3.2.3): in an option, the receiver reports how many bytes of data
+//! arrived with each ECN field. They stay correct if many ACKs are lost or joined; the three bits of the ACE field do
+//! not.
 
 use super::EcnOption;
 use crate::tcp::segment::{Flags, Segment};
@@ -11,22 +12,22 @@ const ECT0: u8 = 0b001;
 const CE: u8 = 0b010;
 const ECT1: u8 = 0b100;
 
-/// What of an option has to be sent.
+/// The part of an option that must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) struct Wish {
     order: MarkedOrder,
-    /// The number of counters that may not be omitted, and that of all.
+    /// The number of counters that may not be omitted, and the number of all counters.
     min: usize,
     max: usize,
 }
 
 impl Wish {
-    /// Bytes of the option in full.
+    /// Length of the full option in bytes.
     pub(in crate::tcp) fn len(&self) -> u32 {
         marked_option_len(self.max)
     }
 
-    /// The numbers of counters and of SACK blocks that fit into these bytes. `None`: the option is left out.
+    /// The numbers of counters and of SACK blocks that fit into `room` bytes. `None`: the option is left out.
     //= RFC 9768 §3.2.3.3: two SACK blocks come first, and counters that have not changed are omitted before all of it is
     pub(in crate::tcp) fn share(&self, room: u32, blocks: usize) -> Option<(usize, usize)> {
         (self.min..=self.max).rev().find_map(|counters| {
@@ -44,14 +45,14 @@ pub(super) struct Tally {
     ect0: u32,
     ce: u32,
     ect1: u32,
-    /// Those that have grown since the last option, and those that ever have.
+    /// The counters that have grown since the last option, and those that have ever grown.
     grown: u8,
     ever: u8,
     /// When options are sent.
     option: EcnOption,
-    /// The peer has sent one.
+    /// The peer has sent an option.
     has_heard: bool,
-    /// An active opening shows in its first ACK, and in its first segment with data, that options get through.
+    /// After an active opening, the first ACK and the first segment with data show that options get through.
     greets: bool,
     greets_with_data: bool,
 }
@@ -74,13 +75,13 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// After this SYN or SYN-ACK of the peer.
+    /// The counters after this SYN or SYN-ACK of the peer.
     pub(super) fn since(syn: &Segment, is_answer: bool, option: EcnOption) -> Self {
         let has_heard = syn.marked_bytes().is_some();
         Tally { option, has_heard, greets: is_answer, greets_with_data: is_answer, ..Tally::default() }
     }
 
-    /// The peer's SYN or SYN-ACK has come again: the answer to a SYN-ACK shows again that options get through.
+    /// Takes a repetition of the peer's SYN or SYN-ACK: the answer to a SYN-ACK shows again that options get through.
     pub(super) fn take_syn_again(&mut self, syn: &Segment) {
         self.greets = syn.flags.has(Flags::ACK);
         self.has_heard |= syn.sack.has_marked_bytes();
@@ -101,7 +102,7 @@ impl Tally {
         }
     }
 
-    /// What the next segment, with data or without, should tell.
+    /// What the next segment, with or without data, should report.
     pub(super) fn wish(&self, with_data: bool) -> Option<Wish> {
         let greets = self.greets || with_data && self.greets_with_data;
         let (is_due, all) = match self.option {
@@ -118,7 +119,7 @@ impl Tally {
         is_due.then(|| Wish { order, min: end(self.grown).max(1), max: if all { 3 } else { end(self.ever) } })
     }
 
-    /// The first `counters` of what was wished are told now.
+    /// Takes the first `counters` counters of `wish`, which are sent now.
     pub(super) fn told(&mut self, wish: &Wish, counters: usize, with_data: bool) -> MarkedBytes {
         (self.grown, self.greets) = (0, false);
         self.greets_with_data &= !with_data;
@@ -138,11 +139,11 @@ impl Tally {
 pub(super) struct HeardBytes {
     /// s.e0b, s.ceb, s.e1b.
     known: [u32; 3],
-    /// An initial option was zeroed on the way: options are ignored.
+    /// An initial option was zeroed on the way, so options are ignored.
     is_zeroed: bool,
-    /// The first option has come.
+    /// The first option has arrived.
     has_begun: bool,
-    /// Bytes told so far: ECT(0), CE, ECT(1).
+    /// Bytes reported so far: ECT(0), CE, ECT(1).
     pub(super) told: [u64; 3],
 }
 
@@ -151,7 +152,7 @@ impl HeardBytes {
         HeardBytes { known: [1, 0, 1], is_zeroed: false, has_begun: false, told: [0; 3] }
     }
 
-    /// Looks at the first option, whatever it acknowledges.
+    /// Checks the first option, whatever it acknowledges.
     //= RFC 9768 §3.2.3.2.4: an initial counter of zero means that options are ignored from now on
     pub(super) fn check(&mut self, segment: &Segment) {
         let Some(bytes) = segment.marked_bytes().filter(|_| !self.has_begun) else { return };
@@ -159,7 +160,7 @@ impl HeardBytes {
         self.is_zeroed = bytes.ect0 == Some(0) || bytes.ect1 == Some(0);
     }
 
-    /// Takes the option of an ACK that was not overtaken. Returns the bytes newly marked CE, if it tells.
+    /// Takes the option of an ACK that was not overtaken. Returns the bytes newly marked CE, if it reports them.
     pub(super) fn take(&mut self, segment: &Segment) -> Option<u64> {
         self.check(segment);
         let bytes = segment.marked_bytes().filter(|_| !self.is_zeroed)?;
@@ -188,7 +189,7 @@ mod tests {
         Tally::since(&data(Ecn::NotEct), false, option)
     }
 
-    /// RFC 9768 §3.2.3.3's examples: one field while only ECT(0) comes, two with the first mark.
+    /// The examples of RFC 9768 §3.2.3.3: one field while only ECT(0) arrives, two with the first mark.
     #[test]
     fn fields_that_never_changed_are_omitted() {
         let mut tally = tally(EcnOption::Changes);
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(told, MarkedBytes { ect0: Some(1001), ce: Some(1000), ect1: Some(1001) });
     }
 
-    /// Linux's way: always, once the peer has sent one.
+    /// As in Linux: always, once the peer has sent an option.
     #[test]
     fn always_begins_with_the_peer() {
         let mut tally = tally(EcnOption::Always);
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!((wish(1).share(8, 0), wish(1).share(7, 0)), (Some((2, 0)), None));
     }
 
-    /// The difference modulo 2^24, also over the end.
+    /// Differences are modulo 2^24, also across the wrap.
     #[test]
     fn the_sender_takes_differences() {
         let told = |ect0, ce, ect1| {

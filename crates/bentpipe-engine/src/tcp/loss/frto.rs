@@ -1,16 +1,16 @@
 //! F-RTO: was a retransmission timeout spurious? (RFC 5682 §2.1, the basic algorithm.)
 //!
-//! After the timeout's retransmission, an ACK that advances is answered with new data instead of more
-//! retransmissions. If the next ACK advances too, the segments had not been lost but late.
+//! After the timeout's retransmission, an ACK that advances is answered with new data instead of more retransmissions.
+//! If the next ACK also advances, the segments were late, not lost.
 
 /// The verdict on an ACK after the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum FrtoVerdict {
-    /// No test, or decided: recover as usual.
+    /// No test is running, or it is decided: recover as usual.
     Conventional,
-    /// Send up to two new segments, no retransmission.
+    /// Send up to two new segments and no retransmission.
     SendNew,
-    /// The timeout was spurious: restore these.
+    /// The timeout was spurious: restore these values.
     Spurious {
         /// Threshold before the timeout.
         ssthresh: u64,
@@ -34,12 +34,12 @@ pub(in crate::tcp) struct Frto {
     stage: Stage,
     ssthresh: u64,
     flight: u64,
-    /// New segments that may still be sent regardless of the congestion window, to see whether they are acknowledged
-    /// before the retransmissions.
+    /// Number of new segments that may still be sent regardless of the congestion window, to see whether they are
+    /// acknowledged before the retransmissions.
     probes: u8,
 }
 
-/// New segments after the first ACK.
+/// Number of new segments after the first ACK.
 const PROBES: u8 = 2;
 
 impl Frto {
@@ -47,7 +47,8 @@ impl Frto {
         Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0, probes: 0 }
     }
 
-    /// The timer expired. `is_new`: not during a recovery, nor a repeated timeout (RFC 5682 §2.1 step 1).
+    /// Starts the test at a timeout. `is_new`: the timeout is neither during a recovery nor repeated (RFC 5682 §2.1
+    /// step 1).
     pub(in crate::tcp) fn on_timeout(&mut self, is_new: bool, cwnd: u64, ssthresh: u64, flight: u64) {
         self.stage = Stage::Off;
         self.probes = 0;
@@ -65,16 +66,16 @@ impl Frto {
         self.stage != Stage::Off
     }
 
-    /// The test is over.
+    /// Ends the test.
     pub(in crate::tcp) fn end(&mut self) {
         (self.stage, self.probes) = (Stage::Off, 0);
     }
 
-    /// An ACK that advances to `ack`; `more` says whether there is data that was never sent.
+    /// Takes an ACK that advances to `ack`; `more`: there is data that was never sent.
     pub(in crate::tcp) fn on_new_ack(&mut self, ack: u64, recover: Option<u64>, more: bool) -> FrtoVerdict {
         match self.stage {
             Stage::Off => FrtoVerdict::Conventional,
-            // The retransmission filled the whole window, or there is nothing new to try with.
+            // The retransmission filled the whole hole, or there is nothing new to test with.
             Stage::First if recover.is_some_and(|recover| ack >= recover) || !more => {
                 self.stage = Stage::Off;
                 FrtoVerdict::Conventional
@@ -91,8 +92,8 @@ impl Frto {
         }
     }
 
-    /// A duplicate ACK: the timeout was real. Returns true if new segments were sent, so that retransmission must be
-    /// resumed; otherwise it continues by itself.
+    /// Takes a duplicate ACK: the timeout was real. Returns true if new segments were sent, so that retransmission must
+    /// be resumed; otherwise it continues anyway.
     pub(in crate::tcp) fn on_duplicate_ack(&mut self) -> bool {
         core::mem::replace(&mut self.stage, Stage::Off) == Stage::Second
     }
@@ -103,7 +104,7 @@ impl Frto {
         self.probes > 0
     }
 
-    /// Returns true if a new segment may be sent now, and counts it.
+    /// Uses up one new segment. Returns true if one may be sent now.
     #[inline(always)]
     pub(in crate::tcp) fn take_probe(&mut self) -> bool {
         let may = self.probes > 0;
@@ -111,7 +112,7 @@ impl Frto {
         may
     }
 
-    /// There is nothing new to send.
+    /// Cancels the new segments, because there is nothing new to send.
     pub(in crate::tcp) fn cancel_probes(&mut self) {
         self.probes = 0;
     }

@@ -1,8 +1,8 @@
-//! Loss detection: from ACKs and SACK blocks to suspected or certain losses.
+//! Loss detection: finds suspected or certain losses from ACKs and SACK blocks.
 //!
-//! A method is a [`Method`] with its rule for [`Detector::on_duplicate`]. Recovery reads the lost segments from the
-//! scoreboard. RACK (`rack.rs`) marks segments there by the time at which they were sent; `tlp.rs` provokes an ACK when
-//! none arrives.
+//! Each method is a [`Method`] with its rule in [`Detector::on_duplicate`]. Recovery reads the lost segments from the
+//! scoreboard. There, RACK (`rack.rs`) marks segments by the time at which they were sent; `tlp.rs` provokes an ACK
+//! when none arrives.
 
 pub(in crate::tcp) mod frto;
 mod rack;
@@ -19,7 +19,7 @@ use super::variant::PipeForm;
 use super::variant::{DupThresh, Recovery};
 use crate::units::Time;
 
-/// Min number of stored SACKed ranges, independent of the flight: small segments cause more ranges than full ones.
+/// Minimum number of stored SACKed ranges, whatever the flight: small segments cause more ranges than full ones.
 const MIN_SACKED_RANGES: usize = 1024;
 
 /// How a loss was found.
@@ -27,9 +27,9 @@ const MIN_SACKED_RANGES: usize = 1024;
 pub(in crate::tcp) enum FoundBy {
     /// By duplicate ACKs or SACK blocks.
     DuplicateAcks,
-    /// A mark was echoed: nothing is lost (RFC 3168 §6.1.2).
+    /// By an echoed mark: nothing is lost (RFC 3168 §6.1.2).
     Mark,
-    /// By the retransmission timer; `repeated`: for a segment that it has retransmitted before.
+    /// By the retransmission timer; `repeated`: for a segment that it had already retransmitted.
     Timeout { repeated: bool },
 }
 
@@ -37,37 +37,39 @@ pub(in crate::tcp) enum FoundBy {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct LossReport {
     pub(in crate::tcp) found_by: FoundBy,
-    /// Bytes outstanding at its detection, without those sent by limited transmit.
+    /// Bytes outstanding when it was detected, without those sent by limited transmit.
     pub(in crate::tcp) flight: u64,
     /// The window that the peer offers, bytes.
     pub(in crate::tcp) peer_window: u64,
 }
 
-/// What is known of the segments that are sent and not acknowledged. RACK counts them; without it all are 0.
+/// What is known about the segments that are sent and not acknowledged. RACK counts them; without RACK, all values are
+/// 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outstanding {
     /// Reported by SACK blocks.
     pub sacked: u64,
-    /// Lost, whether sent again or not.
+    /// Lost, whether retransmitted or not.
     pub lost: u64,
-    /// Sent again, and neither reported nor lost again.
+    /// Retransmitted, and neither reported nor lost again.
     pub retransmitted: u64,
-    /// The largest distance by which a segment has come behind later ones, so far; in bytes.
+    /// The largest distance so far, in bytes, by which a segment has arrived behind later ones.
     pub reordered: u64,
 }
 
 /// The rule by which ACKs reveal a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// Duplicate ACKs are counted (RFC 5681 §3.2).
+    /// Duplicate ACKs count (RFC 5681 §3.2).
     DuplicateAcks,
-    /// SACK blocks mark losses too, by ranges or by more than (DupThresh - 1) * SMSS bytes above (RFC 6675 §4).
+    /// ACKs with new SACK blocks count, and SACK blocks also mark losses: by ranges above, or by more than
+    /// (DupThresh - 1) * SMSS bytes above (RFC 6675 §4).
     Rfc6675,
-    /// ACKs with new SACK blocks are counted; DupThresh * SMSS bytes above mark a loss (RFC 3517 §4).
+    /// ACKs with new SACK blocks count; DupThresh * SMSS bytes above mark a loss (RFC 3517 §4).
     Rfc3517,
-    /// ACKs with new SACK blocks are counted for nothing: time tells what is lost (RFC 8985).
+    /// ACKs with new SACK blocks are counted but decide nothing: time tells what is lost (RFC 8985).
     Rack,
-    /// ACKs with new SACK blocks are counted, and nothing is marked.
+    /// ACKs with new SACK blocks count; nothing is marked.
     #[cfg(feature = "ns2")]
     CountedSack,
 }
@@ -86,11 +88,11 @@ impl Method {
     }
 }
 
-/// The duplicate ACKs in a row, after one more.
+/// The number of consecutive duplicate ACKs, including a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) struct Duplicates {
     pub(in crate::tcp) count: u32,
-    /// The count from which they mean a loss.
+    /// The count from which they indicate a loss.
     pub(in crate::tcp) threshold: u32,
     /// The segment at `snd_una` is lost.
     pub(in crate::tcp) lost: bool,
@@ -136,7 +138,7 @@ impl Detector {
         let mut news = false;
         let before = self.scoreboard.sacked_bytes();
         let floor = seq.snd_una.max(segment.ack);
-        // A receiver of full segments has at most one gap per two segments.
+        // From a receiver of full segments, there is at most one gap per two segments.
         let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
         let (mut taken, mut count) = ([(0, 0); MAX_SACK_BLOCKS], 0);
         for (start, end) in segment.sack.iter(segment.ack) {
@@ -148,8 +150,8 @@ impl Detector {
             }
         }
         if let Some(rack) = self.scoreboard.rack() {
-            // Blocks come newest first (RFC 2018 §4), and one ACK may report several arrivals. In that order a lower block that
-            // has grown with a higher one would look late.
+            // Blocks come newest first (RFC 2018 §4), and one ACK may report several arrivals. In that order, a lower
+            // block that has grown together with a higher one would look late.
             taken[..count].sort_unstable();
             for &(start, end) in &taken[..count] {
                 rack.on_sack(start, end, seq.fin.then_some(seq.data_end), now);
@@ -173,7 +175,7 @@ impl Detector {
         self.scoreboard.find_losses(thresh, bytes);
     }
 
-    /// What an ACK reports to have come twice (RFC 2883 §4), if it does.
+    /// The data that an ACK reports as received twice (RFC 2883 §4), if any.
     #[inline(always)]
     pub(in crate::tcp) fn duplicate_report(segment: &Segment) -> Option<(u64, u64)> {
         if segment.sack.is_empty() {
@@ -185,13 +187,14 @@ impl Detector {
         (end <= segment.ack || blocks.next().is_some_and(inside)).then_some((start, end))
     }
 
-    /// True if an ACK that does not move `snd_una` is a duplicate. `plain`: it carries neither data nor another window;
-    /// `news`: its SACK blocks are new. With SACK the news decides (RFC 6675 §2), without it RFC 5681 §2.
+    /// True if an ACK that does not move `snd_una` is a duplicate. `plain`: it carries neither data nor a changed
+    /// window. `news`: its SACK blocks are new. With SACK, `news` decides (RFC 6675 §2); without it, `plain` (RFC 5681
+    /// §2).
     pub(in crate::tcp) fn is_duplicate(&self, plain: bool, news: bool) -> bool {
         if self.uses_sack() { news } else { plain }
     }
 
-    /// The number of duplicate ACKs that mean a loss, for a window of this many segments.
+    /// The number of duplicate ACKs that indicate a loss, for a window of this many segments.
     pub(in crate::tcp) fn threshold(&self, window_segments: u32) -> u32 {
         match self.thresh.window_fraction {
             Some(fraction) if self.uses_sack() => self.thresh.count.max(window_segments / fraction),

@@ -1,8 +1,8 @@
-//! RACK (RFC 8985): a segment is lost if one that was sent later, and long enough later, has been delivered.
+//! RACK (RFC 8985): a segment is lost if another that was sent sufficiently later has been delivered.
 //!
-//! The RFC visits all segments in the order of transmission at each ACK. Here each transmission is visited a constant number of
-//! times. First transmissions are in the order of sequence numbers, so a number tells which of them are done; the others are
-//! in a queue. The tests compare it with the literal version.
+//! The RFC visits all segments in transmission order at each ACK. Here each transmission is visited a constant number
+//! of times. First transmissions are in order of sequence number, so one number tells how far they have been processed;
+//! other transmissions are in a queue. The tests compare this with the literal version.
 
 mod delivered;
 mod detection;
@@ -19,8 +19,8 @@ use crate::tcp::delivery::DeliveryRate;
 use crate::tcp::variant::Reordering;
 use crate::units::{Duration, Time};
 
-/// Number of SACKed segments beyond which RACK does not wait for reordering (RFC 8985 §6.2 step 4); in Linux also the number of segments beyond which
-/// one that is later has come out of order.
+/// With this many SACKed segments, RACK does not wait for reordering (RFC 8985 §6.2 step 4). In Linux, also the number
+/// of segments by which a late segment must lag before ACKs with SACK blocks open the window.
 pub(in crate::tcp) const DUP_THRESH: usize = 3;
 
 /// The state of a segment.
@@ -36,14 +36,14 @@ enum State {
 struct Sent {
     start: u64,
     end: u64,
-    /// Of the last transmission.
+    /// When it was last transmitted.
     at: Time,
     retransmitted: bool,
     state: State,
 }
 
 impl Sent {
-    /// True if it is in flight by its first transmission.
+    /// True if it is in flight and was sent only once.
     #[inline(always)]
     fn is_ordinary(&self) -> bool {
         self.state == State::InFlight && !self.retransmitted
@@ -54,15 +54,15 @@ impl Sent {
     }
 }
 
-/// What an ACK shows. Times are those at which a segment was sent; [`Time::NEVER`] without such a segment.
+/// What an ACK shows. Times are when a segment was sent; [`Time::NEVER`] if there is no such segment.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
-    /// The first segment that it acknowledges, and the first that its SACK blocks report, of those sent once.
+    /// Among segments sent once: the first that the ACK acknowledges, and the first that its SACK blocks report.
     acked: Time,
     sacked: Time,
-    /// It acknowledges a segment that was sent again.
+    /// It acknowledges a retransmitted segment.
     again: bool,
-    /// It shows that a segment sent again is lost again.
+    /// It shows that a retransmitted segment was lost again.
     lost_again: bool,
 }
 
@@ -75,49 +75,51 @@ impl Default for Measured {
 /// The state of one sender.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Rack {
-    /// From `snd_una` on, in order.
+    /// The segments from `snd_una` on, in order.
     segments: VecDeque<Sent>,
-    /// Those after them, up to `snd_max`: nothing has happened to them since they were sent.
+    /// The segments after them, up to `snd_max`: nothing has happened to them since they were sent.
     runs: Runs,
-    /// No segment below is in flight by its first transmission; from here on first transmissions are in the order of time.
+    /// No segment below this number is in flight by its first transmission. From here on, first transmissions are in
+    /// order of time.
     first: u64,
-    /// Other transmissions in the order of time: when, and where the segment starts.
+    /// Other transmissions in order of time: when they were made, and where the segment starts.
     again: VecDeque<(Time, u64)>,
     /// Where lost segments start.
     lost: BTreeSet<u64>,
     lost_bytes: u64,
     sacked_bytes: u64,
     sacked_segments: usize,
-    /// Segments and bytes that the peer has reported to have come twice, if they count as delivered.
+    /// Segments and bytes that the peer has reported as received twice, if they count as delivered.
     repeats: u64,
     repeated: u64,
     /// Bytes ever marked lost.
     marked: u64,
-    /// Of the delivered segment that was sent last: when it was sent, its end, and its round trip.
+    /// For the delivered segment that was sent last: when it was sent, its end, and its round trip.
     xmit_ts: Time,
     end_seq: u64,
     rtt: Option<Duration>,
     min_rtt: MinRtt,
     /// The highest sequence number delivered.
     fack: u64,
-    /// What the current ACK has delivered, if that is noted.
+    /// What the current ACK has delivered, if it is recorded.
     notes: bool,
     measured: Measured,
-    /// The lowest end of a segment that was delivered without being retransmitted, since the last timeout or [`Self::take_original`].
+    /// The lowest end of a segment that was delivered without retransmission, since the last timeout or
+    /// [`Self::take_original`].
     original: Option<u64>,
     rules: Reordering,
     reordering_seen: bool,
-    /// The largest distance, in bytes, by which a segment came late.
+    /// The largest distance, in bytes, by which a segment arrived late.
     reordered: u64,
-    /// The reordering window in quarters of `min_rtt`, and the recoveries for which it stays so.
+    /// The reordering window in quarters of `min_rtt`, and the number of recoveries for which it stays so.
     reo_wnd_mult: u64,
     reo_wnd_persist: u32,
-    /// D-SACKs count once per round trip. The round of the last one that counted ends when this is acknowledged.
+    /// D-SACKs count once per round trip. The round of the last one that counted ends when this number is acknowledged.
     dsack_round_end: u64,
-    /// When a segment still awaited is to be marked lost, and what that time is later than the RFC says.
+    /// When a segment still awaited must be marked lost, and how much later than the RFC says.
     deadline: Option<Time>,
     slack: Duration,
-    /// Few controls need it.
+    /// The delivery rate, which few controls need.
     rate: Option<Box<DeliveryRate>>,
 }
 
@@ -143,7 +145,7 @@ impl Rack {
         self.last_segment().map(|segment| (segment.start, segment.end))
     }
 
-    /// True if one segment is outstanding.
+    /// True if exactly one segment is outstanding.
     pub(in crate::tcp) fn has_one(&self) -> bool {
         match self.segments.len() {
             0 => self.runs.is_one(),
@@ -152,7 +154,7 @@ impl Rack {
         }
     }
 
-    /// When the first segment was sent last.
+    /// When the first segment was last sent.
     pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
         self.first_segment().map(|segment| segment.at)
     }
@@ -167,7 +169,8 @@ impl Rack {
         self.runs.last().or_else(|| self.segments.back().copied())
     }
 
-    /// Lists all segments one by one: something else than the acknowledgement of all before it may happen to one of them.
+    /// Lists all segments one by one, because something other than cumulative acknowledgement may happen to one of
+    /// them.
     pub(in crate::tcp) fn list_all(&mut self) {
         self.segments.extend(self.runs.drain());
     }
@@ -177,8 +180,8 @@ impl Rack {
         self.marked
     }
 
-    /// What is known of the outstanding segments. `probe`: the end of a tail loss probe that is a retransmission, of data that is not
-    /// known to be lost.
+    /// What is known about the outstanding segments. `probe`: the end of a tail loss probe that is a retransmission of
+    /// data not known to be lost.
     pub(in crate::tcp) fn outstanding(&self, probe: Option<u64>) -> Outstanding {
         let mut counts = Outstanding { reordered: self.reordered, ..Outstanding::default() };
         for segment in &self.segments {
@@ -190,7 +193,7 @@ impl Rack {
         counts
     }
 
-    /// When [`Self::detect`] is to be called again.
+    /// When [`Self::detect`] must be called again.
     pub(in crate::tcp) fn deadline(&self) -> Time {
         self.deadline.unwrap_or(Time::NEVER)
     }
@@ -200,8 +203,9 @@ impl Rack {
         self.rtt
     }
 
-    /// The round trip that the current ACK measures: of the first segment that it acknowledges, unless it acknowledges one that was sent
-    /// again; else of the first that its SACK blocks report (Linux's `tcp_ack_update_rtt`).
+    /// The round trip that the current ACK measures. It is that of the first acknowledged segment, unless the ACK
+    /// acknowledges a retransmitted one; otherwise that of the first segment that its SACK blocks report (Linux's
+    /// `tcp_ack_update_rtt`).
     #[inline(always)]
     pub(in crate::tcp) fn measured(&self, now: Time) -> Option<Duration> {
         let Measured { acked, sacked, again, .. } = self.measured;
@@ -209,37 +213,39 @@ impl Rack {
         (sent != Time::NEVER).then(|| now.saturating_since(sent))
     }
 
-    /// True if the current ACK has reported a segment that was sent before the oldest outstanding one was sent last.
+    /// True if the current ACK has reported a segment that was sent before the last transmission of the oldest
+    /// outstanding one.
     pub(in crate::tcp) fn has_seen_older(&self) -> bool {
         self.first_sent().is_some_and(|first| self.measured.sacked < first)
     }
 
-    /// True if the current ACK has shown that a segment sent again is lost again.
+    /// True if the current ACK has shown that a retransmitted segment was lost again.
     pub(in crate::tcp) fn has_lost_again(&self) -> bool {
         self.measured.lost_again
     }
 
-    /// The timer of reordering expires by `slack` later than the RFC says.
+    /// Makes the reordering timer expire `slack` later than the RFC says.
     pub(in crate::tcp) fn wait_longer(&mut self, slack: Duration) {
         self.slack = slack;
     }
 
-    /// Notes from now on what each ACK delivers: [`Self::measured`], [`Self::has_seen_older`] and [`Self::has_lost_again`] ask for it.
+    /// Records from now on what each ACK delivers, for [`Self::measured`], [`Self::has_seen_older`] and
+    /// [`Self::has_lost_again`].
     pub(in crate::tcp) fn note_deliveries(&mut self) {
         self.notes = true;
     }
 
-    /// A minimum round trip counts for `window`.
+    /// Limits the validity of a minimum round trip to `window`.
     pub(in crate::tcp) fn forget_round_trips_after(&mut self, window: Duration) {
         self.min_rtt = MinRtt::of_last(window);
     }
 
-    /// Measures the rate of delivery from now on.
+    /// Measures the delivery rate from now on.
     pub(in crate::tcp) fn measure_rate(&mut self) {
         self.rate = Some(Box::default());
     }
 
-    /// The rate of delivery, if it is measured.
+    /// The delivery rate, if it is measured.
     pub(in crate::tcp) fn rate(&mut self) -> Option<&mut DeliveryRate> {
         self.rate.as_deref_mut()
     }
@@ -260,7 +266,7 @@ impl Rack {
 
     /// Index of the first segment that ends after `seq`.
     fn index(&self, seq: u64) -> usize {
-        // Mostly the first one is asked for: what was sent first is delivered first.
+        // This is usually the first one: segments sent first are delivered first.
         if self.segments.front().is_none_or(|first| first.end > seq) {
             return 0;
         }
@@ -289,7 +295,7 @@ impl Rack {
             let is_first = self.segments.is_empty();
             let first = self.segments.front().map_or(start, |first| first.start);
             let last = self.segments.back().map_or(end, |last| last.end.max(end));
-            // A retransmission is of bytes that count as lost until now.
+            // A retransmission consists of bytes that have counted as lost until now.
             let again = if self.segments.back().is_some_and(|last| start < last.end) { end - start } else { 0 };
             let out = (last - first).saturating_sub(self.sacked_bytes + self.lost_bytes) + again;
             rate.on_sent(start, now, out, is_first);
@@ -303,7 +309,7 @@ impl Rack {
         for at in self.index(start).. {
             let Some(segment) = self.segments.get(at).copied().filter(|segment| segment.start < end) else { break };
             if segment.end > end {
-                // A smaller segment than before: the rest keeps its state.
+                // A retransmission smaller than the original: the rest keeps its state.
                 self.segments.insert(at + 1, Sent { start: end, ..segment });
                 match segment.state {
                     State::Lost => drop(self.lost.insert(end)),
@@ -323,7 +329,7 @@ impl Rack {
         }
     }
 
-    /// A lost segment is in flight again.
+    /// Puts a lost segment back in flight.
     fn unlose(&mut self, at: usize) {
         let segment = &mut self.segments[at];
         if segment.state == State::Lost {
@@ -333,26 +339,26 @@ impl Rack {
         }
     }
 
-    /// The SYN's round trip. On a path with slow lines it is the shortest of a connection, because data takes longer. Without it
-    /// the ACK of a short probe looks too early for the probe, and so says nothing (the test
-    /// `a_short_probe_is_no_earlier_than_the_syn`).
+    /// Takes the SYN's round trip. On a path with slow lines it is the shortest of a connection, because data takes
+    /// longer. Without it, the ACK of a short probe would seem too early to be the probe's, and so would prove nothing
+    /// (test `a_short_probe_is_no_earlier_than_the_syn`).
     pub(in crate::tcp) fn on_syn_acked(&mut self, rtt: Duration, now: Time) {
         self.min_rtt.take(rtt, now);
     }
 
-    /// The lowest end of a segment that was delivered without being retransmitted, since the last call and the last timeout.
+    /// The lowest end of a segment that was delivered without retransmission, since the last call and the last timeout.
     pub(in crate::tcp) fn take_original(&mut self) -> Option<u64> {
         self.original.take()
     }
 
-    /// Segments in flight by a retransmission.
+    /// Number of segments in flight that are retransmissions.
     pub(in crate::tcp) fn resent(&self) -> u64 {
         let is_resent = |segment: &&Sent| segment.state == State::InFlight && segment.retransmitted;
         self.segments.iter().filter(is_resent).count() as u64
     }
 
-    /// The retransmission timer has expired: the first segment is lost, and those as old as a round trip, to which the RFC adds the reordering
-    /// window (RFC 8985 §6.3).
+    /// Handles the expiry of the retransmission timer: the first segment is lost, and so are those at least a round
+    /// trip old. The RFC adds the reordering window to the round trip (RFC 8985 §6.3).
     pub(super) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         (self.deadline, self.original) = (None, None);
         self.list_all();
@@ -370,7 +376,7 @@ impl Rack {
         }
     }
 
-    /// The peer has discarded data that it had reported: nothing is SACKed.
+    /// Handles a peer that has discarded data it had reported: nothing is SACKed any more.
     pub(super) fn on_reneging(&mut self) {
         for segment in self.segments.iter_mut().filter(|segment| segment.state == State::Sacked) {
             segment.state = State::InFlight;
@@ -378,12 +384,12 @@ impl Rack {
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
     }
 
-    /// The timeout was spurious: nothing is lost.
+    /// Handles a spurious timeout: nothing is lost.
     pub(super) fn forget_losses(&mut self) {
         while let Some(&start) = self.lost.first() {
             let index = self.index(start);
             self.unlose(index);
-            // It can be lost again.
+            // The segment can be lost again.
             let segment = self.segments[index];
             if segment.retransmitted {
                 let place = self.again.partition_point(|&(at, _)| at <= segment.at);

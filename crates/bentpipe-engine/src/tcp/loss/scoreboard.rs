@@ -1,28 +1,28 @@
-//! The SACK scoreboard (RFC 6675 §3, §4): SACKed, lost and retransmitted data, without policy.
+//! The SACK scoreboard (RFC 6675 §3, §4): records SACKed, lost and retransmitted data, without policy.
 //!
-//! RFC 6675 walks the window octet by octet. Here two cursors advance with counters, so that each SACKed range is
-//! visited a constant number of times: everything not SACKed below `lost_edge` is lost (`IsLost` falls with the
-//! sequence number, and what was lost once stays so), everything not SACKed below `high_rxt` has been retransmitted in
+//! RFC 6675 walks the window octet by octet. Here two cursors with counters advance, so that each SACKed range is
+//! visited a constant number of times. Everything below `lost_edge` that is not SACKed is lost (`IsLost` falls with the
+//! sequence number, and lost data stays lost). Everything below `high_rxt` that is not SACKed has been retransmitted in
 //! this recovery. The tests compare this with the literal walk.
 //!
-//! With RACK what is lost is known of each segment (`rack.rs`), and the cursors are not asked.
+//! With RACK, each segment's loss is known (`rack.rs`), and the cursors are not used.
 
 use super::Outstanding;
 use super::rack::Rack;
 use crate::tcp::ranges::Ranges;
 use crate::units::{Duration, Time};
 
-/// The peer's SACK information, and its consequences.
+/// The peer's SACK information, and what follows from it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Scoreboard {
     sacked: Ranges,
-    /// SACKed bytes: all, those below `lost_edge`, those below `high_rxt`.
+    /// SACKed bytes: in total, below `lost_edge`, and below `high_rxt`.
     total: u64,
     below_lost: u64,
     below_rxt: u64,
     lost_edge: u64,
     high_rxt: u64,
-    /// Bytes that the last ACK was the first to report.
+    /// Bytes first reported by the last ACK.
     newly: u64,
     rack: Option<Box<Rack>>,
 }
@@ -43,18 +43,18 @@ impl Scoreboard {
         self.rack.as_deref_mut()
     }
 
-    /// The peer sends no SACK blocks.
+    /// Switches RACK off, because the peer sends no SACK blocks.
     pub(super) fn without_rack(&mut self) {
         self.rack = None;
     }
 
-    /// When RACK will find something lost by time alone.
+    /// The time at which RACK will next find a loss without an ACK.
     #[inline(always)]
     pub(in crate::tcp) fn deadline(&self) -> Time {
         self.rack.as_ref().map_or(Time::NEVER, |rack| rack.deadline())
     }
 
-    /// What RACK knows of the outstanding segments. `probe`: see [`Rack::outstanding`].
+    /// What RACK knows about the outstanding segments. `probe`: see [`Rack::outstanding`].
     pub(in crate::tcp) fn outstanding(&self, probe: Option<u64>) -> Outstanding {
         self.rack.as_ref().map_or_else(Outstanding::default, |rack| rack.outstanding(probe))
     }
@@ -64,50 +64,50 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.rtt())
     }
 
-    /// When the oldest segment that is outstanding was sent last, as RACK knows it.
+    /// When the oldest outstanding segment was last sent, according to RACK.
     pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
         self.rack.as_ref().and_then(|rack| rack.first_sent())
     }
 
-    /// The round trip that the current ACK measures, as RACK knows it.
+    /// The round trip that the current ACK measures, according to RACK.
     #[inline(always)]
     pub(in crate::tcp) fn measured(&self, now: Time) -> Option<Duration> {
         self.rack.as_ref().and_then(|rack| rack.measured(now))
     }
 
-    /// The least round trip, as RACK measures it.
+    /// The minimum round trip, as measured by RACK.
     pub(in crate::tcp) fn min_rtt(&self) -> Option<Duration> {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())
     }
 
-    /// Bytes that have arrived more often than once, and count as delivered.
+    /// Bytes that have arrived more than once and count as delivered.
     #[inline(always)]
     pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {
         self.rack.as_ref().map_or(0, |rack| rack.repeated_bytes())
     }
 
-    /// What RACK took for lost was late: it is in flight.
+    /// Puts what RACK took for lost back in flight, because it was only late.
     pub(in crate::tcp) fn forget_losses(&mut self) {
         if let Some(rack) = &mut self.rack {
             rack.forget_losses();
         }
     }
 
-    /// The retransmission timer has expired.
+    /// Handles the expiry of the retransmission timer.
     pub(in crate::tcp) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         if let Some(rack) = &mut self.rack {
             rack.on_timeout(now, srtt);
         }
     }
 
-    /// A recovery is over.
+    /// Handles the end of a recovery.
     pub(in crate::tcp) fn on_recovered(&mut self) {
         if let Some(rack) = &mut self.rack {
             rack.on_recovered();
         }
     }
 
-    /// The peer has thrown away what it had reported.
+    /// Handles a peer that has discarded data it had reported.
     pub(in crate::tcp) fn renege(&mut self) {
         self.clear();
         if let Some(rack) = &mut self.rack {
@@ -147,22 +147,22 @@ impl Scoreboard {
         self.rack.as_ref().map_or(self.total, |rack| rack.sacked_bytes())
     }
 
-    /// Bytes that the last ACK was the first to report.
+    /// Bytes first reported by the last ACK.
     pub(in crate::tcp) fn newly_delivered(&self) -> u64 {
         self.newly
     }
 
-    /// An ACK was the first to report these bytes.
+    /// Records that an ACK was the first to report these bytes.
     pub(in crate::tcp) fn note_delivered(&mut self, newly: u64) {
         self.newly = newly;
     }
 
-    /// A number that grows when something new is lost.
+    /// A number that grows whenever more data is found lost.
     pub(in crate::tcp) fn losses(&self) -> u64 {
         self.rack.as_ref().map_or(self.lost_edge, |rack| rack.marked())
     }
 
-    /// The peer has `start..end`. Returns true if that is new.
+    /// Records that the peer has `start..end`. Returns true if that is new.
     pub(in crate::tcp) fn sack(&mut self, start: u64, end: u64) -> bool {
         let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
         let (total, below_lost, below_rxt) = (&mut self.total, &mut self.below_lost, &mut self.below_rxt);
@@ -173,7 +173,7 @@ impl Scoreboard {
         })
     }
 
-    /// The cumulative acknowledgement has moved to `una`.
+    /// Moves the cumulative acknowledgement to `una`.
     #[inline]
     pub(in crate::tcp) fn advance(&mut self, una: u64) {
         if self.sacked.is_empty() {
@@ -201,7 +201,8 @@ impl Scoreboard {
 
     //= RFC 6675 §4: "The routine returns true when either DupThresh discontiguous SACKed sequences have arrived above
     //= 'SeqNum' or more than (DupThresh - 1) * SMSS bytes [...] have been SACKed"
-    /// Moves `lost_edge` up after news: `dup_thresh` ranges above, or more than `bytes` bytes.
+    /// Moves `lost_edge` up after new SACKs: data is lost with `dup_thresh` ranges above it, or more than `bytes`
+    /// bytes.
     pub(in crate::tcp) fn find_losses(&mut self, dup_thresh: u32, bytes: u64) {
         let (mut ranges, mut sum) = (0, 0);
         let edge = self.sacked.descending().take(dup_thresh as usize).find_map(|(start, end)| {
@@ -214,7 +215,7 @@ impl Scoreboard {
         }
     }
 
-    /// Everything not SACKed below `edge` is lost: after a timeout, all that was sent.
+    /// Marks everything below `edge` that is not SACKed as lost: after a timeout, all that was sent.
     pub(in crate::tcp) fn raise_lost_edge(&mut self, edge: u64) {
         if edge > self.lost_edge {
             self.below_lost += self.sacked.count_in(self.lost_edge, edge);
@@ -222,7 +223,7 @@ impl Scoreboard {
         }
     }
 
-    /// True if the byte at `seq`, not SACKed, is lost.
+    /// True if the byte at `seq`, which is not SACKed, is lost.
     pub(in crate::tcp) fn is_lost(&self, seq: u64) -> bool {
         seq < self.lost_edge
     }
@@ -238,8 +239,8 @@ impl Scoreboard {
         not_lost + resent
     }
 
-    /// NextSeg rules 1 and 3 (RFC 6675 §4): the first gap not yet retransmitted that lies below a SACKed range, or
-    /// below the lost edge; `(start, end)`.
+    /// NextSeg rules 1 and 3 (RFC 6675 §4): the first gap not yet retransmitted that lies below a SACKed range or below
+    /// the lost edge, as `(start, end)`.
     pub(in crate::tcp) fn next_gap(&self, una: u64, only_lost: bool) -> Option<(u64, u64)> {
         if let Some(rack) = &self.rack {
             return rack.first_lost();
@@ -249,7 +250,7 @@ impl Scoreboard {
         if from >= limit {
             return None;
         }
-        // Above the highest SACKed range the gap extends to the limit (after a timeout, when all is lost).
+        // Above the highest SACKed range, the gap extends to the limit (after a timeout, when everything is lost).
         let (start, end) = match self.sacked.gap_from(from) {
             Some(gap) => gap,
             None => (from.max(self.sacked.end()), limit),
@@ -257,7 +258,7 @@ impl Scoreboard {
         (start < limit).then_some((start, end.min(limit)))
     }
 
-    /// `..end` has been retransmitted now.
+    /// Records that everything up to `end` has now been retransmitted.
     pub(in crate::tcp) fn retransmitted(&mut self, end: u64) {
         if end > self.high_rxt {
             self.below_rxt += self.sacked.count_in(self.high_rxt, end);
@@ -276,8 +277,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 6675 §4, octet by octet. What was lost once stays so: when ranges grow together, fewer of them lie above a
-    /// byte than before, but nothing has been found again.
+    /// RFC 6675 §4, octet by octet. Lost data stays lost: when ranges merge, fewer of them lie above a byte than
+    /// before, but nothing has been recovered.
     struct Literal {
         sacked: Vec<bool>,
         lost: Vec<bool>,
@@ -320,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// The cursors and the literal walk of RFC 6675 agree after any SACKs, ACKs and retransmissions.
+        /// The cursors and the literal walk of RFC 6675 agree after any sequence of SACKs, ACKs and retransmissions.
         #[test]
         fn agrees_with_the_literal_scoreboard(
             operations in prop::collection::vec((0u64..76, 1u64..10, 0u8..4), 1..40), smss in 1u64..6
@@ -348,7 +349,7 @@ mod tests {
                         slow.high_rxt = end;
                     }
                     3 if seq > slow.una => {
-                        // A receiver that has everything below seq has it all: the ACK jumps to the next gap.
+                        // If the receiver has everything below seq, the ACK jumps to the next gap.
                         let una = (seq..high_data).find(|s| !slow.sacked[*s as usize]).unwrap_or(high_data);
                         (slow.una..una).for_each(|s| slow.sacked[s as usize] = true);
                         slow.una = una;
@@ -358,8 +359,8 @@ mod tests {
                     }
                     _ => {}
                 }
-                // Bytes that the ACK covers count as arrived for the literal IsLost, but the fast one has dropped them
-                // only below una, where nobody asks.
+                // Bytes that the ACK covers count as arrived for the literal IsLost. The fast version has dropped them,
+                // but only below una, which is never asked for.
                 let lost = (slow.una..high_data).filter(|s| !slow.sacked[*s as usize] && slow.is_lost(*s)).count();
                 let fast_lost = (slow.una..high_data).filter(|s| !slow.sacked[*s as usize] && fast.is_lost(*s)).count();
                 prop_assert_eq!(fast_lost, lost);

@@ -1,17 +1,17 @@
 //! The tail loss probe (RFC 8985 §7): if no ACK arrives for two round trips, a segment is sent to provoke one.
 //!
-//! With the ACK of the probe RACK detects losses at the end of a flight, without a timeout and its window of one
-//! segment.
+//! From the ACK of the probe, RACK detects losses at the end of a flight without a timeout, which would reduce the
+//! window to one segment.
 
 use crate::tcp::sequence::SequenceSpace;
 use crate::units::{Duration, Time};
 
 /// How long a receiver may delay the ACK of a single segment (RFC 8985 §7.2: TLP.max_ack_delay, 200 ms without negotiation).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Before the round trip is known.
+/// The probe timeout before the round trip is known.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// What an ACK shows of the probe.
+/// What an ACK shows about the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum ProbeVerdict {
     /// Nothing, or nothing was lost.
@@ -24,17 +24,17 @@ pub(in crate::tcp) enum ProbeVerdict {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct TailProbe {
     is_enabled: bool,
-    /// What it waits beyond two round trips.
+    /// How much longer than two round trips the timer waits.
     slack: Duration,
     at: Time,
-    /// When its timer was started, if more than a segment was outstanding; otherwise not known.
+    /// When the timer was started, if more than one segment was outstanding; otherwise unknown.
     started: Time,
-    /// What is sent at this instant bounds it.
+    /// A segment sent at this instant limits the time of the probe.
     is_unbounded: bool,
     is_due: bool,
     /// `snd_max` after the outstanding probe, and whether it is a retransmission.
     out: Option<(u64, bool)>,
-    /// The last ACK since then that covers the probe covers no more.
+    /// The last ACK that covers the probe advanced no further.
     is_acked: bool,
 }
 
@@ -83,25 +83,25 @@ impl TailProbe {
         self.at = (now + after).min(rto_at);
     }
 
-    /// True if the timer was started at `now`, and another segment that is sent now would not change it.
+    /// True if the timer was started at `now`, so that another segment sent now would not change it.
     #[inline(always)]
     pub(in crate::tcp) fn has_just_started(&self, now: Time) -> bool {
         self.started == now
     }
 
-    /// A segment that is sent now bounds the time of the probe ([`Self::bound`]).
+    /// Lets a segment that is sent now limit the time of the probe ([`Self::bound`]).
     #[inline(always)]
     pub(in crate::tcp) fn expect_bound(&mut self) {
         self.is_unbounded = true;
     }
 
-    /// True if the timer waits for a bound.
+    /// True if the timer waits for that limit.
     #[inline(always)]
     pub(in crate::tcp) fn is_unbounded(&self) -> bool {
         self.is_unbounded
     }
 
-    /// The probe, if there is to be one, is due at `limit` at the latest.
+    /// Sets the latest time of the probe to `limit`, if there is to be a probe.
     #[inline(always)]
     pub(in crate::tcp) fn bound(&mut self, limit: Time) {
         self.is_unbounded = false;
@@ -110,12 +110,12 @@ impl TailProbe {
         }
     }
 
-    /// No probe while a loss is repaired, or after its time has passed.
+    /// Stops the timer: there is no probe while a loss is repaired, or after the probe's time has passed.
     pub(in crate::tcp) fn stop(&mut self) {
         (self.at, self.started, self.is_due) = (Time::NEVER, Time::NEVER, false);
     }
 
-    /// The timer expires: a probe is to be sent regardless of the window.
+    /// Handles the timer's expiry: a probe must be sent regardless of the window.
     pub(in crate::tcp) fn expire(&mut self) {
         (self.at, self.started, self.is_due) = (Time::NEVER, Time::NEVER, true);
     }
@@ -126,7 +126,7 @@ impl TailProbe {
         self.is_due
     }
 
-    /// The probe is sent; everything sent is then below `snd_max`.
+    /// Records that the probe is sent; everything sent is then below `snd_max`.
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, is_retransmission: bool) {
         (self.is_due, self.out, self.is_acked) = (false, Some((snd_max, is_retransmission)), false);
     }
@@ -137,7 +137,7 @@ impl TailProbe {
         self.out.is_some()
     }
 
-    /// True if what ends at `end` is the outstanding probe.
+    /// True if the segment ending at `end` is the outstanding probe.
     pub(in crate::tcp) fn is_probe(&self, end: u64) -> bool {
         self.out.is_some_and(|(end_seq, _)| end == end_seq)
     }
@@ -147,14 +147,14 @@ impl TailProbe {
         self.out.and_then(|(end, is_retransmission)| is_retransmission.then_some(end))
     }
 
-    /// The round in which the probe mattered is over by other means.
+    /// Forgets the probe, because its round has ended in another way.
     pub(in crate::tcp) fn forget(&mut self) {
         self.stop();
         self.out = None;
     }
 
-    /// Takes an ACK (RFC 8985 §7.4.2). `duplicate`: the end of what it reports to have come twice; `bare`: it has no SACK block and
-    /// no data.
+    /// Takes an ACK (RFC 8985 §7.4.2). `duplicate`: the end of the data that it reports as received twice. `bare`: it
+    /// has no SACK block and no data.
     pub(in crate::tcp) fn on_ack(&mut self, ack: u64, duplicate: Option<u64>, bare: bool) -> ProbeVerdict {
         let Some((end_seq, is_retransmission)) = self.out.filter(|&(end_seq, _)| ack >= end_seq) else {
             return ProbeVerdict::Nothing;
@@ -185,7 +185,7 @@ mod tests {
 
     const SRTT: Option<Duration> = Some(Duration::from_millis(100));
 
-    /// RFC 8985 §7.2: two round trips, for a single segment plus the delay of its ACK; never after the timeout.
+    /// RFC 8985 §7.2: two round trips; for a single segment, plus the delay of its ACK; never after the timeout.
     #[test]
     fn the_probe_waits_two_round_trips() {
         for (bytes, rto, expected) in [(5000, 1000, 210), (1000, 1000, 410), (5000, 150, 150)] {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(verdict(true, 6001, false, false), (ProbeVerdict::Repaired, false));
     }
 
-    /// One probe at a time.
+    /// Only one probe is outstanding at a time.
     #[test]
     fn no_second_probe_is_sent() {
         let mut probe = TailProbe::new(true, Duration::ZERO);

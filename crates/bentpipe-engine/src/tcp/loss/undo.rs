@@ -1,26 +1,29 @@
-//! Was a fast recovery or a timeout needless? If the data that it has retransmitted had arrived, only late, the window is given back.
+//! Was a fast recovery or a timeout needless? If the retransmitted data had arrived and was only late, the window is
+//! restored.
 //!
-//! Two signs: the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or the first ACK beyond the loss echoes a
-//! timestamp from before the first retransmission (Eifel, RFC 3522). The window and threshold are restored at once (RFC 4015 §3); after a
-//! timeout duplicates tell only with an ACK that moves on, as in Linux. F-RTO (`frto.rs`) is a third sign.
+//! There are two signs. Either the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or the first ACK
+//! beyond the loss echoes a timestamp from before the first retransmission (Eifel, RFC 3522). The window and threshold
+//! are restored at once (RFC 4015 §3). After a timeout, duplicates only take effect with an ACK that advances, as in
+//! Linux. F-RTO (`frto.rs`) is a third sign.
 
 use crate::units::{Duration, Time};
 
-/// Timestamps count milliseconds, so two of them can be this much nearer to each other than the segments.
+/// Timestamps count milliseconds, so two of them can be closer together than their segments by up to this much.
 const CLOCK: Duration = Duration::from_millis(2);
 
-/// The window before a recovery or a timeout, and what shows that it was needless.
+/// The window before a recovery or a timeout, and the evidence that it was needless.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     cwnd: u64,
     ssthresh: u64,
     /// Where the recovery began.
     una: u64,
-    /// Retransmissions not reported as duplicates yet; `None` before the first.
+    /// Number of retransmissions not yet reported as duplicates; `None` before the first.
     resent: Option<u64>,
-    /// When the first one was sent, if it was of the oldest segment: an ACK that moves on over another hole first says nothing of it.
+    /// When the first retransmission was sent, if it was of the oldest segment. If it was of a later one, an ACK that
+    /// advances over another hole first proves nothing.
     first: Option<Time>,
-    /// An ACK has moved on since then: only the first one tells by its timestamp.
+    /// An ACK has advanced since then: only the first one counts for its timestamp.
     has_moved: bool,
 }
 
@@ -28,7 +31,7 @@ struct Before {
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Undo {
     is_enabled: bool,
-    /// Few connections repair a loss.
+    /// The saved state; few connections repair a loss.
     before: Option<Box<Before>>,
 }
 
@@ -37,21 +40,21 @@ impl Undo {
         Undo { is_enabled, before: None }
     }
 
-    /// True if anything is given back.
+    /// True if undoing is enabled.
     #[inline(always)]
     pub(in crate::tcp) fn is_enabled(&self) -> bool {
         self.is_enabled
     }
 
-    /// A recovery, or the repair after a timeout, begins at `una`; the window and threshold are those of before. So many segments are in
-    /// flight by retransmissions of before.
+    /// Begins a recovery, or the repair after a timeout, at `una`; `cwnd` and `ssthresh` are the values before it.
+    /// `resent`: the number of segments in flight that were already retransmissions.
     pub(in crate::tcp) fn enter(&mut self, cwnd: u64, ssthresh: u64, una: u64, resent: u64) {
         let resent = (resent > 0).then_some(resent);
         let before = || Box::new(Before { cwnd, ssthresh, una, resent, first: None, has_moved: false });
         self.before = self.is_enabled.then(before);
     }
 
-    /// The segment that begins at `start` is retransmitted in the recovery, or after the timeout.
+    /// Records that the segment beginning at `start` is retransmitted in the recovery or after the timeout.
     #[inline(always)]
     pub(in crate::tcp) fn on_retransmitted(&mut self, start: u64, now: Time) {
         if let Some(before) = &mut self.before {
@@ -62,8 +65,8 @@ impl Undo {
         }
     }
 
-    /// The peer reports data up to `end` as a duplicate. Returns the window and threshold to restore, if that was the last of what was
-    /// retransmitted; not yet while a timeout is being repaired (`after_timeout`).
+    /// Takes a report that data up to `end` is a duplicate. Returns the window and threshold to restore if that was the
+    /// last retransmission; not yet while a timeout is being repaired (`after_timeout`).
     pub(in crate::tcp) fn on_duplicate(&mut self, end: u64, after_timeout: bool) -> Option<(u64, u64)> {
         let before = self.before.as_mut().filter(|before| end > before.una)?;
         let resent = before.resent.filter(|&resent| resent > 0)? - 1;
@@ -71,7 +74,8 @@ impl Undo {
         if resent > 0 || after_timeout { None } else { self.take() }
     }
 
-    /// An ACK moves on; `echoed` is when the segment that caused it was sent, by its timestamp. Returns the same.
+    /// Takes an ACK that advances; `echoed` is when the segment that caused it was sent, by its timestamp. Returns the
+    /// window and threshold to restore, if any.
     pub(in crate::tcp) fn on_advance(&mut self, ack: u64, echoed: Option<Time>) -> Option<(u64, u64)> {
         let before = self.before.as_mut().filter(|before| ack > before.una)?;
         if before.resent == Some(0) {
@@ -82,7 +86,7 @@ impl Undo {
         if echoed.is_some_and(|echoed| echoed + CLOCK < first) { self.take() } else { None }
     }
 
-    /// Nothing was lost, as another sign shows. Returns the window and threshold to restore.
+    /// Takes other evidence that nothing was lost. Returns the window and threshold to restore.
     pub(in crate::tcp) fn take(&mut self) -> Option<(u64, u64)> {
         self.before.take().map(|before| (before.cwnd, before.ssthresh))
     }
@@ -96,7 +100,7 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// Two retransmissions, two reports: the second one gives the window back, once.
+    /// Two retransmissions and two reports: the second report restores the window, once.
     #[test]
     fn reports_of_all_duplicates_give_the_window_back() {
         let mut undo = Undo::new(true);
@@ -110,7 +114,7 @@ mod tests {
         assert_eq!(undo.on_duplicate(3000, false), None);
     }
 
-    /// The first ACK that moves on tells by its timestamp; the later ones answer the retransmission.
+    /// The first ACK that advances counts for its timestamp; later ones answer the retransmission.
     #[test]
     fn an_old_timestamp_gives_the_window_back() {
         for (echoed, given) in [(97, Some((20_000, u64::MAX))), (98, None)] {
@@ -123,7 +127,7 @@ mod tests {
         }
     }
 
-    /// A loss above the oldest segment: the ACK that moves on answers what was sent before the recovery.
+    /// A loss above the oldest segment: the ACK that advances answers data sent before the recovery.
     #[test]
     fn another_hole_tells_nothing() {
         let mut undo = Undo::new(true);
@@ -132,7 +136,8 @@ mod tests {
         assert_eq!(undo.on_advance(6000, Some(at(50))), None);
     }
 
-    /// While a timeout is being repaired, duplicates count, and the next ACK that moves on gives back. One more is still under way from before.
+    /// While a timeout is being repaired, duplicates are counted, and the next ACK that advances restores the window.
+    /// One more retransmission is still in flight from before.
     #[test]
     fn after_a_timeout_duplicates_wait_for_an_ack_that_moves_on() {
         let mut undo = Undo::new(true);

@@ -15,40 +15,40 @@ pub(super) struct AckSchedule {
     policy: AckPolicy,
     /// [`NOW`], [`NONE`], or when a delayed ACK must be sent.
     due: Time,
-    /// In-order segments not acknowledged yet; with `policy.adapt` bytes.
+    /// In-order segments not acknowledged yet; with `policy.adapt`, bytes.
     pending: u32,
-    /// Segments with data so far, for DAASS.
+    /// Number of segments with data so far, for DAASS.
     data_segments: u32,
     had_gap: bool,
-    /// This end has answered data with data; with `policy.adapt` soon after it.
+    /// This end has answered data with data; with `policy.adapt`, soon after that data.
     answers: bool,
-    /// `due` is when a delayed ACK has waited in vain.
+    /// `due` is set by a delayed ACK; if that time comes, the ACK has waited in vain.
     is_delayed: bool,
-    /// The ACK that is due goes out before anything is read.
+    /// The ACK that is due leaves before the program reads anything.
     first: bool,
     /// The round trip, once it is known.
     rtt: Duration,
-    /// With `policy.adapt`.
+    /// Used with `policy.adapt`.
     adaptive: Adaptive,
-    /// When the last segment with data came.
+    /// When the last segment with data arrived.
     last: Time,
-    /// ACKs beyond the same gap: the number that they acknowledge, how many were sent at once, and how many wait.
+    /// ACKs beyond the same gap: their acknowledgement number, how many were sent at once, and how many wait.
     gap: u64,
     prompt: u8,
     waiting: u16,
-    /// ACKs still to be sent at once.
+    /// How many ACKs are still to be sent at once.
     quick: u32,
-    /// The last segment came so soon after another that they are joined.
+    /// The last segment followed another so closely that they are joined.
     is_joined: bool,
 }
 
 /// Number of ACKs per gap that are sent at once: enough duplicates for the sender to detect a loss.
 const PROMPT: u8 = 3;
 
-/// The most segments that receive offload joins: 64 kB of them.
+/// Maximum number of segments that receive offload joins: 64 kB of them.
 const MAX_JOINED: u32 = 44;
 
-/// The least that a timeout of Linux is longer than the round trip.
+/// Minimum difference between a Linux timeout and the round trip.
 const MIN_VARIANCE: Duration = Duration::from_millis(200);
 
 impl AckSchedule {
@@ -77,23 +77,23 @@ impl AckSchedule {
         }
     }
 
-    /// The round trip is known.
+    /// Takes the measured round trip.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
 
-    /// A timeout of this end, by the round trip.
+    /// The retransmission timeout of this end, estimated from the round trip.
     fn timeout(&self) -> Duration {
         self.rtt + self.rtt.saturating_mul(2).max(MIN_VARIANCE)
     }
 
-    /// ACKs adapt to the traffic.
+    /// True if ACKs adapt to the traffic.
     #[inline(always)]
     pub(super) fn adapts(&self) -> bool {
         self.policy.adapt
     }
 
-    /// How many ACKs are sent at once where the policy asks for it; `window` is offered.
+    /// How many ACKs are sent at once when the policy asks for quick ACKs; `window` is the offered window.
     fn quick_acks(&self, window: u64) -> u32 {
         if !self.policy.adapt {
             return self.policy.quick;
@@ -111,12 +111,12 @@ impl AckSchedule {
         self.quick > 0
     }
 
-    /// No more ACKs are sent at once.
+    /// Stops sending ACKs at once.
     pub(super) fn end_quick(&mut self) {
         self.quick = 0;
     }
 
-    /// Data has come beyond a gap at `rcv_nxt`, or one of several gaps was filled.
+    /// Takes data that arrived beyond a gap at `rcv_nxt`, or that filled one of several gaps.
     pub(super) fn on_disorder(&mut self, now: Time, rcv_nxt: u64) {
         let Some(compress) = self.policy.compress else { return self.acknowledge_now() };
         if self.acks_at_once() || u32::from(self.waiting) >= compress.max {
@@ -138,12 +138,13 @@ impl AckSchedule {
         self.waiting > 0
     }
 
-    /// The next ACK offers a larger window, so it does not wait, and does not count as a quick one: Linux sets the lowest bit of the count.
+    /// Makes the next ACK leave at once because it offers a larger window. It does not count as a quick ACK: Linux sets
+    /// the lowest bit of the count.
     pub(super) fn on_greater_window(&mut self) {
         self.quick |= 1;
     }
 
-    /// A segment has arrived whose data was there already; `window` is offered.
+    /// Takes a segment whose data had already arrived; `window` is the offered window.
     pub(super) fn on_repetition(&mut self, window: u64) {
         self.quick = self.quick.max(self.quick_acks(window));
         if self.policy.adapt {
@@ -152,25 +153,26 @@ impl AckSchedule {
         }
     }
 
-    /// With `policy.adapt`: a segment with `bytes` of new data has arrived beyond a gap; at most `mss` bytes are full.
+    /// With `policy.adapt`: takes a segment with `bytes` of new data beyond a gap; a full segment has at most `mss`
+    /// bytes.
     pub(super) fn adapt_beyond_gap(&mut self, bytes: u32, mss: u16) {
         self.adaptive.on_segment(bytes, mss);
     }
 
-    /// The same for one in order. `window` is offered.
+    /// With `policy.adapt`: takes an in-order segment. `window` is the offered window.
     pub(super) fn adapt(&mut self, now: Time, bytes: u32, mss: u16, window: u64) {
         self.adaptive.on_segment(bytes, mss);
         let gap = now.saturating_since(self.last);
         if self.adaptive.on_next(gap, self.policy.delay, self.timeout()) {
             let quick = self.quick_acks(window);
-            // The lowest bit is set where the window has grown.
+            // The lowest bit is set if the window has grown.
             self.quick = if self.quick > quick { self.quick } else { quick | (self.quick & 1) };
         }
         self.count(now);
     }
 
-    /// A segment with data has arrived. After a gap that is longer than a timeout the sender has begun anew, or should have: it needs ACKs soon
-    /// (Linux, `tcp_event_data_recv`).
+    /// Takes a segment with data. After a pause longer than a timeout, the sender has restarted, or should have, and
+    /// needs ACKs soon (Linux, `tcp_event_data_recv`).
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time) {
         if self.data_segments == 0 {
@@ -191,13 +193,13 @@ impl AckSchedule {
         self.data_segments = self.data_segments.saturating_add(1);
     }
 
-    /// A segment has arrived beyond a gap.
+    /// Takes a segment that arrived beyond a gap.
     pub(super) fn on_gap(&mut self) {
         self.had_gap = true;
     }
 
-    /// A segment has come in order; `is_long`: it has more than a full segment's payload, so it was joined from several on
-    /// its way.
+    /// Takes an in-order segment. `is_long`: it has more payload than a full segment, so it was joined from several on
+    /// the way.
     #[inline(always)]
     pub(super) fn on_in_order(&mut self, now: Time, is_long: bool) {
         //= RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment"
@@ -207,14 +209,16 @@ impl AckSchedule {
         } else if self.due == NONE {
             self.due = match self.policy.tick {
                 None => now + self.policy.delay,
-                // The next expiry: one at this instant has passed.
+                // The next expiry; one at this very instant is already over.
                 Some(tick) => Time::from_ticks((now.as_ticks() / tick.as_ticks().max(1) + 1) * tick.as_ticks().max(1)),
             };
         }
     }
 
-    /// With `policy.adapt`: a segment with `bytes` of data has come in order. Bytes are counted, and more than are full are acknowledged at once
-    /// if the window offered does not shrink, which `shrinks` says given how many bytes are not acknowledged; otherwise once the program has read.
+    /// With `policy.adapt`: takes an in-order segment with `bytes` of data. Bytes count: if more are pending than
+    /// `every` less one full segments carry, they are acknowledged at once if the offered window does not shrink,
+    /// otherwise once the program has read. `shrinks` tells whether it shrinks, given the number of unacknowledged
+    /// bytes.
     pub(super) fn on_in_order_adaptively(&mut self, now: Time, bytes: u32, shrinks: impl FnOnce(u64) -> bool) {
         self.pending = self.pending.saturating_add(bytes);
         let is_asked = self.is_starting() || self.acks_at_once();
@@ -232,7 +236,8 @@ impl AckSchedule {
         self.is_delayed = true;
     }
 
-    /// With `policy.adapt`: the program has read, all that there was if `is_all`. What has not been acknowledged since need not wait.
+    /// With `policy.adapt`: records that the program has read; `is_all`: everything that had arrived. Data not
+    /// acknowledged since then need not wait.
     pub(super) fn on_read(&mut self, is_all: bool) {
         if self.due != NONE
             && (self.is_much_pending() || (is_all && self.policy.pushed && self.adaptive.ends(self.answers)))
@@ -241,12 +246,12 @@ impl AckSchedule {
         }
     }
 
-    /// More bytes are pending than one segment less than `every` carry.
+    /// True if more bytes are pending than `every` less one segments carry.
     fn is_much_pending(&self) -> bool {
         self.pending > self.adaptive.full().saturating_mul(self.policy.every.saturating_sub(1))
     }
 
-    /// Each segment is acknowledged, since the sender is starting.
+    /// True if each segment is acknowledged because the sender is starting.
     #[inline(always)]
     fn is_starting(&self) -> bool {
         match self.policy.daass {
@@ -256,14 +261,14 @@ impl AckSchedule {
         }
     }
 
-    /// ACKs are sent at once for now.
+    /// True while ACKs are sent at once.
     #[inline(always)]
     fn acks_at_once(&self) -> bool {
         self.quick > 0 && !(self.policy.adapt && self.answers)
     }
 
-    /// The segment that has come in order ends what the peer sent together. The program reads it, and an ACK that an answer will not carry
-    /// does not wait (Linux, `tcp_cleanup_rbuf`).
+    /// Records that the in-order segment ends a burst of the peer. The program reads it, and an ACK that no answer will
+    /// carry does not wait (Linux, `tcp_cleanup_rbuf`).
     pub(super) fn on_push(&mut self) {
         if self.policy.adapt {
             return self.adaptive.on_push();
@@ -273,7 +278,7 @@ impl AckSchedule {
         }
     }
 
-    /// The segment that has just come asks for an ACK, at once or together with what joins it.
+    /// Acknowledges the segment that has just arrived, at once or together with the segments that join it.
     #[inline(always)]
     fn acknowledge_soon(&mut self) {
         let max = if self.policy.adapt { MAX_JOINED.saturating_mul(self.adaptive.full()) } else { MAX_JOINED };
@@ -285,7 +290,7 @@ impl AckSchedule {
         }
     }
 
-    /// This end sends data.
+    /// Records that this end sends data.
     #[inline(always)]
     pub(super) fn on_answer(&mut self, now: Time) {
         self.answers |= match self.policy.adapt {
@@ -294,12 +299,12 @@ impl AckSchedule {
         };
     }
 
-    /// A gap has been filled.
+    /// Records that a gap has been filled.
     pub(super) fn on_filled(&mut self) {
         self.first = self.policy.before_reading;
     }
 
-    /// True if an ACK is due that goes out before anything is read.
+    /// True if an ACK is due that leaves before the program reads anything.
     #[inline(always)]
     pub(super) fn is_first(&self) -> bool {
         self.first
@@ -327,7 +332,7 @@ impl AckSchedule {
         if self.due == NOW { Time::NEVER } else { self.due }
     }
 
-    /// An ACK is sent.
+    /// Records that an ACK is sent.
     #[inline(always)]
     pub(super) fn acknowledged(&mut self, now: Time) {
         if self.policy.adapt {
@@ -341,7 +346,7 @@ impl AckSchedule {
         self.first = false;
     }
 
-    /// A delayed ACK that has waited in vain tells that this end does not answer, or else that the delay is too short.
+    /// Adapts to a delayed ACK that has waited in vain: either this end does not answer, or the delay is too short.
     fn adapt_to_ack(&mut self, now: Time) {
         if self.is_delayed && self.due != NOW && self.due <= now && self.waiting == 0 {
             if core::mem::take(&mut self.answers) {

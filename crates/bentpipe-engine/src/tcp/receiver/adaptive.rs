@@ -3,32 +3,33 @@
 
 use crate::units::Duration;
 
-/// Max delay (`TCP_DELACK_MAX`), microseconds.
+/// Maximum delay in microseconds (`TCP_DELACK_MAX`).
 const MAX_DELAY: u32 = 200_000;
-/// No ACK waits longer: a sender's min timeout less a tick of 4 ms (`tcp_delack_max`).
+/// Maximum wait of any ACK: a sender's minimum timeout less a tick of 4 ms (`tcp_delack_max`).
 const MAX_WAIT: Duration = Duration::from_millis(196);
-/// A full segment's data before any has come (`TCP_MSS_DEFAULT`).
+/// The assumed data bytes of a full segment before any has arrived (`TCP_MSS_DEFAULT`).
 const FIRST_FULL: u16 = 536;
-/// Two segments in a row with the same data, at least this much, are full: 536 bytes, less 12 of timestamps.
+/// If two segments in a row carry the same amount of data, and at least this much, they count as full: 536 bytes, less
+/// 12 of timestamps.
 const MIN_FULL: u16 = 524;
 
-/// The segments, since the last ACK, that end what the peer sent together: those with PSH, and those that are not full.
+/// The segments since the last ACK that end a burst of the peer: those with PSH, and those that are not full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     None,
     One,
-    /// One that is not full after another end.
+    /// A second end, by a segment that is not full.
     Two,
 }
 
-/// What has been seen of the traffic. It is part of each flow, so it is small.
+/// What the receiver has learned about the traffic. Each flow has one, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adaptive {
-    /// How long an ACK waits, microseconds; zero before the first data.
+    /// Current ACK delay in microseconds; zero before the first data.
     delay: u32,
-    /// Bytes of data of a full segment.
+    /// Data bytes of a full segment.
     full: u16,
-    /// Bytes of data of the last segment, if it was not full but may be after all.
+    /// Data bytes of the last segment, if it seemed not full but may turn out to be.
     last: u16,
     ends: Ends,
 }
@@ -43,16 +44,16 @@ impl Adaptive {
         Adaptive { delay: 0, full: FIRST_FULL, last: 0, ends: Ends::None }
     }
 
-    /// Bytes of data of a full segment.
+    /// Data bytes of a full segment.
     #[inline(always)]
     pub(super) fn full(&self) -> u32 {
         u32::from(self.full)
     }
 
-    /// A segment with `bytes` of new data has come; at most `mss` bytes are full.
+    /// Takes a segment with `bytes` of new data; a full segment has at most `mss` bytes.
     pub(super) fn on_segment(&mut self, bytes: u32, mss: u16) {
         let last = core::mem::take(&mut self.last);
-        // A joined segment holds full ones.
+        // A joined segment consists of full ones.
         let bytes = bytes.min(u32::from(u16::MAX)) as u16;
         if bytes >= self.full {
             self.full = bytes.min(mss);
@@ -68,15 +69,15 @@ impl Adaptive {
         self.ends = if self.ends == Ends::None { Ends::One } else { Ends::Two };
     }
 
-    /// The segment has PSH.
+    /// Records that the segment has PSH.
     pub(super) fn on_push(&mut self) {
         if self.ends == Ends::None {
             self.ends = Ends::One;
         }
     }
 
-    /// True if what has come since the last ACK is acknowledged once the program has read all. If this end answers data with data, a single
-    /// end waits for the answer.
+    /// True if the data since the last ACK is to be acknowledged once the program has read everything. If this end
+    /// answers data with data, a single end waits for the answer.
     pub(super) fn ends(&self, answers: bool) -> bool {
         match self.ends {
             Ends::None => false,
@@ -85,14 +86,15 @@ impl Adaptive {
         }
     }
 
-    /// An ACK is sent.
+    /// Records that an ACK is sent.
     #[inline(always)]
     pub(super) fn acknowledged(&mut self) {
         self.ends = Ends::None;
     }
 
-    /// Data has come in order, so long after the last such data. `min`: the minimum delay; `timeout`: a timeout of this end. Returns whether
-    /// quick ACKs are due: at the first data, and after a pause longer than a timeout.
+    /// Takes in-order data that arrives `gap` after the previous such data. `min`: the minimum delay. `timeout`: a
+    /// timeout of this end. Returns true if quick ACKs are due: at the first data, and after a pause longer than a
+    /// timeout.
     pub(super) fn on_next(&mut self, gap: Duration, min: Duration, timeout: Duration) -> bool {
         let min = micros(min);
         if self.delay == 0 {
@@ -110,12 +112,12 @@ impl Adaptive {
         false
     }
 
-    /// True if an answer so long after data counts as one.
+    /// True if data sent this long after received data counts as an answer to it.
     pub(super) fn is_soon(&self, since: Duration) -> bool {
         since < self.delay()
     }
 
-    /// How long an ACK waits, with a round trip of `rtt`.
+    /// The maximum wait of an ACK, with a round trip of `rtt`.
     pub(super) fn wait(&self, min: Duration, rtt: Duration) -> Duration {
         self.delay().min(rtt).min(MAX_WAIT).max(min)
     }
@@ -124,12 +126,12 @@ impl Adaptive {
         Duration::from_micros(u64::from(self.delay))
     }
 
-    /// An ACK has waited in vain.
+    /// Doubles the delay, because an ACK has waited in vain.
     pub(super) fn on_timer(&mut self, min: Duration) {
         self.delay = self.delay.saturating_mul(2).min(MAX_DELAY.max(micros(min)));
     }
 
-    /// The delay is the minimum again.
+    /// Sets the delay back to the minimum.
     pub(super) fn reset(&mut self, min: Duration) {
         self.delay = micros(min);
     }
@@ -146,8 +148,8 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Gaps of 94 ms: the timer doubles 40 to 80 and 160 ms; then half of it and the gap: 174, 181, 184.5, towards 188. Gaps of 20 ms lead back
-    /// to 40.
+    /// Gaps of 94 ms: the timer doubles the delay from 40 to 80 and 160 ms. From then on it is half of itself plus the
+    /// gap: 174, 181, 184.5, towards 188. Gaps of 20 ms bring it back to 40.
     #[test]
     fn the_delay_follows_the_gaps() {
         let mut adaptive = Adaptive::new();
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(waits, expected);
     }
 
-    /// The delay becomes 200 ms, the wait 196, or a round trip of at least 40.
+    /// The delay grows to 200 ms; the wait is 196 ms, or one round trip but at least 40 ms.
     #[test]
     fn the_wait_is_bounded() {
         let mut adaptive = Adaptive::new();
@@ -177,7 +179,8 @@ mod tests {
         assert!(adaptive.is_soon(ms(199)) && !adaptive.is_soon(ms(200)));
     }
 
-    /// 536 bytes are full until more come, at most the MSS; two of 600 in a row are, too.
+    /// 536 bytes count as full until a longer segment arrives, up to the MSS. Two segments of 600 in a row also count
+    /// as full.
     #[test]
     fn a_full_segment_is_measured() {
         let mut adaptive = Adaptive::new();
@@ -188,7 +191,8 @@ mod tests {
         assert_eq!(full, [536, 536, 1448, 1460, 1460, 1460, 1460, 600]);
     }
 
-    /// A segment that is not full is an end, and a full one with PSH. The second one that is not full is acknowledged by an end that answers.
+    /// A segment that is not full is an end, and so is a full one with PSH. An end that answers acknowledges the second
+    /// one that is not full.
     #[test]
     fn ends_are_counted() {
         let mut adaptive = Adaptive::new();

@@ -1,5 +1,5 @@
 //! The receiving half: reassembly. `window.rs` has the advertised window, `acks.rs` the timing of ACKs, `adaptive.rs`
-//! what it learns of the traffic, `sack.rs` the reports beyond gaps.
+//! what they learn from the traffic, and `sack.rs` the reports of data beyond gaps.
 
 mod acks;
 mod adaptive;
@@ -19,16 +19,16 @@ use super::ranges::Ranges;
 use super::segment::{FIRST_BYTE, SackBlocks};
 use crate::units::{Duration, Time};
 
-/// Min and max number of ranges beyond gaps that a receiver stores. In between, one for each full segment of the
-/// buffer.
+/// Minimum and maximum number of ranges beyond gaps that a receiver stores. In between, the limit is one for each full
+/// segment of the buffer.
 const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
 
-/// Segments with less data do not let the window grow: their overhead in memory is too great (Linux).
+/// Segments with less data do not let the window grow: their memory overhead is too large (Linux).
 const SMALL: u64 = 128;
-/// The room for options in a header: a segment is full-sized if its data and they are.
+/// The room for options in a header: a segment is full-sized if its data and options fill it.
 const OPTIONS: u64 = 40;
 
-/// The receiver of one connection. What each segment touches is in the lines of the cache before the rest.
+/// The receiver of one connection. Fields used for every segment come first, so that they share cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Receiver {
@@ -74,7 +74,7 @@ impl Receiver {
         self.window.set_max(max_window);
     }
 
-    /// The peer's SYN has arrived (or it sends none): data starts here.
+    /// Called when the peer's SYN has arrived (or it sends none): data starts here.
     pub(super) fn synchronize(&mut self) {
         self.rcv_nxt = FIRST_BYTE;
     }
@@ -91,13 +91,13 @@ impl Receiver {
         self.rcv_nxt - FIRST_BYTE
     }
 
-    /// The FIN has been reached: it uses a sequence number.
+    /// Passes the FIN, which uses a sequence number.
     pub(super) fn pass_fin(&mut self) {
         self.rcv_nxt += 1;
         self.window.pass_fin();
     }
 
-    /// The user has read `bytes`. Returns whether to send a window update now.
+    /// Records that the user has read `bytes`. Returns true if a window update must be sent now.
     #[inline(always)]
     pub(super) fn read(&mut self, now: Time, bytes: u64) -> bool {
         if let Some(tuning) = &mut self.tuning
@@ -112,7 +112,7 @@ impl Receiver {
         tell
     }
 
-    /// The round trip is measured.
+    /// Takes the measured round trip.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.acks.on_round_trip(rtt);
         if let Some(tuning) = &mut self.tuning {
@@ -120,14 +120,15 @@ impl Receiver {
         }
     }
 
-    /// True if the window is tuned. Then the connection reports each segment by [`Self::on_arrival`].
+    /// True if the window is tuned. The connection then reports each segment with [`Self::on_arrival`].
     #[inline(always)]
     pub(super) fn is_tuned(&self) -> bool {
         self.tuning.is_some()
     }
 
-    /// Call before the receiver takes a segment with `bytes` of data. `echo`: the timestamp that the segment echoes, and its age. The window
-    /// follows the free buffer, and an ACK that offers a larger window does not wait (Linux).
+    /// To be called before the receiver takes a segment with `bytes` of data. `echo`: the timestamp that the segment
+    /// echoes, and its age. The window follows the free buffer, and an ACK that offers a larger window is not delayed
+    /// (Linux).
     pub(super) fn on_arrival(&mut self, bytes: u64, echo: Option<(u32, Duration)>) {
         let Some(tuning) = &mut self.tuning else { return };
         if let Some((echo, sample)) = echo.filter(|_| bytes + OPTIONS >= u64::from(self.mss)) {
@@ -143,7 +144,7 @@ impl Receiver {
         }
     }
 
-    /// Changes the size of the buffer. Returns whether to send a window update now.
+    /// Changes the size of the buffer. Returns true if a window update must be sent now.
     pub(super) fn resize(&mut self, buffer: u64) -> bool {
         self.window.resize(self.rcv_nxt, buffer)
     }
@@ -173,7 +174,7 @@ impl Receiver {
         self.window.holds(self.rcv_nxt, seq)
     }
 
-    /// One past the last byte that the buffer or the window offered takes.
+    /// One past the last byte that fits the buffer or the offered window.
     #[inline(always)]
     pub(super) fn limit(&self) -> u64 {
         self.window.limit()
@@ -184,7 +185,7 @@ impl Receiver {
         &self.fresh
     }
 
-    /// Bytes of heap memory beside the user's data.
+    /// Bytes of heap memory, without the user's data.
     pub(super) fn memory(&self) -> usize {
         self.beyond.memory() + self.fresh.capacity() * size_of::<(u64, u64)>()
     }
@@ -203,7 +204,7 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
         self.count(now, seq, end);
-        // Beyond what the buffer takes there is nowhere to put it.
+        // There is no room for data beyond the limit.
         let end = end.min(self.limit());
         if end <= self.rcv_nxt {
             self.on_old_data(now, seq, end);
@@ -265,7 +266,7 @@ impl Receiver {
         end <= self.limit() && self.beyond.is_empty()
     }
 
-    /// Takes data that [`Self::expects`] has found to be next: the part of [`Self::on_data`] that is left for it.
+    /// Takes data that [`Self::expects`] has found to be next: the part of [`Self::on_data`] that applies to it.
     #[inline(always)]
     pub(super) fn on_expected_data(&mut self, now: Time, end: u64) {
         self.count(now, self.rcv_nxt, end);
@@ -290,11 +291,11 @@ impl Receiver {
         self.acks.is_waiting() && seq > self.rcv_nxt && self.sack.crowds_out(seq, end)
     }
 
-    /// Data beyond a gap, or data that comes while there are gaps.
+    /// Takes data beyond a gap, or data that arrives while there are gaps.
     fn on_data_and_gaps(&mut self, now: Time, seq: u64, end: u64) -> Fresh {
         let from = seq.max(self.rcv_nxt);
         if from >= end {
-            // All of it is beyond the window or the FIN.
+            // All of it lies beyond the window or the FIN.
             self.acks.acknowledge_now();
             return Fresh::None;
         }
@@ -364,7 +365,7 @@ impl Receiver {
         Fresh::Span(self.rcv_nxt, end)
     }
 
-    /// The handshake is done: data of the SYN counts as data in order. Returns whether there was any.
+    /// Completes the handshake: data of the SYN now counts as in-order data. Returns true if there was any.
     pub(super) fn open(&mut self, now: Time) -> bool {
         let any = !self.beyond.is_empty() && self.advance();
         if any {

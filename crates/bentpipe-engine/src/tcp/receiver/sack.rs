@@ -1,14 +1,14 @@
-//! The SACK blocks that the receiver reports (RFC 2018 §4), and its duplicates (RFC 2883).
+//! The SACK blocks that the receiver reports (RFC 2018 §4), and the duplicates (RFC 2883).
 
 use crate::tcp::segment::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// Max blocks that may change between two ACKs: Linux's `TCP_SACK_BLOCKS_EXPECTED`.
+/// Maximum number of blocks that may change between two ACKs: Linux's `TCP_SACK_BLOCKS_EXPECTED`.
 const FRESH: usize = 2;
 
-/// What there is to report.
+/// The blocks and duplicates to report.
 #[derive(Clone, Debug, Default)]
 struct Blocks {
-    /// The last changed blocks, newest first.
+    /// The blocks that changed last, newest first.
     recent: [(u64, u64); MAX_SACK_BLOCKS],
     /// A duplicate to report once.
     duplicate: Option<(u64, u64)>,
@@ -20,10 +20,10 @@ pub(super) struct SackReport {
     /// Set by the first gap or duplicate, which many connections never see.
     blocks: Option<Box<Blocks>>,
     recent_len: u8,
-    /// Max blocks per segment; 0 without SACK.
+    /// Maximum number of blocks per segment; 0 without SACK.
     max_blocks: u8,
     reports_duplicates: bool,
-    /// True if there is nothing to report; tested with every segment.
+    /// True if there is nothing to report. Tested for every segment.
     is_empty: bool,
 }
 
@@ -36,12 +36,13 @@ impl SackReport {
         self.blocks.as_ref()?.duplicate
     }
 
-    /// The last changed blocks, newest first.
+    /// The blocks that changed last, newest first.
     fn recent(&self) -> &[(u64, u64)] {
         self.blocks.as_ref().map_or(&[], |blocks| &blocks.recent[..self.recent_len as usize])
     }
 
-    /// The handshake has agreed on segments with at most `max_blocks` blocks; `dsack`: duplicates are reported.
+    /// Sets what the handshake has agreed on: at most `max_blocks` blocks per segment; `dsack`: duplicates are
+    /// reported.
     pub(super) fn negotiated(&mut self, max_blocks: usize, dsack: bool) {
         self.max_blocks = max_blocks.min(MAX_SACK_BLOCKS) as u8;
         self.reports_duplicates = dsack && max_blocks > 1;
@@ -93,8 +94,8 @@ impl SackReport {
         blocks
     }
 
-    /// True if data `from..end` starts a block of its own while two others are not reported yet: it extends neither of the two that changed
-    /// last. An ACK has room for three blocks beside timestamps, and may be lost.
+    /// True if the data `from..end` starts a new block while two others are not yet reported: it extends neither of the
+    /// two blocks that changed last. An ACK has room for three blocks beside timestamps, and may be lost.
     pub(super) fn crowds_out(&self, from: u64, end: u64) -> bool {
         let grows = |&(start, stop): &(u64, u64)| from <= stop && start <= end;
         self.recent().len() >= FRESH && !self.recent()[..FRESH].iter().any(grows)
@@ -102,7 +103,7 @@ impl SackReport {
 
     //= RFC 2018 §4: "The first SACK block [...] MUST specify the contiguous block of data containing the segment which
     //= triggered this ACK" and the others come "by repeating the most recently reported SACK blocks"
-    /// `block` has grown by the last segment.
+    /// Records that `block` has grown by the last segment.
     pub(super) fn remember(&mut self, block: (u64, u64)) {
         if self.max_blocks == 0 {
             return;

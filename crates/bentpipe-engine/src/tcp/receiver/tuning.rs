@@ -1,17 +1,19 @@
-//! Dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", Los Alamos Computer Science Institute Symposium 2001): the receive
-//! window grows with what the sender can use.
+//! Dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", Los Alamos Computer Science Institute Symposium
+//! 2001): the receive window grows with the amount that the sender can use.
 //!
-//! What the user reads in a round trip is what the sender's window was. It may double in the next round trip, so the room is twice that,
-//! and more where it has grown since the last round, so that it is ahead of slow start. In Linux the window follows the room by two
-//! segments per segment that arrives (`window.rs`). Data that a gap has held is read at once; only its first segment belongs to the round
-//! that it ends (`tcp_rcv_space_adjust`).
+//! The bytes that the user reads in a round trip equal the sender's window. That window may double in the next round
+//! trip, so the room is twice as large. If the amount has grown since the last round, the room is larger still, to stay
+//! ahead of slow start. In Linux the window follows the room by two segments per segment that arrives (`window.rs`).
+//! Data held back by a gap is read all at once when the gap is filled; only its first segment belongs to the round that
+//! it ends (`tcp_rcv_space_adjust`).
 //!
-//! The round trip is that of the handshake, then the one that the timestamps of data show, as in Linux: the least one at once, greater ones
-//! by an eighth of the difference, so that a queue that fills gives room, too.
+//! The round trip is first that of the handshake, then the one measured by the timestamps of data, as in Linux. A
+//! smaller value replaces it at once; a larger one changes it by an eighth of the difference, so a filling queue also
+//! increases the room.
 
 use crate::units::{Duration, Time};
 
-/// Segments that the first round may bring without a sign that the window is too small: the initial window (RFC 6928).
+/// Segments that the first round may bring before the window counts as too small: the initial window (RFC 6928).
 const FIRST_ROUND: u64 = 10;
 
 /// The state of one receiver.
@@ -20,12 +22,13 @@ pub(super) struct Tuning {
     max: u64,
     mss: u64,
     rtt: Option<Duration>,
-    /// The last echo that gave a sample: one per round trip is enough, and others are of the same segments.
+    /// The last echo that gave a sample. One sample per round trip is enough, and equal echoes belong to the same
+    /// segments.
     echo: u32,
-    /// When the round began, and what was read since.
+    /// When the round began, and the bytes read since.
     begun: Time,
     read: u64,
-    /// What was read in the largest round so far.
+    /// Bytes read in the largest round so far.
     max_read: u64,
 }
 
@@ -36,12 +39,12 @@ impl Tuning {
         Tuning { max: max.into(), mss: mss.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
     }
 
-    /// The handshake has taken this long.
+    /// Takes the round trip of the handshake.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.rtt = Some(rtt);
     }
 
-    /// Full-sized data has come with the echo of a timestamp sent `sample` ago.
+    /// Takes a full-sized segment that echoes a timestamp sent `sample` ago.
     pub(super) fn on_echo(&mut self, echo: u32, sample: Duration) {
         if echo == self.echo {
             return;
@@ -53,14 +56,15 @@ impl Tuning {
         });
     }
 
-    /// The user reads `bytes`; there is room for `room`. Returns the new room, if it grows.
+    /// Records that the user reads `bytes` while there is room for `room`. Returns the new room, if it grows.
     pub(super) fn on_read(&mut self, now: Time, bytes: u64, room: u64) -> Option<u64> {
         self.read += bytes;
         let rtt = self.rtt?;
         if now < self.begun + rtt {
             return None;
         }
-        // A round ends with the first segment of a reading. The rest still waits then: it counts against this round, and for the next.
+        // A round ends with the first segment of a reading. The rest was still waiting at that time: it is subtracted
+        // from this round and counts for the next.
         let rest = bytes.saturating_sub(self.mss);
         let read = (self.read - rest).saturating_sub(rest);
         (self.begun, self.read) = (now, rest);
@@ -69,12 +73,12 @@ impl Tuning {
             return None;
         }
         self.max_read = read;
-        // As much again as it has grown, twice.
+        // Twice the growth since the largest round, in proportion.
         let ahead = (u128::from(2 * read) * u128::from(read - before) / u128::from(before)) as u64;
         self.grown(room, (2 * read).saturating_add(ahead.saturating_mul(2)))
     }
 
-    /// Data has come up to `span` bytes beyond a gap; it takes room until the gap is filled.
+    /// Takes data up to `span` bytes beyond a gap; it occupies room until the gap is filled.
     pub(super) fn on_disorder(&self, span: u64, room: u64) -> Option<u64> {
         self.grown(room, 2 * self.max_read + span)
     }
@@ -95,7 +99,7 @@ mod tests {
         Time::from_nanos(millis * 1_000_000)
     }
 
-    /// Reads so many bytes segment by segment, of which the last one ends the round at `millis`.
+    /// Reads `bytes` segment by segment; the last one ends the round at `millis`.
     fn read(tuning: &mut Tuning, millis: u64, bytes: u64, room: u64) -> Option<u64> {
         let (mss, mut grown) = (tuning.mss, None);
         for left in (0..bytes / mss).rev() {
@@ -104,8 +108,8 @@ mod tests {
         grown
     }
 
-    /// Rounds of 100 ms. 10 kB are the initial window; then 20 kB, twice those: 2 * 20 = 40 kB, and as much again twice. The same again
-    /// changes nothing. 30 kB: 2 * 30, and half of that twice.
+    /// Rounds of 100 ms. 10 kB is the initial window. Then 20 kB, twice as much: 2 * 20 = 40 kB, and as much again
+    /// twice. The same amount again changes nothing. 30 kB: 2 * 30, and half of that twice.
     #[test]
     fn the_window_is_ahead_of_slow_start() {
         let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
@@ -119,8 +123,9 @@ mod tests {
         assert_eq!(read(&mut tuning, 550, 1 << 30, 120_000), Some(1 << 30), "the maximum");
     }
 
-    /// A gap is filled, and 40 segments are read at once. The round that they end has one of them, against 39 that wait; the next one has
-    /// those, and is four times the initial window: 2 * 40 kB, and three times as much again twice.
+    /// A gap is filled, and 40 segments are read at once. The round that they end counts one of them, against 39 that
+    /// wait. The next round counts those 39 and reaches four times the initial window: 2 * 40 kB, and three times as
+    /// much again twice.
     #[test]
     fn what_a_gap_has_held_counts_for_the_next_round() {
         let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
@@ -130,7 +135,8 @@ mod tests {
         assert_eq!(tuning.on_read(at(400), 1000, 65_535), Some(7 * 80_000));
     }
 
-    /// A shorter round trip counts at once, a longer one by an eighth: 80 ms, then 80 + 160/8 = 100.
+    /// A shorter round trip replaces the estimate at once; a longer one changes it by an eighth: 80 ms, then 80 + 160/8
+    /// = 100.
     #[test]
     fn the_round_trip_follows_a_queue_slowly() {
         let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
@@ -142,8 +148,8 @@ mod tests {
         assert_eq!(tuning.rtt, Some(Duration::from_millis(100)));
     }
 
-    /// Kernel 6.18 over 20 Mbit/s and 600 ms, from a capture: 20, 40, 80 segments of 1448 bytes in a round trip each gave windows of 338,
-    /// 678 and 1357 units of 1024 bytes.
+    /// Linux 6.18 over 20 Mbit/s and 600 ms, from a capture: 20, 40 and 80 segments of 1448 bytes per round trip gave
+    /// windows of 338, 678 and 1357 units of 1024 bytes.
     #[test]
     fn the_windows_are_those_of_a_capture() {
         let mut tuning = Tuning::new(65_535, 1 << 30, 1448);

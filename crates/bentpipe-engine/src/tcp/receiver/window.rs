@@ -3,15 +3,15 @@
 use crate::tcp::config::TcpConfig;
 use crate::tcp::segment::FIRST_BYTE;
 
-/// The receive buffer, and its advertised part. `rcv_nxt` is passed with each call.
+/// The receive buffer, and the advertised part of it. Each call passes `rcv_nxt`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfferedWindow {
     /// The user has read the data up to here.
     read: u64,
     buffer: u64,
-    /// The window that is offered at most, if it follows the buffer with what arrives.
+    /// Limit of the offered window, if the window follows the buffer as data arrives.
     lead: u64,
-    /// The max window in the header.
+    /// The maximum window that the header can express.
     max: u64,
     /// Right edge of the window last offered. It never moves back (RFC 9293 §3.8.6).
     edge: u64,
@@ -19,25 +19,25 @@ pub(super) struct OfferedWindow {
     told: u64,
     scale: u8,
     mss: u16,
-    /// An opening by less than this is not offered (RFC 9293 §3.8.6.2.2).
+    /// A window opening smaller than this is not offered (RFC 9293 §3.8.6.2.2).
     min_opening: u64,
-    /// A reading tells the window only if it doubles one of at most half of the buffer.
+    /// Reading causes a window update only if it doubles an offered window of at most half of the buffer.
     doubles: bool,
     /// Bytes held beyond gaps, if they take room from the window.
     held: u64,
     holds: bool,
-    /// `told` is what would be offered now if `rcv_nxt` is this.
+    /// The `rcv_nxt` for which `told` is up to date.
     told_at: u64,
 }
 
-/// The least opening that is offered, with a buffer of `buffer` bytes.
+/// The smallest window opening that is offered, with a buffer of `buffer` bytes.
 fn min_opening(buffer: u64, mss: u16) -> u64 {
     u64::from(mss).min(buffer / 2)
 }
 
-/// The window that is offered first where it follows the buffer: what the window of a SYN can express.
+/// The first window offered if the window follows the buffer: the maximum in a SYN.
 const FIRST_LEAD: u64 = 65_535;
-/// No `rcv_nxt`: what is to be offered must be computed.
+/// Not a valid `rcv_nxt`: the offered window must be computed.
 const UNKNOWN: u64 = u64::MAX;
 
 impl OfferedWindow {
@@ -65,7 +65,7 @@ impl OfferedWindow {
         }
     }
 
-    /// This much more is held beyond gaps, or less.
+    /// Changes the number of bytes held beyond gaps: `more` are added, `less` removed.
     pub(super) fn hold(&mut self, more: u64, less: u64) {
         if self.holds {
             self.held = self.held + more - less;
@@ -79,14 +79,14 @@ impl OfferedWindow {
         self.read + self.room().min(self.lead)
     }
 
-    /// What is left of the buffer beside data beyond gaps.
+    /// The part of the buffer that is not taken by data beyond gaps.
     #[inline(always)]
     fn room(&self) -> u64 {
         self.buffer - self.held.min(self.buffer)
     }
 
-    /// `bytes` of data have come: the window follows the buffer, of which they take a part until they are read, by twice that, if it does so.
-    /// Returns whether it has grown.
+    /// If the window follows the buffer: takes `bytes` of arriving data, which occupy the buffer until they are read,
+    /// and opens the window by up to twice as much. Returns true if the window has grown.
     pub(super) fn follow(&mut self, bytes: u64) -> bool {
         let left = self.room().saturating_sub(bytes).saturating_sub(self.lead);
         self.lead = self.lead.saturating_add(left.min(2 * bytes));
@@ -94,7 +94,7 @@ impl OfferedWindow {
         left > 0
     }
 
-    /// The handshake has agreed on windows of at most `max` bytes.
+    /// Sets the maximum window that the handshake has agreed on, `max` bytes.
     pub(super) fn set_max(&mut self, max: u64) {
         self.max = max;
         self.told_at = UNKNOWN;
@@ -119,8 +119,9 @@ impl OfferedWindow {
         2 * self.free(rcv_nxt) < self.buffer
     }
 
-    /// True if the window is smaller now than when `pending` bytes, now unacknowledged, were still expected. One that does not follow the buffer
-    /// never is: Linux has twice its size for it (SO_RCVBUF), so it does not shrink before half of that is taken.
+    /// True if the window is smaller now than before the `pending` unacknowledged bytes arrived. A window that does not
+    /// follow the buffer never is: Linux allots twice its size to it (SO_RCVBUF), so it does not shrink until half of
+    /// that is occupied.
     pub(super) fn shrinks(&self, rcv_nxt: u64, pending: u64) -> bool {
         let follows = self.lead < u64::MAX;
         follows && self.free(rcv_nxt).min(self.lead).min(self.max) < self.offered(rcv_nxt) + pending
@@ -130,15 +131,15 @@ impl OfferedWindow {
         self.room().saturating_sub(rcv_nxt.saturating_sub(self.read))
     }
 
-    /// The FIN has used a sequence number, which is not read.
+    /// Accounts for the FIN, which uses a sequence number but is never read.
     pub(super) fn pass_fin(&mut self) {
         self.read += 1;
         self.told_at = UNKNOWN;
     }
 
-    /// The user has read `bytes`. Returns whether to send a window update now: if the window was smaller than a segment
-    /// and opens by one (RFC 9293 §3.8.6.2.2), or if this read alone has freed two segments and a quarter of the
-    /// buffer; with `doubles` as that says.
+    /// Records that the user has read `bytes`. Returns true if a window update must be sent now: if the window was
+    /// smaller than a segment and opens by one (RFC 9293 §3.8.6.2.2), or if this read alone has freed two segments and
+    /// a quarter of the buffer. With `doubles`, the rule described there replaces the second condition.
     #[inline(always)]
     pub(super) fn read(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
         self.read = (self.read + bytes).min(rcv_nxt);
@@ -156,7 +157,7 @@ impl OfferedWindow {
         self.opens(rcv_nxt)
     }
 
-    /// Tells the window to the peer if it has opened enough. Returns whether it has.
+    /// Advertises the window if it has opened enough. Returns true if it has.
     #[inline(never)]
     fn opens(&mut self, rcv_nxt: u64) -> bool {
         let wanted = self.wanted().max(self.edge);
@@ -168,14 +169,14 @@ impl OfferedWindow {
         tell
     }
 
-    /// The buffer grows; later ACKs tell so.
+    /// Enlarges the buffer; later ACKs announce it.
     pub(super) fn grow(&mut self, buffer: u64) {
         self.buffer = buffer;
         self.min_opening = min_opening(buffer, self.mss);
         self.told_at = UNKNOWN;
     }
 
-    /// Changes the size of the buffer. Returns whether to send a window update, as in [`Self::read`].
+    /// Changes the size of the buffer. Returns true if a window update must be sent, as in [`Self::read`].
     pub(super) fn resize(&mut self, rcv_nxt: u64, buffer: u64) -> bool {
         self.grow(buffer);
         // Before the peer's SYN there is no peer to notify.
@@ -206,7 +207,7 @@ impl OfferedWindow {
         window as u32
     }
 
-    /// One past the last byte that the buffer or the window offered takes.
+    /// One past the last byte that fits the buffer or the offered window.
     #[inline(always)]
     pub(super) fn limit(&self) -> u64 {
         (self.read + self.buffer).max(self.edge)
@@ -216,10 +217,10 @@ impl OfferedWindow {
     #[inline(always)]
     pub(super) fn accepts(&self, rcv_nxt: u64, seq: u64, sequence_len: u64) -> bool {
         if sequence_len == 0 {
-            // Linux probes one byte below: it gets an answer because the segment is not acceptable.
+            // A Linux probe lies one byte below: it gets an answer because the segment is not acceptable.
             return self.holds(rcv_nxt, seq);
         }
-        // With a zero window nothing fits, but the ACK of a probe counts and it needs an answer.
+        // Nothing fits a zero window, but the ACK of a probe counts and the probe needs an answer.
         let limit = self.limit();
         limit > rcv_nxt && seq < limit && seq + sequence_len > rcv_nxt
     }

@@ -1,6 +1,6 @@
 //! The boundaries of the segments in flight, for a sender that counts segments.
 //!
-//! Consecutive segments of one length are one entry, so any flight of full segments is one entry, created and
+//! Consecutive segments of one length form one entry, so a flight of full segments is a single entry, created and
 //! dropped once. The boundaries are those of the first transmission.
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ pub(super) struct Boundaries {
 }
 
 impl Boundaries {
-    /// A segment is sent that begins where the last one ended.
+    /// Records a new segment, which begins where the last one ended.
     pub(super) fn sent(&mut self, start: u64, end: u64) {
         let inner = self.rows.len() > 1;
         match self.rows.back_mut() {
@@ -44,7 +44,7 @@ impl Boundaries {
         }
     }
 
-    /// Everything below `una` has been acknowledged.
+    /// Drops the segments below `una`, which are acknowledged.
     pub(super) fn advance(&mut self, una: u64) {
         while let Some(first) = self.rows.front_mut() {
             if first.end > una {
@@ -63,7 +63,7 @@ impl Boundaries {
         self.rows.front().map_or(0, |first| first.count_from(first.start)) + self.behind
     }
 
-    /// The end of the `segments` oldest.
+    /// The end of the oldest `segments` segments.
     pub(super) fn end_of(&self, segments: u64) -> u64 {
         let mut left = segments;
         let mut end = 0;
@@ -102,7 +102,7 @@ mod tests {
             let (mut una, mut max) = (1, 1);
             for (kind, length, share) in ops {
                 if kind < 3 {
-                    // Mostly full segments of 5.
+                    // Most are full segments of 5.
                     let length = if kind < 2 { 5 } else { length };
                     rows.sent(max, max + length);
                     literal.0.push_back((max, max + length));

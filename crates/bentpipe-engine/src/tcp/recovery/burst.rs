@@ -1,13 +1,13 @@
 //! Recovery from a burst of losses without SACK: the sender of the `minei` paper, §5.3.
 //!
-//! The phase begins with the duplicate ACKs that mean loss and ends when all outstanding data is acknowledged. Every
-//! arriving segment of the old window returns a duplicate ACK, so at the first partial ACK the sender knows how many
-//! were lost. It assumes one run and sends that many at once; each later hole shows by a duplicate partial ACK and
-//! costs another burst of the same length. Meanwhile the window neither slides nor inflates.
+//! The phase begins with the duplicate ACKs that indicate a loss and ends when all outstanding data is acknowledged.
+//! Every arriving segment of the old window triggers a duplicate ACK, so at the first partial ACK the sender knows how
+//! many were lost. It assumes that they are consecutive and sends that many at once. Each later hole shows by a
+//! duplicate partial ACK and costs another burst of the same length. Meanwhile the window neither slides nor inflates.
 //!
-//! The paper counts packets. Here sequence numbers are bytes, and `boundaries` stores the segments; a burst covers the
-//! bytes of its segments, and is sent in full segments even if the original ones were short. Readings and departures:
-//! `docs/specs/minei.md`.
+//! The paper counts packets. Here sequence numbers are bytes, and `boundaries` stores the segments. A burst covers the
+//! bytes of its segments and is sent in full segments, even if the original ones were short. `docs/specs/minei.md`
+//! lists interpretations and departures.
 
 use super::boundaries::Boundaries;
 use super::parts::Parts;
@@ -21,25 +21,25 @@ use crate::tcp::variant::{BurstEstimate, ReentryGuard};
 pub(super) struct Burst {
     cells: BurstEstimate,
     pub(super) boundaries: Boundaries,
-    /// The loss that started the phase, and the segments outstanding then.
+    /// The loss that started the phase, and the number of segments outstanding at that time.
     loss: Option<LossReport>,
     outstanding: u64,
     /// Segments of the old window that have arrived since the loss.
     arrived: u64,
-    /// Segments of a burst, fixed by the first partial ACK.
+    /// The length of a burst in segments, fixed by the first partial ACK.
     length: Option<u64>,
     /// The first partial ACK, and the number of its duplicates.
     base: u64,
     repeats: u32,
-    /// True if the burst for `snd_una` was sent.
+    /// True if the burst for `snd_una` has been sent.
     begun_here: bool,
     /// The last burst.
     last: (u64, u64),
-    /// The unsent part of it.
+    /// The unsent part of the last burst.
     pending: (u64, u64),
-    /// Retransmissions minus the ACKs that they may have caused: on a path that keeps the order each causes one.
+    /// Retransmissions minus the ACKs that they may have caused: on a path that preserves order, each causes one.
     unanswered: i64,
-    /// Expected duplicate ACKs that are echoes of retransmissions.
+    /// Number of expected duplicate ACKs caused by retransmissions.
     credit: u64,
 }
 
@@ -67,7 +67,7 @@ impl Burst {
         self.cells.guard
     }
 
-    /// A segment up to `end` is sent; `snd_max` is the previous value.
+    /// Records that a segment up to `end` is sent; `snd_max` is the value before it.
     pub(super) fn sent(&mut self, snd_max: u64, end: u64, retransmission: bool) {
         self.unanswered += retransmission as i64;
         if end > snd_max {
@@ -75,7 +75,7 @@ impl Burst {
         }
     }
 
-    /// An ACK of new data after a timeout; `is_full`: it covers everything retransmitted.
+    /// Takes an ACK of new data after a timeout; `is_full`: it covers everything retransmitted.
     pub(super) fn on_ack_after_timeout(&mut self, is_full: bool) {
         self.unanswered -= 1;
         if is_full {
@@ -83,19 +83,19 @@ impl Burst {
         }
     }
 
-    /// A duplicate ACK after a timeout.
+    /// Takes a duplicate ACK after a timeout.
     pub(super) fn on_echo_after_timeout(&mut self) {
         self.unanswered -= 1;
     }
 
-    /// Uses up one of the expected echoes. Returns whether there was one.
+    /// Uses up one of the expected duplicates. Returns true if there was one.
     pub(super) fn take_credit(&mut self) -> bool {
         let had = self.credit > 0;
         self.credit -= had as u64;
         had
     }
 
-    /// The timer has expired: the counts are void.
+    /// Voids the counts, because the timer has expired.
     pub(super) fn forget(&mut self) {
         (self.unanswered, self.credit, self.pending) = (0, 0, (0, 0));
     }
@@ -105,13 +105,13 @@ impl Burst {
         self.credit = if self.cells.guard == ReentryGuard::Credit { in_flight } else { 0 };
     }
 
-    /// A burst of `segments` from here on, limited to data outstanding at the start of the phase.
+    /// Begins a burst of `segments` at `snd_una`, limited to the data outstanding at the start of the phase.
     fn begin(&mut self, snd_una: u64, segments: u64, recover: u64) {
         self.last = (snd_una, self.boundaries.end_of(segments).min(recover));
         self.pending = self.last;
     }
 
-    /// Duplicate ACKs mean a loss. The window stays until the phase is over.
+    /// Starts the phase, because duplicate ACKs indicate a loss. The window does not change until the phase is over.
     pub(super) fn enter(&mut self, seq: &SequenceSpace, loss: &LossReport, duplicates: u32) {
         self.forget();
         (self.loss, self.outstanding) = (Some(*loss), self.boundaries.count());
@@ -160,8 +160,9 @@ impl Burst {
         true
     }
 
-    /// Everything that was outstanding has arrived. minei §5.3: "the only change that must be introduced to implement
-    /// congestion-avoidance is to cut the window to half upon exiting the fast-retransmit phase"; a fixed window stays.
+    /// Ends the phase: everything that was outstanding has arrived. minei §5.3: "the only change that must be
+    /// introduced to implement congestion-avoidance is to cut the window to half upon exiting the fast-retransmit
+    /// phase". A fixed window stays as it is.
     pub(super) fn leave(&mut self, parts: Parts<'_>) {
         self.unanswered -= 1;
         self.keep_credit();
@@ -171,7 +172,7 @@ impl Burst {
         }
     }
 
-    /// The rest of the burst.
+    /// Chooses from the rest of the burst.
     pub(super) fn choose(&mut self, seq: &SequenceSpace, full: u16) -> Option<Span> {
         let (next, end) = self.pending;
         let next = next.max(seq.snd_una);

@@ -22,7 +22,7 @@ impl Inflate {
         Inflate { exit, deflate, timer, had_partial_ack: false }
     }
 
-    /// NewReno with its impatient timer.
+    /// NewReno with the impatient timer.
     pub(super) fn newreno() -> Self {
         Inflate::new(Exit::Recover, true, PartialAckTimer::Impatient)
     }
@@ -51,7 +51,7 @@ impl Inflate {
     }
 
     //= RFC 6582 §3.2 step 3: "then this is a partial ACK. In this case, retransmit the first unacknowledged segment."
-    /// Returns whether the retransmission timer is restarted.
+    /// Takes a partial ACK. Returns true if the retransmission timer restarts.
     pub(super) fn on_partial_ack(&mut self, parts: Parts<'_>, acked: u64) -> bool {
         let window = &mut parts.congestion.window;
         if self.deflate {

@@ -9,7 +9,7 @@ use crate::tcp::span::Span;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Limited {
     is_enabled: bool,
-    /// The last duplicate ACK allows a segment.
+    /// The last duplicate ACK allows one segment.
     is_allowed: bool,
     /// Bytes sent by limited transmit since `snd_una` moved.
     sent: u64,
@@ -29,7 +29,7 @@ impl Limited {
         self.sent
     }
 
-    /// A duplicate ACK allows one segment.
+    /// Allows one segment, because of a duplicate ACK.
     pub(in crate::tcp) fn allow(&mut self) {
         self.is_allowed = true;
     }
@@ -40,7 +40,7 @@ impl Limited {
         self.is_allowed
     }
 
-    /// Returns true if a segment is allowed, and uses it up.
+    /// Uses up the allowance. Returns true if a segment was allowed.
     #[inline(always)]
     pub(in crate::tcp) fn take_allowance(&mut self) -> bool {
         core::mem::take(&mut self.is_allowed)
@@ -57,7 +57,7 @@ impl Limited {
 
     //= RFC 3042 §2: "The amount of outstanding data would remain less than or equal to the congestion window plus 2
     //= segments"
-    /// A full segment from `from` on, after this many duplicate ACKs; `full`: its payload.
+    /// Chooses a full segment from `from` on, after this many duplicate ACKs; `full`: the payload of a full segment.
     pub(in crate::tcp) fn choose(
         &mut self,
         seq: &mut SequenceSpace,

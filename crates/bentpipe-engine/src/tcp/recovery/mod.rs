@@ -1,8 +1,8 @@
-//! Loss recovery: what is retransmitted, and when a loss is repaired.
+//! Loss recovery: what is retransmitted, and when the repair of a loss is complete.
 //!
-//! Each method of repair is a separate file and a value of [`Repair`]. The sender calls it when a loss is found
-//! ([`LossRecovery::enter`]), for each ACK until the loss is repaired, and at a timeout; it works on [`Parts`] of the
-//! sender.
+//! Each method of repair has its own file and a value of [`Repair`]. The sender calls it when a loss is found
+//! ([`LossRecovery::enter`]), for each ACK until the loss is repaired, and at a timeout. It works on the [`Parts`] of
+//! the sender.
 
 mod boundaries;
 mod burst;
@@ -86,9 +86,9 @@ impl Repair {
 pub(in crate::tcp) struct LossRecovery {
     phase: Phase,
     repair: Repair,
-    /// Highest sequence number sent when the last loss was found; `None` before the first.
+    /// Highest sequence number sent when the last loss was found; `None` before the first loss.
     recover: Option<u64>,
-    /// Retransmitted next, regardless of the window.
+    /// The sequence number to retransmit next, regardless of the window.
     retransmit_now: Option<u64>,
     pub(in crate::tcp) limited: Limited,
     once_per_window: bool,
@@ -97,7 +97,7 @@ pub(in crate::tcp) struct LossRecovery {
 }
 
 impl LossRecovery {
-    /// What `variant` asks for. `base` is what is reduced at a loss.
+    /// The recovery that `variant` asks for. `base` is the quantity reduced on a loss.
     pub(in crate::tcp) fn new(variant: &Variant, base: SsthreshBase) -> Self {
         LossRecovery {
             phase: Phase::Open,
@@ -116,13 +116,13 @@ impl LossRecovery {
         self.phase
     }
 
-    /// How losses are repaired.
+    /// The method by which losses are repaired.
     #[inline(always)]
     pub(in crate::tcp) fn kind(&self) -> RepairKind {
         self.repair.kind()
     }
 
-    /// Highest sequence number sent when the last loss was found; `None` before the first.
+    /// Highest sequence number sent when the last loss was found; `None` before the first loss.
     pub(in crate::tcp) fn recover(&self) -> Option<u64> {
         self.recover
     }
@@ -132,18 +132,18 @@ impl LossRecovery {
         self.recover.is_none_or(|recover| ack >= recover)
     }
 
-    /// The peer does not send SACK blocks: a SACK variant falls back to NewReno.
+    /// Falls back from SACK to NewReno, because the peer sends no SACK blocks.
     pub(in crate::tcp) fn without_sack(&mut self) {
         if self.kind() == RepairKind::Sack {
             if matches!(&self.repair, Repair::Pipe(pipe) if pipe.is_by_time()) {
-                // In place of the segments that RACK lets out for what is SACKed.
+                // This replaces the segments that RACK allows for SACKed data.
                 self.limited = Limited::new(true);
             }
             self.repair = Repair::Inflate(Inflate::newreno());
         }
     }
 
-    /// The handshake is done: losses of the SYN no longer count.
+    /// Completes the handshake: losses of the SYN no longer count.
     pub(in crate::tcp) fn open(&mut self) {
         (self.phase, self.recover) = (Phase::Open, None);
     }
@@ -161,7 +161,7 @@ impl LossRecovery {
         }
     }
 
-    /// True if a segment is to be sent regardless of the window.
+    /// True if a segment must be sent regardless of the window.
     #[inline(always)]
     pub(in crate::tcp) fn has_request(&self) -> bool {
         self.retransmit_now.is_some() || self.limited.is_allowed()
@@ -173,7 +173,7 @@ impl LossRecovery {
         self.retransmit_now.take()
     }
 
-    /// A segment of `len` bytes up to `end` is sent; `snd_max` is the previous value.
+    /// Records that a segment of `len` bytes up to `end` is sent; `snd_max` is the value before it.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, len: u16, retransmission: bool) {
         match &mut self.repair {
@@ -209,12 +209,12 @@ impl LossRecovery {
         }
     }
 
-    /// The rule if each loss of a window may start a fast retransmit.
+    /// The rule that applies if each loss in a window may start a fast retransmit.
     fn may_enter_again(&self) -> bool {
         self.phase == Phase::Open || !self.guard_after_timeout
     }
 
-    /// Duplicate ACKs mean the loss that `loss` reports.
+    /// Starts the repair of the loss that `loss` reports, which duplicate ACKs indicate.
     pub(in crate::tcp) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, duplicates: Duplicates) {
         let snd_una = parts.seq.snd_una;
         self.recover = Some(parts.seq.snd_max);
@@ -236,8 +236,8 @@ impl LossRecovery {
         self.retransmit_now = first;
     }
 
-    /// An ACK that does not move `snd_una` during recovery; `is_duplicate`: it counts as a duplicate. Returns whether
-    /// the retransmission timer is restarted.
+    /// Takes an ACK that does not move `snd_una` during recovery; `is_duplicate`: it counts as a duplicate. Returns
+    /// true if the retransmission timer restarts.
     pub(in crate::tcp) fn on_duplicate(&mut self, parts: Parts<'_>, is_duplicate: bool) -> bool {
         match &mut self.repair {
             #[cfg(feature = "ns2")]
@@ -258,11 +258,12 @@ impl LossRecovery {
         self.kind() != RepairKind::Sack
     }
 
-    /// True if a duplicate ACK outside recovery is the echo of a retransmission, not a sign of loss.
+    /// True if a duplicate ACK outside recovery is caused by a retransmission and is no sign of loss.
     pub(in crate::tcp) fn is_echo(&mut self, snd_una: u64) -> bool {
         let Repair::Burst(burst) = &mut self.repair else { return false };
         match self.phase {
-            // Everything is being retransmitted: data that had arrived causes duplicates (RFC 6582 §3.2 step 2).
+            // Everything is being retransmitted, so data that had already arrived causes duplicates (RFC 6582 §3.2 step
+            // 2).
             Phase::Loss => {
                 burst.on_echo_after_timeout();
                 self.timeout_repair == TimeoutRepair::GoBack
@@ -281,7 +282,7 @@ impl LossRecovery {
         at_once || self.covers(ack)
     }
 
-    /// Recovery ends; `snd_una` has not moved yet.
+    /// Ends the recovery; `snd_una` has not moved yet.
     pub(in crate::tcp) fn leave(&mut self, parts: Parts<'_>) {
         self.phase = Phase::Open;
         match &mut self.repair {
@@ -306,8 +307,8 @@ impl LossRecovery {
         matches!(self.repair, Repair::Inflate(_))
     }
 
-    /// An ACK of `acked` new bytes has moved `snd_una`, and the recovery goes on. Returns whether the retransmission timer
-    /// starts anew.
+    /// Takes an ACK of `acked` new bytes that has moved `snd_una` while the recovery continues. Returns true if the
+    /// retransmission timer restarts.
     pub(in crate::tcp) fn on_partial_ack(&mut self, parts: Parts<'_>, acked: u64) -> bool {
         let (snd_una, snd_max) = (parts.seq.snd_una, parts.seq.snd_max);
         match &mut self.repair {
@@ -326,7 +327,7 @@ impl LossRecovery {
         }
     }
 
-    /// An ACK of new data after a timeout.
+    /// Takes an ACK of new data after a timeout.
     pub(in crate::tcp) fn on_ack_after_timeout(&mut self, scoreboard: &mut Scoreboard, is_full: bool) {
         if is_full {
             self.phase = Phase::Open;
@@ -337,12 +338,12 @@ impl LossRecovery {
         }
     }
 
-    /// The timeout was spurious, and `snd_una` as given: nothing was lost.
+    /// Records that the timeout was spurious: nothing was lost. `snd_una` is its current value.
     pub(in crate::tcp) fn on_spurious_timeout(&mut self, snd_una: u64) {
         (self.phase, self.recover) = (Phase::Open, Some(snd_una));
     }
 
-    /// The retransmission timer has expired; `is_open`: the handshake is done.
+    /// Handles the expiry of the retransmission timer; `is_open`: the handshake is done.
     pub(in crate::tcp) fn on_timeout(&mut self, seq: &mut SequenceSpace, scoreboard: &mut Scoreboard, is_open: bool) {
         let oldest_alone = self.timeout_repair == TimeoutRepair::Oldest;
         self.phase = Phase::Loss;
@@ -351,7 +352,7 @@ impl LossRecovery {
         self.retransmit_now = None;
         match &mut self.repair {
             Repair::Pipe(pipe) if is_open => {
-                // What else is in flight must not keep the first segment back.
+                // The other data in flight must not delay the first segment.
                 self.retransmit_now = pipe.is_by_time().then_some(seq.snd_una);
                 return pipe.on_timeout(seq, scoreboard);
             }
@@ -366,7 +367,7 @@ impl LossRecovery {
         }
     }
 
-    /// The rest of the run that the burst estimate retransmits.
+    /// Chooses from the rest of the run that the burst estimate retransmits.
     pub(in crate::tcp) fn choose_from_run(&mut self, seq: &SequenceSpace, full: u16) -> Option<Span> {
         match &mut self.repair {
             Repair::Burst(burst) => burst.choose(seq, full),
@@ -389,7 +390,7 @@ impl LossRecovery {
         }
     }
 
-    /// A segment that the pipe had room for is sent.
+    /// Records that a segment for which the pipe had room is sent.
     pub(in crate::tcp) fn sent_into_pipe(&mut self) {
         #[cfg(feature = "ns2")]
         if let Repair::Ns2Pipe(pipe) = &mut self.repair {
@@ -397,12 +398,12 @@ impl LossRecovery {
         }
     }
 
-    /// True if rules 3 and 4 of NextSeg apply: gaps that are not known to be lost, and the rescue.
+    /// True if rules 3 and 4 of NextSeg apply: gaps not known to be lost, and the rescue.
     pub(in crate::tcp) fn is_thorough(&self) -> bool {
         matches!(self.repair, Repair::Pipe(_)) && self.phase != Phase::Loss
     }
 
-    /// True if NextSeg prefers data known to be lost.
+    /// True if rule 1 of NextSeg takes only data known to be lost.
     pub(in crate::tcp) fn repairs_lost_only(&self) -> bool {
         matches!(self.repair, Repair::Pipe(_))
     }

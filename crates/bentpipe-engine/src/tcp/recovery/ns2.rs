@@ -4,14 +4,14 @@ use super::Parts;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::LossReport;
 
-/// Segments assumed to be in the network: one less per ACK, one more per transmission.
+/// Segments assumed to be in the network: minus one per ACK, plus one per transmission.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CountedPipe {
     segments: i64,
 }
 
 impl CountedPipe {
-    /// The ACK that starts the recovery causes only the retransmission.
+    /// Starts the recovery. The ACK that causes it triggers only the retransmission.
     pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, threshold: u32) {
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
         self.segments = (parts.seq.flight() / parts.congestion.window.mss()) as i64 - threshold as i64;
@@ -23,8 +23,8 @@ impl CountedPipe {
         self.segments -= 1;
     }
 
-    /// The retransmission and the segment after it have left the network. ns-2 takes no round trip here, but ends the
-    /// backoff. Returns whether the retransmission timer starts anew.
+    /// Takes a partial ACK: the retransmission and the segment after it have left the network. ns-2 takes no round-trip
+    /// sample here, but ends the backoff. Returns true if the retransmission timer restarts.
     pub(super) fn on_partial_ack(&mut self, parts: Parts<'_>) -> bool {
         self.segments -= 2;
         parts.timer.rtt.reset_backoff();

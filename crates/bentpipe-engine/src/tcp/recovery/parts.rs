@@ -14,6 +14,6 @@ pub(in crate::tcp) struct Parts<'a> {
     pub(in crate::tcp) scoreboard: &'a mut Scoreboard,
     pub(in crate::tcp) timer: &'a mut RetransmissionTimer,
     pub(in crate::tcp) departures: &'a Departures,
-    /// Segments that may still be sent in answer to the current event.
+    /// Segments that may still be sent in response to the current event.
     pub(in crate::tcp) burst: &'a mut u32,
 }

@@ -1,4 +1,4 @@
-//! Whether losses are being repaired: what congestion controls know of recovery.
+//! Tells congestion controls whether losses are being repaired.
 
 /// The sender's recovery phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

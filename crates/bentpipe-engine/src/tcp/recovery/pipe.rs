@@ -10,11 +10,11 @@ use crate::tcp::sequence::SequenceSpace;
 use crate::tcp::span::Span;
 use crate::tcp::variant::PipeForm;
 
-/// The state of a recovery by the pipe.
+/// The state of a SACK-based recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Pipe {
     form: PipeForm,
-    /// The rescue retransmission was made for data sent up to here.
+    /// One rescue retransmission has been made for the data sent up to here.
     rescue: Option<u64>,
     /// The segment chosen last is the rescue.
     is_rescuing: bool,
@@ -23,7 +23,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// `prr`: the base of the reduction that is spread over a round trip, if it is.
+    /// `prr`: the base of the reduction, if the reduction is spread over a round trip.
     pub(super) fn new(form: PipeForm, prr: Option<SsthreshBase>) -> Self {
         Pipe { form, rescue: None, is_rescuing: false, prr: prr.map(|base| Box::new(Prr::new(base))) }
     }
@@ -38,21 +38,21 @@ impl Pipe {
         }
     }
 
-    /// An ACK arrives during the recovery.
+    /// Takes an ACK during the recovery.
     pub(super) fn on_ack(&mut self, parts: Parts<'_>) {
         if let Some(prr) = &mut self.prr {
             prr.on_ack(&mut parts.congestion.window, parts.seq, parts.scoreboard);
         }
     }
 
-    /// Bytes leave.
+    /// Records that bytes leave.
     pub(super) fn sent(&mut self, bytes: u64) {
         if let Some(prr) = &mut self.prr {
             prr.sent(bytes);
         }
     }
 
-    /// The recovery is over.
+    /// Ends the recovery.
     pub(super) fn leave(&mut self, parts: Parts<'_>) {
         parts.scoreboard.on_recovered();
         if let Some(prr) = &mut self.prr {
@@ -60,7 +60,7 @@ impl Pipe {
         }
     }
 
-    /// True if each segment is judged by its time, so that not all of a flight is lost at a timeout.
+    /// True if each segment is judged by its age, so a timeout does not mark the whole flight as lost.
     pub(super) fn is_by_time(&self) -> bool {
         self.form == PipeForm::Rack
     }

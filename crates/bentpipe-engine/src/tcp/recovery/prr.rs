@@ -1,44 +1,46 @@
-//! Proportional rate reduction (RFC 9937): in recovery, what leaves the sender follows what arrives at the receiver.
+//! Proportional rate reduction (RFC 9937): in recovery, the amount sent follows the amount that arrives at the
+//! receiver.
 //!
-//! RFC 6675 halves the window at once: the sender is silent for half a round trip and then sends at the rate of ACKs. PRR
-//! spreads the reduction over the round trip, and if losses take more than that, it grows back to the threshold.
+//! RFC 6675 halves the window at once: the sender is silent for half a round trip and then sends at the rate of ACKs.
+//! PRR spreads the reduction over the round trip. If losses shrink the pipe below the target, it grows back to the
+//! threshold.
 
 use crate::tcp::config::SsthreshBase;
 use crate::tcp::congestion::Window;
 use crate::tcp::loss::scoreboard::Scoreboard;
 use crate::tcp::sequence::SequenceSpace;
 
-/// The state of one recovery. Bytes.
+/// The state of one recovery, in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Prr {
     base: SsthreshBase,
-    /// The window that congestion control wants at the end of the recovery.
+    /// The window that congestion control sets for the end of the recovery.
     target: f64,
-    /// What the target is a part of: bytes outstanding at the start of the recovery, without those SACKed before the ACK that
-    /// started it, or the window then.
+    /// The denominator of the target's share: either the bytes outstanding at the start of the recovery, without those
+    /// SACKed before the ACK that started it, or the window at that time.
     recover_fs: u64,
-    /// All bytes delivered: before the recovery, and up to the last ACK.
+    /// All bytes delivered before the recovery, and up to the last ACK.
     delivered_before: u64,
     delivered: u64,
-    /// Sent during the recovery.
+    /// Bytes sent during the recovery.
     out: u64,
-    /// `snd_una` and the scoreboard's losses, as of the last ACK.
+    /// `snd_una` and the scoreboard's losses at the last ACK.
     snd_una: u64,
     losses: u64,
 }
 
-/// All bytes delivered, by ACK or SACK, and again if that counts.
+/// All bytes delivered, by ACK or SACK; bytes delivered twice count twice if the settings say so.
 fn delivered(seq: &SequenceSpace, scoreboard: &Scoreboard) -> u64 {
     seq.snd_una + scoreboard.sacked_bytes() + scoreboard.repeated_bytes()
 }
 
 impl Prr {
-    /// `base` is what congestion control reduces at a loss.
+    /// `base` is the quantity that congestion control reduces on a loss.
     pub(super) fn new(base: SsthreshBase) -> Self {
         Prr { base, target: 0.0, recover_fs: 1, delivered_before: 0, delivered: 0, out: 0, snd_una: 0, losses: 0 }
     }
 
-    /// Recovery begins; `window` is the target at its end, and was `before`.
+    /// Begins the recovery; `window` holds the target for its end, and was `before` until now.
     pub(super) fn enter(&mut self, before: u64, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
         let newly = scoreboard.newly_delivered();
         let delivered_before = delivered(seq, scoreboard).saturating_sub(newly);
@@ -62,7 +64,7 @@ impl Prr {
         self.on_ack(window, seq, scoreboard);
     }
 
-    /// An ACK arrives during the recovery, or begins it.
+    /// Takes an ACK that arrives during the recovery or begins it.
     pub(super) fn on_ack(&mut self, window: &mut Window, seq: &SequenceSpace, scoreboard: &Scoreboard) {
         let now = delivered(seq, scoreboard);
         let newly = now.saturating_sub(self.delivered);
@@ -91,16 +93,16 @@ impl Prr {
             // The first retransmission is forced.
             send = send.max(window.mss());
         }
-        // With nothing outstanding a segment may always be sent: otherwise no ACK would arrive.
+        // With nothing outstanding, a segment may always be sent, because otherwise no ACK would arrive.
         window.set((pipe + send).max(window.mss()) as f64);
     }
 
-    /// Bytes leave.
+    /// Records that bytes leave.
     pub(super) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
-    /// The recovery is over.
+    /// Ends the recovery.
     pub(super) fn leave(&self, window: &mut Window) {
         window.set(self.target);
     }
@@ -113,7 +115,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// A flight of `count` segments, the window that shall be left of it in segments, and the scoreboard.
+    /// A flight of `count` segments, the target window in segments, and the scoreboard.
     fn flight(count: u64, target: u64) -> (SequenceSpace, Window, Scoreboard) {
         let mut seq = SequenceSpace::new(0, 1 << 30);
         seq.snd_max = count * MSS;
@@ -122,7 +124,7 @@ mod tests {
         (seq, window, Scoreboard::default())
     }
 
-    /// The ACK that SACKs segment `n`.
+    /// Takes an ACK that SACKs segment `n`.
     fn sack(scoreboard: &mut Scoreboard, n: u64) {
         let before = scoreboard.sacked_bytes();
         scoreboard.sack(n * MSS, (n + 1) * MSS);
@@ -130,7 +132,7 @@ mod tests {
         scoreboard.find_losses(3, 2 * MSS);
     }
 
-    /// Sends what the window has room for. Returns the segments.
+    /// Sends what the window has room for. Returns the segment lengths.
     fn fill(prr: &mut Prr, seq: &mut SequenceSpace, window: &Window, scoreboard: &mut Scoreboard) -> u64 {
         let mut sent = 0;
         while window.whole() >= scoreboard.pipe(seq.snd_una, seq.snd_max) + MSS {
@@ -144,8 +146,9 @@ mod tests {
         sent
     }
 
-    /// RFC 9937 §6 with one loss of 20 and half of the window: the retransmission goes out at once, and then one segment for two
-    /// that have arrived. 17 ACKs after the third bring ceil(20 * 10 / 20) = 10 segments in all, never two at once.
+    /// RFC 9937 §6 with one loss in 20 and a target of half the window: the retransmission leaves at once, and then one
+    /// segment for every two that arrive. 17 ACKs after the third bring ceil(20 * 10 / 20) = 10 segments in all, never
+    /// two at once.
     #[test]
     fn a_segment_leaves_for_two_that_arrive() {
         let (mut seq, mut window, mut scoreboard) = flight(20, 10);
@@ -159,14 +162,15 @@ mod tests {
             sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
         }
         assert!(sent.iter().all(|&count| count <= 1), "{sent:?}");
-        // RecoverFS is 18: two segments were SACKed before the ACK that began the recovery. 17 of them are delivered now.
+        // RecoverFS is 18: two segments were SACKed before the ACK that began the recovery. By now 17 of these are
+        // delivered.
         assert_eq!(sent.iter().sum::<u64>(), (17 * 10u64).div_ceil(18));
         prr.leave(&mut window);
         assert_eq!(window.whole(), 10 * MSS);
     }
 
-    /// RFC 9937 §6: with most of a flight lost the pipe falls below the threshold, and the sender sends as much as arrives, and
-    /// one segment more where an ACK moves on without a new loss.
+    /// RFC 9937 §6: when most of a flight is lost, the pipe falls below the threshold. The sender then sends as much as
+    /// arrives, plus one segment for each ACK that advances without a new loss.
     #[test]
     fn after_heavy_loss_it_grows_back_to_the_threshold() {
         let (mut seq, mut window, mut scoreboard) = flight(40, 28);

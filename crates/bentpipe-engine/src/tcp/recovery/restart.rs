@@ -1,10 +1,9 @@
-//! Tahoe: after a loss the window is one segment, and everything from the loss on is retransmitted (Jacobson
-//! 1988).
+//! Tahoe: after a loss, the window is one segment and everything from the loss on is retransmitted (Jacobson 1988).
 
 use super::Parts;
 use crate::tcp::loss::LossReport;
 
-/// Duplicate ACKs mean a loss.
+/// Starts over, because duplicate ACKs indicate a loss.
 pub(super) fn enter(parts: Parts<'_>, loss: &LossReport) {
     parts.congestion.on_loss(loss);
     parts.congestion.restart(1);

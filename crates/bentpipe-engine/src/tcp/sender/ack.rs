@@ -26,7 +26,8 @@ impl Sender {
         let ack = segment.ack;
         let by_time = self.loss.scoreboard.rack().is_some();
         let (advances, delivered, flight) = (ack > self.seq.snd_una, self.delivered(), self.seq.flight());
-        // An ACK beside data that tells nothing new is no event for the control, however it is looked at: header prediction leaves it out.
+        // An ACK that comes with data and acknowledges nothing new is no event for the control: header prediction skips
+        // it too.
         let tells = advances || segment.sequence_len() == 0 || !segment.sack.is_empty();
         let before = if tells { self.before_delivery() } else { None };
         if advances
@@ -55,7 +56,7 @@ impl Sender {
             if self.persist.is_running() {
                 self.on_probe_answered(cx.now);
             }
-            // Answers to probes of a closed window are not duplicates: nothing was lost.
+            // Answers to probes of a closed window are not duplicate ACKs: nothing was lost.
             if news && self.timer.is_by_segments() {
                 self.on_reported(cx, sample);
             }
@@ -83,8 +84,8 @@ impl Sender {
         });
     }
 
-    /// An ACK that a later one has overtaken. What it reports to have arrived is news all the same (RFC 9293 §3.10.7.4: it can be
-    /// ignored, but need not).
+    /// Takes an ACK that arrives after a later one. It may still report newly arrived data (RFC 9293 §3.10.7.4: it can
+    /// be ignored, but need not).
     #[inline(never)]
     pub(super) fn take_overtaken<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {
         if self.loss.scoreboard.rack().is_none() {
@@ -102,7 +103,7 @@ impl Sender {
         self.after_look_back(cx, segment, lost.then_some(delivered), false, flight);
     }
 
-    /// Takes SACK blocks. Returns whether they have new information.
+    /// Takes SACK blocks. Returns true if they have new information.
     pub(super) fn take_sack(&mut self, now: Time, segment: &Segment) -> bool {
         let in_recovery = self.recovery.phase() == Phase::Recovery;
         let advances = segment.ack > self.seq.snd_una;
@@ -205,7 +206,8 @@ impl Sender {
         } else if self.recovery.limits_to_flight() {
             self.congestion.on_recovered(self.seq.flight());
         } else if self.counts_delivered && !goes_on {
-            // In Linux the ACK that ends a recovery opens the window already (`tcp_cong_control` follows `tcp_fastretrans_alert`).
+            // In Linux, the ACK that ends a recovery already opens the window (`tcp_cong_control` follows
+            // `tcp_fastretrans_alert`).
             self.grow(cx.now, acked, delivered, rtt);
         }
         cx.emit(|| Event::RecoveryLeft);
@@ -214,17 +216,18 @@ impl Sender {
         }
     }
 
-    /// The round trip that an ACK measures where that is by segments; `stamped`: by timestamps, which count if nothing else does.
+    /// The round trip that an ACK measures, if the timer follows segments. `stamped`: the round trip by timestamps,
+    /// used if segments give none.
     #[inline(always)]
     fn measure(&self, now: Time, advances: bool, stamped: Option<Duration>) -> Option<Duration> {
         let sample = self.loss.scoreboard.measured(now);
-        // The SYN is no segment of RACK's. It is timed.
+        // The SYN is not one of RACK's segments; the timer measures it.
         let counts = advances && (self.is_open || !self.timer.is_timing());
         sample.or(stamped.filter(|_| counts))
     }
 
-    /// SACK blocks have reported data, and `snd_una` has not moved: the round trip, and the timer if what was reported is older than the
-    /// oldest segment's last transmission (Linux's `tcp_clean_rtx_queue`).
+    /// Takes an ACK whose SACK blocks report data while `snd_una` stays: takes the round trip, and restarts the timer
+    /// if the reported data is older than the oldest segment's last transmission (Linux's `tcp_clean_rtx_queue`).
     #[inline(never)]
     fn on_reported<P: Probe>(&mut self, cx: &mut Context<'_, P>, sample: Option<Duration>) {
         self.take_sample(cx, sample);
@@ -233,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// Takes a round trip that was measured while losses are being repaired, or by SACK blocks alone.
+    /// Takes a round trip that was measured during the repair of losses, or by SACK blocks alone.
     fn take_sample<P: Probe>(&mut self, cx: &mut Context<'_, P>, sample: Option<Duration>) {
         if let Some(sample) = sample {
             self.timer.on_delivery(cx.now, sample);
@@ -241,7 +244,8 @@ impl Sender {
         }
     }
 
-    /// `snd_una` moves, and no loss is being repaired any more: round trip, timer, window. Returns the round trip measured.
+    /// Moves `snd_una` when no loss is being repaired any more, and updates round trip, timer and window. Returns the
+    /// measured round trip.
     #[inline(always)]
     fn advance<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) -> Option<Duration> {
         self.advance_to(ack);
@@ -265,7 +269,7 @@ impl Sender {
         }
     }
 
-    /// An ACK of `acked` new bytes opens the window; `delivered` bytes had been delivered before it.
+    /// Opens the window by an ACK of `acked` new bytes; `delivered` bytes had been delivered before it.
     #[inline(always)]
     fn grow(&mut self, now: Time, acked: u64, delivered: u64, rtt: Option<Duration>) {
         let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
@@ -278,8 +282,8 @@ impl Sender {
         }
     }
 
-    /// An ACK has reported new data, and `snd_una` has not moved: it opens the window where data often comes out of order, unless losses are
-    /// being repaired by a recovery (Linux's `tcp_may_raise_cwnd`). `delivered` bytes had been delivered before it.
+    /// Opens the window by an ACK that reports new data while `snd_una` stays, if data often arrives out of order and
+    /// no recovery is in progress (Linux's `tcp_may_raise_cwnd`). `delivered` bytes had been delivered before the ACK.
     #[inline(never)]
     fn grow_out_of_order(&mut self, now: Time, delivered: u64) {
         // `tcp_reordering`
@@ -290,7 +294,8 @@ impl Sender {
         }
     }
 
-    /// The bytes of the window that were in use before an ACK of `acked` new bytes: all, if a packet waited for that ACK because of it.
+    /// The bytes of the window that were in use before an ACK of `acked` new bytes: all of them, if a packet waited for
+    /// that ACK because of the window.
     #[inline(always)]
     fn used(&self, acked: u64) -> u64 {
         let flight = self.seq.flight() + acked;

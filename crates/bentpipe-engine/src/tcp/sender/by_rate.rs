@@ -1,10 +1,10 @@
-//! What the rate of delivery (`delivery.rs`) adds to the handling of ACKs, for controls that measure it.
+//! What the delivery rate (`delivery.rs`) adds to the handling of ACKs, for controls that measure it.
 
 use super::Sender;
 use crate::tcp::congestion::{Delivered, FoundLost};
 use crate::units::Time;
 
-/// The sender before an ACK. Bytes.
+/// The sender's state before an ACK, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
     delivered: u64,
@@ -13,7 +13,7 @@ pub(super) struct Before {
 }
 
 impl Sender {
-    /// Notes what an ACK changes; `None` if the control does not measure the rate.
+    /// The state before an ACK; `None` if the control does not measure the rate.
     #[inline(always)]
     pub(super) fn before_delivery(&mut self) -> Option<Before> {
         if !self.congestion.properties().measures_rate {
@@ -25,7 +25,7 @@ impl Sender {
         Some(Before { delivered: rack.rate()?.delivered(), marked, pipe })
     }
 
-    /// An ACK has been taken: the control learns what it has delivered.
+    /// Tells the control what an ACK, now processed, has delivered.
     pub(super) fn after_delivery(&mut self, now: Time, before: Before) {
         let (una, max) = (self.seq.snd_una, self.seq.snd_max);
         let Some(rack) = self.loss.scoreboard.rack() else { return };
@@ -36,7 +36,7 @@ impl Sender {
         let held_back = self.congestion.holds_back();
         self.congestion.on_delivered(&Delivered {
             now,
-            // The SYN has no other sample.
+            // The SYN gives no other sample.
             rtt: if self.is_open { latest.filter(|_| newly > 0) } else { min_rtt },
             srtt: self.timer.rtt.srtt(),
             sample,
@@ -49,7 +49,8 @@ impl Sender {
             departure: self.pacer.earliest(now),
             phase: self.recovery.phase(),
         });
-        // Also by the ACK that ends it: what is sent until the few in flight are delivered follows them.
+        // This includes the ACK that ends the phase: what is sent until the few segments in flight are delivered
+        // depends on them.
         if (held_back || self.congestion.holds_back())
             && let Some(rate) = self.loss.scoreboard.rack().and_then(|rack| rack.rate())
         {
@@ -57,7 +58,7 @@ impl Sender {
         }
     }
 
-    /// A timer has found losses: a control that measures the rate does not wait for an ACK to hear of them.
+    /// Reports losses found by a timer. A control that measures the rate does not wait for an ACK to learn of them.
     pub(super) fn report_lost(&mut self, now: Time) {
         if !self.congestion.properties().measures_rate {
             return;
@@ -68,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// The first segment of a flight is sent: the control learns whether that is after a pause of the application.
+    /// Tells the control, at the first segment of a flight, whether the application has paused before it.
     pub(super) fn note_restart(&mut self, now: Time) {
         let rate = self.loss.scoreboard.rack().and_then(|rack| rack.rate());
         if rate.is_some_and(|rate| rate.is_app_limited()) {
@@ -76,9 +77,9 @@ impl Sender {
         }
     }
 
-    /// Nothing is sent though pacing allows it: if that is because there is nothing to send, the rate of what is in flight says
-    /// nothing about the path. An application that waits for room in the send buffer has something: Linux looks when it begins to write
-    /// (`tcp_sendmsg_locked`), so the rate that the buffer allows counts.
+    /// Called when nothing is sent though pacing allows it. If there is nothing to send, the rate of the data in flight
+    /// says nothing about the path. An application that waits for room in the send buffer does have something: Linux
+    /// looks when the application begins to write (`tcp_sendmsg_locked`), so the rate that the buffer allows counts.
     pub(super) fn note_application_limit(&mut self) {
         let (una, max) = (self.seq.snd_una, self.seq.snd_max);
         let window = self.congestion.window.whole();

@@ -12,8 +12,8 @@ use crate::tcp::variant::TimeoutWindow;
 use crate::units::Time;
 
 impl Sender {
-    /// Takes the data that an ACK delivers and detects losses. Returns whether its SACK blocks were new, and
-    /// whether a segment was lost.
+    /// Takes the data that an ACK delivers and detects losses. Returns two values: whether its SACK blocks were new,
+    /// and whether a segment was lost.
     #[inline(never)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         if !self.is_open || !segment.sack.is_empty() {
@@ -25,7 +25,7 @@ impl Sender {
         (false, self.detect(now))
     }
 
-    /// Takes an ACK that has SACK blocks, or is that of the SYN.
+    /// Takes an ACK that has SACK blocks, or the ACK of the SYN.
     #[inline(never)]
     fn look_at_blocks(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
@@ -45,7 +45,7 @@ impl Sender {
         (news, self.detect(now))
     }
 
-    /// Asks RACK for the losses so far. Returns true if there are new ones.
+    /// Lets RACK detect losses. Returns true if there are new ones.
     #[inline(always)]
     fn detect(&mut self, now: Time) -> bool {
         let repairing = self.recovery.phase() != Phase::Open;
@@ -53,8 +53,8 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
     }
 
-    /// An ACK has been taken, before which `flight` bytes were outstanding; `lost`: it showed a loss, and these bytes had been delivered before
-    /// it; `advances`: it acknowledged new data.
+    /// Completes the processing of an ACK. `flight`: bytes outstanding before it. `lost`: the bytes delivered before
+    /// it, if it showed a loss. `advances`: it acknowledged new data.
     #[inline(always)]
     pub(super) fn after_look_back<P: Probe>(
         &mut self,
@@ -84,7 +84,8 @@ impl Sender {
         }
     }
 
-    /// The ACK has shown a loss, it has SACK blocks, or a tail loss probe is outstanding.
+    /// Processes an ACK that has shown a loss or has SACK blocks, or that arrives while a tail loss probe is
+    /// outstanding.
     #[inline(never)]
     fn after_news<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: Option<u64>, flight: u64) {
         let duplicate = Detector::duplicate_report(segment).map(|(_, end)| end);
@@ -103,8 +104,9 @@ impl Sender {
         }
     }
 
-    /// An ACK has delivered what was not sent again after the timeout, and sent before it: not everything was lost. So Linux decides with
-    /// SACK (RFC 5682 §3.1 step 3b), and without new data in between. Returns true if the timeout is undone.
+    /// Called when an ACK delivers data that was sent before the timeout and not again since: not everything was lost.
+    /// Linux thus decides with SACK (RFC 5682 §3.1 step 3b), without sending new data first. Returns true if the
+    /// timeout is undone.
     #[inline(never)]
     pub(super) fn test_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
         let original = self.loss.scoreboard.rack().and_then(|rack| rack.take_original());
@@ -117,7 +119,7 @@ impl Sender {
         true
     }
 
-    /// The last recovery or timeout was needless: its end, and the window of before it (RFC 4015 §3).
+    /// Ends a recovery or timeout that turns out to be needless and restores the window of before (RFC 4015 §3).
     pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, cwnd: u64, ssthresh: u64) {
         self.loss.scoreboard.forget_losses();
         if let Some(offload) = &mut self.offload {
@@ -144,8 +146,8 @@ impl Sender {
         self.counters.spurious_recoveries += u64::from(phase != Phase::Loss);
     }
 
-    /// True if RACK has marked segments that have not arrived since. At the end of a recovery they were sent during it, and their
-    /// loss is another sign of congestion, even if they have been sent again already.
+    /// True if RACK has marked segments that have not arrived since. At the end of a recovery, they were sent during
+    /// it. Their loss is another sign of congestion, even if they have already been sent again.
     pub(super) fn has_more_losses(&mut self) -> bool {
         //= RFC 5681 §4.3: "Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications of
         //= congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case."
@@ -153,8 +155,8 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.outstanding(probe).lost > 0)
     }
 
-    /// Starts a recovery for the segments that RACK has marked, unless one is in progress. `delivered`: bytes delivered before the
-    /// ACK that showed them; `again`: they show another congestion while the sender repairs after a timeout.
+    /// Starts a recovery for the segments that RACK has marked, unless one is in progress. `delivered`: bytes delivered
+    /// before the ACK that showed the losses. `again`: they show further congestion during the repair after a timeout.
     pub(super) fn repair<P: Probe>(&mut self, cx: &mut Context<'_, P>, delivered: u64, again: bool) {
         let may = match self.recovery.phase() {
             Phase::Open => self.recovery.may_enter(self.seq.snd_una),
@@ -170,13 +172,13 @@ impl Sender {
         }
     }
 
-    /// A time that RACK waits for, or that of the probe, may have come.
+    /// Runs RACK's reordering timer and the tail loss probe's timer, if they are due.
     pub(super) fn on_time_by_rack<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if self.loss.scoreboard.deadline() <= cx.now {
             self.new_event();
             if self.detect(cx.now) {
                 self.report_lost(cx.now);
-                // No ACK, but a segment may leave (Linux's `tcp_rack_reo_timeout`).
+                // No ACK has arrived, but a segment may leave (Linux's `tcp_rack_reo_timeout`).
                 self.repair(cx, self.delivered().saturating_sub(u64::from(self.mss)), true);
             }
         }
@@ -189,7 +191,7 @@ impl Sender {
         }
     }
 
-    /// Starts the timer of the probe for the outstanding data.
+    /// Starts the tail loss probe's timer for the outstanding data.
     #[inline(always)]
     pub(super) fn start_tail(&mut self, now: Time) {
         self.start_tail_until(now, self.timer.deadline());
@@ -198,7 +200,7 @@ impl Sender {
         }
     }
 
-    /// Starts it anew as a segment is sent for the first time.
+    /// Restarts that timer when a segment is sent for the first time.
     #[inline(always)]
     pub(super) fn restart_tail(&mut self, now: Time) {
         if self.timer.is_by_segments() {
@@ -218,8 +220,8 @@ impl Sender {
         self.tail.start(now, self.timer.rtt.srtt(), &self.seq, is_single, limit);
     }
 
-    /// True if a single segment is outstanding, whose ACK may be delayed. In Linux segments count, however small, and with its FIN the last one
-    /// is longer than a full one (`tcp_schedule_loss_probe`).
+    /// True if a single segment is outstanding, whose ACK may be delayed. Linux counts segments, however small; with
+    /// its FIN, the last one is longer than a full segment (`tcp_schedule_loss_probe`).
     #[inline(always)]
     fn has_lone_segment(&mut self) -> bool {
         let (flight, full) = (self.seq.flight(), u64::from(self.mss));
@@ -229,7 +231,8 @@ impl Sender {
         flight <= full + 1 && self.loss.scoreboard.rack().is_some_and(|rack| rack.has_one())
     }
 
-    /// Linux's `tcp_rto_delta_us`: the probe leaves at most a timeout after the oldest segment, unless that has passed.
+    /// Linux's `tcp_rto_delta_us`: the probe leaves at most a timeout after the oldest segment, unless that time has
+    /// already passed.
     #[inline(always)]
     pub(super) fn bound_tail(&mut self, now: Time) {
         let limit = self.loss.scoreboard.first_sent().map_or(Time::NEVER, |head| head + self.timer.rtt.rto());

@@ -1,4 +1,4 @@
-//! A sender that has nothing left to send, to time or to repair.
+//! A sender that has nothing left to send, time or repair.
 
 use super::Sender;
 use crate::tcp::config::TcpConfig;
@@ -6,7 +6,7 @@ use crate::tcp::sending::{Half, SenderCounters};
 use crate::tcp::sequence::SequenceSpace;
 use crate::units::Time;
 
-/// What is left of a finished sender.
+/// The remaining state of a finished sender.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Finished {
     seq: SequenceSpace,
@@ -16,9 +16,9 @@ pub(in crate::tcp) struct Finished {
 }
 
 impl Sender {
-    /// What is left once all of its data and its FIN are acknowledged, if nothing was lost or marked on the way: an ACK that still
-    /// comes can acknowledge nothing new, and so changes neither the window nor an estimate. `None` with a control that measures the rate
-    /// of delivery, which hears of all ACKs.
+    /// The remaining state once all data and the FIN are acknowledged, if nothing was lost or marked: further ACKs
+    /// acknowledge nothing new, so they change neither the window nor an estimate. `None` with a control that measures
+    /// the delivery rate, which processes all ACKs.
     pub(in crate::tcp) fn finished(&self) -> Option<Finished> {
         let SenderCounters { retransmits, timeouts, fast_retransmits, ecn_reductions, .. } = self.counters;
         let is_done = self.seq.fin_acknowledged() && self.deadline() == Time::NEVER && !self.persist.is_due();
@@ -31,7 +31,7 @@ impl Sender {
         })
     }
 
-    /// A sender that answers like the one of which `rest` is left; `sack`: the peer sends SACK blocks.
+    /// Restores a sender that answers like the finished one with state `rest`; `sack`: the peer sends SACK blocks.
     pub(in crate::tcp) fn of_finished(config: &TcpConfig, sack: bool, rest: Finished) -> Sender {
         let Finished { seq, counters, cwnd, mss } = rest;
         let mut sender = Sender::new(config);

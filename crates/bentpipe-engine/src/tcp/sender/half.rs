@@ -65,7 +65,7 @@ impl Half for Sender {
         self.new_event();
     }
 
-    /// Without SACK from the peer, a SACK variant falls back to NewReno.
+    /// If the peer offers no SACK, a SACK variant falls back to NewReno.
     fn established(&mut self, mss: u16, initial_window: u32, sack: bool) {
         if !sack && self.recovery.kind() == RepairKind::Sack {
             self.recovery.without_sack();
@@ -120,7 +120,7 @@ impl Half for Sender {
         self.seq.forget_peer();
         self.timer.reset();
         self.timer.rtt.reset_backoff();
-        // A SYN that comes later opens another connection.
+        // A later SYN opens another connection.
         self.counters.timeouts = 0;
     }
 
@@ -157,7 +157,7 @@ impl Half for Sender {
         self.recovery.phase() == Phase::Open
     }
 
-    /// What is left of [`Sender::take_ack`].
+    /// The part of [`Sender::take_ack`] that applies here.
     #[inline(always)]
     fn on_ack_beside_data(&mut self) {
         self.counters.acks += 1;
@@ -198,7 +198,7 @@ impl Half for Sender {
             self.note_application_limit();
         }
         let span = span?;
-        // The segment may have changed the rate: the first one after a pause.
+        // The segment may have changed the rate if it is the first after a pause.
         if let Some(rate) = self.congestion.pacing_rate() {
             self.pacer.sent(now, span.len, rate);
         }

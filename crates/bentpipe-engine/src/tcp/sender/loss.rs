@@ -12,8 +12,8 @@ use crate::tcp::variant::TimeoutWindow;
 use crate::units::Time;
 
 impl Sender {
-    /// An ACK that does not move `snd_una`, or one whose SACK blocks count as a duplicate. `plain`: it carries neither
-    /// data nor another window; `news`: its SACK blocks are new.
+    /// Takes an ACK that does not move `snd_una`, or one whose SACK blocks make it a duplicate. `plain`: it carries
+    /// neither data nor a changed window. `news`: its SACK blocks are new.
     pub(super) fn on_same_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, plain: bool, news: bool) {
         let is_duplicate = self.loss.is_duplicate(plain, news);
         if self.recovery.phase() == Phase::Recovery {
@@ -46,7 +46,7 @@ impl Sender {
         }
     }
 
-    /// One more duplicate ACK outside recovery.
+    /// Takes one more duplicate ACK outside recovery.
     fn on_duplicate<P: Probe>(&mut self, cx: &mut Context<'_, P>, duplicates: Duplicates) {
         let Duplicates { count, threshold, lost } = duplicates;
         let snd_una = self.seq.snd_una;
@@ -88,13 +88,13 @@ impl Sender {
     }
 
     //= RFC 6298 §5.1, §5.6: the timer runs from a transmission on
-    /// When the next segment may leave: pacing may hold a retransmission back for longer than the timer runs. An expiry would count
-    /// though nothing was sent.
+    /// When the next segment may leave. Pacing may delay a retransmission for longer than the timer runs; the expiry
+    /// would then count though nothing was sent.
     pub(super) fn earliest_departure(&self, now: Time) -> Time {
         if self.congestion.pacing_rate().is_some() { self.pacer.earliest(now) } else { now }
     }
 
-    /// The retransmission timer has expired.
+    /// Handles the expiry of the retransmission timer.
     pub(super) fn on_timeout<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Result<(), Abort> {
         //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not
         //= acknowledged", and "If the window shrinks to zero, the TCP implementation MUST probe it"
@@ -104,7 +104,7 @@ impl Sender {
         }
         let awaited = match self.is_open {
             true => Awaited::Data { closed: self.seq.fin },
-            // Before the peer has said anything, what is sent is the SYN of an active opening.
+            // Until the peer has answered, the only segment sent is the SYN of an active opening.
             false if self.seq.peer.max == 0 => Awaited::FirstSyn,
             false => Awaited::SynAck,
         };
@@ -117,11 +117,11 @@ impl Sender {
         cx.emit(|| Event::Timeout { snd_una, backoffs: retries });
         let (cwnd, ssthresh) = (self.congestion.window.cwnd(), self.congestion.window.ssthresh());
         let phase = self.recovery.phase();
-        // Linux tests repeated timeouts of a segment, too.
+        // Linux also tests repeated timeouts of a segment.
         let again = retries > 0 && self.undo.is_enabled();
         self.frto.on_timeout(phase == Phase::Open && retries == 0 || again, cwnd, ssthresh, flight);
         let afresh = self.departures.halves_at_every_timeout();
-        // Linux: the recovery, or a mark, has reduced the threshold for the data in question.
+        // Linux: the recovery, or a mark, has already reduced the threshold for the data in question.
         let is_reduced = phase == Phase::Recovery || (phase == Phase::Open && self.ecn.is_reducing(snd_una));
         let is_reduced = is_reduced && self.timeout_window == TimeoutWindow::InFlight;
         let repeated = (retries > 0 || is_reduced) && !afresh;
@@ -151,7 +151,7 @@ impl Sender {
         }
         let is_fixed = self.congestion.properties().is_fixed;
         if self.timeout_window == TimeoutWindow::InFlight && self.is_open && !is_fixed {
-            // A sender without a scoreboard has gone back to `snd_una`, so nothing is in flight.
+            // A sender without a scoreboard has gone back to `snd_una`, so nothing counts as in flight.
             let pipe = self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_nxt);
             let window = &mut self.congestion.window;
             window.set((pipe + window.mss()) as f64);

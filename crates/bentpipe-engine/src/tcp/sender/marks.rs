@@ -1,5 +1,5 @@
-//! What ECN adds to the sender: an echoed mark reduces the window as a loss does (RFC 3168), or congestion control learns how many
-//! packets were marked (RFC 9768). Nothing is sent again.
+//! What ECN adds to the sender. With RFC 3168, an echoed mark reduces the window like a loss. With RFC 9768, congestion
+//! control learns how many packets were marked. Nothing is retransmitted.
 
 use super::Sender;
 use crate::machine::Context;
@@ -12,7 +12,7 @@ use crate::units::Duration;
 use crate::wire::ecn::Ecn;
 
 impl Sender {
-    /// An ACK that says something about marks, after [`Sender::take_ack`]'s rules.
+    /// Takes an ACK with information about marks, after the rules of [`Sender::take_ack`].
     #[inline(never)]
     pub(super) fn take_echo<P: Probe>(
         &mut self,
@@ -37,15 +37,15 @@ impl Sender {
         }
     }
 
-    /// Bytes delivered so far, in order or not, and again if that counts.
+    /// Bytes delivered so far, in order or not. Bytes delivered twice count twice if the settings say so.
     #[inline(always)]
     pub(super) fn delivered(&self) -> u64 {
         let scoreboard = &self.loss.scoreboard;
         self.seq.snd_una + scoreboard.sacked_bytes() + scoreboard.repeated_bytes()
     }
 
-    /// A mark was echoed by the ACK `ack` (RFC 3168), before which the window was `before` and `flight` bytes were outstanding. The ACK does
-    /// not open the window.
+    /// Takes a mark echoed by the ACK `ack` (RFC 3168). Before that ACK, the window was `before` and `flight` bytes
+    /// were outstanding. The ACK does not open the window.
     fn take_mark<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, flight: u64) {
         self.congestion.hold(before);
         if !self.ecn.counts(ack) {
@@ -57,7 +57,7 @@ impl Sender {
         cx.emit(|| Event::MarkEchoed { snd_una: ack });
     }
 
-    /// `marked` of the `bytes` that an ACK delivers were marked (RFC 9768).
+    /// Takes a count of marks (RFC 9768): `marked` of the `bytes` that an ACK delivers.
     fn take_count<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -85,13 +85,13 @@ impl Sender {
         }
     }
 
-    /// Bytes that the peer's options have told of: arrived as ECT(0), as CE, as ECT(1).
+    /// Bytes that the peer's options have reported: arrived as ECT(0), as CE, as ECT(1).
     pub(in crate::tcp) fn bytes_told(&self) -> [u64; 3] {
         self.ecn.bytes_told()
     }
 
-    /// The ECN field and flag of a segment with data. What was sent before, and what may be a probe of a closed window, is not
-    /// ECT.
+    /// The ECN field and flag of a segment with data. Data that was sent before, and data that may be a probe of a
+    /// closed window, is not ECT.
     //= RFC 3168 §6.1.5, §6.1.6
     pub(super) fn marks_of(&mut self, span: &Span) -> (Ecn, Flags) {
         if span.retransmission || self.persist.is_running() {

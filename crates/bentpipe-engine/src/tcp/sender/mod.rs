@@ -1,9 +1,9 @@
 //! TCP's sender: joins loss detection, recovery, congestion control and the timers.
 //!
-//! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and `congestion` sets the
-//! window. The connection then pulls segments out of [`Half::next`](super::sending::Half::next) until there are no more. `ack.rs` handles
-//! ACKs, `loss.rs` losses and timeouts, `transmit.rs` the choice of segments; `by_time.rs` has the additions of RFC 8985, `marks.rs` those
-//! of RFC 3168, `offload.rs` packets of several segments.
+//! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and
+//! `congestion` sets the window. The connection then pulls segments out of [`Half::next`](super::sending::Half::next)
+//! until there are no more. `ack.rs` handles ACKs, `loss.rs` losses and timeouts, and `transmit.rs` the choice of
+//! segments. `by_time.rs` adds RFC 8985, `marks.rs` RFC 3168, and `offload.rs` packets of several segments.
 
 mod ack;
 mod by_rate;
@@ -39,7 +39,7 @@ use super::variant::{Growth, TimeoutWindow};
 use crate::rtt::RtoTiming;
 use crate::units::{Duration, Time};
 
-/// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
+/// The sender of a TCP connection. Fields used for every segment and ACK come first, so that they share cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {
@@ -47,7 +47,7 @@ pub struct Sender {
     /// When the last segment was sent, except probes of a closed window.
     last_sent: Time,
     mss: u16,
-    /// Bytes of a full segment that options other than timestamps currently use.
+    /// Bytes of a full segment that options other than timestamps use at present.
     reserved: u16,
     nagle: bool,
     restart_after_idle: bool,
@@ -57,14 +57,14 @@ pub struct Sender {
     /// True if data may be sent: the handshake is done.
     is_open: bool,
     timeout_window: TimeoutWindow,
-    /// Losses of the SYN that leave the initial window as it is.
+    /// How many losses of the SYN leave the initial window unchanged.
     syn_losses: u8,
-    /// If the host leaves the division into segments to its network card.
+    /// Segmentation offload, if the host leaves the division into segments to its network card.
     offload: Option<Box<Offload>>,
     /// Initial window in segments.
     initial_window: u32,
     max_burst: u32,
-    /// Segments that may still be sent in answer to the current event, and those that were.
+    /// Segments that may still be sent in response to the current event, and the number already sent.
     burst: u32,
     burst_sent: u32,
     persist: Persist,
@@ -79,9 +79,9 @@ pub struct Sender {
     departures: Departures,
     frto: Frto,
     pacer: Pacer,
-    /// Whether the window is used, where one that is not decays; few connections have it.
+    /// Tracks whether the window is used, if an unused window decays. Few connections need it.
     unused: Option<Box<Unused>>,
-    /// What the program may write, where that is limited.
+    /// Limits what the program may write, if there is a limit.
     send_buffer: Option<Box<SendBuffer>>,
 }
 
@@ -145,7 +145,7 @@ impl Sender {
         }
     }
 
-    /// The recovery, and the parts that it works on.
+    /// The recovery, and the parts of the sender that it works on.
     #[inline(always)]
     fn parts(&mut self) -> (&mut LossRecovery, Parts<'_>) {
         let parts = Parts {
@@ -201,7 +201,7 @@ impl Sender {
     }
 
     pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache) {
-        // A window that was not filled says nothing of the path.
+        // A window that was not filled says nothing about the path.
         let cwnd = self.congestion.window.cwnd().min(self.counters.max_flight);
         let path = self.loss.scoreboard.min_rtt().map(|min_rtt| Resume { cwnd, min_rtt });
         cache.keep(&self.congestion, &self.timer.rtt, path);

@@ -1,12 +1,12 @@
-//! Packets of several segments, where the window alone decides what goes out.
+//! Packets of several segments, used while the window alone decides what goes out.
 
 use super::Sender;
 use crate::tcp::offload::Situation;
 use crate::units::Time;
 
 impl Sender {
-    /// The segment at `snd_nxt` leaves in the packet that has begun, or begins one. Returns whether it is the last one of several; `None` if
-    /// it waits for the next ACK.
+    /// Sends the segment at `snd_nxt` in the packet that has begun, or in a new one. Returns whether it is the last of
+    /// several segments; `None` if it waits for the next ACK.
     #[inline(always)]
     pub(super) fn leaves_in_packet(&mut self, now: Time) -> Option<bool> {
         let goes_on = self.offload.as_ref()?.goes_on(now, self.last_sent);
@@ -19,7 +19,8 @@ impl Sender {
         self.offload.as_mut().map(|offload| offload.sent())
     }
 
-    /// True if the packet at `snd_nxt` waits for the next ACK as one did before. [`Sender::begins_packet`] would come to the same.
+    /// True if the packet at `snd_nxt` waits for the next ACK for the same reason as an earlier one.
+    /// [`Sender::begins_packet`] would give the same result.
     #[inline(always)]
     pub(super) fn goes_on_waiting(&mut self, now: Time) -> bool {
         if self.offload.as_ref().is_none_or(|offload| offload.goes_on(now, self.last_sent)) {

@@ -1,4 +1,5 @@
-//! Selection of segments: retransmissions, new data within the window or the pipe, probes of a closed window.
+//! Selection of the next segment: retransmissions, new data within the window or the pipe, and probes of a closed
+//! window.
 
 use super::Sender;
 use crate::rtt::RtoTiming;
@@ -11,12 +12,12 @@ use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::units::{Duration, Time};
 
-/// The longest time between two probes of a closed window.
+/// The maximum time between two probes of a closed window.
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Sender {
-    /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and
-    /// no segment has been requested that is sent regardless of the window.
+    /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and no
+    /// segment has been requested that ignores the window.
     #[inline(always)]
     pub(super) fn is_ordinary(&self) -> bool {
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
@@ -31,8 +32,9 @@ impl Sender {
         self.deadline() > now && !self.persist.is_due() && self.congestion.pacing_rate().is_none() && self.is_ordinary()
     }
 
-    /// True if nothing will come of it until it is given something to send, or a segment that acknowledges new data: it has sent all, and
-    /// no timer is on. It must be [quiet](Self::is_quiet), and no bytes of segments are reserved from now on.
+    /// True if the sender does nothing until it gets data to send or a segment that acknowledges new data: it has sent
+    /// everything, and no timer is on. Call this only if the sender is [quiet](Self::is_quiet) and reserves no bytes of
+    /// segments from now on.
     #[inline(always)]
     pub(in crate::tcp) fn rests(&mut self) -> bool {
         let rests = self.has_sent_all() && self.deadline() == Time::NEVER;
@@ -42,14 +44,14 @@ impl Sender {
         rests
     }
 
-    /// True if a timer that was started at `now`, when the sender was [quiet](Self::is_quiet), has expired already. Only that of the
-    /// tail loss probe can: two round trips may take no time.
+    /// True if a timer that was started at `now`, when the sender was [quiet](Self::is_quiet), has already expired.
+    /// This can only be the tail loss probe's: two round trips may take no time.
     #[inline(always)]
     pub(in crate::tcp) fn may_expire_at_once(&self, now: Time) -> bool {
         self.tail.deadline() <= now
     }
 
-    /// The segment to send next, none of whose bytes are reserved for options, while the sender is [quiet](Self::is_quiet).
+    /// The segment to send next while the sender is [quiet](Self::is_quiet). No bytes are reserved for options.
     #[inline(always)]
     pub(in crate::tcp) fn next_without_options(&mut self, now: Time) -> Option<Span> {
         self.reserved = 0;
@@ -61,7 +63,7 @@ impl Sender {
         self.seq.snd_nxt >= self.seq.end()
     }
 
-    /// The segment to send next while the sender is [ordinary](Self::is_ordinary). It is counted as sent.
+    /// The segment to send next while the sender is [ordinary](Self::is_ordinary). Counts it as sent.
     #[inline(always)]
     pub(super) fn next_ordinary(&mut self, now: Time) -> Option<Span> {
         if self.has_sent_all() || self.burst == 0 || self.goes_on_waiting(now) {
@@ -75,7 +77,7 @@ impl Sender {
         Some(self.sent(now, span))
     }
 
-    /// The segment to send next at other times. It is counted as sent.
+    /// The segment to send next at all other times. Counts it as sent.
     #[inline(never)]
     pub(super) fn next_in_need(&mut self, now: Time) -> Option<Span> {
         let span = self.choose_in_need(now)?;
@@ -88,7 +90,7 @@ impl Sender {
             return Some(self.span(seq, self.seq.right_edge(u64::MAX).max(self.seq.snd_max)));
         }
         if !self.is_open {
-            // Only the SYN.
+            // Before the handshake is done, only the SYN is sent.
             return (self.seq.snd_nxt == 0).then(|| self.span(0, 1));
         }
         if self.tail.is_due() {
@@ -112,7 +114,7 @@ impl Sender {
         Some(span)
     }
 
-    /// New data within the window, or everything again after `snd_nxt` went back.
+    /// New data within the window, or everything again if `snd_nxt` has gone back.
     #[inline(always)]
     fn choose_by_window(&mut self, now: Time) -> Option<Span> {
         let edge = self.seq.right_edge(self.congestion.window.usable());
@@ -127,7 +129,7 @@ impl Sender {
         self.worth_sending(now, &span).then_some(span)
     }
 
-    /// True if a segment is not too small (RFC 9293 §3.8.6.2.1) and Nagle lets it go (§3.7.4).
+    /// True if a segment is not too small (RFC 9293 §3.8.6.2.1) and the Nagle algorithm lets it go (§3.7.4).
     #[inline(always)]
     fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
         //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
@@ -201,7 +203,7 @@ impl Sender {
         self.recovery.limited.choose(&mut self.seq, &self.congestion.window, from, duplicates, full)
     }
 
-    /// Starts probing a closed window, or one too small, if data waits and nothing is outstanding (RFC 9293 §3.8.6.1).
+    /// Starts probing a closed or too small window if data waits and nothing is outstanding (RFC 9293 §3.8.6.1).
     fn maybe_persist(&mut self, now: Time) {
         let nothing_out = self.seq.snd_una == self.seq.snd_nxt;
         if !self.persist.is_running() && !self.timer.is_running() && nothing_out {
@@ -209,19 +211,19 @@ impl Sender {
         }
     }
 
-    /// Closed windows are probed as Linux does, also where the peer sends no SACK blocks.
+    /// True if closed windows are probed as Linux does. This does not depend on SACK blocks from the peer.
     fn probes_as_linux(&self) -> bool {
         self.timer.rtt.config().timing == RtoTiming::Segments
     }
 
-    /// How often a closed window is probed.
+    /// The intervals between probes of a closed window.
     pub(super) fn probe_intervals(&self) -> Intervals {
         let rtt = &self.timer.rtt;
         let max = if self.probes_as_linux() { rtt.config().max } else { MAX_PROBE_INTERVAL };
         Intervals { first: rtt.rto(), max }
     }
 
-    /// The answer to a probe of a closed window: in Linux the next interval begins with it (`tcp_ack_probe`).
+    /// Records an answer to a probe of a closed window: in Linux the next interval begins then (`tcp_ack_probe`).
     #[cold]
     pub(super) fn on_probe_answered(&mut self, now: Time) {
         if self.probes_as_linux() {
@@ -230,7 +232,8 @@ impl Sender {
     }
 
     /// The pending probe: one byte beyond a closed window, or what a window below a segment allows (RFC 9293 §3.8.6.1,
-    /// §3.8.6.2.1). Linux sends no byte, but the number before the next one, which also asks for an answer (`tcp_xmit_probe_skb`).
+    /// §3.8.6.2.1). Linux sends no byte, but an empty segment with the previous sequence number, which also asks for an
+    /// answer (`tcp_xmit_probe_skb`).
     pub(super) fn due_probe(&mut self) -> Option<Span> {
         if self.seq.snd_una >= self.seq.end() {
             return None;
@@ -270,11 +273,11 @@ impl Sender {
             if !times_all {
                 self.timer.retransmitted(span.seq);
             }
-            // The rescue does not move HighRxt: data below it that it reveals as lost must still be retransmitted.
+            // The rescue does not move HighRxt: data below it that turns out to be lost must still be retransmitted.
             if !self.recovery.take_rescue() {
                 self.loss.scoreboard.retransmitted(end);
             }
-            // Linux's `tcp_xmit_retransmit_queue`: the oldest segment, unless the timer of reordering runs.
+            // Linux's `tcp_xmit_retransmit_queue`: the oldest segment, unless the reordering timer is running.
             let is_repair = span.seq <= self.seq.snd_una && self.recovery.phase() != Phase::Open;
             if is_repair && self.timer.is_by_segments() && self.loss.scoreboard.deadline() == Time::NEVER {
                 self.timer.start(now);
@@ -315,7 +318,8 @@ impl Sender {
         span
     }
 
-    /// At the first segment of a flight: it fits any window, so the window counts from the second on.
+    /// Called at the first segment of a flight. That segment fits any window, so the window counts from the second one
+    /// on.
     fn restart_if_idle(&mut self, now: Time) {
         if !self.restart_after_idle {
             return;
@@ -331,12 +335,13 @@ impl Sender {
         }
     }
 
-    /// True if the application has more to send: the peer's window or the send buffer is in its way.
+    /// True if the application has more to send, and the peer's window or the send buffer prevents it.
     pub(super) fn is_held_up(&self) -> bool {
         !self.has_sent_all() || self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_full())
     }
 
-    /// A segment is sent: a window that the application has not filled for a timeout decays, unless the application is held up.
+    /// Records the use of the window when a segment is sent. A window that the application has not filled for a timeout
+    /// decays, unless the application is held up.
     fn note_use(&mut self, now: Time) {
         let (una, max, is_held) = (self.seq.snd_una, self.seq.snd_max, self.is_held_up());
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;

@@ -1,23 +1,24 @@
-//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011) as Linux has it: slow
-//! start ends at half a round trip of closely spaced ACKs, or when the round trip grows.
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011) as in Linux: slow
+//! start ends after half a round trip of closely spaced ACKs, or when the round trip grows.
 //!
-//! A train of ACKs as long as half a round trip means that the window is about what the path holds: the data of a window in slow
-//! start leaves in half a round trip at the rate of the bottleneck. If the sender is paced, the ACKs of every window take most of a round
-//! trip, so only a whole round trip of them counts, as in Linux.
+//! A train of ACKs that lasts half a round trip means that the window is about as large as the path holds: in slow
+//! start, the data of a window leaves in half a round trip at the rate of the bottleneck. If the sender is paced, the
+//! ACKs of every window take most of a round trip, so only a whole round trip of them counts, as in Linux.
 
 use crate::tcp::congestion::{AckSample, Window};
 use crate::units::{Duration, Time};
 
-/// Max space between the ACKs of a train.
+/// Maximum interval between the ACKs of a train.
 const SPACING: Duration = Duration::from_millis(2);
-/// What a train is longer than a round trip, or half of one: links and hosts bunch ACKs (`hystart_ack_delay`, below 2 Gbit/s).
+/// How much longer than a round trip, or half of one, a train must be: links and hosts bunch ACKs (`hystart_ack_delay`,
+/// below 2 Gbit/s).
 const ACK_DELAY: Duration = Duration::from_millis(1);
-/// Bounds of the growth of the round trip that ends slow start; an eighth of the minimum round trip in between.
+/// Bounds of the round-trip growth that ends slow start; in between, an eighth of the minimum round trip.
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
-/// Samples of a round before their minimum counts.
+/// Number of samples in a round before their minimum counts.
 const SAMPLES: u32 = 8;
-/// Smaller windows are left alone, segments.
+/// Smaller windows are left alone; in segments.
 const LOW_WINDOW: u32 = 16;
 
 /// The state of a search.
@@ -27,7 +28,8 @@ pub(super) struct Hybrid {
     paced: bool,
     /// The minimum round trip so far.
     delay_min: Option<Duration>,
-    /// The round: when it began, the sequence number whose ACK ends it, its minimum round trip, and the number of its samples.
+    /// The current round: when it began, the sequence number whose ACK ends it, its minimum round trip, and the number
+    /// of its samples.
     began: Time,
     end: u64,
     min_rtt: Option<Duration>,
@@ -68,12 +70,12 @@ impl Hybrid {
         self.found
     }
 
-    /// The sender is paced.
+    /// Tells the search that the sender is paced.
     pub(super) fn allow_for_pacing(&mut self) {
         self.paced = true;
     }
 
-    /// The retransmission timer has expired: the path may have changed.
+    /// Restarts the search after a timeout, because the path may have changed.
     pub(super) fn restart(&mut self) {
         *self = Hybrid { paced: self.paced, ..Hybrid::default() };
     }
@@ -86,8 +88,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// ACKs of one segment each: `count` in a round, with their distance in microseconds and their round trip in milliseconds. Returns
-    /// the number of the ACK that ended slow start.
+    /// Generates a round of `count` ACKs of one segment each, spaced `apart` microseconds, with a round trip in
+    /// milliseconds. Returns the number of the ACK that ended slow start.
     fn round(hybrid: &mut Hybrid, at: &mut u64, una: &mut u64, count: u64, apart: u64, rtt: u64) -> Option<u64> {
         let window = Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, 100);
         let end = *una + count * MSS;
@@ -100,8 +102,9 @@ mod tests {
         })
     }
 
-    /// A round trip of 100 ms: ACKs 1 ms apart are a train, and the 51st ACK after the first of the round comes after more
-    /// than half of it and 0.5 ms; if they are 1.01 ms apart, the 50th comes 50.5 ms after it, which is not more. ACKs 3 ms apart are no train.
+    /// A round trip of 100 ms. ACKs 1 ms apart are a train: the 51st ACK after the first of the round comes more than
+    /// half a round trip and 0.5 ms after it. At 1.01 ms apart, the 50th comes 50.5 ms after it, which is not more.
+    /// ACKs 3 ms apart are no train.
     #[test]
     fn half_a_round_trip_of_acks_is_enough() {
         for (apart, found) in [(1000, Some(52)), (1010, Some(52)), (1011, Some(51)), (3000, None)] {

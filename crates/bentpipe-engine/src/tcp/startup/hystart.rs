@@ -1,18 +1,19 @@
 //! HyStart++ (RFC 9406): leaves slow start when round trips grow, before the queue overflows.
 //!
-//! It needs several round-trip samples per round trip: with timestamps each ACK brings one, without them a round trip has only one,
-//! and slow start ends by loss as without HyStart++.
+//! It needs several round-trip samples per round trip. With timestamps, each ACK brings one. Without them, a round trip
+//! has only one sample, and slow start ends on a loss, as without HyStart++.
 
 use crate::tcp::congestion::AckSample;
 use crate::units::Duration;
 
-/// Bounds of the growth of the round trip that ends slow start, and its part of a round trip (RFC 9406 §4.3).
+/// Bounds of the round-trip growth that ends slow start; in between, a fraction of the round trip applies (RFC 9406
+/// §4.3).
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Min samples per round for a valid minimum.
+/// Minimum number of samples per round for a valid minimum.
 const N_RTT_SAMPLE: u32 = 8;
-/// The growth divisor of conservative slow start, and its length in rounds.
+/// The growth divisor of conservative slow start, and its duration in rounds.
 pub(super) const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
@@ -35,7 +36,7 @@ pub(super) struct HyStart {
     last_round_min_rtt: Option<Duration>,
     current_round_min_rtt: Option<Duration>,
     samples: u32,
-    /// Conservative slow start: the round trip at its start, and its remaining rounds.
+    /// Conservative slow start: the round trip at its start, and the number of remaining rounds.
     css: Option<(Duration, u32)>,
 }
 
@@ -90,7 +91,7 @@ mod tests {
 
     /// A round of `count` ACKs, each with a round trip in milliseconds. Returns the verdict of each.
     fn round(hystart: &mut HyStart, una: &mut u64, count: u64, rtt: u64) -> Vec<Verdict> {
-        // What is outstanding at the first ACK of the round ends it.
+        // The ACK of everything outstanding at the round's first ACK ends the round.
         (0..count)
             .map(|_| {
                 *una += 1000;
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(round(&mut hystart, &mut una, 20, 100).last(), Some(&Verdict::Grow));
     }
 
-    /// The threshold is 16 ms at most, however long the round trip: over GEO 15 ms more mean nothing, 16 do.
+    /// The threshold is at most 16 ms, however long the round trip is: over GEO, 15 ms more mean nothing; 16 ms do.
     #[test]
     fn over_geo_sixteen_milliseconds_count() {
         for (more, slows) in [(15, false), (16, true)] {

@@ -1,4 +1,4 @@
-//! How a connection finds its first operating point: the initial window, slow start, and the window after a pause.
+//! How a connection finds its first operating point: initial window, slow start, and the window after a pause.
 //!
 //! Every congestion control uses these rules unless it has its own.
 
@@ -15,16 +15,16 @@ use crate::units::Duration;
 
 //= RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
 //= MUST be one segment"
-/// The initial window in segments; `syn_lost`: the SYN or SYN-ACK was, more often than the settings forgive.
+/// The initial window in segments; `syn_lost`: the SYN or SYN-ACK was lost more often than the settings tolerate.
 pub(in crate::tcp) fn initial_window(configured: u32, syn_lost: bool) -> u32 {
     if syn_lost { 1 } else { configured }
 }
 
-/// Slow start, with its end before the first loss.
+/// Slow start, and the search for its end before the first loss.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SlowStart {
     growth: Growth,
-    /// max_ssthresh of RFC 3742, segments.
+    /// max_ssthresh of RFC 3742, in segments.
     limit: Option<u32>,
     search: Search,
 }
@@ -33,7 +33,7 @@ pub(in crate::tcp) struct SlowStart {
 #[derive(Clone, Debug)]
 enum Search {
     None,
-    /// Only until the first loss (RFC 9406 §4.3).
+    /// Used only until the first loss (RFC 9406 §4.3).
     PlusPlus(Box<HyStart>),
     Hybrid(Box<Hybrid>),
     Deliveries(Box<Deliveries>),
@@ -50,15 +50,15 @@ impl SlowStart {
         SlowStart { growth: variant.growth, limit: variant.limited_slow_start, search }
     }
 
-    /// The sender spreads each window over the round trip.
+    /// Tells the search that the sender spreads each window over the round trip.
     pub(in crate::tcp) fn allow_for_pacing(&mut self) {
         if let Search::Hybrid(hybrid) = &mut self.search {
             hybrid.allow_for_pacing();
         }
     }
 
-    /// Takes an ACK of new data while the window is below the threshold. With [`Growth::All`] it returns the bytes of it that are left for
-    /// congestion avoidance as the window reaches the threshold (Linux's `tcp_slow_start`); otherwise 0.
+    /// Takes an ACK of new data while the window is below the threshold. With [`Growth::All`], returns the bytes left
+    /// for congestion avoidance when the window reaches the threshold (Linux's `tcp_slow_start`); otherwise 0.
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, window: &mut Window, ack: &AckSample) -> u64 {
         let mut more = slow_start(self.growth, ack.acked, ack.after_timeout, window.exact_mss());
@@ -109,11 +109,11 @@ impl SlowStart {
         }
     }
 
-    /// A loss was found; `timeout`: by the retransmission timer.
+    /// Records a loss; `timeout`: the retransmission timer found it.
     pub(in crate::tcp) fn on_loss(&mut self, timeout: bool) {
         match &mut self.search {
             Search::None => {}
-            // The threshold ends slow start from now on.
+            // From now on, the threshold ends slow start.
             Search::PlusPlus(_) | Search::Deliveries(_) => self.search = Search::None,
             Search::Hybrid(hybrid) if timeout => hybrid.restart(),
             Search::Hybrid(_) => {}
@@ -121,8 +121,8 @@ impl SlowStart {
     }
 }
 
-/// The part of slow start's growth that limited slow start allows with a window of `cwnd` segments: 1/K, where K is the whole number of
-/// halves of `max_ssthresh` in the window (RFC 3742 §2).
+/// The fraction of slow start's growth that limited slow start allows with a window of `cwnd` segments: 1/K, where K is
+/// the whole number of halves of `max_ssthresh` in the window (RFC 3742 §2).
 fn limited(cwnd: f64, max_ssthresh: f64) -> f64 {
     if cwnd <= max_ssthresh { 1.0 } else { 1.0 / (cwnd / (0.5 * max_ssthresh)).floor() }
 }
@@ -144,7 +144,7 @@ fn slow_start(growth: Growth, acked: u64, after_timeout: bool, mss: f64) -> f64 
 
 //= RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data
 //= in an interval exceeding the retransmission timeout", with "RW = min(IW,cwnd)"
-/// The number of timeouts that an idle time has exceeded. If it is not 0, the sender must restart at the current segment.
+/// The number of timeouts that fit into an idle time. If it is not 0, the sender must restart at the current segment.
 pub(in crate::tcp) fn timeouts_in(idle: Duration, rto: Duration) -> u32 {
     let whole = idle.as_ticks().saturating_sub(1) / rto.as_ticks().max(1);
     u32::try_from(whole).unwrap_or(u32::MAX)
@@ -154,8 +154,8 @@ pub(in crate::tcp) fn timeouts_in(idle: Duration, rto: Duration) -> u32 {
 mod tests {
     use super::*;
 
-    /// RFC 3742 §2 with max_ssthresh of 100: up to 100 segments one for each, then K = 2 from 101 on, 3 from 150 on. So a window of more
-    /// than 100 grows by at most 50 per round trip.
+    /// RFC 3742 §2 with max_ssthresh of 100: up to 100 segments the window grows by one for each; then K = 2 from 101
+    /// on, 3 from 150 on. So a window above 100 grows by at most 50 per round trip.
     #[test]
     fn limited_slow_start_by_hand() {
         for (cwnd, k) in [(50.0, 1.0), (100.0, 1.0), (101.0, 2.0), (149.0, 2.0), (150.0, 3.0), (1000.0, 20.0)] {

@@ -1,17 +1,19 @@
-//! SEARCH (draft-chung-ccwg-search, version 3): slow start ends when what is delivered no longer doubles per round trip.
+//! SEARCH (draft-chung-ccwg-search, version 3): slow start ends when the amount delivered no longer doubles per round
+//! trip.
 //!
-//! Deliveries are summed in bins of 0.35 of the first round trip. The last ten bins are compared with the ten of a round trip
-//! before: in slow start they hold twice as much. If 35 % of that are missing the path is full, which it has been for about two round
-//! trips; the window then gives back what it has grown by since. Deliveries are those of cumulative acknowledgements.
+//! Deliveries are summed in bins of 0.35 of the first round trip. The last ten bins are compared with the ten bins one
+//! round trip earlier: in slow start the sum doubles. If 35 % of the expected amount is missing, the path is full and
+//! has been so for about two round trips. The window then returns what it has grown by since. Deliveries are counted by
+//! cumulative acknowledgements.
 
 use crate::tcp::congestion::AckSample;
 use crate::units::{Duration, Time};
 
-/// Bins of a window, and those before it that are kept.
+/// Number of bins in a window, and number of earlier bins kept.
 const WINDOW: u64 = 10;
 const EXTRA: u64 = 15;
 const BINS: usize = (WINDOW + EXTRA) as usize;
-/// The width of a bin, in hundredths of the first round trip: 3.5 round trips have ten bins.
+/// The width of a bin, in hundredths of the first round trip: ten bins cover 3.5 round trips.
 const WIDTH: u64 = 35;
 /// The share of the expected deliveries that is missing when the path is full.
 const THRESH: f64 = 0.35;
@@ -23,20 +25,21 @@ struct Bins {
     width: Duration,
     /// The first round trip.
     rtt: Duration,
-    /// When the current bin ends, the number of full ones, and what was acknowledged by then.
+    /// When the current bin ends, the number of complete bins, and the bytes acknowledged by then.
     end: Time,
     full: u64,
     acked: u64,
 }
 
-/// The search for the end of slow start.
+/// The search for the end of slow start by deliveries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deliveries {
     bins: Option<Bins>,
 }
 
 impl Deliveries {
-    /// Takes an ACK of new data in slow start. If the path is full, returns the bytes that the window is too large.
+    /// Takes an ACK of new data in slow start. If the path is full, returns the number of bytes by which the window is
+    /// too large.
     pub(super) fn on_ack(&mut self, ack: &AckSample) -> Option<u64> {
         let rtt = ack.rtt?;
         let bins = self.bins.get_or_insert_with(|| Bins::new(rtt, ack));
@@ -54,7 +57,7 @@ impl Bins {
         Bins { bytes: [0; BINS], width, rtt, end: ack.now + width, full: 0, acked: ack.snd_una }
     }
 
-    /// One or more bins have ended.
+    /// Completes the bins that have ended.
     fn update(&mut self, ack: &AckSample) {
         let late = ack.now.saturating_since(self.end).as_ticks();
         let passed = late / self.width.as_ticks() + 1;
@@ -71,13 +74,13 @@ impl Bins {
         self.bytes[n as usize % BINS] as f64
     }
 
-    /// The bins after `from` up to `to`, moved back by a fraction of a bin.
+    /// The sum of the bins after `from` up to `to`, moved back by a fraction of a bin.
     fn sum(&self, from: u64, to: u64, fraction: f64) -> f64 {
         let whole: f64 = (from + 1..to).map(|n| self.bin(n)).sum();
         whole + self.bin(from) * fraction + self.bin(to) * (1.0 - fraction)
     }
 
-    /// True if what was delivered has not doubled within `rtt`.
+    /// True if deliveries have not doubled within `rtt`.
     fn is_full(&self, rtt: Duration) -> bool {
         let (ticks, width) = (rtt.as_ticks(), self.width.as_ticks());
         let last = self.full - 1;
@@ -90,7 +93,7 @@ impl Bins {
         expected > 0.0 && (expected - current) / expected >= THRESH
     }
 
-    /// What was delivered within two round trips.
+    /// The amount delivered within the last two round trips.
     fn overshoot(&self) -> u64 {
         let last = self.full - 1;
         let back = 2 * self.rtt.as_ticks() / self.width.as_ticks();
@@ -104,8 +107,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// ACKs over a path of 100 ms that delivers what `rate` says, in segments per millisecond since the start. Returns the millisecond
-    /// at which slow start ended, and the overshoot in segments.
+    /// Generates ACKs over a path of 100 ms that delivers `rate(t)` segments per millisecond, with `t` in ms since the
+    /// start. Returns the millisecond at which slow start ended, and the overshoot in segments.
     fn search(rate: impl Fn(u64) -> f64, limit: u64) -> Option<(u64, u64)> {
         let (mut deliveries, mut delivered, mut una) = (Deliveries::default(), 0.0, 0);
         (0..limit).find_map(|ms| {
@@ -119,20 +122,21 @@ mod tests {
         })
     }
 
-    /// A rate that doubles each 100 ms: half a round trip of it fits 2^(t/100).
+    /// A rate that doubles every 100 ms: the amount delivered in half a round trip fits 2^(t/100).
     fn doubling(ms: u64) -> f64 {
         libm::exp2(ms as f64 / 100.0) / 10.0
     }
 
-    /// While deliveries double nothing is missing.
+    /// While deliveries double, nothing is missing.
     #[test]
     fn growth_goes_on_while_deliveries_double() {
         assert_eq!(search(doubling, 1500), None);
     }
 
-    /// From 600 ms on the path delivers 6.4 segments per millisecond. The share that is missing t ms after that is
-    /// 1 - (A + 6.4 t) / (2 B): with windows of 350 ms it passes 35 % after about two round trips (draft §3). What was delivered within two
-    /// round trips then is 200 ms of 6.4 segments: 1280, less what bins of 35 ms cut off, because 2 * 100 / 35 are 5 whole bins.
+    /// From 600 ms on, the path delivers 6.4 segments per millisecond. The missing share t ms later is 1 - (A + 6.4 t)
+    /// / (2 B): with windows of 350 ms it exceeds 35 % after about two round trips (draft §3). The amount delivered
+    /// within two round trips is then 200 ms of 6.4 segments: 1280, less what the bins of 35 ms cut off, because 2 *
+    /// 100 / 35 is 5 whole bins.
     #[test]
     fn a_path_that_is_full_is_seen_after_two_round_trips() {
         let (ms, overshoot) = search(|ms| doubling(ms.min(600)), 2000).expect("it is seen");
@@ -140,7 +144,7 @@ mod tests {
         assert!((1000..=1280).contains(&overshoot), "{overshoot}");
     }
 
-    /// Without samples of the round trip nothing is judged.
+    /// Without round-trip samples, slow start continues.
     #[test]
     fn without_round_trips_slow_start_goes_on() {
         let mut deliveries = Deliveries::default();

@@ -1,25 +1,25 @@
-//! How much more than the rate says is acknowledged at once: links and receivers bunch ACKs, and a window of two products is too
-//! small then. Linux has it since 5.1.
+//! How far acknowledgements run ahead of the rate: links and receivers bunch ACKs, and a window of two bandwidth-delay
+//! products is then too small. In Linux since 5.1.
 
 use crate::tcp::congestion::Delivered;
 use crate::units::Time;
 
-/// Round trips of each of the two spans that the maximum covers.
+/// Length in round trips of each of the two spans that the maximum covers.
 const SPAN: u32 = 5;
 
-/// The estimate. Bytes.
+/// The estimate, in bytes.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp::congestion) struct Aggregation {
-    /// Since when ACKs have been ahead of the rate, and by what was acknowledged since.
+    /// The time from which ACKs have been ahead of the rate, and the bytes acknowledged since.
     since: Time,
     acked: f64,
-    /// The largest excess of this span and of the one before, and the round trips of this one.
+    /// The largest excess of the current and the previous span, and the number of round trips in the current one.
     extra: [f64; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes. `new_round`: it begins a round trip.
+    /// Takes an ACK. `rate` is in bytes per second, `window` in bytes. `new_round`: the ACK begins a round trip.
     pub(in crate::tcp::congestion) fn update(&mut self, seen: &Delivered, rate: f64, window: f64, new_round: bool) {
         if seen.newly == 0 || seen.sample.is_none() {
             return;
@@ -36,7 +36,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max((self.acked - expected).min(window));
     }
 
-    /// Begins anew: nothing was to be acknowledged for a while.
+    /// Starts afresh after a pause in which no ACKs were expected.
     pub(in crate::tcp::congestion) fn restart(&mut self, now: Time) {
         (self.acked, self.since) = (0.0, now);
     }

@@ -1,22 +1,22 @@
-//! What losses teach BBRv3 about the path: bounds of the rate and of what is in flight (draft-ietf-ccwg-bbr-06 §5.5.10).
+//! What BBRv3 learns from losses: bounds of the rate and of the volume in flight (draft-ietf-ccwg-bbr-06 §5.5.10).
 
 use crate::tcp::congestion::Delivered;
 
-/// The part of a bound that a round trip with losses leaves at least.
+/// The minimum fraction of a bound that remains after a round trip with losses.
 const BETA: f64 = 0.7;
 
-/// The bounds; bytes, and bytes per second. Infinity where nothing bounds.
+/// The bounds, in bytes and bytes per second. Infinity means no bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The volume beyond which probes lost too much.
+    /// The volume above which probes lost too much.
     pub(super) longterm: f64,
-    /// What the last round trips with losses delivered, until the next probe.
+    /// The rate and volume that the last round trips with losses delivered; valid until the next probe.
     pub(super) bw: f64,
     pub(super) inflight: f64,
     /// The maximum rate and volume delivered in this round trip.
     bw_latest: f64,
     inflight_latest: f64,
-    /// The round trip in which losses are counted ends when this much is delivered.
+    /// The round trip in which losses are counted ends when this many bytes are delivered.
     round_end: u64,
     /// This ACK begins a round trip.
     pub(super) round_starts: bool,
@@ -41,7 +41,8 @@ impl Bounds {
         self.inflight_latest
     }
 
-    /// NoteLoss, of a loss or a mark when `delivered` bytes are delivered. Returns true if it is the first of this round trip.
+    /// NoteLoss, for a loss or a mark when `delivered` bytes are delivered. Returns true if it is the first in this
+    /// round trip.
     pub(super) fn note_loss(&mut self, delivered: u64) -> bool {
         let is_first = self.events == 0;
         if is_first {
@@ -62,8 +63,8 @@ impl Bounds {
         }
     }
 
-    /// AdaptLowerBoundsFromCongestion, at the end of a round trip in which nothing was probed. `max_bw` and `cwnd` are the bounds
-    /// of before the first loss.
+    /// AdaptLowerBoundsFromCongestion, at the end of a round trip without a probe. `max_bw` and `cwnd` are the values
+    /// before the first loss.
     pub(super) fn adapt(&mut self, max_bw: f64, cwnd: f64) {
         if self.events == 0 {
             return;
@@ -92,12 +93,12 @@ impl Bounds {
         (self.bw, self.inflight) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// HandleInflightTooHigh: a probe with `tx_in_flight` lost too much; `target` is what should be in flight.
+    /// HandleInflightTooHigh: a probe with `tx_in_flight` lost too much; `target` is the desired volume in flight.
     pub(super) fn too_high(&mut self, tx_in_flight: f64, target: f64) {
         self.longterm = tx_in_flight.max(BETA * target);
     }
 
-    /// The recovery that began with `before` was needless (§5.5.11.2).
+    /// Undoes a recovery that turned out to be needless (§5.5.11.2). `before`: the bounds when it began.
     pub(super) fn undo(&mut self, before: &Bounds) {
         self.events = 0;
         self.bw = self.bw.max(before.bw);

@@ -1,10 +1,10 @@
-//! What BBRv3 sets: the pacing rate and the window (draft-ietf-ccwg-bbr-06 §5.6).
+//! The values that BBRv3 sets: the pacing rate and the window (draft-ietf-ccwg-bbr-06 §5.6).
 
 use super::*;
 
 impl Bbr3 {
-    /// SetPacingRate. The rate falls only once the path is known to be full. Before the first round trip nothing is paced, as in
-    /// version 1.
+    /// SetPacingRate. The rate falls only once the path is known to be full. As in version 1, nothing is paced before
+    /// the first round trip.
     fn set_pacing(&mut self, window: &Window, seen: &Delivered) {
         if self.pacing.is_none()
             && let Some(srtt) = seen.srtt
@@ -25,7 +25,7 @@ impl Bbr3 {
         }
     }
 
-    /// The end of a recovery restores the window (§5.6.4.4).
+    /// Restores the window at the end of a recovery (§5.6.4.4).
     fn follow_recovery(&mut self, window: &mut Window, seen: &Delivered) {
         if self.phase != Phase::Open && seen.phase == Phase::Open {
             self.restore(window);
@@ -77,7 +77,7 @@ impl CongestionRules for Bbr3 {
 
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         if ack.latest_rtt.is_none() {
-            // Without SACK nothing measures the rate.
+            // Without SACK, the rate is not measured.
             start.on_ack(window, ack);
         }
     }
@@ -122,7 +122,7 @@ impl CongestionRules for Bbr3 {
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         match loss.found_by {
-            // OnEnterFastRecovery. After a timeout it is another recovery.
+            // OnEnterFastRecovery. After a timeout, this is a new recovery.
             FoundBy::DuplicateAcks => {
                 if self.phase == Phase::Loss {
                     self.undo.end();
@@ -130,7 +130,7 @@ impl CongestionRules for Bbr3 {
                 self.save_state(window);
             }
             FoundBy::Mark => self.on_mark(window, loss.flight),
-            // OnEnterRTO. The sender adds what is in flight to the window.
+            // OnEnterRTO. The sender adds the bytes in flight to the window.
             FoundBy::Timeout { .. } => {
                 self.save_state(window);
                 self.phase = Phase::Loss;

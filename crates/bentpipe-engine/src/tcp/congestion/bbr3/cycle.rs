@@ -1,7 +1,7 @@
-//! The cycle of BBRv3's probes for rate (draft-ietf-ccwg-bbr-06 §5.3.3): down, cruise, refill, up.
+//! BBRv3's cycle of bandwidth probes (draft-ietf-ccwg-bbr-06 §5.3.3): down, cruise, refill, up.
 //!
-//! A probe after one that lost too much is a precaution (§5.3.3.6): it ends as soon as that volume is in flight. If a round trip shows
-//! that it lost little, the next probe follows without cruising, and stays at the volume.
+//! If a probe lost too much, the next one is precautionary (§5.3.3.6): it ends as soon as the same volume is in flight.
+//! If a round trip then shows little loss, another probe follows without cruising and holds that volume.
 
 use super::*;
 
@@ -60,7 +60,7 @@ impl Bbr3 {
         (longterm - mss.max(HEADROOM * longterm)).max(MIN_PIPE * mss)
     }
 
-    /// C.is_cwnd_limited: the window was in use at some time of the last round trip.
+    /// C.is_cwnd_limited: the window was in use at some time in the last round trip.
     fn is_limited(&mut self, window: &Window, seen: &Delivered) -> bool {
         if seen.pipe_before as f64 + window.exact_mss() > window.exact() {
             self.limited_at = Some(seen.delivered);
@@ -96,14 +96,14 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToGoDown, and what follows. What is in flight is greatest just before an ACK. It reaches the bound when not a segment more
-    /// fits below it.
+    /// IsTimeToGoDown, and the transition. The volume in flight is greatest just before an ACK. It reaches the bound
+    /// when not even one more segment fits below it.
     fn end_up(&mut self, window: &Window, seen: &Delivered, at_bound: bool) {
         let is_risky = self.was_too_high && seen.pipe_before as f64 + window.exact_mss() > self.bounds.longterm;
         if is_risky {
             self.was_precautionary = true;
         } else if at_bound {
-            // The bound, not the path, limits the rate.
+            // The rate is limited by the bound, not by the path.
             self.filled.restart(seen.sample.map_or(0.0, |sample| sample.rate()));
         }
         if is_risky || self.filled.now {
@@ -119,7 +119,7 @@ impl Bbr3 {
             AckPhase::Stopping if self.round_starts => {
                 self.ack_phase = AckPhase::Init;
                 self.is_judging = false;
-                // AdvanceMaxBwFilter: the next rate that counts displaces what is two cycles old.
+                // AdvanceMaxBwFilter: the next rate sample that counts displaces the one from two cycles ago.
                 let counts = seen.sample.is_some_and(|sample| !sample.is_app_limited);
                 self.cycle += u64::from(self.state.is_of_cycle() && counts);
                 if self.state.is_of_cycle() && self.was_precautionary && !self.was_too_high {

@@ -1,18 +1,18 @@
-//! By how much ACKs run ahead of the rate (draft-ietf-ccwg-bbr-06 §5.5.9): links and receivers bunch them, and a window of two products is
-//! too small then.
+//! How far ACKs run ahead of the rate (draft-ietf-ccwg-bbr-06 §5.5.9): links and receivers bunch them, and a window of
+//! two bandwidth-delay products is then too small.
 
 use crate::tcp::congestion::Delivered;
 use crate::tcp::windowed::MaxFilter;
 use crate::units::Time;
 
-/// Round trips that the maximum covers once the path is full, and before (§2.12, §5.5.9).
+/// Number of round trips that the maximum covers, once the path is full and before (§2.12, §5.5.9).
 const ROUNDS: u64 = 10;
 const STARTUP_ROUNDS: u64 = 1;
 
-/// The estimate. Bytes.
+/// The estimate, in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct ExtraAcked {
-    /// Since when ACKs have been ahead of the rate, and what was acknowledged since.
+    /// The time from which ACKs have been ahead of the rate, and the bytes acknowledged since.
     since: Time,
     acked: f64,
     max: MaxFilter,
@@ -34,8 +34,8 @@ impl ExtraAcked {
         self.max.update(round, (self.acked - expected).min(window));
     }
 
-    /// HandleRestartFromIdle. What was acknowledged before the pause does not count as ahead after it; the draft only sets the
-    /// time.
+    /// HandleRestartFromIdle. Bytes acknowledged before the pause do not count as ahead after it. The draft only sets
+    /// the time.
     pub(super) fn restart(&mut self, now: Time) {
         (self.acked, self.since) = (0.0, now);
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::tcp::recovery::Phase;
 
-    /// An ACK of `newly` bytes at a time in milliseconds.
+    /// An ACK of `newly` bytes at `millis` milliseconds.
     fn ack(millis: u64, newly: u64) -> Delivered {
         let now = Time::from_nanos(millis * 1_000_000);
         let (sample, too_high, phase) = (None, None, Phase::Open);
@@ -71,9 +71,9 @@ mod tests {
         }
     }
 
-    /// At 100 bytes per millisecond: 5000 bytes at 100 ms, 5000 more at 120 ms are 10 000 - 2000 ahead, and 3000 at 190 ms 13 000 - 9000.
-    /// At 240 ms the 13 000 are fewer than 14 000: it begins anew, with 1000. The 8000 of round trip 1 count until the end of round trip
-    /// 10; in startup only in round trip 1.
+    /// At 100 bytes per millisecond: 5000 bytes at 100 ms. 5000 more at 120 ms are 10 000 - 2000 ahead, and 3000 more
+    /// at 190 ms are 13 000 - 9000 ahead. At 240 ms, 13 000 is less than 14 000, so the count starts afresh with 1000.
+    /// The 8000 of round trip 1 count until the end of round trip 10; in startup, only in round trip 1.
     #[test]
     fn what_runs_ahead_is_remembered_for_ten_round_trips_in_startup_for_one() {
         for (is_full, last) in [(true, 10), (false, 1)] {
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// The window bounds it, and after a pause it does not count what came before: 9000 ahead, and 300 ms later 1000.
+    /// The window limits the excess, and a pause discards what came before it: 9000 ahead, and 1000 ahead 300 ms later.
     #[test]
     fn a_pause_begins_anew() {
         let mut extra = ExtraAcked::new();

@@ -1,16 +1,16 @@
-//! What BBRv3 does about a loss (draft-ietf-ccwg-bbr-06 §5.5.10.2), and how it takes that back if it was none (§5.5.11).
+//! BBRv3's reaction to a loss (draft-ietf-ccwg-bbr-06 §5.5.10.2), and its reversal if the loss was spurious (§5.5.11).
 
 use super::*;
 use crate::tcp::delivery::LostSample;
 
-/// What a needless recovery gives back.
+/// The state that is restored after a needless recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The bounds before the first loss of the last recovery.
     bounds: Option<Bounds>,
-    /// The state that its losses have ended: startup, or a probe.
+    /// The state that its losses have ended: startup or a probe.
     state: Option<State>,
-    /// That recovery goes on: later losses are part of it.
+    /// The recovery is still in progress: later losses are part of it.
     goes_on: bool,
 }
 
@@ -22,12 +22,12 @@ impl Undo {
         }
     }
 
-    /// Losses end this state.
+    /// Records that losses end this state.
     pub(super) fn left(&mut self, state: State) {
         self.state = Some(state);
     }
 
-    /// What is lost next is lost in another recovery.
+    /// Ends the recovery: later losses belong to another one.
     pub(super) fn end(&mut self) {
         self.goes_on = false;
     }
@@ -55,7 +55,8 @@ impl Bbr3 {
         self.undo.save(&self.bounds);
     }
 
-    /// A mark, of an ACK before which `flight` bytes were outstanding, counts as a loss. Nothing is sent again, and nothing undone.
+    /// Handles a mark, which counts as a loss. `flight` bytes were outstanding before the ACK. Nothing is
+    /// retransmitted, and nothing is undone.
     pub(super) fn on_mark(&mut self, window: &Window, flight: u64) {
         self.bounds.note_loss(self.last.1);
         if self.is_judging {
@@ -63,7 +64,8 @@ impl Bbr3 {
         }
     }
 
-    /// HandleInflightTooHigh: a probe has lost too much with `volume` in flight, if that was not limited by the application.
+    /// HandleInflightTooHigh: a probe has lost too much with `volume` in flight, if that volume was not limited by the
+    /// application.
     fn end_probe(&mut self, volume: Option<f64>, window: &Window, (now, delivered): (Time, u64)) {
         self.was_too_high = true;
         self.is_judging = false;
@@ -97,7 +99,7 @@ impl Bbr3 {
     }
 }
 
-/// InflightAtLoss: what was in flight when the share of losses passed the threshold.
+/// InflightAtLoss: the bytes in flight when the share of losses exceeded the threshold.
 fn in_flight_at_loss(lost: &LostSample) -> f64 {
     let (size, before) = (lost.size as f64, lost.tx_in_flight as f64);
     let (inflight, lost) = (before - size, lost.lost as f64 - size);

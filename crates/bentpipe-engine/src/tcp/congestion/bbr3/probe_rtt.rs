@@ -3,7 +3,7 @@
 use super::*;
 
 impl Bbr3 {
-    /// UpdateMinRTT. Returns true if the minimum round trip since the last probe is too old.
+    /// UpdateMinRTT. Returns true if the minimum round trip measured since the last probe has expired.
     pub(super) fn update_min_rtt(&mut self, seen: &Delivered) -> bool {
         let has_expired = self.recent_rtt.is_some() && seen.now > self.recent_rtt_at + PROBE_RTT_INTERVAL;
         if let Some(rtt) = seen.rtt

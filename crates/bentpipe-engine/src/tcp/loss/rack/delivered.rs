@@ -4,7 +4,7 @@ use super::{Measured, Rack, Sent, State};
 use crate::units::{Duration, Time};
 
 impl Rack {
-    /// An ACK has come, which has delivered nothing yet.
+    /// Begins an ACK, which has delivered nothing yet.
     #[inline(always)]
     pub(in crate::tcp) fn begin_ack(&mut self) {
         if self.notes {
@@ -64,8 +64,8 @@ impl Rack {
         }
     }
 
-    /// Takes the first segments that are acknowledged and were sent once. Of these only the first one can show reordering, and the last one
-    /// was sent last and has the minimum round trip.
+    /// Takes the first acknowledged segments that were sent once. Only the first of these can show reordering. The last
+    /// one was sent last and has the minimum round trip.
     fn take_ordinary(&mut self, una: u64, now: Time) {
         let is_done = |segment: &&Sent| segment.end <= una && segment.is_ordinary();
         let Some(&first) = self.segments.front().filter(is_done) else { return };
@@ -81,7 +81,7 @@ impl Rack {
         self.note_ordinary(first.end, first.at, &last, now);
     }
 
-    /// The same for [runs](super::runs): none of what was sent after them has been delivered, so they show no reordering.
+    /// Does the same for [runs](super::runs): nothing sent after them has been delivered, so they show no reordering.
     #[inline(always)]
     fn take_runs(&mut self, una: u64, now: Time) {
         let Some((end, at, last)) = self.runs.take(una) else { return };
@@ -89,7 +89,8 @@ impl Rack {
         self.note_ordinary(end, at, &last, now);
     }
 
-    /// Segments that were sent once have been delivered: from the first one, which ends at `end` and was sent at `at`, to `last`.
+    /// Records the delivery of segments that were sent once: from the first one, which ends at `end` and was sent at
+    /// `at`, to `last`.
     #[inline(always)]
     fn note_ordinary(&mut self, end: u64, at: Time, last: &Sent, now: Time) {
         if self.notes && self.measured.acked == Time::NEVER {
@@ -101,8 +102,8 @@ impl Rack {
         self.note_delivered(last, rtt);
     }
 
-    /// The peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our FIN, which has arrived with
-    /// the data of its segment though blocks need not say so.
+    /// Records that the peer has `start..end`. A segment counts once all of it has arrived. `fin`: the number of our
+    /// FIN, which has arrived with the data of its segment, though blocks need not say so.
     pub(in crate::tcp) fn on_sack(&mut self, start: u64, end: u64, fin: Option<u64>, now: Time) {
         self.list_all();
         for at in self.segments.partition_point(|segment| segment.start < start).. {
@@ -125,7 +126,7 @@ impl Rack {
     }
 
     /// RFC 8985 §6.2 steps 1 to 3: round trip, the delivered segment that was sent last, reordering.
-    // Not inlined: the loop of `on_sack` passes over many that have been delivered before.
+    // Not inlined: the loop of `on_sack` passes over many segments that were delivered before.
     #[inline(never)]
     fn delivered(&mut self, segment: Sent, now: Time) {
         if let Some(rate) = &mut self.rate {
@@ -134,7 +135,7 @@ impl Rack {
         let rtt = now.saturating_since(segment.at);
         if segment.retransmitted {
             //= RFC 8985 §6.2 step 2: "The segment was last retransmitted less than RACK.min_rtt ago."
-            // The original has arrived, which says nothing of segments sent after it.
+            // The original has arrived, which proves nothing about segments sent after it.
             if self.min_rtt.get().is_some_and(|min| rtt < min) {
                 return;
             }
@@ -145,7 +146,7 @@ impl Rack {
         self.note_delivered(&segment, rtt);
     }
 
-    /// A segment that was sent once has been delivered after `rtt`.
+    /// Records that a segment that was sent once has been delivered after `rtt`.
     #[inline(always)]
     fn delivered_once(&mut self, segment: &Sent, rtt: Duration, now: Time) {
         //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
@@ -157,13 +158,13 @@ impl Rack {
         }
     }
 
-    /// The segment that begins at `start`, sent once, has come behind a later one.
+    /// Records that the segment beginning at `start`, sent once, has arrived after a later one.
     fn note_reordering(&mut self, start: u64) {
         self.reordering_seen = true;
         self.reordered = self.reordered.max(self.fack - start);
     }
 
-    /// A segment has been delivered `rtt` after it was sent last.
+    /// Records that a segment has been delivered `rtt` after it was last sent.
     #[inline(always)]
     fn note_delivered(&mut self, segment: &Sent, rtt: Duration) {
         self.fack = self.fack.max(segment.end);

@@ -1,4 +1,4 @@
-//! Which segments are lost by now (RFC 8985 §6.2, steps 4 and 5).
+//! Which segments are lost so far (RFC 8985 §6.2, steps 4 and 5).
 
 use super::{DUP_THRESH, Rack, Sent, State};
 use crate::units::{Duration, Time};
@@ -15,7 +15,7 @@ impl Rack {
         quarter.saturating_mul(self.reo_wnd_mult.max(1)).min(srtt.unwrap_or(Duration::MAX))
     }
 
-    /// The segment in flight whose last transmission is the oldest.
+    /// The segment in flight whose last transmission is oldest.
     fn oldest(&mut self) -> Option<usize> {
         let mut index = self.index(self.first);
         while let Some(segment) = self.segments.get(index) {
@@ -39,12 +39,12 @@ impl Rack {
 
     //= RFC 8985 §6.2 step 5: "For each segment that has not been SACKed, RACK considers that segment lost if another segment that was sent
     //= later has been delivered, and the reordering window has passed."
-    /// Marks the segments that are lost by now. `repairing`: a recovery or the repair after a timeout is in
-    /// progress. Returns true if any was marked.
+    /// Marks the segments that are lost so far. `repairing`: a recovery or the repair after a timeout is in progress.
+    /// Returns true if any segment was marked.
     #[inline(always)]
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         let sent_last = (self.xmit_ts, self.end_seq);
-        // Mostly all that was delivered was sent before all that is in flight.
+        // Usually everything delivered was sent before everything in flight.
         let is_later = |first: &Sent| first.is_ordinary() && (first.at, first.end) >= sent_last;
         if self.again.is_empty() && self.first_segment().as_ref().is_none_or(is_later) {
             self.deadline = None;
@@ -66,8 +66,8 @@ impl Rack {
             }
             let patience = rtt + self.reo_wnd(repairing, srtt);
             if now < segment.at + patience {
-                // The RFC's timer runs until the last of those that are waited for is due. That one was sent just before
-                // the segment at which the comparison ends.
+                // The RFC's timer runs until the last of the awaited segments is due. That segment was sent just before
+                // the one at which the comparison ends.
                 self.deadline = Some((self.xmit_ts + patience).max(segment.at + patience) + self.slack);
                 break;
             }

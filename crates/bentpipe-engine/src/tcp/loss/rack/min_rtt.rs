@@ -1,41 +1,41 @@
-//! The minimum round trip, of the whole connection or of the last minutes.
+//! The minimum round trip, over the whole connection or over the last minutes.
 
 use core::cmp::Reverse;
 
 use crate::tcp::windowed::MaxFilter;
 use crate::units::{Duration, Time};
 
-/// A minimum of the last minutes is that of so many parts of that time, and of the current part.
+/// A window is divided into this many parts. The minimum covers these and the current part.
 const PARTS: u64 = 30;
 
 /// The minimum round trip.
 #[derive(Clone, Debug)]
 pub(super) struct MinRtt {
     min: Option<Duration>,
-    /// The minimum of this part of the window, and when the part ends; [`Time::NEVER`] without a window.
+    /// The minimum of the current part of the window, and when the part ends; [`Time::NEVER`] without a window.
     here: Duration,
     ends: Time,
     /// Length of a part.
     part: Duration,
-    /// Those of earlier parts.
+    /// The minima of earlier parts.
     earlier: Option<Box<MaxFilter<Reverse<Duration>>>>,
 }
 
 impl Default for MinRtt {
-    /// Of the whole connection.
+    /// A minimum over the whole connection.
     fn default() -> Self {
         MinRtt { min: None, here: Duration::MAX, ends: Time::NEVER, part: Duration::ZERO, earlier: None }
     }
 }
 
 impl MinRtt {
-    /// Of the last `window`, and up to a thirtieth more.
+    /// A minimum over the last `window`, and up to a thirtieth more.
     pub(super) fn of_last(window: Duration) -> Self {
         let part = window.div_floor(PARTS).max(Duration::from_nanos(1));
         MinRtt { ends: Time::ZERO, part, ..MinRtt::default() }
     }
 
-    /// `None` before the first round trip.
+    /// The minimum; `None` before the first round trip.
     #[inline(always)]
     pub(super) fn get(&self) -> Option<Duration> {
         self.min
@@ -83,7 +83,8 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    /// A round trip of 20 ms until 99 s, then 50, at 350 s once 40. 300 s after the last of 20 ms, and up to 10 s more, it counts; 40 ms do then.
+    /// A round trip of 20 ms until 99 s, then 50 ms, and once 40 ms at 350 s. The 20 ms count until 300 s after their
+    /// last sample, and up to 10 s more; then the 40 ms do.
     #[test]
     fn an_old_round_trip_is_forgotten() {
         let rtt = |second| {
@@ -109,7 +110,7 @@ mod tests {
         assert!(last.memory() < 1000 && ever.memory() == 0, "{}", last.memory());
     }
 
-    /// A pause longer than the window leaves nothing of before.
+    /// A pause longer than the window discards everything before it.
     #[test]
     fn a_pause_leaves_nothing() {
         let mut last = MinRtt::of_last(Duration::from_secs(300));

@@ -1,20 +1,20 @@
-//! What is concluded from data that came late or twice: the reordering window (RFC 8985 §6.2 step 4), and Linux's rules.
+//! Conclusions from data that arrived late or twice: the reordering window (RFC 8985 §6.2 step 4), and Linux's rules.
 
 use super::{DUP_THRESH, Rack};
 use crate::tcp::variant::Reordering;
 
-/// Number of recoveries for which the reordering window keeps the width set by duplicates (RFC 8985 §6.2 step 4).
+/// Number of recoveries for which the reordering window keeps the width set after duplicates (RFC 8985 §6.2 step 4).
 const REO_WND_PERSIST: u32 = 16;
 
 impl Rack {
-    /// What is concluded from reordering.
+    /// Sets the rules for conclusions from reordering.
     pub(in crate::tcp) fn reorder_by(&mut self, rules: Reordering) {
         self.rules = rules;
     }
 
-    /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
-    /// reordering window was too narrow (RFC 8985 §6.2 step 4). In Linux only if reordering was seen, and what came twice is not the tail
-    /// loss probe (`of_probe`), which RACK has not sent.
+    /// Takes a D-SACK in an ACK up to `una`, when data up to `snd_max` was sent: the peer has received data twice, so
+    /// the reordering window was too narrow (RFC 8985 §6.2 step 4). With Linux's rules, it counts only if reordering
+    /// was seen and the data is not a tail loss probe's (`of_probe`), which RACK did not send.
     pub(in crate::tcp) fn on_duplicate_report(&mut self, una: u64, snd_max: u64, of_probe: bool) {
         if self.rules == Reordering::Linux && (of_probe || !self.reordering_seen) {
             return;
@@ -28,7 +28,7 @@ impl Rack {
     }
 
     //= RFC 8985 §6.2 step 4: "RACK.reo_wnd_persist -= 1 If RACK.reo_wnd_persist <= 0 RACK.reo_wnd_mult = 1"
-    /// A recovery is over, or the repair after a timeout.
+    /// Handles the end of a recovery or of the repair after a timeout.
     pub(in crate::tcp::loss) fn on_recovered(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -36,7 +36,8 @@ impl Rack {
         }
     }
 
-    /// Data from `start` on, before `una`, was late: what was sent again had not been lost, as a timestamp shows.
+    /// Records that data from `start` on, below `una`, was late: a timestamp shows that the retransmitted data had not
+    /// been lost.
     pub(in crate::tcp) fn note_late(&mut self, start: u64, una: u64) {
         if self.rules == Reordering::Linux {
             self.reordering_seen = true;
@@ -44,8 +45,9 @@ impl Rack {
         }
     }
 
-    /// `start..end` has come twice; `resent` segments of up to `full` bytes were ever sent again. In Linux what was sent again needlessly counts as
-    /// delivered, and what the network has doubled says nothing (`tcp_dsack_seen`). Returns false if it says nothing.
+    /// Takes a report that `start..end` has arrived twice; `resent` segments of up to `full` bytes were ever
+    /// retransmitted. In Linux, needless retransmissions count as delivered, and packets duplicated by the network
+    /// prove nothing (`tcp_dsack_seen`). Returns false if the report proves nothing.
     pub(in crate::tcp) fn count_repeated(&mut self, (start, end): (u64, u64), resent: u64, full: u64) -> bool {
         if self.rules != Reordering::Linux {
             return true;
@@ -62,19 +64,19 @@ impl Rack {
         is_ours
     }
 
-    /// Bytes of [`Self::count_repeated`].
+    /// Bytes counted by [`Self::count_repeated`].
     #[inline(always)]
     pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {
         self.repeated
     }
 
-    /// True if a segment has come more than `bytes` late, and Linux's rules apply.
+    /// True if a segment has arrived more than `bytes` late, and Linux's rules apply.
     pub(in crate::tcp) fn has_reordered(&self, bytes: u64) -> bool {
         self.rules == Reordering::Linux && self.reordered > bytes
     }
 
-    /// A timeout outside of recoveries: if segments are SACKed that would have meant a loss without reordering, there is less of it than it
-    /// seemed (Linux's `tcp_enter_loss`).
+    /// Called at a timeout outside of recoveries. If enough segments are SACKed to mean a loss without reordering,
+    /// there is less reordering than it seemed, and the measured distance is reset (Linux's `tcp_enter_loss`).
     pub(in crate::tcp) fn doubt_reordering(&mut self) {
         if self.rules == Reordering::Linux && self.sacked_segments >= DUP_THRESH {
             self.reordered = 0;

@@ -1,12 +1,13 @@
-//! Segments that left together. A window that opens by several segments lets them out at one instant, one after the other and of the same
-//! length, and mostly nothing happens to them but their acknowledgement. So they are kept as one entry until something else does.
+//! Segments that left together. When a window opens by several segments, they leave at one instant, consecutive and of
+//! the same length. Usually nothing happens to them until they are acknowledged, so they are kept as one entry until
+//! something else does.
 
 use std::collections::VecDeque;
 
 use super::{Sent, State};
 use crate::units::Time;
 
-/// Segments of `step` bytes, one after the other, that were sent at one instant and are in flight since.
+/// Consecutive segments of `step` bytes that were sent at one instant and have been in flight since.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: u64,
@@ -29,7 +30,7 @@ impl Run {
         self.start == self.end
     }
 
-    /// Takes the segments that end at `una` or before. Returns the last one; there must be one.
+    /// Removes the segments that end at or before `una`. Returns the last one; there must be one.
     #[inline(always)]
     fn take(&mut self, una: u64) -> Sent {
         if self.end <= una {
@@ -43,14 +44,14 @@ impl Run {
     }
 }
 
-/// The last segments that are outstanding, in order of numbers and of time.
+/// The last outstanding segments, in order of number and of time.
 #[derive(Clone, Debug)]
 pub(super) struct Runs {
-    /// The first run, if there are several, or nothing.
+    /// The first run if there are several; otherwise empty.
     first: Run,
     /// The runs between the first and the last one.
     between: VecDeque<Run>,
-    /// The last run, if it has not become the first one.
+    /// The last run, unless it is also the first one.
     last: Run,
 }
 
@@ -61,7 +62,8 @@ impl Default for Runs {
 }
 
 impl Runs {
-    /// A segment is sent for the first time. True if it has left together with the last one, of which it is the continuation.
+    /// Records the first transmission of a segment. Returns true if it left together with the last one and continues
+    /// it.
     #[inline(always)]
     pub(super) fn extend(&mut self, start: u64, end: u64, now: Time) -> bool {
         let run = &mut self.last;
@@ -72,7 +74,7 @@ impl Runs {
         is_next
     }
 
-    /// A segment after all others is sent for the first time.
+    /// Begins a run with the first transmission of a segment after all others.
     // Not inlined: the sender calls it from several places.
     #[inline(never)]
     pub(super) fn begin(&mut self, start: u64, end: u64, now: Time) {
@@ -106,7 +108,7 @@ impl Runs {
         (!run.is_empty()).then(|| run.segment(run.end - run.step))
     }
 
-    /// Takes the segments that end at `una` or before. Returns the end of the first one and when it was sent, and the
+    /// Removes the segments that end at or before `una`. Returns the end of the first one, when it was sent, and the
     /// last one.
     #[inline(always)]
     pub(super) fn take(&mut self, una: u64) -> Option<(u64, Time, Sent)> {
@@ -121,7 +123,7 @@ impl Runs {
         Some((end, at, last))
     }
 
-    /// The next run becomes the first one. False if there is none.
+    /// Makes the next run the first one. Returns false if there is none.
     #[inline(always)]
     fn advance(&mut self) -> bool {
         self.first = match self.between.pop_front() {
@@ -131,7 +133,7 @@ impl Runs {
         !self.first.is_empty()
     }
 
-    /// Takes all, one by one.
+    /// Removes all segments, one by one.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Sent> {
         let [first, last] = [&mut self.first, &mut self.last].map(|run| core::mem::replace(run, Run::NONE));
         let each =

@@ -80,6 +80,9 @@ pub struct RtoConfig {
     pub max_syn_ack_retries: Option<u8>,
     /// As `max_retries`, once the program has closed. `None`: the same.
     pub max_closed_retries: Option<u8>,
+    /// Max probes of a closed window without an answer before the connection is aborted; once the program has closed it is
+    /// `max_closed_retries`, and none at intervals of `max` (Linux). `None`: it is probed for ever (RFC 9293 §3.8.6.1).
+    pub max_probes: Option<u8>,
     /// Timeouts of the first SYN after which the timer is not doubled (RFC 6298 §5.5: 0), as Linux's `tcp_syn_linear_timeouts`. As many
     /// retransmissions are allowed besides `max_syn_retries`.
     pub linear_syn_timeouts: u8,
@@ -99,6 +102,7 @@ impl RtoConfig {
         max_syn_retries: None,
         max_syn_ack_retries: None,
         max_closed_retries: None,
+        max_probes: None,
         linear_syn_timeouts: 0,
     };
     /// As Linux has it: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_retries`, `tcp_synack_retries`,
@@ -112,6 +116,7 @@ impl RtoConfig {
         max_syn_retries: Some(6),
         max_syn_ack_retries: Some(5),
         max_closed_retries: Some(8),
+        max_probes: Some(15),
         linear_syn_timeouts: 4,
         ..RtoConfig::RFC6298
     };

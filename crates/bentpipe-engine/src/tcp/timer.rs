@@ -22,8 +22,9 @@ pub(in crate::tcp) struct RetransmissionTimer {
     at: Time,
     /// The segment being timed: its end, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// When the timer has expired first since new data was acknowledged, and how often.
-    first: Time,
+    /// Since when losses are being repaired ([`Time::NEVER`]: they are not), and how often the timer has expired since new data was
+    /// acknowledged.
+    since: Time,
     retries: u32,
     /// It follows segments: [`RtoTiming::Segments`].
     by_segments: bool,
@@ -37,7 +38,7 @@ impl RetransmissionTimer {
             at: Time::NEVER,
             timed: None,
             retries: 0,
-            first: Time::ZERO,
+            since: Time::NEVER,
             by_segments: config.timing == RtoTiming::Segments,
         }
     }
@@ -107,10 +108,25 @@ impl RetransmissionTimer {
         match config.give_up {
             GiveUp::Count => self.retries >= max,
             GiveUp::Time => {
-                let elapsed = now.saturating_since(self.first);
+                let elapsed = now.saturating_since(self.since);
                 max != u32::MAX && self.retries > 0 && elapsed >= config.time_of(max)
             }
         }
+    }
+
+    /// True if losses have been repaired for longer than `max`, and it has expired before.
+    pub(in crate::tcp) fn lasts_longer(&self, now: Time, max: Duration) -> bool {
+        self.retries > 0 && now.saturating_since(self.since) > max
+    }
+
+    /// A loss is being repaired from now on, if none is yet (Linux's `retrans_stamp`).
+    pub(in crate::tcp) fn begin_repair(&mut self, now: Time) {
+        self.since = self.since.min(now);
+    }
+
+    /// All losses are repaired.
+    pub(in crate::tcp) fn end_repair(&mut self) {
+        self.since = Time::NEVER;
     }
 
     /// New data was acknowledged.
@@ -121,9 +137,7 @@ impl RetransmissionTimer {
 
     /// Counts an expiry.
     pub(in crate::tcp) fn count_expiry(&mut self, now: Time) {
-        if self.retries == 0 {
-            self.first = now;
-        }
+        self.begin_repair(now);
         self.retries = self.retries.saturating_add(1);
     }
 

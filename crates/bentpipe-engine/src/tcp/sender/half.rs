@@ -110,6 +110,9 @@ impl Half for Sender {
     fn set_peer_mss(&mut self, mss: u16) {
         self.mss = mss;
         self.congestion.window.set_mss(mss);
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            rack.set_full(mss);
+        }
     }
 
     fn resend_syn(&mut self) {
@@ -178,7 +181,9 @@ impl Half for Sender {
         if self.pacer.on_time(cx.now) {
             self.new_event();
         }
-        self.persist.on_time(cx.now, self.probe_intervals());
+        if self.persist.deadline() <= cx.now {
+            self.on_probe_time(cx.now)?;
+        }
         self.on_time_by_rack(cx);
         if self.timer.deadline() <= cx.now {
             self.on_timeout(cx)?;

@@ -54,6 +54,8 @@ pub struct Sender {
     idle_decay: bool,
     /// The window grows by what an ACK delivers, in order or not.
     counts_delivered: bool,
+    /// Nothing is sent again in answer to the current event: the recovery is needless, as it seems.
+    defers_repair: bool,
     /// True if data may be sent: the handshake is done.
     is_open: bool,
     timeout_window: TimeoutWindow,
@@ -100,6 +102,7 @@ impl Sender {
         if let Some(rack) = loss.scoreboard.rack() {
             rack.wait_longer(variant.rack_slack);
             rack.reorder_by(variant.rack_reordering);
+            rack.set_full(config.mss);
             if let Some(window) = variant.min_rtt_window {
                 rack.forget_round_trips_after(window);
             }
@@ -121,6 +124,7 @@ impl Sender {
                 .then(Box::default),
             send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
             counts_delivered: variant.growth == Growth::All,
+            defers_repair: false,
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),
@@ -170,6 +174,7 @@ impl Sender {
     fn new_event(&mut self) {
         self.burst = self.max_burst;
         self.burst_sent = 0;
+        self.defers_repair = false;
         if let Some(offload) = &mut self.offload {
             offload.on_event();
         }

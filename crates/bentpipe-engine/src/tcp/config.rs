@@ -118,6 +118,8 @@ pub enum TcbSharing {
     SsthreshAndRtt,
     /// The window and the least round trip, for careful resume (RFC 9959), unless [`TcpConfig::resume`] says other ones. Needs RACK.
     Resume,
+    /// What Linux remembers of a destination (tcp_metrics.c): the round trip, for the first timeout, and the amount of reordering.
+    Linux,
 }
 
 /// What an earlier connection has measured of the path (RFC 9959).

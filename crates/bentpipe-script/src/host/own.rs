@@ -196,7 +196,8 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
                 "off" => TcbSharing::Off,
                 "ssthresh" => TcbSharing::Ssthresh,
                 "all" => TcbSharing::SsthreshAndRtt,
-                _ => return Err("off, ssthresh or all".into()),
+                "linux" => TcbSharing::Linux,
+                _ => return Err("off, ssthresh, all or linux".into()),
             }
         }
         "unit" if value == "segments" => config.shortcuts.window_unit = WindowUnit::Segments,

@@ -146,7 +146,7 @@ impl Connection {
 
     /// Stores its state for later connections.
     pub fn bequeath(&self, cache: &mut TcbCache) {
-        self.sender.bequeath(cache);
+        self.sender.bequeath(cache, self.config.tcb_sharing);
     }
 }
 

@@ -80,6 +80,11 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())
     }
 
+    /// The largest distance, in bytes, by which a segment came late.
+    pub(in crate::tcp) fn reordered(&self) -> u64 {
+        self.rack.as_ref().map_or(0, |rack| rack.reordered_bytes())
+    }
+
     /// Bytes that have arrived more often than once, and count as delivered.
     #[inline(always)]
     pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {

@@ -81,6 +81,7 @@ impl Half for Sender {
         if syn_lost && !self.departures.keeps_rto_of_syn() {
             self.timer.rtt.after_lost_syn();
         }
+        self.timer.rtt.after_handshake(Duration::from_micros(self.expected_rtt.into()));
         self.is_open = true;
         self.congestion.note_round_trip(0, self.timer.rtt.srtt());
         self.recovery.open();

@@ -33,11 +33,14 @@ use super::segment::FIRST_BYTE;
 use super::send_buffer::SendBuffer;
 use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
-use super::sharing::TcbCache;
+use super::sharing::{Metrics, TcbCache};
 use super::timer::RetransmissionTimer;
 use super::variant::{Growth, TimeoutWindow};
 use crate::rtt::RtoTiming;
 use crate::units::{Duration, Time};
+
+/// Linux's `tcp_max_reordering`.
+const MAX_REORDERING: u64 = 300;
 
 /// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
@@ -61,6 +64,8 @@ pub struct Sender {
     timeout_window: TimeoutWindow,
     /// Losses of the SYN that leave the initial window as it is.
     syn_losses: u8,
+    /// The round trip in microseconds that earlier connections to the host have measured (Linux); 0 if not known.
+    expected_rtt: u32,
     /// If the host leaves the division into segments to its network card.
     offload: Option<Box<Offload>>,
     /// Initial window in segments.
@@ -140,6 +145,7 @@ impl Sender {
             departures,
             initial_window: variant.initial_window,
             syn_losses: config.syn_losses,
+            expected_rtt: 0,
             timeout_window: variant.timeout_window,
             max_burst: variant.max_burst.unwrap_or(u32::MAX),
             burst: u32::MAX,
@@ -203,13 +209,35 @@ impl Sender {
 
     pub(in crate::tcp) fn inherit(&mut self, cache: &mut TcbCache, sharing: TcbSharing) {
         cache.inherit(sharing, &mut self.congestion, &mut self.timer.rtt);
+        if sharing == TcbSharing::Linux {
+            let Metrics { rtt, reordering } = *cache.metrics();
+            let micros = rtt.map_or(0, |rtt| rtt.as_nanos() / 1000);
+            self.expected_rtt = u32::try_from(micros).unwrap_or(u32::MAX);
+            if let Some(rack) = self.loss.scoreboard.rack() {
+                rack.expect_reordering(reordering);
+            }
+        }
     }
 
-    pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache) {
+    pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache, sharing: TcbSharing) {
+        if sharing == TcbSharing::Linux {
+            return self.leave_metrics(cache.metrics());
+        }
         // A window that was not filled says nothing of the path.
         let cwnd = self.congestion.window.cwnd().min(self.counters.max_flight);
         let path = self.loss.scoreboard.min_rtt().map(|min_rtt| Resume { cwnd, min_rtt });
         cache.keep(&self.congestion, &self.timer.rtt, path);
+    }
+
+    /// Linux's `tcp_update_metrics`: the amount of reordering counts where a loss has ended the first slow start, and the window is below the
+    /// threshold or being repaired.
+    fn leave_metrics(&self, metrics: &mut Metrics) {
+        let window = &self.congestion.window;
+        let has_lost = window.ssthresh() != u64::MAX;
+        let counts = has_lost && (window.cwnd() < window.ssthresh() || self.phase() != Phase::Open);
+        let late = if counts { self.loss.scoreboard.reordered().div_ceil(window.mss().max(1)) } else { 0 };
+        let rtt = self.timer.rtt.srtt().filter(|_| !self.timer.rtt.is_backed_off());
+        metrics.keep(rtt, late.min(MAX_REORDERING));
     }
 }
 

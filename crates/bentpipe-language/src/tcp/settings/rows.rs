@@ -487,7 +487,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh`; a window that the application does not fill for a timeout gives back half of the rest (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
-    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing; `ssthresh`; `ssthresh` and the RTT estimate; or, for careful resume (RFC 9959), the window that was used and the least round trip, which needs `recovery = \"rack\"` and is not for BBR.", words sharing, tcb_sharing),
+    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing; `ssthresh`; `ssthresh` and the RTT estimate; for careful resume (RFC 9959), the window that was used and the least round trip, which needs `recovery = \"rack\"` and is not for BBR; or what Linux remembers (tcp_metrics): the round trip, for the first timeout, and the amount of reordering.", words sharing, tcb_sharing),
     Setting {
         key: "resume.cwnd",
         doc: "The window that an earlier connection used. After a round trip the window jumps to half of it, paced, and retreats at a loss (RFC 9959).",

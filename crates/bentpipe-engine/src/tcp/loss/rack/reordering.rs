@@ -12,6 +12,19 @@ impl Rack {
         self.rules = rules;
     }
 
+    /// Data to the same host has come so many segments late before (Linux's `tcp_init_metrics`).
+    pub(in crate::tcp) fn expect_reordering(&mut self, segments: u64) {
+        self.reordered = self.reordered.max(segments * u64::from(self.full));
+    }
+
+    /// The number of SACKed segments that mean a loss without delay. More than [`DUP_THRESH`] where an earlier connection has seen reordering.
+    pub(super) fn dup_thresh(&self) -> usize {
+        match self.rules {
+            Reordering::Linux => DUP_THRESH.max(self.reordered.div_ceil(u64::from(self.full).max(1)) as usize),
+            Reordering::Rfc8985 => DUP_THRESH,
+        }
+    }
+
     /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
     /// reordering window was too narrow (RFC 8985 §6.2 step 4). In Linux only if reordering was seen, and what came twice is not the tail
     /// loss probe (`of_probe`), which RACK has not sent.
@@ -66,6 +79,11 @@ impl Rack {
     #[inline(always)]
     pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {
         self.repeated
+    }
+
+    /// The largest distance, in bytes, by which a segment came late.
+    pub(in crate::tcp) fn reordered_bytes(&self) -> u64 {
+        self.reordered
     }
 
     /// True if a segment has come more than `bytes` late, and Linux's rules apply.

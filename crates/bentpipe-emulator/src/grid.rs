@@ -245,7 +245,8 @@ impl Cell {
         }
         // In real time the delay varies by some microseconds, so now and then a sample is below `min_rtt` and puts off BBR's next
         // probe. Without jitter no sample is, and ours probes more often than the kernel.
-        let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage);
+        // These take longer than the 10 s after which it probes.
+        let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage | Mishap::Buffer);
         let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
         let delay = 1000 * delay + more;
         // The SYN is the first packet of both.

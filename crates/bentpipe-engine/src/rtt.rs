@@ -84,8 +84,11 @@ pub struct RtoConfig {
     pub max_syn_ack_retries: Option<u8>,
     /// Replaces `max_retries` once the program has closed. `None`: `max_retries` still applies.
     pub max_closed_retries: Option<u8>,
-    /// Number of timeouts of the first SYN that do not double the timer (RFC 6298 §5.5: 0), like Linux's
-    /// `tcp_syn_linear_timeouts`. As many retransmissions are allowed in addition to `max_syn_retries`.
+    /// Max probes of a closed window without an answer before the connection is aborted; once the program has closed it is
+    /// `max_closed_retries`, and none at intervals of `max` (Linux). `None`: it is probed for ever (RFC 9293 §3.8.6.1).
+    pub max_probes: Option<u8>,
+    /// Timeouts of the first SYN after which the timer is not doubled (RFC 6298 §5.5: 0), as Linux's `tcp_syn_linear_timeouts`. As many
+    /// retransmissions are allowed besides `max_syn_retries`.
     pub linear_syn_timeouts: u8,
 }
 
@@ -103,6 +106,7 @@ impl RtoConfig {
         max_syn_retries: None,
         max_syn_ack_retries: None,
         max_closed_retries: None,
+        max_probes: None,
         linear_syn_timeouts: 0,
     };
     /// Linux's values: `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN`, `TCP_RTO_MAX`, `tcp_retries2`, `tcp_syn_retries`,
@@ -116,6 +120,7 @@ impl RtoConfig {
         max_syn_retries: Some(6),
         max_syn_ack_retries: Some(5),
         max_closed_retries: Some(8),
+        max_probes: Some(15),
         linear_syn_timeouts: 4,
         ..RtoConfig::RFC6298
     };
@@ -195,6 +200,20 @@ impl RttEstimator {
             backoff: 1,
             last_sample: Duration::MAX,
         }
+    }
+
+    /// The handshake is done, and earlier connections to the same host have measured `expected`. If the SYN's round trip is shorter, the first timeout
+    /// is three times what is expected, and at least `min` more than that, until the next sample (Linux's `tcp_init_metrics`).
+    pub(crate) fn after_handshake(&mut self, expected: Duration) {
+        if expected > self.srtt().unwrap_or_default() {
+            self.base = expected + expected.saturating_mul(2).max(self.config.min);
+            self.backoff = 1;
+        }
+    }
+
+    /// True if the timer has been doubled since the last sample.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.backoff > 1
     }
 
     /// Takes the round trip of a segment sent at `sent` and acknowledged `now`; neither may be ambiguous (Karn).

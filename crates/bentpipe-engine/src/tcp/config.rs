@@ -120,6 +120,8 @@ pub enum TcbSharing {
     /// The window and the minimum round trip, for careful resume (RFC 9959). [`TcpConfig::resume`] overrides them.
     /// Needs RACK.
     Resume,
+    /// What Linux remembers of a destination (tcp_metrics.c): the round trip, for the first timeout, and the amount of reordering.
+    Linux,
 }
 
 /// What an earlier connection measured about the path (RFC 9959).

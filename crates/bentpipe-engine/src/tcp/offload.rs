@@ -10,7 +10,7 @@
 
 use super::FIRST_BYTE;
 use super::congestion::PacketRate;
-use super::pacing::{MAX_TOGETHER, MIN_TOGETHER, Pacing};
+use super::pacing::{MAX_TOGETHER, Pacing};
 use crate::units::{Duration, Time};
 
 /// A packet holds at most the data that the rate carries in this time.
@@ -54,8 +54,8 @@ pub(in crate::tcp) struct Situation {
 #[inline(never)]
 fn max_segments(full: u64, rate: Option<PacketRate>) -> u64 {
     let max = MAX_TOGETHER / full;
-    match rate.and_then(PacketRate::rate) {
-        Some(rate) => (rate.bytes_in_floor(QUANTUM) / full).clamp(MIN_TOGETHER.min(max), max),
+    match rate.and_then(|rate| Some((rate.rate()?, rate.min_segments()))) {
+        Some((rate, min)) => (rate.bytes_in_floor(QUANTUM) / full).clamp(min.min(max), max),
         None => max,
     }
     .max(1)
@@ -368,6 +368,10 @@ mod tests {
         // half of the window.
         assert_eq!(packet_at(Situation { cwnd: 1_000_000, ..first }, None), Some((65, true)));
         assert_eq!(packet_at(first, paced(1_000_000)), Some((2, true)));
+        // One if its control sets a rate below 1.2 Mbit/s.
+        let set = |bits| Rate::from_bits_per_second(bits).map(PacketRate::Set);
+        assert_eq!(packet_at(first, set(1_199_999)), Some((1, false)));
+        assert_eq!(packet_at(first, set(1_200_000)), Some((2, true)));
         assert_eq!(packet_at(Situation { cwnd: 10_000, room: 10_000, ..first }, None), Some((5, true)));
         assert_eq!(packet(Situation { cwnd: 1000, room: 1000, ..first }), Some((1, false)));
         // A segment may be as long as a packet.

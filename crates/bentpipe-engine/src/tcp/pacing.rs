@@ -40,14 +40,20 @@ impl Pacing {
     pub const LINUX_GAINS: (u32, u32) = (200, 120);
 }
 
-/// Maximum number of bytes that leave together: the limit of a network card (Linux's `sk_gso_max_size`).
-pub(in crate::tcp) const MAX_TOGETHER: u64 = 65_535;
+/// Maximum bytes that leave together: what a network card takes (Linux's `sk_gso_max_size`), 64 kB without a byte and without 320 bytes for
+/// headers (`MAX_TCP_HEADER`).
+pub(in crate::tcp) const MAX_TOGETHER: u64 = 65_215;
 /// Minimum number of segments that leave together.
 pub(in crate::tcp) const MIN_TOGETHER: u64 = 2;
 /// Below this rate a packet has one segment (Linux's `bbr_min_tso_segs`).
 const SLOW: u64 = 1_200_000;
 
-/// Segments that leave together.
+/// Minimum number of segments that leave together at a rate that a control has set.
+pub(in crate::tcp) fn min_together(rate: Rate) -> u64 {
+    if rate.bits_per_second() < SLOW { 1 } else { MIN_TOGETHER }
+}
+
+/// What leaves together.
 #[derive(Clone, Copy, Debug)]
 struct Together {
     quantum: Duration,
@@ -62,9 +68,8 @@ impl Together {
     /// Adds a segment that leaves at `now`. `next`: when a packet may leave.
     fn add(&mut self, now: Time, next: Time, bytes: u64, rate: Rate) {
         if self.at != now || self.left == 0 {
-            let min = if rate.bits_per_second() < SLOW { 1 } else { MIN_TOGETHER };
             let fitting = rate.bytes_in_floor(self.quantum).min(MAX_TOGETHER) / bytes.max(1);
-            let left = fitting.max(min);
+            let left = fitting.max(min_together(rate));
             *self = Together { at: now, could: next, bytes: 0, left, ..*self };
         }
         self.bytes += bytes;

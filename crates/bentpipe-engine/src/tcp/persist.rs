@@ -2,8 +2,8 @@
 
 use crate::units::{Duration, Time};
 
-/// Maximum number of times that the interval doubles.
-const MAX_DOUBLINGS: u32 = 10;
+/// The interval doubles this often.
+const MAX_DOUBLINGS: u8 = 10;
 
 /// The first interval between two probes, and the longest one.
 #[derive(Clone, Copy, Debug)]
@@ -17,14 +17,18 @@ pub(in crate::tcp) struct Intervals {
 pub(in crate::tcp) struct Persist {
     /// [`Time::NEVER`] while the timer is off.
     at: Time,
-    probes: u32,
+    /// When the peer has last said that the window is closed: milliseconds, of which the upper bits do not count.
+    heard: u32,
+    probes: u8,
+    /// Probes since the peer's last answer.
+    unanswered: u8,
     /// A probe goes out now.
     due: bool,
 }
 
 impl Persist {
     pub(in crate::tcp) const fn new() -> Self {
-        Persist { at: Time::NEVER, probes: 0, due: false }
+        Persist { at: Time::NEVER, heard: 0, probes: 0, unanswered: 0, due: false }
     }
 
     /// When it expires; [`Time::NEVER`] while it is off.
@@ -40,11 +44,31 @@ impl Persist {
 
     /// Starts the timer.
     pub(in crate::tcp) fn start(&mut self, now: Time, intervals: Intervals) {
-        self.probes = 0;
+        (self.probes, self.unanswered) = (0, 0);
         self.at = now + self.interval(intervals);
     }
 
-    /// Restarts the interval if the timer is running.
+    /// An ACK arrives while the window is closed.
+    pub(in crate::tcp) fn on_answer(&mut self, now: Time) {
+        (self.heard, self.unanswered) = (millis(now), 0);
+    }
+
+    /// How long ago the last one did, if that is less than 49 days.
+    pub(in crate::tcp) fn silence(&self, now: Time) -> Duration {
+        Duration::from_millis(millis(now).wrapping_sub(self.heard).into())
+    }
+
+    /// True if `max` probes have had no answer.
+    pub(in crate::tcp) fn is_exhausted(&self, max: u8) -> bool {
+        self.unanswered >= max
+    }
+
+    /// True if probes are as far apart as they get.
+    pub(in crate::tcp) fn is_slowest(&self, intervals: Intervals) -> bool {
+        self.interval(intervals) == intervals.max
+    }
+
+    /// Starts the interval afresh, while the timer is running.
     pub(in crate::tcp) fn restart(&mut self, now: Time, intervals: Intervals) {
         self.at = now + self.interval(intervals);
     }
@@ -60,7 +84,8 @@ impl Persist {
     /// Makes a probe due if the timer has expired.
     pub(in crate::tcp) fn on_time(&mut self, now: Time, intervals: Intervals) {
         if self.at <= now {
-            self.probes += 1;
+            self.probes = self.probes.saturating_add(1);
+            self.unanswered = self.unanswered.saturating_add(1);
             self.due = true;
             self.at = now + self.interval(intervals);
         }
@@ -86,6 +111,10 @@ impl Persist {
     fn interval(&self, Intervals { first, max }: Intervals) -> Duration {
         first.saturating_mul(1 << self.probes.min(MAX_DOUBLINGS)).min(max)
     }
+}
+
+fn millis(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use super::config::{Resume, TcbSharing};
 use super::congestion::Congestion;
+use super::loss::DUP_THRESH;
 use crate::rtt::RttEstimator;
+use crate::units::Duration;
 
 /// The state that connections to one host leave for later ones.
 #[derive(Clone, Debug, Default)]
@@ -10,13 +12,44 @@ pub struct TcbCache {
     ssthresh: Option<u64>,
     rtt: Option<RttEstimator>,
     path: Option<Resume>,
+    metrics: Metrics,
+}
+
+/// What Linux remembers of a destination and uses as it is shipped (tcp_metrics.c; `tcp_no_ssthresh_metrics_save` is 1, and the window that it
+/// remembers counts only if a route fixes it).
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Metrics {
+    /// A smoothed round trip, rather too long than too short.
+    pub(in crate::tcp) rtt: Option<Duration>,
+    /// By how many segments data has come late; 0 if not more than [`DUP_THRESH`].
+    pub(in crate::tcp) reordering: u64,
+}
+
+impl Metrics {
+    /// A connection ends (`tcp_update_metrics`). `rtt`: its smoothed round trip, unless it has none or its timer is backed off. `reordering`:
+    /// by how many segments data has come late, if it counts.
+    pub(in crate::tcp) fn keep(&mut self, rtt: Option<Duration>, reordering: u64) {
+        let (Some(new), known) = (rtt, self.rtt.unwrap_or_default()) else {
+            self.rtt = None;
+            return;
+        };
+        self.rtt = Some(if new < known { known - (known - new).div_floor(8) } else { new });
+        if reordering > DUP_THRESH as u64 {
+            self.reordering = self.reordering.max(reordering);
+        }
+    }
 }
 
 impl TcbCache {
+    /// What Linux's hosts remember.
+    pub(in crate::tcp) fn metrics(&mut self) -> &mut Metrics {
+        &mut self.metrics
+    }
+
     /// Gives the next connection the state that it may use.
     pub(in crate::tcp) fn inherit(&mut self, sharing: TcbSharing, congestion: &mut Congestion, rtt: &mut RttEstimator) {
         match sharing {
-            TcbSharing::Off => return,
+            TcbSharing::Off | TcbSharing::Linux => return,
             TcbSharing::Resume => {
                 // RFC 9959 §3.2: only one connection may use it. That connection's own measurement replaces it.
                 if let Some(path) = self.path.take() {
@@ -42,5 +75,27 @@ impl TcbCache {
         }
         self.rtt = Some(*rtt);
         self.path = path.or(self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A longer round trip replaces what is known; a shorter one counts an eighth. A connection whose timer is backed off leaves none, and what is
+    /// known of reordering only grows.
+    #[test]
+    fn linux_remembers_the_longer_round_trip() {
+        let ms = Duration::from_millis;
+        let mut metrics = Metrics::default();
+        for (rtt, reordering, known, late) in [
+            (Some(600), 3, Some(600), 0),
+            (Some(200), 9, Some(550), 9),
+            (Some(700), 5, Some(700), 9),
+            (None, 20, None, 9),
+        ] {
+            metrics.keep(rtt.map(ms), reordering);
+            assert_eq!((metrics.rtt, metrics.reordering), (known.map(ms), late), "{rtt:?}");
+        }
     }
 }

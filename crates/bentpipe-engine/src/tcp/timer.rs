@@ -22,8 +22,9 @@ pub(in crate::tcp) struct RetransmissionTimer {
     at: Time,
     /// The segment being timed: its end, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// When the timer first expired since new data was acknowledged, and how many times.
-    first: Time,
+    /// Since when losses are being repaired ([`Time::NEVER`]: they are not), and how often the timer has expired since new data was
+    /// acknowledged.
+    since: Time,
     retries: u32,
     /// The timer follows segments: [`RtoTiming::Segments`].
     by_segments: bool,
@@ -37,7 +38,7 @@ impl RetransmissionTimer {
             at: Time::NEVER,
             timed: None,
             retries: 0,
-            first: Time::ZERO,
+            since: Time::NEVER,
             by_segments: config.timing == RtoTiming::Segments,
         }
     }
@@ -107,13 +108,28 @@ impl RetransmissionTimer {
         match config.give_up {
             GiveUp::Count => self.retries >= max,
             GiveUp::Time => {
-                let elapsed = now.saturating_since(self.first);
+                let elapsed = now.saturating_since(self.since);
                 max != u32::MAX && self.retries > 0 && elapsed >= config.time_of(max)
             }
         }
     }
 
-    /// Forgets the expiries, because new data was acknowledged.
+    /// True if losses have been repaired for longer than `max`, and it has expired before.
+    pub(in crate::tcp) fn lasts_longer(&self, now: Time, max: Duration) -> bool {
+        self.retries > 0 && now.saturating_since(self.since) > max
+    }
+
+    /// A loss is being repaired from now on, if none is yet (Linux's `retrans_stamp`).
+    pub(in crate::tcp) fn begin_repair(&mut self, now: Time) {
+        self.since = self.since.min(now);
+    }
+
+    /// All losses are repaired.
+    pub(in crate::tcp) fn end_repair(&mut self) {
+        self.since = Time::NEVER;
+    }
+
+    /// New data was acknowledged.
     #[inline(always)]
     pub(in crate::tcp) fn forget_retries(&mut self) {
         self.retries = 0;
@@ -121,9 +137,7 @@ impl RetransmissionTimer {
 
     /// Counts an expiry.
     pub(in crate::tcp) fn count_expiry(&mut self, now: Time) {
-        if self.retries == 0 {
-            self.first = now;
-        }
+        self.begin_repair(now);
         self.retries = self.retries.saturating_add(1);
     }
 

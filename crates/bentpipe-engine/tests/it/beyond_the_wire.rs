@@ -3,10 +3,11 @@
 //! by the scripts of `bentpipe-script`.
 
 use bentpipe_engine::probe::{Event, Probe, Who};
+
 use bentpipe_engine::tcp::variant::Growth;
 use bentpipe_engine::tcp::{
-    AckPolicy, Connection, Flags, Handshake, Input, Output, Role, Segment, Shortcuts, State, SynOptions, TcbCache,
-    TcbSharing, TcpConfig, Variant,
+    AckPolicy, Connection, Flags, Handshake, Input, Output, Role, RtoConfig, Segment, Shortcuts, State, SynOptions,
+    TcbCache, TcbSharing, TcpConfig, Variant,
 };
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Step};
@@ -315,6 +316,55 @@ fn sharing_the_round_trip() {
     one.sends(&[]);
     one.wait(1);
     one.sends(&[(Flags::SYN, 0, 0)]);
+}
+
+/// Linux's `tcp_init_metrics`: where the SYN comes back sooner than data did before, the first timeout is three times the round trip of before. A
+/// connection that ends while its timer is backed off leaves none; without one it is that of the SYN, 900 ms and four times half of it.
+#[test]
+fn sharing_as_linux_does() {
+    let mut config = base("linux-reno", 4);
+    config.tcb_sharing = TcbSharing::Linux;
+    config.rto = RtoConfig::LINUX;
+    config.variant.tail_probe = false;
+    let mut one = One::new(config, Role::Active);
+    one.establish_with(500, true);
+    for (rtt, timeout) in [(100, 1500), (900, 2700)] {
+        one.successor();
+        one.establish_with(rtt, true);
+        one.handle(Input::Write(1000));
+        one.wait(timeout - 1);
+        assert_eq!((one.sent.len(), one.connection.ssthresh()), (1, u64::MAX), "{rtt}");
+        one.wait(1);
+        assert_eq!(one.sent.len(), 2, "{rtt}");
+    }
+}
+
+/// Linux's `tcp_update_metrics`: data has come six segments late, and a loss is being repaired. The next connection waits
+/// for a quarter of a round trip, until so many segments are SACKed, where it would have sent again at the third.
+#[test]
+fn linux_remembers_reordering() {
+    for (sharing, sent_again) in [(TcbSharing::Off, true), (TcbSharing::Linux, false)] {
+        let mut config = base("linux-reno", 10);
+        config.tcb_sharing = sharing;
+        config.rto = RtoConfig::LINUX;
+        config.variant.tail_probe = false;
+        let mut one = One::new(config, Role::Active);
+        one.establish_with(100, true);
+        one.handle(Input::Write(10_000));
+        one.wait(100);
+        // The sixth segment first: the first comes late, before it is found lost; the timer finds the second lost.
+        one.ack(1, Some((5001, 6001)));
+        one.ack(1001, Some((5001, 6001)));
+        one.wait(40);
+        assert_eq!(one.watch.recoveries, 1);
+        one.successor();
+        one.establish_with(100, true);
+        one.handle(Input::Write(10_000));
+        one.sent.clear();
+        one.wait(100);
+        one.ack(1, Some((1001, 4001)));
+        assert_eq!(!one.sent.is_empty(), sent_again, "{sharing:?}");
+    }
 }
 
 /// RFC 9959 §3: a connection with RACK leaves its window and least round trip; the next one jumps to half of the window when its initial

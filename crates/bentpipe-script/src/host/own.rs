@@ -145,6 +145,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "syn-retries" => config.rto.max_syn_retries = Some(number(value)?),
         "syn-ack-retries" => config.rto.max_syn_ack_retries = Some(number(value)?),
         "closed-retries" => config.rto.max_closed_retries = Some(number(value)?),
+        "probes" => config.rto.max_probes = Some(number(value)?),
         "linear-syn-timeouts" => config.rto.linear_syn_timeouts = number(value)?,
         "buffer" => config.receive_buffer = number(value)?,
         "wscale" => config.window_scaling = switch(value)?,
@@ -195,7 +196,8 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
                 "off" => TcbSharing::Off,
                 "ssthresh" => TcbSharing::Ssthresh,
                 "all" => TcbSharing::SsthreshAndRtt,
-                _ => return Err("off, ssthresh or all".into()),
+                "linux" => TcbSharing::Linux,
+                _ => return Err("off, ssthresh, all or linux".into()),
             }
         }
         "unit" if value == "segments" => config.shortcuts.window_unit = WindowUnit::Segments,

@@ -16,6 +16,7 @@ use crate::stream::TimeNoise;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::delivery::rate_of;
 use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::pacing::{MAX_TOGETHER, min_together};
 use crate::tcp::recovery::Phase;
 use crate::tcp::startup::SlowStart;
 use crate::tcp::windowed::MaxFilter;
@@ -43,9 +44,10 @@ const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
 /// Linux paces at this fraction of the rate.
 const MARGIN: f64 = 0.99;
-/// A burst of Linux's sender is the data that it sends in 1/1024 of a second, at least two segments.
+/// A burst of Linux's sender is what it sends in this part of a second, at least two segments, or one at a low rate, and at most so many.
 const BURSTS_PER_SECOND: f64 = 1024.0;
-/// Number of bursts that the window has room for besides the products: at the sender, on the line and at the receiver.
+const MAX_BURST: f64 = 127.0;
+/// Bursts that the window has room for besides the products: at the sender, on the line, at the receiver.
 const BURSTS: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,18 +129,28 @@ impl Bbr {
         }
     }
 
-    /// Segments in a burst of Linux's sender.
+    /// Segments of a burst of Linux's sender (`bbr_tso_segs_goal`).
     fn burst(&self, mss: f64) -> f64 {
-        (self.pacing.unwrap_or(0.0) / BURSTS_PER_SECOND / mss).floor().max(2.0)
+        let rate = self.pacing.unwrap_or(0.0);
+        let bytes = (rate / BURSTS_PER_SECOND).min(MAX_TOGETHER as f64);
+        (bytes / mss).floor().max(min_together(rate_of(rate)) as f64).min(MAX_BURST)
     }
 
     /// Segments that may be in flight: `gain` bandwidth-delay products, and room for bursts (§4.2.3.2).
     fn inflight(&self, gain: f64, mss: f64) -> f64 {
+        self.with_room(self.product(gain, mss), mss)
+    }
+
+    /// Segments of `gain` products of the rate and the minimum round trip.
+    fn product(&self, gain: f64, mss: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window };
-        let product = (self.rate.max() * rtt.as_secs_f64() / mss * gain).ceil();
-        let burst = self.burst(mss);
+        (self.rate.max() * rtt.as_secs_f64() / mss * gain).ceil()
+    }
+
+    /// So many segments, and room for bursts (`bbr_quantization_budget`).
+    fn with_room(&self, segments: f64, mss: f64) -> f64 {
         // Even numbers, because a receiver acknowledges every second segment.
-        let whole = ((product + BURSTS * burst) / 2.0).ceil() * 2.0;
+        let whole = ((segments + BURSTS * self.burst(mss)) / 2.0).ceil() * 2.0;
         let probes_up = matches!(self.mode, Mode::ProbeBw(0, _));
         whole + if probes_up { 2.0 } else { 0.0 }
     }
@@ -307,7 +319,8 @@ impl Bbr {
             if self.conserves {
                 cwnd = cwnd.max(pipe + acked);
             } else {
-                let target = (self.inflight(self.window_gain(), mss) + self.room_for_bunches(mss)) * mss;
+                let product = self.product(self.window_gain(), mss);
+                let target = self.with_room(product + self.room_for_bunches(mss), mss) * mss;
                 if self.is_full {
                     cwnd = (cwnd + acked).min(target);
                 } else if cwnd < target || (seen.delivered as f64) < self.initial_window * mss {
@@ -322,9 +335,13 @@ impl Bbr {
         }
     }
 
-    /// Segments by which bunched ACKs ran ahead, at most a tenth of a second's worth.
+    /// Whole segments by which ACKs came in bunches, at most a tenth of a second's (`bbr_ack_aggregation_cwnd`).
     fn room_for_bunches(&self, mss: f64) -> f64 {
-        if self.is_full { self.aggregation.extra().min(self.rate.max() / 10.0) / mss } else { 0.0 }
+        if !self.is_full {
+            return 0.0;
+        }
+        let extra = (self.aggregation.extra() / mss).ceil();
+        extra.min((self.rate.max() / 10.0 / mss).floor())
     }
 }
 
@@ -399,9 +416,9 @@ impl CongestionRules for Bbr {
     }
 }
 
-/// True if the ACK is for a lone segment, so the receiver may have delayed it.
+/// True if an ACK is of a lone segment that is not full, so that the receiver may have delayed it.
 fn may_be_delayed(seen: &Delivered, mss: f64) -> bool {
-    seen.sample.is_some_and(|sample| sample.delivered == seen.newly && seen.newly as f64 <= mss)
+    seen.sample.is_some_and(|sample| sample.delivered == seen.newly && (seen.newly as f64) < mss)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
-use super::pacing::Pacing;
+use super::pacing::{self, Pacing};
 use super::startup::SlowStart;
 use super::variant::{CongestionControl, Growth, Startup, congestion_controls};
 use crate::units::{Duration, Rate, Time};
@@ -224,6 +224,8 @@ congestion_controls!(controls);
 /// The rate from which a host derives the size of its packets, before it is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::tcp) enum PacketRate {
+    /// Set by the control.
+    Set(Rate),
     Paced(Rate),
     /// This many bytes per smoothed round trip.
     PerRoundTrip(f64, Duration),
@@ -233,8 +235,16 @@ impl PacketRate {
     /// The rate; `None` if the round trip is zero.
     pub(in crate::tcp) fn rate(self) -> Option<Rate> {
         match self {
-            PacketRate::Paced(rate) => Some(rate),
+            PacketRate::Set(rate) | PacketRate::Paced(rate) => Some(rate),
             PacketRate::PerRoundTrip(bytes, srtt) => spread::per_round_trip(bytes, srtt),
+        }
+    }
+
+    /// Minimum number of segments in a packet, besides other bounds.
+    pub(in crate::tcp) fn min_segments(self) -> u64 {
+        match self {
+            PacketRate::Set(rate) => pacing::min_together(rate),
+            PacketRate::Paced(_) | PacketRate::PerRoundTrip(..) => pacing::MIN_TOGETHER,
         }
     }
 }
@@ -398,6 +408,7 @@ impl Congestion {
     #[inline(always)]
     pub(in crate::tcp) fn packet_rate(&self, flight: u64, srtt: Option<Duration>) -> Option<PacketRate> {
         match self.pacing_rate() {
+            Some(rate) if self.properties.sets_rate => Some(PacketRate::Set(rate)),
             Some(rate) => Some(PacketRate::Paced(rate)),
             None => Some(PacketRate::PerRoundTrip(spread::Spread::LINUX.bytes(&self.window, flight), srtt?)),
         }

@@ -146,7 +146,7 @@ impl Connection {
 
     /// Stores the connection's state for later connections.
     pub fn bequeath(&self, cache: &mut TcbCache) {
-        self.sender.bequeath(cache);
+        self.sender.bequeath(cache, self.config.tcb_sharing);
     }
 }
 

@@ -99,6 +99,9 @@ pub(in crate::tcp) struct Rack {
     end_seq: u64,
     rtt: Option<Duration>,
     min_rtt: MinRtt,
+    /// Where the last segment starts that was sent while nothing else was outstanding, and the payload of a full one.
+    lone: u64,
+    full: u16,
     /// The highest sequence number delivered.
     fack: u64,
     /// What the current ACK has delivered, if it is recorded.
@@ -240,7 +243,12 @@ impl Rack {
         self.min_rtt = MinRtt::of_last(window);
     }
 
-    /// Measures the delivery rate from now on.
+    /// A full segment has so many bytes of payload.
+    pub(in crate::tcp) fn set_full(&mut self, full: u16) {
+        self.full = full;
+    }
+
+    /// Measures the rate of delivery from now on.
     pub(in crate::tcp) fn measure_rate(&mut self) {
         self.rate = Some(Box::default());
     }
@@ -287,7 +295,11 @@ impl Rack {
         if start == end {
             return;
         }
-        if self.rate.is_none() && self.last_segment().is_none_or(|last| last.end <= start) {
+        let last = self.last_segment();
+        if last.is_none() {
+            self.lone = start;
+        }
+        if self.rate.is_none() && last.is_none_or(|last| last.end <= start) {
             return self.runs.begin(start, end, now);
         }
         self.list_all();

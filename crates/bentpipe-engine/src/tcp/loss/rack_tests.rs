@@ -42,6 +42,27 @@ fn a_short_probe_is_no_earlier_than_the_syn() {
     }
 }
 
+/// The ACK of a lone segment that is not full may have been delayed: it does not replace a minimum round trip of 100 ms that is too old, here after
+/// 1 s (Linux's `tcp_update_rtt_min`). That of a full one does, and that of two; and a shorter round trip always does.
+#[test]
+fn a_delayed_ack_is_no_minimum() {
+    for (segments, millis, min) in
+        [(&[999][..], 400, 100), (&[1000], 400, 400), (&[999, 999], 400, 399), (&[999], 50, 50)]
+    {
+        let mut rack = Rack::default();
+        rack.set_full(1000);
+        rack.forget_round_trips_after(ms(1000));
+        rack.on_syn_acked(ms(100), at(0));
+        let mut end = 0;
+        for (n, len) in (0..).zip(segments) {
+            rack.on_sent(end, end + len, at(2000 + n));
+            end += len;
+        }
+        rack.on_ack(end, at(2000 + millis));
+        assert_eq!(rack.min_rtt(), Some(ms(min)), "{segments:?} {millis} ms");
+    }
+}
+
 /// RFC 8985 §6.2: a quarter of the round trip is waited for a segment that may be late, 25 ms here, and the timer runs as long.
 #[test]
 fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one() {

@@ -80,7 +80,12 @@ impl Scoreboard {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())
     }
 
-    /// Bytes that have arrived more than once and count as delivered.
+    /// The largest distance, in bytes, by which a segment came late.
+    pub(in crate::tcp) fn reordered(&self) -> u64 {
+        self.rack.as_ref().map_or(0, |rack| rack.reordered_bytes())
+    }
+
+    /// Bytes that have arrived more often than once, and count as delivered.
     #[inline(always)]
     pub(in crate::tcp) fn repeated_bytes(&self) -> u64 {
         self.rack.as_ref().map_or(0, |rack| rack.repeated_bytes())

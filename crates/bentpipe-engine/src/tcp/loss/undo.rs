@@ -1,10 +1,10 @@
 //! Was a fast recovery or a timeout needless? If the retransmitted data had arrived and was only late, the window is
 //! restored.
 //!
-//! There are two signs. Either the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or the first ACK
-//! beyond the loss echoes a timestamp from before the first retransmission (Eifel, RFC 3522). The window and threshold
-//! are restored at once (RFC 4015 §3). After a timeout, duplicates only take effect with an ACK that advances, as in
-//! Linux. F-RTO (`frto.rs`) is a third sign.
+//! Two signs: the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or an ACK that moves on echoes a timestamp from before
+//! the first retransmission (Eifel, RFC 3522) or comes before that is sent. The window and threshold are restored at once (RFC 4015 §3), with
+//! two exceptions, as in Linux: after a timeout duplicates tell only with an ACK that moves on, and a timestamp ends a recovery early only once
+//! none of its retransmissions is in flight. F-RTO (`frto.rs`) is a third sign.
 
 use crate::units::{Duration, Time};
 
@@ -20,11 +20,19 @@ struct Before {
     una: u64,
     /// Number of retransmissions not yet reported as duplicates; `None` before the first.
     resent: Option<u64>,
-    /// When the first retransmission was sent, if it was of the oldest segment. If it was of a later one, an ACK that
-    /// advances over another hole first proves nothing.
+    /// When the first one was sent.
     first: Option<Time>,
-    /// An ACK has advanced since then: only the first one counts for its timestamp.
-    has_moved: bool,
+}
+
+/// What an ACK that moves on says of the repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Sign {
+    /// Nothing.
+    None,
+    /// The peer has reported all retransmissions as duplicates.
+    Duplicates,
+    /// What it acknowledges was sent before the first retransmission (Linux's `tcp_packet_delayed`).
+    Late,
 }
 
 /// The undo of a recovery.
@@ -50,16 +58,16 @@ impl Undo {
     /// `resent`: the number of segments in flight that were already retransmissions.
     pub(in crate::tcp) fn enter(&mut self, cwnd: u64, ssthresh: u64, una: u64, resent: u64) {
         let resent = (resent > 0).then_some(resent);
-        let before = || Box::new(Before { cwnd, ssthresh, una, resent, first: None, has_moved: false });
+        let before = || Box::new(Before { cwnd, ssthresh, una, resent, first: None });
         self.before = self.is_enabled.then(before);
     }
 
-    /// Records that the segment beginning at `start` is retransmitted in the recovery or after the timeout.
+    /// A segment is retransmitted in the recovery, or after the timeout.
     #[inline(always)]
-    pub(in crate::tcp) fn on_retransmitted(&mut self, start: u64, now: Time) {
+    pub(in crate::tcp) fn on_retransmitted(&mut self, now: Time) {
         if let Some(before) = &mut self.before {
-            if before.resent.is_none() && start == before.una {
-                before.first.get_or_insert(now);
+            if before.resent.is_none() {
+                before.first = Some(now);
             }
             before.resent = Some(before.resent.unwrap_or(0) + 1);
         }
@@ -74,16 +82,24 @@ impl Undo {
         if resent > 0 || after_timeout { None } else { self.take() }
     }
 
-    /// Takes an ACK that advances; `echoed` is when the segment that caused it was sent, by its timestamp. Returns the
-    /// window and threshold to restore, if any.
-    pub(in crate::tcp) fn on_advance(&mut self, ack: u64, echoed: Option<Time>) -> Option<(u64, u64)> {
-        let before = self.before.as_mut().filter(|before| ack > before.una)?;
-        if before.resent == Some(0) {
-            return self.take();
+    /// True if an ACK that moves on may be a [`Sign`]; `repairing`: a recovery or the repair after a timeout is in progress.
+    #[inline(always)]
+    pub(in crate::tcp) fn awaits(&self, repairing: bool) -> bool {
+        self.before.as_ref().is_some_and(|before| repairing || before.resent == Some(0))
+    }
+
+    /// An ACK moves on to `ack`; `echoed` is when the segment that caused it was sent, by its timestamp.
+    pub(in crate::tcp) fn on_advance(&self, ack: u64, echoed: Option<Time>) -> Sign {
+        let Some(before) = self.before.as_ref().filter(|before| ack > before.una) else { return Sign::None };
+        let is_late = match before.first {
+            Some(first) => echoed.is_some_and(|echoed| echoed + CLOCK < first),
+            None => before.resent.is_none(),
+        };
+        match before.resent {
+            _ if is_late => Sign::Late,
+            Some(0) => Sign::Duplicates,
+            _ => Sign::None,
         }
-        let first = before.first.filter(|_| !before.has_moved)?;
-        before.has_moved = true;
-        if echoed.is_some_and(|echoed| echoed + CLOCK < first) { self.take() } else { None }
     }
 
     /// Takes other evidence that nothing was lost. Returns the window and threshold to restore.
@@ -106,34 +122,36 @@ mod tests {
         let mut undo = Undo::new(true);
         undo.enter(20_000, 15_000, 1000, 0);
         assert_eq!(undo.on_duplicate(2000, false), None, "nothing was retransmitted");
-        undo.on_retransmitted(1000, at(100));
-        undo.on_retransmitted(2000, at(100));
+        undo.on_retransmitted(at(100));
+        undo.on_retransmitted(at(100));
         assert_eq!(undo.on_duplicate(900, false), None, "of before the recovery");
         assert_eq!(undo.on_duplicate(2000, false), None);
         assert_eq!(undo.on_duplicate(3000, false), Some((20_000, 15_000)));
         assert_eq!(undo.on_duplicate(3000, false), None);
     }
 
-    /// The first ACK that advances counts for its timestamp; later ones answer the retransmission.
+    /// An ACK that moves on echoes a time before the first retransmission, or comes before it. Timestamps count milliseconds.
     #[test]
-    fn an_old_timestamp_gives_the_window_back() {
-        for (echoed, given) in [(97, Some((20_000, u64::MAX))), (98, None)] {
-            let mut undo = Undo::new(true);
-            undo.enter(20_000, u64::MAX, 1000, 0);
-            assert_eq!(undo.on_advance(2000, Some(at(50))), None, "nothing was retransmitted");
-            undo.on_retransmitted(1000, at(100));
-            assert_eq!(undo.on_advance(2000, Some(at(echoed))), given, "{echoed}");
-            assert_eq!(undo.on_advance(3000, Some(at(50))), None);
+    fn an_old_timestamp_is_a_sign() {
+        let mut undo = Undo::new(true);
+        undo.enter(20_000, u64::MAX, 1000, 0);
+        assert_eq!(undo.on_advance(2000, None), Sign::Late, "nothing was retransmitted");
+        undo.on_retransmitted(at(100));
+        undo.on_retransmitted(at(110));
+        for (echoed, sign) in [(97, Sign::Late), (98, Sign::None), (105, Sign::None)] {
+            assert_eq!(undo.on_advance(2000, Some(at(echoed))), sign, "{echoed}");
         }
+        assert_eq!(undo.on_advance(1000, Some(at(50))), Sign::None, "of before the recovery");
+        assert_eq!(undo.take(), Some((20_000, u64::MAX)));
+        assert_eq!(undo.on_advance(2000, Some(at(50))), Sign::None, "given back");
     }
 
-    /// A loss above the oldest segment: the ACK that advances answers data sent before the recovery.
+    /// A retransmission of before is in flight: that of the recovery is still to come.
     #[test]
-    fn another_hole_tells_nothing() {
+    fn an_earlier_retransmission_says_nothing() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000, 0);
-        undo.on_retransmitted(5000, at(100));
-        assert_eq!(undo.on_advance(6000, Some(at(50))), None);
+        undo.enter(20_000, 15_000, 1000, 1);
+        assert_eq!(undo.on_advance(6000, Some(at(50))), Sign::None);
     }
 
     /// While a timeout is being repaired, duplicates are counted, and the next ACK that advances restores the window.
@@ -142,18 +160,18 @@ mod tests {
     fn after_a_timeout_duplicates_wait_for_an_ack_that_moves_on() {
         let mut undo = Undo::new(true);
         undo.enter(20_000, 15_000, 1000, 1);
-        undo.on_retransmitted(1000, at(100));
+        undo.on_retransmitted(at(100));
         assert_eq!(undo.on_duplicate(2000, true), None);
-        assert_eq!(undo.on_advance(2000, None), None);
+        assert_eq!(undo.on_advance(2000, None), Sign::None);
         assert_eq!(undo.on_duplicate(2000, true), None);
-        assert_eq!(undo.on_advance(3000, None), Some((20_000, 15_000)));
+        assert_eq!(undo.on_advance(3000, None), Sign::Duplicates);
     }
 
     #[test]
     fn off_it_gives_nothing_back() {
         let mut off = Undo::new(false);
         off.enter(20_000, 15_000, 1000, 0);
-        off.on_retransmitted(1000, at(100));
+        off.on_retransmitted(at(100));
         assert_eq!(off.on_duplicate(2000, false), None);
     }
 }

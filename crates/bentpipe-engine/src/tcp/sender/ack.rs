@@ -30,20 +30,18 @@ impl Sender {
         // it too.
         let tells = advances || segment.sequence_len() == 0 || !segment.sack.is_empty();
         let before = if tells { self.before_delivery() } else { None };
-        if advances
-            && let Some((cwnd, ssthresh)) = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)))
-        {
-            let is_partial = self.recovery.phase() == Phase::Recovery && !self.recovery.ends_at(ack);
-            if let Some(rack) = self.loss.scoreboard.rack().filter(|_| is_partial) {
-                rack.note_late(self.seq.snd_una, ack);
-            }
-            self.give_back(cx, cwnd, ssthresh);
-        }
+        let awaits_sign = advances && self.undo.awaits(self.recovery.phase() != Phase::Open);
         let (news, lost) = if by_time {
-            let (news, lost) = self.look_back(cx.now, segment);
+            let (news, lost) = match awaits_sign {
+                true => self.look_back_for_sign(cx, segment, sample),
+                false => self.look_back(cx.now, segment),
+            };
             let is_undone = self.recovery.phase() == Phase::Loss && self.test_timeout(cx);
             (news, !is_undone && lost)
         } else {
+            if awaits_sign {
+                self.look_for_sign(cx, ack, sample);
+            }
             (!segment.sack.is_empty() && self.take_sack(cx.now, segment), false)
         };
         let sample = if self.timer.is_by_segments() { self.measure(cx.now, advances, sample) } else { sample };
@@ -53,7 +51,7 @@ impl Sender {
                 self.on_same_ack(cx, false, news);
             }
         } else if ack == self.seq.snd_una {
-            if self.persist.is_running() {
+            if self.persist.is_running() || self.seq.peer.now == 0 {
                 self.on_probe_answered(cx.now);
             }
             // Answers to probes of a closed window are not duplicate ACKs: nothing was lost.
@@ -116,6 +114,9 @@ impl Sender {
     #[inline(always)]
     fn on_new_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, delivered: u64, sample: Option<Duration>) {
         self.timer.forget_retries();
+        if self.recovery.phase() != Phase::Open && self.seq.peer.now == 0 {
+            self.persist.on_answer(cx.now);
+        }
         self.departures.on_new_ack();
         match self.recovery.phase() {
             Phase::Open => {
@@ -158,6 +159,7 @@ impl Sender {
                     return self.give_back(cx, cwnd, ssthresh);
                 }
                 self.congestion.on_spurious_timeout(flight, ssthresh);
+                self.timer.end_repair();
                 self.counters.spurious_timeouts += 1;
                 self.recovery.on_spurious_timeout(self.seq.snd_una);
                 self.seq.snd_nxt = self.seq.snd_max;
@@ -173,6 +175,8 @@ impl Sender {
         self.recovery.on_ack_after_timeout(&mut self.loss.scoreboard, is_full);
         if goes_on {
             self.repair(cx, delivered, false);
+        } else if is_full {
+            self.timer.end_repair();
         }
     }
 
@@ -213,6 +217,8 @@ impl Sender {
         cx.emit(|| Event::RecoveryLeft);
         if goes_on {
             self.repair(cx, delivered, false);
+        } else {
+            self.timer.end_repair();
         }
     }
 

@@ -4,30 +4,73 @@ use super::Sender;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::loss::tlp::ProbeVerdict;
+use crate::tcp::loss::undo::Sign;
 use crate::tcp::loss::{Detector, Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Segment;
 use crate::tcp::span::Span;
 use crate::tcp::variant::TimeoutWindow;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 impl Sender {
     /// Takes the data that an ACK delivers and detects losses. Returns two values: whether its SACK blocks were new,
     /// and whether a segment was lost.
     #[inline(never)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
+        let news = self.take_delivered(now, segment);
+        (news, self.detect(now))
+    }
+
+    /// The same for an ACK that moves on, and may show that the repair in progress is needless; `sample` is the round trip measured by timestamps.
+    #[inline(never)]
+    pub(super) fn look_back_for_sign<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+        sample: Option<Duration>,
+    ) -> (bool, bool) {
+        let news = self.take_delivered(cx.now, segment);
+        self.look_for_sign(cx, segment.ack, sample);
+        (news, !self.defers_repair && self.detect(cx.now))
+    }
+
+    /// Gives the window back if the ACK shows that the repair is needless. A recovery that would go on beyond it ends by its timestamp only once
+    /// none of the retransmissions is in flight; until then nothing more is found lost or sent again (Linux's `tcp_try_undo_partial`).
+    pub(super) fn look_for_sign<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+        let sign = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)));
+        let goes_on = self.recovery.phase() == Phase::Recovery && !self.recovery.ends_at(ack);
+        if sign == Sign::Late
+            && goes_on
+            && let Some(rack) = self.loss.scoreboard.rack()
+        {
+            rack.note_late(self.seq.snd_una, ack);
+            self.defers_repair = rack.resent() > 0;
+        }
+        let counts = match sign {
+            Sign::None => false,
+            Sign::Duplicates => true,
+            Sign::Late => self.recovery.phase() != Phase::Open && !self.defers_repair,
+        };
+        if counts && let Some((cwnd, ssthresh)) = self.undo.take() {
+            self.give_back(cx, cwnd, ssthresh);
+        }
+    }
+
+    /// Takes what an ACK delivers. Returns whether its SACK blocks were new.
+    #[inline(always)]
+    fn take_delivered(&mut self, now: Time, segment: &Segment) -> bool {
         if !self.is_open || !segment.sack.is_empty() {
-            return self.look_at_blocks(now, segment);
+            return self.take_blocks(now, segment);
         }
         if let Some(rack) = self.loss.scoreboard.rack() {
             rack.on_ack(segment.ack, now);
         }
-        (false, self.detect(now))
+        false
     }
 
     /// Takes an ACK that has SACK blocks, or the ACK of the SYN.
     #[inline(never)]
-    fn look_at_blocks(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
+    fn take_blocks(&mut self, now: Time, segment: &Segment) -> bool {
         let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
         if let Some(rack) = self.loss.scoreboard.rack() {
             if let Some(rtt) = syn {
@@ -41,8 +84,7 @@ impl Sender {
             }
             rack.on_ack(segment.ack, now);
         }
-        let news = !segment.sack.is_empty() && self.take_sack(now, segment);
-        (news, self.detect(now))
+        !segment.sack.is_empty() && self.take_sack(now, segment)
     }
 
     /// Lets RACK detect losses. Returns true if there are new ones.
@@ -122,6 +164,7 @@ impl Sender {
     /// Ends a recovery or timeout that turns out to be needless and restores the window of before (RFC 4015 §3).
     pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, cwnd: u64, ssthresh: u64) {
         self.loss.scoreboard.forget_losses();
+        self.timer.end_repair();
         if let Some(offload) = &mut self.offload {
             offload.forget_waiting();
         }

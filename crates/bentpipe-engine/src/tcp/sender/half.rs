@@ -81,6 +81,7 @@ impl Half for Sender {
         if syn_lost && !self.departures.keeps_rto_of_syn() {
             self.timer.rtt.after_lost_syn();
         }
+        self.timer.rtt.after_handshake(Duration::from_micros(self.expected_rtt.into()));
         self.is_open = true;
         self.congestion.note_round_trip(0, self.timer.rtt.srtt());
         self.recovery.open();
@@ -110,6 +111,9 @@ impl Half for Sender {
     fn set_peer_mss(&mut self, mss: u16) {
         self.mss = mss;
         self.congestion.window.set_mss(mss);
+        if let Some(rack) = self.loss.scoreboard.rack() {
+            rack.set_full(mss);
+        }
     }
 
     fn resend_syn(&mut self) {
@@ -178,7 +182,9 @@ impl Half for Sender {
         if self.pacer.on_time(cx.now) {
             self.new_event();
         }
-        self.persist.on_time(cx.now, self.probe_intervals());
+        if self.persist.deadline() <= cx.now {
+            self.on_probe_time(cx.now)?;
+        }
         self.on_time_by_rack(cx);
         if self.timer.deadline() <= cx.now {
             self.on_timeout(cx)?;

@@ -76,6 +76,11 @@ impl Sender {
         self.tail.forget();
         let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
         self.undo.enter(self.congestion.window.cwnd(), self.congestion.window.ssthresh(), snd_una, resent);
+        // What a recovery has left to the next one has been under repair since then (`tcp_retrans_stamp_cleanup`).
+        if resent == 0 && self.recovery.phase() == Phase::Open {
+            self.timer.end_repair();
+        }
+        self.timer.begin_repair(cx.now);
         self.timer.forget_timed();
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates);
@@ -108,7 +113,11 @@ impl Sender {
             false if self.seq.peer.max == 0 => Awaited::FirstSyn,
             false => Awaited::SynAck,
         };
-        if self.timer.is_exhausted(cx.now, awaited) && !shut {
+        let is_over = match shut {
+            true => self.is_given_up_while_shut(cx.now, awaited),
+            false => self.timer.is_exhausted(cx.now, awaited),
+        };
+        if is_over {
             return Err(Abort::RetriesExhausted);
         }
         self.new_event();

@@ -33,13 +33,16 @@ use super::segment::FIRST_BYTE;
 use super::send_buffer::SendBuffer;
 use super::sending::SenderCounters;
 use super::sequence::SequenceSpace;
-use super::sharing::TcbCache;
+use super::sharing::{Metrics, TcbCache};
 use super::timer::RetransmissionTimer;
 use super::variant::{Growth, TimeoutWindow};
 use crate::rtt::RtoTiming;
 use crate::units::{Duration, Time};
 
-/// The sender of a TCP connection. Fields used for every segment and ACK come first, so that they share cache lines.
+/// Linux's `tcp_max_reordering`.
+const MAX_REORDERING: u64 = 300;
+
+/// The sender of a TCP connection. What each segment and ACK touches is in the lines of the cache before the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {
@@ -54,12 +57,16 @@ pub struct Sender {
     idle_decay: bool,
     /// The window grows by what an ACK delivers, in order or not.
     counts_delivered: bool,
+    /// Nothing is sent again in answer to the current event: the recovery is needless, as it seems.
+    defers_repair: bool,
     /// True if data may be sent: the handshake is done.
     is_open: bool,
     timeout_window: TimeoutWindow,
     /// How many losses of the SYN leave the initial window unchanged.
     syn_losses: u8,
-    /// Segmentation offload, if the host leaves the division into segments to its network card.
+    /// The round trip in microseconds that earlier connections to the host have measured (Linux); 0 if not known.
+    expected_rtt: u32,
+    /// If the host leaves the division into segments to its network card.
     offload: Option<Box<Offload>>,
     /// Initial window in segments.
     initial_window: u32,
@@ -100,6 +107,7 @@ impl Sender {
         if let Some(rack) = loss.scoreboard.rack() {
             rack.wait_longer(variant.rack_slack);
             rack.reorder_by(variant.rack_reordering);
+            rack.set_full(config.mss);
             if let Some(window) = variant.min_rtt_window {
                 rack.forget_round_trips_after(window);
             }
@@ -121,6 +129,7 @@ impl Sender {
                 .then(Box::default),
             send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
             counts_delivered: variant.growth == Growth::All,
+            defers_repair: false,
             is_open: handshake_free,
             congestion,
             timer: RetransmissionTimer::new(config.rto),
@@ -136,6 +145,7 @@ impl Sender {
             departures,
             initial_window: variant.initial_window,
             syn_losses: config.syn_losses,
+            expected_rtt: 0,
             timeout_window: variant.timeout_window,
             max_burst: variant.max_burst.unwrap_or(u32::MAX),
             burst: u32::MAX,
@@ -170,6 +180,7 @@ impl Sender {
     fn new_event(&mut self) {
         self.burst = self.max_burst;
         self.burst_sent = 0;
+        self.defers_repair = false;
         if let Some(offload) = &mut self.offload {
             offload.on_event();
         }
@@ -198,13 +209,35 @@ impl Sender {
 
     pub(in crate::tcp) fn inherit(&mut self, cache: &mut TcbCache, sharing: TcbSharing) {
         cache.inherit(sharing, &mut self.congestion, &mut self.timer.rtt);
+        if sharing == TcbSharing::Linux {
+            let Metrics { rtt, reordering } = *cache.metrics();
+            let micros = rtt.map_or(0, |rtt| rtt.as_nanos() / 1000);
+            self.expected_rtt = u32::try_from(micros).unwrap_or(u32::MAX);
+            if let Some(rack) = self.loss.scoreboard.rack() {
+                rack.expect_reordering(reordering);
+            }
+        }
     }
 
-    pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache) {
-        // A window that was not filled says nothing about the path.
+    pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache, sharing: TcbSharing) {
+        if sharing == TcbSharing::Linux {
+            return self.leave_metrics(cache.metrics());
+        }
+        // A window that was not filled says nothing of the path.
         let cwnd = self.congestion.window.cwnd().min(self.counters.max_flight);
         let path = self.loss.scoreboard.min_rtt().map(|min_rtt| Resume { cwnd, min_rtt });
         cache.keep(&self.congestion, &self.timer.rtt, path);
+    }
+
+    /// Linux's `tcp_update_metrics`: the amount of reordering counts where a loss has ended the first slow start, and the window is below the
+    /// threshold or being repaired.
+    fn leave_metrics(&self, metrics: &mut Metrics) {
+        let window = &self.congestion.window;
+        let has_lost = window.ssthresh() != u64::MAX;
+        let counts = has_lost && (window.cwnd() < window.ssthresh() || self.phase() != Phase::Open);
+        let late = if counts { self.loss.scoreboard.reordered().div_ceil(window.mss().max(1)) } else { 0 };
+        let rtt = self.timer.rtt.srtt().filter(|_| !self.timer.rtt.is_backed_off());
+        metrics.keep(rtt, late.min(MAX_REORDERING));
     }
 }
 

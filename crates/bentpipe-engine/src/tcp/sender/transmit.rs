@@ -3,6 +3,7 @@
 
 use super::Sender;
 use crate::rtt::RtoTiming;
+use crate::tcp::abort::Abort;
 use crate::tcp::config::WindowUnit;
 use crate::tcp::departures::Departs;
 use crate::tcp::persist::Intervals;
@@ -10,6 +11,7 @@ use crate::tcp::recovery::{Chooser, Phase};
 use crate::tcp::sending::Half;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
+use crate::tcp::timer::Awaited;
 use crate::units::{Duration, Time};
 
 /// The maximum time between two probes of a closed window.
@@ -163,7 +165,9 @@ impl Sender {
     /// NextSeg (RFC 6675 §4): (1) lost segments, (2) new data, (3) any gap, (4) the rescue.
     fn next_seg(&mut self, now: Time) -> Option<Span> {
         let lost_only = self.recovery.repairs_lost_only();
-        if let Some((start, end)) = self.loss.scoreboard.next_gap(self.seq.snd_una, lost_only) {
+        if !self.defers_repair
+            && let Some((start, end)) = self.loss.scoreboard.next_gap(self.seq.snd_una, lost_only)
+        {
             return Some(self.span(start, end));
         }
         let new = self.seq.snd_max;
@@ -226,9 +230,38 @@ impl Sender {
     /// Records an answer to a probe of a closed window: in Linux the next interval begins then (`tcp_ack_probe`).
     #[cold]
     pub(super) fn on_probe_answered(&mut self, now: Time) {
-        if self.probes_as_linux() {
+        self.persist.on_answer(now);
+        if self.persist.is_running() && self.probes_as_linux() {
             self.persist.restart(now, self.probe_intervals());
         }
+    }
+
+    /// The time of a probe has come. It is the end if too many had no answer (Linux's `tcp_probe_timer`).
+    #[cold]
+    pub(super) fn on_probe_time(&mut self, now: Time) -> Result<(), Abort> {
+        let (config, intervals) = (self.timer.rtt.config(), self.probe_intervals());
+        let max =
+            config.max_probes.map(|max| if self.seq.fin { config.max_closed_retries.unwrap_or(max) } else { max });
+        if let Some(max) = max
+            && (self.persist.is_exhausted(max) || self.seq.fin && self.persist.is_slowest(intervals))
+        {
+            return Err(Abort::RetriesExhausted);
+        }
+        self.persist.on_time(now, intervals);
+        Ok(())
+    }
+
+    /// The timer has expired, and the peer has closed a window in which data is outstanding. True if it has been silent for so long that
+    /// the connection ends (Linux's `tcp_rtx_probe0_timed_out`); once the program has closed the timer's own bound holds.
+    #[cold]
+    pub(super) fn is_given_up_while_shut(&self, now: Time, awaited: Awaited) -> bool {
+        let config = self.timer.rtt.config();
+        if config.max_probes.is_none() {
+            return false;
+        }
+        let max = config.max.saturating_mul(2);
+        let is_silent = self.persist.silence(now) > max && self.timer.lasts_longer(now, max);
+        if self.seq.fin { self.timer.is_exhausted(now, awaited) } else { is_silent }
     }
 
     /// The pending probe: one byte beyond a closed window, or what a window below a segment allows (RFC 9293 §3.8.6.1,
@@ -242,7 +275,12 @@ impl Sender {
         if is_shut && self.probes_as_linux() {
             return Some(Span::empty(self.seq.snd_una - 1));
         }
-        let span = self.span(self.seq.snd_una, self.seq.snd_una + self.seq.peer.now.max(1));
+        let una = self.seq.snd_una;
+        let span = match self.seq.peer.now {
+            // What is outstanding is sent again, as much as a segment holds (`tcp_retransmit_skb`).
+            0 if self.probes_as_linux() => self.span(una, self.seq.snd_max),
+            window => self.span(una, una + window.max(1)),
+        };
         Some(self.count(span))
     }
 
@@ -268,7 +306,7 @@ impl Sender {
             }
         } else {
             if self.recovery.phase() != Phase::Open {
-                self.undo.on_retransmitted(span.seq, now);
+                self.undo.on_retransmitted(now);
             }
             if !times_all {
                 self.timer.retransmitted(span.seq);

@@ -187,7 +187,7 @@ macro_rules! words {
 words!(exit: Exit, "first-new-ack" = Exit::FirstNewAck, "recover" = Exit::Recover);
 words!(timer: PartialAckTimer, "impatient" = PartialAckTimer::Impatient, "slow-but-steady" = PartialAckTimer::SlowButSteady);
 words!(ecn_option: EcnOption, "off" = EcnOption::Off, "changes" = EcnOption::Changes, "always" = EcnOption::Always);
-words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt, "resume" = TcbSharing::Resume);
+words!(sharing: TcbSharing, "off" = TcbSharing::Off, "ssthresh" = TcbSharing::Ssthresh, "ssthresh-and-rtt" = TcbSharing::SsthreshAndRtt, "resume" = TcbSharing::Resume, "linux" = TcbSharing::Linux);
 words!(unit: WindowUnit, "bytes" = WindowUnit::Bytes, "segments" = WindowUnit::Segments);
 words!(handshake: Handshake, "three-way" = Handshake::ThreeWay, "one-way" = Handshake::OneWay, "none" = Handshake::None);
 #[cfg(feature = "ns2")]

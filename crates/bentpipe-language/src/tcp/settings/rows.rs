@@ -388,6 +388,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
         DATA, RETRIES, c.rto.max_syn_ack_retries => Some(data_or_count(c)), cell => cell.retries()),
     row!("rto.max_closed_retries", "As `rto.max_retries`, once the program has closed (Linux's tcp_orphan_retries: 8). \"data\": the same.",
         DATA, RETRIES, c.rto.max_closed_retries => Some(data_or_count(c)), cell => cell.retries()),
+    row!("rto.max_probes", "Maximum number of probes of a closed window without an answer before the connection is aborted (Linux's tcp_retries2: 15). Once the program has closed it is `rto.max_closed_retries`, and none at intervals of `rto.max`. \"unlimited\": it is probed for ever (RFC 9293 §3.8.6.1).",
+        &["unlimited"], Kind::Count(Counted::new("probes", 0, 255)), c.rto.max_probes => Some(c.map_or(Cell::Word("unlimited"), |max| Cell::Count(max.into()))),
+        cell => cell.retries()),
     row!("rto.linear_syn_timeouts", "Number of timeouts of a SYN after which the timer is not doubled (RFC 6298 §5.5: 0; Linux: 4). As many retransmissions of it are allowed besides `rto.max_syn_retries`.",
         NONE, Kind::Count(Counted::new("timeouts", 0, 127)), c.rto.linear_syn_timeouts => Some(Cell::Count(u64::from(c))),
         cell => u8::try_from(cell.count()).unwrap_or(u8::MAX)),
@@ -484,7 +487,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("restart_after_idle", "Restart from the initial window after an idle time longer than the retransmission timeout (RFC 5681 §4.1).", flag restart_after_idle),
     row!("idle_decay", "With `restart_after_idle`: halve the window for each timeout that the idle time has lasted, and keep three quarters of it as `ssthresh`; a window that the application does not fill for a timeout gives back half of the rest (RFC 2861, Linux). False: the initial window at once.", flag idle_decay),
     row!("time_wait", "Time in TIME-WAIT: twice the maximum segment lifetime.", span time_wait),
-    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing; `ssthresh`; `ssthresh` and the RTT estimate; or, for careful resume (RFC 9959), the window that was used and the least round trip, which needs `recovery = \"rack\"` and is not for BBR.", words sharing, tcb_sharing),
+    row!("tcb_sharing", "State that a connection inherits from earlier ones to the same host (RFC 9040): nothing; `ssthresh`; `ssthresh` and the RTT estimate; for careful resume (RFC 9959), the window that was used and the least round trip, which needs `recovery = \"rack\"` and is not for BBR; or what Linux remembers (tcp_metrics): the round trip, for the first timeout, and the amount of reordering.", words sharing, tcb_sharing),
     Setting {
         key: "resume.cwnd",
         doc: "The window that an earlier connection used. After a round trip the window jumps to half of it, paced, and retreats at a loss (RFC 9959).",

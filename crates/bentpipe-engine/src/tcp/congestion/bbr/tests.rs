@@ -108,6 +108,39 @@ fn what_is_in_flight_counts_when_the_next_packet_leaves() {
     }
 }
 
+/// Linux's `bbr_tso_segs_goal`: what the rate carries in 1/1024 s, at least one segment below 1.2 Mbit/s and two from there on, at most 64 kB without
+/// headers (65 215 bytes) and 127 segments.
+#[test]
+fn bursts_are_bounded() {
+    let mut bbr = Bbr::new(&TcpConfig::default());
+    for (bits, mss, segments) in [
+        (16e3, 1000.0, 1.0),
+        (1_199_999.0, 1000.0, 1.0),
+        (1.2e6, 1000.0, 2.0),
+        (40.96e6, 1000.0, 5.0),
+        (10e9, 1000.0, 65.0),
+        (10e9, 500.0, 127.0),
+    ] {
+        bbr.pacing = Some(bits / 8.0);
+        assert_eq!(bbr.burst(mss), segments, "{bits} bit/s, {mss} B");
+    }
+}
+
+/// At 15 kB/s and 400 ms two products are 12 segments, with room for three bursts of one segment.
+#[test]
+fn at_a_low_rate_there_is_room_for_single_segments() {
+    let mut pipe = Pipe::new();
+    let rtt = Duration::from_millis(400);
+    for _ in 0..12 {
+        let newly = pipe.window.cwnd().min(6 * MSS);
+        pipe.round(rtt, newly, 0, Phase::Open, 0);
+    }
+    assert!(pipe.bbr.is_full && pipe.bbr.rate.max() == 15e3, "{}", pipe.bbr.rate.max());
+    // Even, and two more where it probes.
+    let more = if matches!(pipe.bbr.mode, Mode::ProbeBw(0, _)) { 2.0 } else { 0.0 };
+    assert_eq!(pipe.bbr.inflight(2.0, MSS as f64), 16.0 + more);
+}
+
 /// The pacing rate is 1.25, 0.75 and then six times 1 of 99 % of 1 MB/s.
 #[test]
 fn the_cycle_has_eight_phases() {
@@ -204,15 +237,15 @@ fn only_a_lower_round_trip_puts_off_the_probe() {
     }
 }
 
-/// The ACK of a lone segment may have been delayed: it does not replace a minimum round trip that has expired.
+/// The ACK of a lone segment that is not full may have been delayed: it does not replace a minimum round trip that has expired.
 #[test]
 fn a_delayed_ack_is_no_least_round_trip() {
     let mut pipe = Pipe::new();
     pipe.fill();
     pipe.now += Duration::from_secs(12);
     pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
-    pipe.round(RTT + RTT, MSS, 0, Phase::Open, 0);
+    pipe.round(RTT + RTT, MSS - 1, 0, Phase::Open, 0);
     assert_eq!(pipe.bbr.min_rtt, Some(RTT));
-    pipe.round(RTT + RTT, 2 * MSS, 0, Phase::Open, 0);
+    pipe.round(RTT + RTT, MSS, 0, Phase::Open, 0);
     assert_eq!(pipe.bbr.min_rtt, Some(RTT + RTT));
 }

@@ -151,14 +151,25 @@ impl Rack {
     fn delivered_once(&mut self, segment: &Sent, rtt: Duration, now: Time) {
         //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
         //= in RACK.min_RTT"
-        self.min_rtt.take(rtt, now);
+        if !self.may_be_delayed(segment, rtt) {
+            self.min_rtt.take(rtt, now);
+        }
         //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
         if segment.end < self.fack {
             self.note_reordering(segment.start);
         }
     }
 
-    /// Records that the segment beginning at `start`, sent once, has arrived after a later one.
+    /// True if the receiver may have delayed the ACK of a segment that is not full, and was sent while nothing else was outstanding: its round trip
+    /// does not replace a shorter one (Linux's `tcp_update_rtt_min`).
+    #[inline(always)]
+    fn may_be_delayed(&self, segment: &Sent, rtt: Duration) -> bool {
+        segment.start == self.lone
+            && segment.len() < u64::from(self.full)
+            && self.min_rtt.get().is_some_and(|min| rtt > min)
+    }
+
+    /// The segment that begins at `start`, sent once, has come behind a later one.
     fn note_reordering(&mut self, start: u64) {
         self.reordering_seen = true;
         self.reordered = self.reordered.max(self.fack - start);

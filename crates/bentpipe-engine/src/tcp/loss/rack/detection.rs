@@ -1,12 +1,12 @@
 //! Which segments are lost so far (RFC 8985 §6.2, steps 4 and 5).
 
-use super::{DUP_THRESH, Rack, Sent, State};
+use super::{Rack, Sent, State};
 use crate::units::{Duration, Time};
 
 impl Rack {
     /// RFC 8985 §6.2 step 4.
     pub(super) fn reo_wnd(&self, repairing: bool, srtt: Option<Duration>) -> Duration {
-        if !self.reordering_seen && (repairing || self.sacked_segments >= DUP_THRESH) {
+        if !self.reordering_seen && (repairing || self.sacked_segments >= self.dup_thresh()) {
             return Duration::ZERO;
         }
         //= RFC 8985 §3.3.2: "the RACK reordering window MUST be bounded, and this bound SHOULD be SRTT"

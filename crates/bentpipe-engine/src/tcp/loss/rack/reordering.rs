@@ -12,9 +12,22 @@ impl Rack {
         self.rules = rules;
     }
 
-    /// Takes a D-SACK in an ACK up to `una`, when data up to `snd_max` was sent: the peer has received data twice, so
-    /// the reordering window was too narrow (RFC 8985 §6.2 step 4). With Linux's rules, it counts only if reordering
-    /// was seen and the data is not a tail loss probe's (`of_probe`), which RACK did not send.
+    /// Data to the same host has come so many segments late before (Linux's `tcp_init_metrics`).
+    pub(in crate::tcp) fn expect_reordering(&mut self, segments: u64) {
+        self.reordered = self.reordered.max(segments * u64::from(self.full));
+    }
+
+    /// The number of SACKed segments that mean a loss without delay. More than [`DUP_THRESH`] where an earlier connection has seen reordering.
+    pub(super) fn dup_thresh(&self) -> usize {
+        match self.rules {
+            Reordering::Linux => DUP_THRESH.max(self.reordered.div_ceil(u64::from(self.full).max(1)) as usize),
+            Reordering::Rfc8985 => DUP_THRESH,
+        }
+    }
+
+    /// A D-SACK that acknowledges up to `una`, when data up to `snd_max` was sent: the peer has received something twice, so the
+    /// reordering window was too narrow (RFC 8985 §6.2 step 4). In Linux only if reordering was seen, and what came twice is not the tail
+    /// loss probe (`of_probe`), which RACK has not sent.
     pub(in crate::tcp) fn on_duplicate_report(&mut self, una: u64, snd_max: u64, of_probe: bool) {
         if self.rules == Reordering::Linux && (of_probe || !self.reordering_seen) {
             return;
@@ -70,7 +83,12 @@ impl Rack {
         self.repeated
     }
 
-    /// True if a segment has arrived more than `bytes` late, and Linux's rules apply.
+    /// The largest distance, in bytes, by which a segment came late.
+    pub(in crate::tcp) fn reordered_bytes(&self) -> u64 {
+        self.reordered
+    }
+
+    /// True if a segment has come more than `bytes` late, and Linux's rules apply.
     pub(in crate::tcp) fn has_reordered(&self, bytes: u64) -> bool {
         self.rules == Reordering::Linux && self.reordered > bytes
     }

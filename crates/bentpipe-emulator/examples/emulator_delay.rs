@@ -1,6 +1,7 @@
-//! Measures how late packets are at their receiver: datagrams, one every two milliseconds, over links of 10 Mbit/s to 1 Gbit/s and
-//! 20 ms, quiet or with a load of 80 % beside them. The sender notes the time of day before it sends, and the receiver's kernel when
-//! a datagram arrives (SO_TIMESTAMPNS), so no wake-up of the programs counts; what the kernel needs to send does.
+//! Measures how late packets reach their receiver. Datagrams are sent every two milliseconds over links of 10 Mbit/s to
+//! 1 Gbit/s and 20 ms, either alone or beside a load of 80 %. The sender notes the time of day before it sends, and the
+//! receiver's kernel notes when a datagram arrives (SO_TIMESTAMPNS). So the wake-ups of the programs do not count, but
+//! the time that the kernel needs to send does.
 //!
 //! usage, as root: chrt -r 10 cargo run --release -p bentpipe-emulator --example emulator_delay [SECONDS]
 
@@ -22,7 +23,7 @@ use nix::time::{ClockId, clock_gettime};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const DELAY_S: f64 = 0.020;
-/// A datagram on the line: payload, UDP, IPv4.
+/// Length of a datagram on the line: payload, UDP, IPv4.
 const PAYLOAD: usize = 172;
 const ON_THE_LINE: f64 = PAYLOAD as f64 + 28.0;
 
@@ -64,10 +65,10 @@ fn measure(mbit: f64, is_busy: bool, seconds: f64) -> Outcome<()> {
             }
         });
         if is_busy {
-            // 80 %, in bursts of 20: the load of a sender without trains.
+            // 80 %, in bursts of 20, as from a sender without trains.
             let gap = Duration::from_secs_f64(20.0 * 1428.0 * 8.0 / (0.8 * mbit * 1e6));
             let other = a.inside(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
-            // Its buffer fills, and drops the rest.
+            // Its buffer fills up and drops the rest.
             let discard = b.inside(|| UdpSocket::bind((address, 0)))?;
             scope.spawn(move || {
                 let Ok(to) = discard.local_addr() else { return };
@@ -100,7 +101,7 @@ fn measure(mbit: f64, is_busy: bool, seconds: f64) -> Outcome<()> {
     Ok(())
 }
 
-/// Runs the links; the CPU time of this thread, seconds.
+/// Runs the links. Returns the CPU time of this thread in seconds.
 fn run(lab: &mut Lab, seconds: f64) -> Outcome<f64> {
     bentpipe_io::hurry();
     let emulator = lab.emulator_mut();
@@ -112,7 +113,7 @@ fn run(lab: &mut Lab, seconds: f64) -> Outcome<f64> {
     Ok(cpu()? - start)
 }
 
-/// Seconds on the way of each datagram.
+/// The seconds that each datagram was on its way.
 fn received(sink: UdpSocket, over: &AtomicBool) -> Result<Vec<f64>, nix::Error> {
     let (mut took, mut bytes) = (Vec::new(), [0; PAYLOAD]);
     let mut space = nix::cmsg_space!(nix::sys::time::TimeSpec);

@@ -1,6 +1,6 @@
-//! Measures packets per second of the emulator's CPU time: a bulk transfer of the kernel's TCP through two namespaces
-//! and a link of 10 Gbit/s, with offloads, and a flood of single datagrams. For comparison, the same with nothing between the
-//! devices, each train forwarded as read.
+//! Measures packets per second of the emulator's CPU time, for a bulk transfer of the kernel's TCP and for a flood of
+//! single datagrams. Both go through two namespaces and a link of 10 Gbit/s, with offloads. For comparison, it measures
+//! the same with nothing between the devices: each train is forwarded as it was read.
 //!
 //! The emulator's thread also pays for kernel work: a packet written to a device is processed by the receiving host's
 //! stack in the same call.
@@ -55,13 +55,13 @@ fn main() -> Outcome<()> {
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
-    /// A TCP connection's, which the kernel hands over as trains.
+    /// A TCP connection, whose data the kernel hands over as trains.
     Trains,
     /// Datagrams of 1400 bytes, one by one, as fast as they can be sent.
     Datagrams,
 }
 
-/// Through the emulator; packets per second of CPU.
+/// Sends the load through the emulator. Returns packets per second of CPU time.
 fn emulated(load: Load, seconds: f64) -> Outcome<f64> {
     let scenario = Scenario::parse(LINK, "speed.toml", &[])?;
     let mut lab = Lab::build(&scenario, &[])?;
@@ -91,7 +91,7 @@ fn emulated(load: Load, seconds: f64) -> Outcome<f64> {
             emulator.turns() as f64 / seconds,
             emulator.lateness().median().as_nanos() / 1000,
         );
-        // The sockets notice their end later.
+        // The sockets notice the end later.
         let grace = emulator.clock().now() + Span::from_millis(500);
         while emulator.clock().now() < grace {
             emulator.turn(Some(grace))?;
@@ -100,7 +100,7 @@ fn emulated(load: Load, seconds: f64) -> Outcome<f64> {
     })
 }
 
-/// From device to device; packets per second of CPU.
+/// Sends the load from device to device. Returns packets per second of CPU time.
 fn passed_on(load: Load, seconds: f64) -> Outcome<f64> {
     let hosts = [Namespace::fresh()?, Namespace::fresh()?];
     let addresses = [1, 2].map(|n| Ipv4Addr::new(198, 18, 0, n));
@@ -152,7 +152,7 @@ fn passed_on(load: Load, seconds: f64) -> Outcome<f64> {
     })
 }
 
-/// The load from `a` to `b` while `moves` moves the packets; it receives a flag that ends it.
+/// Runs the load from `a` to `b` while `moves` moves the packets. `moves` receives a flag that tells it to end.
 fn transfer<T>(
     load: Load,
     a: &Namespace,

@@ -23,7 +23,7 @@ use crate::running::Emulator;
 /// The device behind the link.
 const INSIDE: &str = "bentpipe0";
 
-/// A namespace behind a link. Dropping it removes the link and the way out.
+/// A namespace behind a link. Dropping it removes the link and the access to the outside.
 #[derive(Debug)]
 pub struct Behind {
     emulator: Emulator,
@@ -33,15 +33,15 @@ pub struct Behind {
     has_v6: bool,
     /// The machine's address as seen from behind the link.
     machine: Ipv4Addr,
-    /// The nodes outside and inside.
+    /// The names of the outside and inside nodes.
     names: [String; 2],
     /// Last field, so that devices are dropped before rules.
     _session: Session,
 }
 
 impl Behind {
-    /// Builds it and starts the links. The machine takes the place of the node `outside`, the new namespace that of
-    /// `inside`.
+    /// Builds the namespace and starts the links. The machine takes the place of the node `outside`, the new namespace
+    /// that of `inside`.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
@@ -83,7 +83,8 @@ impl Behind {
         Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, machine, names, _session: session })
     }
 
-    /// Starts a program in the namespace. There the names of the two nodes resolve, the outer one to the machine.
+    /// Starts a program in the namespace. There, the names of the two nodes resolve; the outer one resolves to the
+    /// machine.
     ///
     /// # Errors
     /// Fails if the program is missing or may not be run, or if its namespaces cannot be entered.
@@ -101,12 +102,13 @@ impl Behind {
         })
     }
 
-    /// The machine's address as seen from behind the link: that of its end of the link, or the one of [`Behind::set_machine`].
+    /// The machine's address as seen from behind the link: that of its end of the link, or the one set by
+    /// [`Behind::set_machine`].
     pub fn outer_address(&self) -> Ipv4Addr {
         self.machine
     }
 
-    /// Sets another address for the machine. Without root the end of the link is not the machine's own.
+    /// Sets another address for the machine. Without root, the end of the link is not the machine itself.
     pub fn set_machine(&mut self, address: Ipv4Addr) {
         self.machine = address;
     }
@@ -147,7 +149,7 @@ fn config(name: &str, plan: &Plan, addressing: Addressing, host: HostId) -> TunC
     }
 }
 
-/// A free network, and the device that now uses it.
+/// A free network, and the device that now occupies it.
 fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
     let doing = "the device before the link";
     let _turn = Session::turn().map_err(EmulateError::system(doing))?;

@@ -1,7 +1,7 @@
-//! The control socket of a running emulation: one line of text in, one answer out.
+//! The control socket of a running emulation: a client sends one line of text and gets one answer.
 //!
-//! A thread waits for clients, so the loop of the emulation never does. Everything is bounded: the length of a line, the
-//! time that a client may take, the number of waiting requests.
+//! A thread waits for clients, so the emulation's loop never does. Everything is bounded: the length of a line, the
+//! time that a client may take, and the number of waiting requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use nix::sys::stat::{Mode, umask};
 
-/// The longest line.
+/// Maximum length of a line.
 pub const MAX_LINE: u64 = 4096;
 
 /// A client that takes longer for its line or its answer is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Requests that wait; further clients wait at the socket.
+/// Maximum number of waiting requests; further clients wait at the socket.
 const WAITING: usize = 16;
 
 /// A request and its client.
@@ -36,7 +36,7 @@ impl Request {
     }
 }
 
-/// The socket; gone when it is dropped.
+/// The socket. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct Control {
     path: PathBuf,
@@ -52,8 +52,8 @@ impl AsFd for Control {
 }
 
 impl Control {
-    /// Opens the socket at `path`, which only its owner may use (mode 0600), and starts a thread. A socket that an earlier
-    /// emulation left is replaced; one that answers, and any other file, is not.
+    /// Opens the socket at `path`, which only its owner may use (mode 0600), and starts a thread. A socket left by an
+    /// earlier emulation is replaced. One that answers, and any other file, is not.
     ///
     /// # Errors
     /// Fails if the socket cannot be created, with [`io::ErrorKind::AddrInUse`] if another emulation answers there and
@@ -97,7 +97,7 @@ impl Drop for Control {
 fn serve(listener: &UnixListener, sender: &SyncSender<Request>, mut ringer: &UnixStream) {
     for client in listener.incoming() {
         let Ok(client) = client else {
-            // Without descriptors the client stays in the queue, and `accept` would be retried at once.
+            // Without descriptors, the client stays in the queue, and `accept` would be retried at once.
             std::thread::sleep(PATIENCE);
             continue;
         };
@@ -108,12 +108,12 @@ fn serve(listener: &UnixListener, sender: &SyncSender<Request>, mut ringer: &Uni
     }
 }
 
-/// The line of a client; `None` if it takes too long.
+/// Reads the line of a client; `None` if the client takes too long.
 fn read(client: UnixStream) -> Option<Request> {
     client.set_read_timeout(Some(PATIENCE)).ok()?;
     client.set_write_timeout(Some(PATIENCE)).ok()?;
     let mut line = String::new();
-    // Reads more than is accepted, because a client whose data is left unread would not get its answer.
+    // Reads more than is accepted: a client whose data is left unread would not get its answer.
     let read = BufReader::new((&client).take(16 * MAX_LINE)).read_line(&mut line);
     let request = Request { line: line.trim_end().to_owned(), client };
     match read {

@@ -1,4 +1,4 @@
-//! Files that a program behind the link sees with other contents: `resolv.conf`, and `hosts` with the names of the
+//! Files that a program behind the link sees with different contents: `resolv.conf`, and `hosts` with the names of the
 //! scenario's nodes.
 
 use std::fs::{self, Permissions};
@@ -12,18 +12,18 @@ use nix::sched::{CloneFlags, unshare};
 
 const HOSTS: &str = "/etc/hosts";
 
-/// Makes the mounts of the calling thread, and of programs that it starts, private.
+/// Makes the mounts of the calling thread, and of the programs that it starts, private.
 pub(crate) fn own_mounts() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_FS)?;
     let none = None::<&str>;
     Ok(mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?)
 }
 
-/// Shows this text instead of the file `path`, whose links are resolved.
+/// Covers the file `path`, after resolving links, with this text.
 pub(crate) fn cover(path: &Path, text: &str) -> io::Result<()> {
     let (folder, none) = (tempfile::tempdir()?, None::<&str>);
-    // The file is on a separate file system and keeps its name there: a second link behind this one could not mount over a file
-    // without a name.
+    // The file is on a file system of its own and keeps its name there: a second link behind this one could not mount
+    // over a file without a name.
     mount(Some("tmpfs"), folder.path(), Some("tmpfs"), MsFlags::empty(), Some("size=1m,mode=755"))?;
     let file = folder.path().join("file");
     let covered = fs::write(&file, text)
@@ -33,14 +33,15 @@ pub(crate) fn cover(path: &Path, text: &str) -> io::Result<()> {
     covered
 }
 
-/// Adds names to `hosts`, before the machine's own. Without such a file nothing is done: there is nothing to mount on.
+/// Adds names to `hosts`, before the machine's own. Without such a file it does nothing, because there is nothing to
+/// mount on.
 pub(crate) fn add_hosts(names: &[(String, IpAddr)]) -> io::Result<()> {
     let Ok(path) = fs::canonicalize(HOSTS) else { return Ok(()) };
     let own = fs::read_to_string(&path)?;
     cover(&path, &format!("{}{own}", lines(names)))
 }
 
-/// A line for each name that a resolver would look up there.
+/// The lines for the names that a resolver would look up there.
 fn lines(names: &[(String, IpAddr)]) -> String {
     let is_name = |name: &str| {
         name != "localhost"

@@ -1,44 +1,47 @@
 //! A grid of transfers for comparing the engine's Linux hosts with the kernel's.
 //!
-//! Each cell is a link, a mishap on it, and a congestion control. Losses are chosen by packet number and are the same for
-//! both; the kernel sends one packet more, the ACK of the handshake, which the engine's hosts join with the first data. Unless a queue
-//! is to overflow, queues are long and the receiver limits the window, so that no single packet decides.
+//! Each cell combines a link, a mishap on it, and a congestion control. Losses are chosen by packet number and are the
+//! same for both. The kernel sends one more packet, the ACK of the handshake, which the engine's hosts combine with the
+//! first data. Unless a queue must overflow, queues are long and the receiver limits the window, so that no single
+//! packet decides the result.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{Scenario, ScenarioErrors, UplinkSpec};
 
-/// A link: its rate and the delay of one way, the bytes sent over it, and the receiver's window, 1.5 times what it holds.
+/// A link: its rate and one-way delay, the bytes sent over it, and the receiver's window, which is 1.5 times what the
+/// link holds.
 struct Orbit {
     name: &'static str,
     rate: &'static str,
-    /// Milliseconds.
+    /// One-way delay in milliseconds.
     delay: u64,
     bytes: u64,
     window: u64,
-    /// Three times what the link holds.
+    /// Three times the amount that the link holds.
     queue: &'static str,
-    /// A queue that overflows.
+    /// A queue short enough to overflow.
     short: &'static str,
-    /// A send buffer that holds about a third of what the link does. With more than half, HyStart's train of ACKs is nearly long enough, and
-    /// chance decides.
+    /// A send buffer of about a third of what the link holds. With more than half, HyStart's train of ACKs is nearly
+    /// long enough, and chance decides.
     buffer: &'static str,
-    /// The first packet to lose: after slow start.
+    /// The first packet to lose, after slow start.
     lost: u64,
-    /// None over MEO, where the time of the probe depends on whether the last ACK has let a packet out. In the kernel the program does, which
-    /// writes within 200 ms.
+    /// None over MEO, where the time of the probe depends on whether the last ACK has let a packet out. In the kernel,
+    /// that is up to the program, which writes within 200 ms.
     outage: Option<Outage>,
-    /// The bytes of a long transfer: at least 35 s, during which BBR probes for the round trip two or three times.
+    /// Length of a long transfer in bytes: at least 35 s, during which BBR probes for the round trip two or three
+    /// times.
     long: u64,
 }
 
-/// A time in which nothing passes. No timer expires near its end.
+/// A time during which nothing passes. No timer expires near its end.
 #[derive(Clone, Copy)]
 struct Outage {
     /// When it begins and how long it takes, milliseconds.
     at: u64,
     length: u64,
-    /// How late the kernel's timers are in it together at most, seconds: each by up to a step of the kernel's wheel and a jiffy. The steps are
-    /// 4, 32 and 256 ms for timers below 256 ms, below 2 s and above.
+    /// Maximum total lateness of the kernel's timers during the outage, in seconds. Each is late by up to a step of the
+    /// kernel's timer wheel and a jiffy. The steps are 4, 32 and 256 ms for timers below 256 ms, below 2 s, and above.
     late: f64,
 }
 
@@ -53,7 +56,7 @@ const ORBITS: [Orbit; 3] = [
         short: "100 packets",
         buffer: "512 KiB",
         lost: 2500,
-        // The probe, a timer of 1.2 s and one of 2.5 s.
+        // The probe, a timer of 1.2 s, and one of 2.5 s.
         outage: Some(Outage { at: 5500, length: 2000, late: 0.008 + 0.036 + 0.260 }),
         long: 90_000_000,
     },
@@ -92,24 +95,25 @@ enum Mishap {
     None,
     One,
     Five,
-    /// The last three segments but one of a short transfer.
+    /// The last three segments of a short transfer are lost.
     Tail,
-    /// 100 packets in a row.
+    /// 100 consecutive packets are lost.
     Fade,
-    /// Nothing passes for a time, in either direction, while the window is full.
+    /// Nothing passes for a while in either direction, while the window is full.
     Outage,
-    /// The SYN, before a short transfer.
+    /// The SYN of a short transfer is lost.
     Syn,
     Overflow,
-    /// None, but the send buffer binds.
+    /// No loss, but the send buffer is the limit.
     Buffer,
-    /// 1 % of the packets of a short transfer, drawn by their numbers.
+    /// 1 % of the packets of a short transfer are lost, drawn by their numbers.
     Random,
-    /// An overflow on a link of 128 kbit/s, where segments are further apart than an ACK waits at first. GEO only.
+    /// An overflow on a link of 128 kbit/s, where the interval between segments is longer than an ACK's initial delay.
+    /// GEO only.
     Slow,
-    /// None, in a long transfer.
+    /// No loss, in a long transfer.
     Long,
-    /// One packet in 10 000 of a long transfer, evenly spaced.
+    /// One packet in 10 000 of a long transfer is lost, evenly spaced.
     Sparse,
 }
 
@@ -129,15 +133,18 @@ const MISHAPS: [(&str, Mishap); 13] = [
     ("long, losses", Mishap::Sparse),
 ];
 
-/// The bar where nothing random decides, percent.
+/// The tolerance where nothing random decides, percent.
 const BAR: f64 = 1.0;
-/// The same for bbr, which draws the phase of its cycle.
+/// The tolerance for bbr, which draws the phase of its cycle, percent.
 const BBR_BAR: f64 = 5.0;
-/// The bar of medians over random losses, percent. Both lose the same packets, but an additional retransmission shifts the rest.
+/// The tolerance for medians over random losses, percent. Both lose the same packets, but an additional retransmission
+/// shifts the rest.
 const RANDOM_BAR: f64 = 3.0;
-/// The bar of long transfers, percent: BBR may probe the round trip once more or less, which takes 2.7 % of the time over GEO.
+/// The tolerance for long transfers, percent: BBR may make one more or one fewer round-trip probe, which takes 2.7 % of
+/// the time over GEO.
 const LONG_BAR: f64 = 3.0;
-/// The bar if one timer decides, seconds: timers of 256 ms and more are late by up to 32 ms in a kernel of 250 Hz.
+/// The tolerance if a single timer decides, seconds: timers of 256 ms and more are late by up to 32 ms in a kernel with
+/// 250 Hz.
 const TICK: f64 = 0.032;
 /// 1448 bytes of data in all segments except the last, which has 1000.
 const SHORT: u64 = 699 * 1448 + 1000;
@@ -145,11 +152,11 @@ const SHORT: u64 = 699 * 1448 + 1000;
 /// A cell of the grid.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The link, what happens on it, and the control, such as "GEO, one loss, cubic".
+    /// The link, the mishap and the control, such as "GEO, one loss, cubic".
     pub name: String,
     /// The kernel's name of the control.
     pub control: &'static str,
-    /// True if random losses decide: medians over seeds are compared.
+    /// True if random losses decide; medians over seeds are then compared.
     pub is_random: bool,
     /// Maximum difference that counts as agreement, percent.
     pub bar: f64,
@@ -202,12 +209,13 @@ impl Cell {
     /// The scenario of the kernel's hosts.
     ///
     /// # Errors
-    /// Returns the mistakes of a cell that is no scenario.
+    /// Returns the mistakes if the cell does not make a valid scenario.
     pub fn of_kernel(&self, seed: u64) -> Result<Scenario, ScenarioErrors> {
         Scenario::parse(&self.text(true, seed, 0), "grid.toml", &[])
     }
 
-    /// The scenario of the engine's hosts, with the one-way delay longer by `more` microseconds, and changes as by `--set`.
+    /// The scenario of the engine's hosts, with the one-way delay increased by `more` microseconds, and changes as with
+    /// `--set`.
     ///
     /// # Errors
     /// Returns the mistakes if one of the changes does not fit the cell's scenario.
@@ -224,7 +232,8 @@ impl Cell {
             Mishap::None => {}
             Mishap::One => numbers.push(lost),
             Mishap::Five => numbers.extend([0, 10, 100, 105, 106].map(|more| lost + more)),
-            // Packet 0 is the SYN: 700 is the last segment. The window never binds, so that segments are whole.
+            // Packet 0 is the SYN, so 700 is the last segment. The window is never the limit, so that segments are
+            // full.
             Mishap::Tail => (numbers, bytes, window) = (vec![698, 699, 700], SHORT, 3_000_000),
             Mishap::Fade => numbers.extend(lost..lost + 100),
             Mishap::Outage => {}
@@ -275,16 +284,15 @@ schedule = [{}, {}]",
         )
     }
 
-    /// True if `ours` agrees with the kernel's time, both in seconds.
+    /// True if `ours` agrees with the kernel's time. Both are in seconds.
     pub fn agrees(&self, ours: f64, kernel: f64) -> bool {
         let difference = (ours - kernel).abs();
         difference <= self.bar_s || difference * 100.0 <= self.bar * kernel
     }
 
-    /// True if a ratio of ours to the kernel's time is one of those that [agree](Self::agrees), where ratios from `low` to `high` are
-    /// possible.
+    /// True if some ratio of our time to the kernel's between `low` and `high` would [agree](Self::agrees).
     pub fn may_agree(&self, (low, high): (f64, f64), kernel: f64) -> bool {
-        // Of the possible ratios the one that is nearest to 1.
+        // The possible ratio that is nearest to 1.
         self.agrees(1f64.clamp(low, high) * kernel, kernel)
     }
 }
@@ -302,7 +310,7 @@ mod tests {
         }
     }
 
-    /// 3 % is the bar: an interval that reaches it may agree.
+    /// The tolerance is 3 %: an interval that reaches it may agree.
     #[test]
     fn an_interval_that_reaches_the_bar_may_agree() {
         let cell = cells().into_iter().find(|cell| cell.is_random && cell.bar == 3.0).expect("a cell");
@@ -311,7 +319,7 @@ mod tests {
         }
     }
 
-    /// 1 % of 5 s are 50 ms; a timer's tick counts only where a timer decides.
+    /// 1 % of 5 s is 50 ms. A timer's tick counts only if a timer decides.
     #[test]
     fn the_bars_are_those_written_down() {
         let cell = |name: &str| cells().into_iter().find(|cell| cell.name == name).expect("a cell");

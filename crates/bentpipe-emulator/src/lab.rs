@@ -21,7 +21,7 @@ pub(super) const DEVICE: &str = "bentpipe0";
 /// Queue length of a device in trains: more than a second at 64 kB each and 1 Gbit/s.
 const QUEUE: &str = "4096";
 
-/// Max packets per train from the kernel.
+/// Maximum number of packets per train from the kernel.
 const TRAIN: &str = "128";
 
 /// A host of an emulation.
@@ -33,7 +33,7 @@ pub struct Host {
     pub namespace: String,
     /// Its address.
     pub v4: Ipv4Addr,
-    /// The same for IPv6, if the MTU allows it.
+    /// Its IPv6 address, if the MTU allows IPv6.
     pub v6: Option<Ipv6Addr>,
 }
 
@@ -47,8 +47,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Builds the hosts and starts the links; their time starts at the end of this call. `more` are additional nodes to
-    /// become hosts; they forward packets for others.
+    /// Builds the hosts and starts the links, whose time starts at the end of this call. `more` are additional nodes
+    /// that become hosts; they forward packets for others.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
@@ -104,7 +104,7 @@ impl Lab {
     }
 }
 
-/// A namespace with loopback, device, addresses and routes.
+/// Creates a namespace with loopback, device, addresses and routes.
 fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Result<TrainTun> {
     session.note(Made::Namespace(host.namespace.clone()))?;
     ip(&["netns", "add", &host.namespace])?;
@@ -130,7 +130,7 @@ pub(crate) fn settle(forwards: bool) -> io::Result<()> {
     for (setting, value) in [
         ("ipv4/ip_forward", forwards),
         ("ipv6/conf/all/forwarding", forwards),
-        // The emulation's routers send packets back through the device from which they came.
+        // The emulation's routers send packets back through the device on which they arrived.
         ("ipv4/conf/all/send_redirects", "0"),
         ("ipv4/conf/default/send_redirects", "0"),
         ("ipv4/conf/all/rp_filter", "0"),
@@ -147,7 +147,8 @@ pub(crate) fn settle(forwards: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets queue length and trains of a device. The ioctl for the queue does not work for root in a user namespace.
+/// Sets the queue length and the trains of a device. The ioctl for the queue does not work for root in a user
+/// namespace.
 pub(crate) fn tune(device: &str) -> io::Result<()> {
     ip(&["link", "set", "dev", device, "txqueuelen", QUEUE, "gso_max_segs", TRAIN])
 }
@@ -162,13 +163,13 @@ pub(crate) fn routes(device: &str, has_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The name as used in names of the system.
+/// The name in the form used for names in the system.
 fn plain(name: &str) -> String {
     let sign = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     name.chars().map(sign).collect()
 }
 
-/// Fails if this user or machine cannot do it.
+/// Fails if this user or machine cannot run an emulation.
 pub(crate) fn possible() -> Result<(), EmulateError> {
     let lacking = |what: &str, help: &str| EmulateError::Lacking { what: what.to_owned(), help: help.to_owned() };
     if !nix::unistd::geteuid().is_root() {
@@ -179,7 +180,7 @@ pub(crate) fn possible() -> Result<(), EmulateError> {
     needs_program("ip", "iproute2")
 }
 
-/// The device of devices.
+/// Fails if the device for creating TUN devices is missing.
 pub(crate) fn needs_tun() -> Result<(), EmulateError> {
     tun::can_be_made().map_err(|(error, help)| EmulateError::Lacking {
         what: format!("/dev/net/tun: {error}"),
@@ -187,7 +188,7 @@ pub(crate) fn needs_tun() -> Result<(), EmulateError> {
     })
 }
 
-/// The kernel's settings of a new namespace: containers have them read-only unless told otherwise.
+/// Fails if the kernel settings of a new namespace cannot be written: containers have them read-only by default.
 pub(crate) fn needs_settings() -> Result<(), EmulateError> {
     match nix::unistd::access("/proc/sys/net/ipv4/ip_forward", AccessFlags::W_OK) {
         Err(Errno::EROFS) => Err(EmulateError::Lacking {
@@ -198,7 +199,7 @@ pub(crate) fn needs_settings() -> Result<(), EmulateError> {
     }
 }
 
-/// Checks for a program that we call.
+/// Fails if a program that the emulation calls is missing.
 pub(crate) fn needs_program(program: &str, package: &str) -> Result<(), EmulateError> {
     let found = std::process::Command::new(program).arg("-V").output();
     found.map(drop).map_err(|error| EmulateError::Lacking {

@@ -1,7 +1,7 @@
-//! Link layers on emulated links: S-LACP with bytes, an end at each side of a pair of links.
+//! Link layers on emulated links: S-LACP with bytes, with an end on each side of a pair of links.
 //!
-//! A layer carries bytes, so a packet's path must be found again after it: by the packet's addresses, if several
-//! paths use the layer.
+//! A layer carries only bytes, so a packet's path must be found again behind it: if several paths use the layer, by the
+//! packet's addresses.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,13 @@ use super::Unsupported;
 #[derive(Debug)]
 pub(super) struct LayerEnd {
     endpoint: LinkEndpoint,
-    /// Max packet length.
+    /// Maximum length of a packet.
     mtu: usize,
     wakes: Option<Time>,
-    /// When that was set.
+    /// When the next poll was scheduled.
     since: Time,
-    /// Destinations of the packets that this end delivers: the first one, and by address as soon as there is another.
+    /// Destinations of the packets that this end delivers: the first one, and a table by address as soon as there is
+    /// another.
     first: Option<EndId>,
     others: BTreeMap<Vec<u8>, EndId>,
     buffer: Vec<u8>,
@@ -45,7 +46,7 @@ impl LayerEnd {
             return refuse("hears_damage", "damaged frames do not arrive in real time");
         }
         let (rules, default_channel) = layer.rules();
-        // Only the gateway uses compressed headers and frames without CRC; sizes here are those of the simulation.
+        // Only the gateway uses compressed headers and frames without CRC; here, sizes are those of the simulation.
         let endpoint = LinkEndpoint::new(&LinkEndpointConfig {
             layer: layer.end(links, side),
             rules,
@@ -61,12 +62,12 @@ impl LayerEnd {
         Ok(LayerEnd { endpoint, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
-    /// When to poll it, and when that was set.
+    /// When to poll this end, and when that was scheduled.
     pub(super) fn head(&self) -> Option<(Time, Time)> {
         self.wakes.map(|wakes| (wakes, self.since))
     }
 
-    /// Handles a packet from above; false if it is too long. Poll afterwards.
+    /// Handles a packet from above. Returns false if it is too long. Poll afterwards.
     pub(super) fn send(&mut self, now: Time, packet: &[u8]) -> bool {
         if packet.len() > self.mtu {
             return false;
@@ -75,10 +76,10 @@ impl LayerEnd {
         self.endpoint.send(&mut context(now, &mut NoProbe), packet).is_ok()
     }
 
-    /// Handles a frame of the far end. Poll afterwards.
+    /// Handles a frame from the far end. Poll afterwards.
     pub(super) fn receive(&mut self, now: Time, frame: &[u8]) {
         self.asks(now);
-        // Both ends are ours and links damage nothing, so this is a frame.
+        // Both ends belong to the emulator and links damage nothing, so this is a valid frame.
         let _ = self.endpoint.receive(&mut context(now, &mut NoProbe), frame);
     }
 
@@ -86,7 +87,7 @@ impl LayerEnd {
         (self.wakes, self.since) = (Some(now), now);
     }
 
-    /// The output at `now`: the bytes of a frame for the far end or of a packet from there.
+    /// The output at `now`: the bytes of a frame for the far end, or of a packet from the far end.
     pub(super) fn poll(&mut self, now: Time) -> Option<(Emitted, &[u8])> {
         match self
             .endpoint
@@ -121,7 +122,7 @@ impl LayerEnd {
         self.endpoint.layer_stats()
     }
 
-    /// Packets not known to have arrived.
+    /// Number of packets not known to have arrived.
     pub(super) fn in_flight(&self) -> usize {
         self.endpoint.unconfirmed()
     }
@@ -131,7 +132,7 @@ fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
     Context { now, who: Who(0), probe }
 }
 
-/// Source and destination; `None` if it is not an IP packet.
+/// The source and destination addresses; empty if it is not an IP packet.
 fn addresses(packet: &[u8]) -> &[u8] {
     ip::peek(packet).map_or(&[], |seen| &packet[seen.addresses])
 }

@@ -1,12 +1,13 @@
 //! Emulates a scenario's links between real network stacks, in real time.
 //!
-//! - [`Network`] has the links and the layers over them, without a clock. [`Plan`] selects hosts and their addresses.
-//! - [`Emulator`] moves packets between devices and the network by the clock. [`Tap`] captures them, and [`Control`] changes
-//!   links while they run.
-//! - [`Lab`] gives each host a namespace. [`Behind`] puts one namespace behind the links and this machine before them;
-//!   [`rootless`] does so for users without root.
-//! - [`transfers`] and [`sockets`] run a scenario's flows with the engine's TCP and with the kernel's, whose senders'
-//!   states are [`Snapshot`]s.
+//! - [`Network`] has the links and the layers over them, without a clock. [`Plan`] selects the hosts and their
+//!   addresses.
+//! - [`Emulator`] moves packets between devices and the network by the clock. [`Tap`] captures them, and [`Control`]
+//!   changes links while they run.
+//! - [`Lab`] gives each host a namespace. [`Behind`] puts one namespace behind the links, with this machine at the
+//!   other end; [`rootless`] does so for users without root.
+//! - [`transfers`] runs a scenario's flows with the engine's TCP, [`sockets`] with the kernel's. The states of the
+//!   kernel's senders are [`Snapshot`]s.
 //!
 //! Linux only.
 #![forbid(unsafe_code)]
@@ -44,9 +45,9 @@ pub use tap::Tap;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}`: {what}; expected {expected}")]
 pub struct Unsupported {
-    /// Its position in the scenario.
+    /// The position of the part in the scenario.
     pub key: String,
-    /// What is wrong with it.
+    /// What is wrong with the part.
     pub what: String,
     /// What is supported.
     pub expected: &'static str,
@@ -61,7 +62,7 @@ pub enum EmulateError {
     /// The machine or the user lacks something.
     #[error("{what}")]
     Lacking {
-        /// What.
+        /// What is lacking.
         what: String,
         /// How to provide it.
         help: String,

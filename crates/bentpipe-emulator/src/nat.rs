@@ -18,9 +18,9 @@ const UPSTREAM: &str = "/run/systemd/resolve/resolv.conf";
 /// What can be reached outside the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
-    /// By IPv4.
+    /// True if IPv4 destinations can be reached.
     pub v4: bool,
-    /// By IPv6.
+    /// True if IPv6 destinations can be reached.
     pub v6: bool,
     /// The content of `resolv.conf` behind the link, if it differs from the machine's.
     pub resolver: Option<String>,
@@ -28,8 +28,8 @@ pub struct Outside {
     pub missing: Vec<String>,
 }
 
-/// Forwards packets from `device`, whose network is that of `addressing`, by the routes of the calling thread's
-/// namespace, with the machine's own address. All changes are recorded in `session`.
+/// Forwards packets from `device`, whose network is that of `addressing`. They follow the routes of the calling
+/// thread's namespace and carry the machine's own address. All changes are recorded in `session`.
 ///
 /// # Errors
 /// Fails if the device, its routes or the nftables rules cannot be created, even as root.
@@ -72,7 +72,7 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
     Ok(outside)
 }
 
-/// Output of iproute2, in the namespace of the calling thread.
+/// The output of iproute2 in the namespace of the calling thread.
 fn ip_says(arguments: &[&str]) -> io::Result<String> {
     let output = Command::new("ip").args(arguments).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

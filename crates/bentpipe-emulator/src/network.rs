@@ -1,8 +1,8 @@
 //! The links between hosts, without clock or device: packets enter at one host and leave at another.
 //!
-//! Routers are internal: a path is a row of links, and a packet enters the next link at the instant it left the
-//! previous one, however late the caller is. A path ends at its first host, which forwards packets for hosts beyond.
-//! If a layer is over a link, the path leads through the layer, and frames have their own paths.
+//! Routers are internal: a path is a row of links, and a packet enters the next link at the instant at which it left
+//! the previous one, however late the caller is. A path ends at the first host on it, which forwards packets for the
+//! hosts beyond. If there is a layer over a link, the path leads through the layer, and frames have their own paths.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use super::Unsupported;
 use crate::layer::LayerEnd;
 use crate::plan::HostId;
 
-/// The destination of a packet in flight: a host, by the number of the path, or the end of a layer, for a frame.
+/// The destination of a packet in flight: a host (by the number of the path) or, for a frame, the end of a layer.
 #[derive(Debug)]
 struct Parcel {
     packet: Packet,
@@ -57,12 +57,12 @@ struct Way {
     to: HostId,
 }
 
-/// The exit of a packet from the network.
+/// How a packet leaves the network.
 #[derive(Debug)]
 pub enum Exit {
-    /// At this host.
+    /// It arrived at this host.
     Arrived(HostId, Packet),
-    /// Nowhere: a channel lost it.
+    /// A channel lost it.
     Lost(Packet),
 }
 
@@ -74,16 +74,16 @@ pub struct Network {
     /// By source and destination.
     table: Vec<Option<EndId>>,
     hosts: usize,
-    /// Two for each layer; as destinations and in the order of events, they come after all others.
+    /// The ends of layers, two per layer. As destinations, and in the order of events, they come after all others.
     layers: Vec<LayerEnd>,
     seed: u64,
-    /// Chooses the bits that are flipped.
+    /// Chooses the bits to flip.
     bits: TimeNoise,
 }
 
 impl Network {
-    /// The scenario's links between the nodes `hosts`, with its seed. A flow's explicit route is the path between its
-    /// ends.
+    /// The scenario's links between the nodes `hosts`, using the scenario's seed. The explicit route of a flow becomes
+    /// the path between its ends.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
@@ -119,7 +119,7 @@ impl Network {
         }
         // A channel for each path.
         let channels = (0..(ways.len() + layers.len()) as u32).collect();
-        // Without chains: counters are read while packets are in flight.
+        // No chains are used, because counters are read while packets are in flight.
         let network = wiring.network(scenario.seed, channels, false);
         let bits = TimeNoise::named(scenario.seed, "corrupt bits");
         Ok(Network { network, ways, table, hosts: hosts.len(), layers, seed: scenario.seed, bits })
@@ -154,7 +154,7 @@ impl Network {
         Ok(())
     }
 
-    /// Runs all events until `now`, in order; `exit` receives each packet that leaves, with its time.
+    /// Runs all events until `now` in order. `exit` receives each packet that leaves, with its time.
     pub fn advance(&mut self, now: Time, mut exit: impl FnMut(Time, Exit)) {
         loop {
             let due = self.first();
@@ -181,7 +181,7 @@ impl Network {
         }
     }
 
-    /// Moves a packet that a link has altered: twice, marked, or with a flipped bit.
+    /// Moves a packet that a link has altered: duplicated, marked, or with a flipped bit.
     #[cold]
     fn go_altered(
         &mut self,
@@ -212,7 +212,7 @@ impl Network {
         self.go(at, Some(due.age()), hop, parcel, exit);
     }
 
-    /// Moves a packet to its next hop, by an event with this scheduling time, or from outside.
+    /// Moves a packet to its next hop, either by an event with this scheduling time or from outside.
     fn go(&mut self, at: Time, age: Option<Age>, hop: Hop, parcel: Parcel, exit: &mut impl FnMut(Time, Exit)) {
         match hop {
             Hop::Link(link) => {
@@ -274,12 +274,12 @@ impl Network {
         self.layers.chunks(2).map(|ends| [ends[0].stats(), ends[1].stats()]).collect()
     }
 
-    /// Changes the settings of a link at `now`; no packet is lost by it.
+    /// Changes the settings of a link at `now`. No packet is lost by it.
     pub fn retune(&mut self, now: Time, link: LinkId, spec: &LinkSpec) {
         self.network.retune(now, link, &spec.config, self.seed, &spec.component());
     }
 
-    /// How long a link's line is busy with its queue; unknown for a link in cells.
+    /// How long a link's line is busy with its queue. Unknown for a link in cells.
     pub fn backlog(&self, link: LinkId, now: Time) -> Option<Duration> {
         self.network.backlog(link, now)
     }
@@ -304,7 +304,7 @@ impl Network {
     }
 }
 
-/// Refuses a link that no packet takes because another one joins the same nodes.
+/// Refuses a link that no packet uses because another link joins the same nodes.
 fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> Result<(), Unsupported> {
     let takes = |link: &LinkId| paths.values().flatten().any(|on| on == link) || scenario.layer_over(*link).is_some();
     let links = || LinkId::first(scenario.links.len());
@@ -323,7 +323,7 @@ fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> R
     Ok(())
 }
 
-/// The path between two nodes: that of the connections between them, or else the shortest.
+/// The path between two nodes: that of the connections between them, otherwise the shortest one.
 fn path(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Result<Path, topology::Unreachable>, Unsupported> {
     let mut known: Option<(&str, Path)> = None;
     for flow in &scenario.flows {

@@ -1,4 +1,4 @@
-//! Which nodes of a scenario are hosts, and their addresses.
+//! Selects the nodes of a scenario that become hosts, and their addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,14 +10,14 @@ use super::Unsupported;
 /// Part of 198.18.0.0/15, which RFC 2544 (appendix C.2.2) reserves for tests of network devices.
 const FIRST_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 
-/// A unique local prefix (RFC 4193), its global identifier the letters "bentp".
+/// A unique local prefix (RFC 4193) whose global identifier is the letters "bentp".
 const FIRST_V6: Ipv6Addr = Ipv6Addr::new(0xfd62, 0x656e, 0x7470, 0, 0, 0, 0, 0);
 
 /// Prefix lengths of the networks.
 pub(crate) const PREFIX_V4: u8 = 24;
 pub(crate) const PREFIX_V6: u8 = 64;
 
-/// Min MTU of a link with IPv6 (RFC 8200 §5).
+/// Minimum MTU of a link with IPv6 (RFC 8200 §5).
 const MIN_V6: u16 = 1280;
 
 /// Default MTU, if no connection sets its segment size.
@@ -27,7 +27,7 @@ const ETHERNET: u16 = 1500;
 const HEADERS: u32 = 40;
 
 bentpipe_engine::ids! {
-    /// A host of an emulation, by its place in the list of hosts ([`Plan::hosts`]).
+    /// A host of an emulation, by its index in the list of hosts ([`Plan::hosts`]).
     HostId,
 }
 
@@ -38,7 +38,7 @@ pub(crate) const INNER: HostId = HostId(1);
 /// The networks of the hosts: the n-th /24 and the n-th /64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Addressing {
-    /// Which.
+    /// The number of the networks, n.
     pub network: u8,
 }
 
@@ -49,7 +49,7 @@ impl Addressing {
         Ipv4Addr::new(a, b, self.network, host.0 as u8 + 1)
     }
 
-    /// The same for IPv6.
+    /// The IPv6 address of a host.
     pub fn v6(self, host: HostId) -> Ipv6Addr {
         let mut segments = FIRST_V6.segments();
         (segments[3], segments[7]) = (self.network.into(), host.0 as u16 + 1);
@@ -81,8 +81,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Hosts are the ends of flows and of their legs, the nodes with a single neighbour, and `more`. The MTU fits
-    /// the longest segments of any connection.
+    /// Selects as hosts the ends of flows and of their legs, the nodes with a single neighbour, and `more`. The MTU
+    /// fits the longest segments of any connection.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
@@ -162,7 +162,7 @@ mod tests {
         let minei = shipped("minei-split");
         let plan = Plan::new(&minei, &[]).expect("it has links only");
         assert_eq!(plan.hosts.len(), 3);
-        // Segments of 472 B: no IPv6 on a link of 512 B.
+        // Segments of 472 B: a link of 512 B has no IPv6.
         assert_eq!((plan.mtu, plan.has_v6()), (512, false));
     }
 

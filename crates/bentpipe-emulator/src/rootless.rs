@@ -1,7 +1,7 @@
 //! Emulation without root: a user namespace in which an ordinary user may create devices and networks.
 //!
-//! It does not include the machine's own network. If `pasta` (of passt) is installed, it joins the two without root;
-//! otherwise there is no outside.
+//! The user namespace does not include the machine's own network. If `pasta` (of passt) is installed, it joins the two
+//! without root; otherwise nothing outside can be reached.
 
 use std::fs;
 use std::io::Write;
@@ -16,15 +16,15 @@ use nix::unistd::{getegid, geteuid};
 use crate::EmulateError;
 use crate::nat;
 
-/// Max time for `pasta` to set up its device.
+/// Maximum time that `pasta` may take to set up its device.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The connection to the outside of a process that has become root; dropping it ends the connection.
+/// The connection to the outside for a process that has become root. Dropping it ends the connection.
 #[derive(Debug)]
 pub struct Pasta(Child);
 
 impl Pasta {
-    /// The address under which `pasta` passes connections on to the machine's own programs: that of the default gateway.
+    /// The address at which `pasta` passes connections on to the machine's own programs: that of the default gateway.
     pub fn machine(&self) -> Option<Ipv4Addr> {
         nat::gateway().ok()?
     }
@@ -32,21 +32,21 @@ impl Pasta {
 
 impl Drop for Pasta {
     fn drop(&mut self) {
-        // It may have already ended.
+        // It may already have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Makes the process root in new user, network and mount namespaces; returns the connection to the outside, if `pasta`
-/// provides one. Call it first: the system refuses a process with several threads.
+/// Makes the process root in new user, network and mount namespaces. Returns the connection to the outside, if `pasta`
+/// provides one. Call this first: the system refuses it for a process with several threads.
 ///
 /// # Errors
 /// Fails if the kernel does not allow it for ordinary users.
 pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
     let (uid, gid) = (geteuid(), getegid());
-    // Started in the old namespaces, it waits until we are in the new ones, which it then joins by our pid. It ends if
-    // we are killed.
+    // It is started in the old namespaces and waits until this process is in the new ones, which it then joins by this
+    // process's pid. It ends if this process is killed.
     let pasta =
         format!("read _ && exec setpriv --pdeathsig TERM pasta --foreground --config-net -q {}", std::process::id());
     let pasta = Command::new("sh")

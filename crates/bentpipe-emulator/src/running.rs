@@ -1,7 +1,8 @@
 //! The loop: devices of hosts → links → devices of hosts, by the clock.
 //!
-//! Each wake-up runs all due events, reads what the hosts send, and delivers what has passed the links. A late
-//! wake-up delays what was due and nothing after it: links compute with the times at which packets should have left.
+//! Each wake-up runs all due events, reads what the hosts send, and delivers what has passed the links. A late wake-up
+//! delays the events that were due, but nothing after them: links compute with the times at which packets should have
+//! left.
 
 use std::io;
 use std::net::IpAddr;
@@ -19,11 +20,11 @@ use crate::network::{Exit, Network};
 use crate::plan::{Addressing, HostId};
 use crate::tap::Tap;
 
-/// Max trains read from a device before the links' turn.
+/// Maximum number of trains read from a device before the links' turn.
 const BATCH: usize = 64;
 
-/// If one turn delivers this many packets, links are so fast that polling too often would split trains: the next
-/// turn comes after a pause, like interrupt moderation in network cards.
+/// If one turn delivers this many packets, the links are so fast that polling too often would split trains. The next
+/// turn then comes after a pause, like interrupt moderation in network cards.
 const DENSE: u64 = 16;
 const REST: Duration = Duration::from_micros(20);
 
@@ -34,13 +35,13 @@ pub struct Traffic {
     pub sent: u64,
     /// Packets delivered to hosts.
     pub arrived: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub arrived_bytes: u64,
-    /// Packets without a destination here: multicast, unknown addresses.
+    /// Packets without a destination here: multicast or unknown addresses.
     pub foreign: u64,
-    /// Reads from hosts' devices: trains and single packets.
+    /// Number of reads from hosts' devices, of trains and single packets.
     pub reads: u64,
-    /// Writes to them.
+    /// Number of writes to these devices.
     pub writes: u64,
 }
 
@@ -62,13 +63,13 @@ pub struct Emulator {
     ready: Vec<u64>,
     /// True if a device has more packets than one turn reads.
     unread: bool,
-    /// Packets that the last turn delivered.
+    /// Number of packets that the last turn delivered.
     handed_over: u64,
     turns: u64,
 }
 
 impl Emulator {
-    /// An emulator whose time starts now. `devices` are the hosts', in the network's order.
+    /// Creates an emulator whose time starts now. `devices` are the hosts' devices, in the network's order.
     ///
     /// # Errors
     /// Fails if epoll or its timer cannot be opened: no descriptors are left.
@@ -103,10 +104,10 @@ impl Emulator {
         self.tap = Some(tap);
     }
 
-    /// Wakes [`Emulator::turn`] when `descriptor` is readable; `mark` is for the caller.
+    /// Makes [`Emulator::turn`] wake when `descriptor` is readable. `mark` identifies it to the caller.
     ///
     /// # Errors
-    /// Fails if epoll cannot watch the descriptor, such as a regular file or one already watched.
+    /// Fails if epoll cannot watch the descriptor, for example a regular file or one that is already watched.
     pub fn watch(&self, descriptor: impl AsFd, mark: u32) -> io::Result<()> {
         self.waiter.watch(descriptor, self.devices.len() as u64 + u64::from(mark))
     }
@@ -136,15 +137,16 @@ impl Emulator {
         self.turns
     }
 
-    /// Packets that hosts' stacks did not accept.
+    /// Number of packets that hosts' stacks did not accept.
     pub fn refused(&self) -> u64 {
         self.devices.iter().map(TrainTun::refused).sum()
     }
 
-    /// Sends of hosts, trains or single packets, that the kernel dropped at full devices: they never reached a link.
+    /// Number of trains or single packets that hosts sent and the kernel dropped because the device's queue was full.
+    /// They never reached a link.
     ///
     /// # Errors
-    /// Fails if a device is gone.
+    /// Fails if a device no longer exists.
     pub fn overruns(&self) -> io::Result<u64> {
         self.devices.iter().map(TrainTun::overruns).sum()
     }
@@ -190,7 +192,7 @@ impl Emulator {
         }
         let marks = ready.iter().filter_map(|mark| mark.checked_sub(devices)).map(|mark| mark as u32).collect();
         self.ready = ready;
-        // Packets over links without delay have already passed.
+        // This includes packets over links without delay, which have already passed.
         self.advance(self.clock.now());
         self.handed_over = self.traffic.arrived - arrived;
         if self.handed_over > 0 || self.traffic.sent > sent {
@@ -206,14 +208,14 @@ impl Emulator {
         Ok(marks)
     }
 
-    /// True if the loop may pause: an event is due before the end of the pause, and nothing is due that cannot wait.
+    /// True if the loop may pause: an event is due before the end of the pause, and nothing that is due cannot wait.
     fn may_rest(&self, until: Option<Time>) -> bool {
         let rested = self.clock.now() + REST;
         let is_soon = self.network.next().is_some_and(|next| next < rested);
         is_soon && !self.unread && until.is_none_or(|until| rested <= until)
     }
 
-    /// Moves a host's packets into the links; true if there are more.
+    /// Moves a host's packets into the links. Returns true if there are more.
     fn take_from(&mut self, host: HostId) -> io::Result<bool> {
         for _ in 0..BATCH {
             let now = self.clock.now();
@@ -265,7 +267,7 @@ impl Emulator {
         });
     }
 
-    /// Changes the settings of a link from now on; no packet is lost by it.
+    /// Changes the settings of a link from now on. No packet is lost by it.
     pub fn retune(&mut self, link: LinkId, spec: &LinkSpec) {
         let now = self.clock.now();
         self.advance(now);

@@ -1,4 +1,4 @@
-//! The state of a sender in the kernel while it sends, as `ss -ti` shows it: by netlink's sock_diag (sock_diag(7)).
+//! The state of a kernel sender while it sends, as `ss -ti` shows it: read by netlink's sock_diag (sock_diag(7)).
 //!
 //! The layouts are those of the kernel's interface (`linux/inet_diag.h`, `linux/tcp.h`), which is only extended at the end.
 
@@ -14,7 +14,7 @@ use nix::sys::socket::{
 /// A sender at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// When.
+    /// The time of the snapshot.
     pub at: Time,
     /// Congestion window, segments.
     pub cwnd: u32,
@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub ssthresh: Option<u32>,
     /// Smoothed round trip; zero before the first sample.
     pub srtt: Duration,
-    /// Data of a full segment, bytes.
+    /// Data bytes of a full segment.
     pub mss: u32,
 }
 
@@ -41,7 +41,7 @@ const INFO: u16 = 2;
 /// `TCP_INFINITE_SSTHRESH`.
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// A socket for questions to the kernel, in the namespace in which it was opened.
+/// A socket for queries to the kernel, in the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Diag {
     socket: OwnedFd,
@@ -56,7 +56,7 @@ impl Diag {
         Ok(Diag { socket })
     }
 
-    /// The state of the connection between these ends; `None` if there is none, or it no longer sends.
+    /// The state of the connection between these ends; `None` if there is none, or if it no longer sends.
     pub(crate) fn ask(&self, now: Time, near: SocketAddrV4, far: SocketAddrV4) -> io::Result<Option<Snapshot>> {
         send(self.socket.as_raw_fd(), &request(near, far), MsgFlags::empty())?;
         let mut answer = [0; 4096];
@@ -72,18 +72,18 @@ fn request(near: SocketAddrV4, far: SocketAddrV4) -> [u8; HEADER + REQUEST] {
     put(0, &((HEADER + REQUEST) as u32).to_ne_bytes());
     put(4, &BY_FAMILY.to_ne_bytes());
     put(6, &IS_REQUEST.to_ne_bytes());
-    // AF_INET, IPPROTO_TCP, and the requested attributes; states only matter for lists.
+    // AF_INET, IPPROTO_TCP, and the requested attributes. States only matter for lists.
     put(HEADER, &[2, 6, 1 << (INFO - 1)]);
     put(HEADER + 8, &near.port().to_be_bytes());
     put(HEADER + 10, &far.port().to_be_bytes());
     put(HEADER + 12, &near.ip().octets());
     put(HEADER + 28, &far.ip().octets());
-    // Whatever its cookie.
+    // Matches any cookie.
     put(HEADER + 48, &[0xff; 8]);
     message
 }
 
-/// A number of four bytes in the byte order of the machine.
+/// A four-byte number in the machine's byte order.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
@@ -132,7 +132,7 @@ mod tests {
         address
     }
 
-    /// The values are those of `ss -ti`, which asks the same kernel for a list.
+    /// The values equal those of `ss -ti`, which queries the same kernel for a list.
     #[test]
     fn a_snapshot_is_what_ss_shows() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -177,7 +177,7 @@ mod tests {
         let diag = Diag::open().expect("every user may ask");
         let nobody: SocketAddrV4 = "127.0.0.1:1".parse().expect("an address");
         assert_eq!(diag.ask(Time::ZERO, nobody, nobody).expect("an answer"), None);
-        // Cut short, or without the attribute.
+        // The answer is truncated, or lacks the attribute.
         assert_eq!(snapshot(Time::ZERO, &[]), None);
         assert_eq!(snapshot(Time::ZERO, &[0; HEADER + ANSWER + 8]), None);
     }

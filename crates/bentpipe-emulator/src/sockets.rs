@@ -1,8 +1,8 @@
-//! The same transfers between sockets of the Linux kernel, over the same links.
+//! Runs the same transfers between sockets of the Linux kernel, over the same links.
 //!
-//! Buffers and their tuning match the scenario's windows, and timestamps its setting. Everything else is the kernel's: RACK-TLP, PRR,
-//! delayed ACKs. The receiving program reads all available data at once, and the sending one sets TCP_NODELAY: otherwise a small segment
-//! at the edge of a window would hold back the last one until it is acknowledged.
+//! Buffers and their tuning match the scenario's windows, and timestamps match its setting. Everything else is the
+//! kernel's: RACK-TLP, PRR, delayed ACKs. The receiving program reads all available data at once. The sending one sets
+//! TCP_NODELAY: otherwise a small segment at the edge of a window would delay the last one until it is acknowledged.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -30,7 +30,7 @@ use crate::transfers::{Bulk, Transferred};
 /// Additional settings of the hosts' kernels, to study single features.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelSettings {
-    /// Names below `net.ipv4`, and values.
+    /// Names below `net.ipv4`, with their values.
     pub sysctls: Vec<(String, String)>,
     /// Attributes of the hosts' routes, as in `ip route` (`initcwnd 4 quickack 1`).
     pub route: Vec<String>,
@@ -43,21 +43,23 @@ pub struct KernelSettings {
 pub struct Went {
     /// Its result.
     pub transferred: Transferred,
-    /// The sender's state at intervals, if it was watched; with the same clock as results.
+    /// The sender's state at intervals, if it was watched, on the same clock as the results.
     pub snapshots: Vec<Snapshot>,
 }
 
 impl KernelSettings {
-    /// The congestion control of this name. A route sets it, because a namespace's sysctl accepts only unrestricted ones.
+    /// Uses the congestion control of this name. A route sets it, because a namespace's sysctl accepts only
+    /// unrestricted ones.
     pub fn with_control(control: &str) -> Self {
         KernelSettings { route: vec!["congctl".to_owned(), control.to_owned()], ..KernelSettings::default() }
     }
 }
 
-/// The scenario with the engine's nearest model of Linux under one of the controls of [`UplinkSpec::KERNEL`], in the profile `linux`.
+/// The scenario with the engine's nearest model of Linux, in the profile `linux`, under one of the controls of
+/// [`UplinkSpec::KERNEL`].
 ///
 /// # Panics
-/// If `control` is none of them.
+/// Panics if `control` is not one of them.
 pub fn nearest(scenario: &Scenario, control: &str) -> Scenario {
     let (_, row) = UplinkSpec::KERNEL.iter().find(|(name, _)| *name == control).expect("a control of Linux");
     let linux = profile("linux").expect("a profile").with_row(Variant::named(row).expect("a row of the table"));
@@ -74,11 +76,11 @@ pub fn nearest(scenario: &Scenario, control: &str) -> Scenario {
     scenario
 }
 
-/// Interval of checks whether all are done.
+/// Interval at which it is checked whether all transfers are done.
 const TICK: Duration = Duration::from_millis(20);
-/// Interval at which a sender's state is read: a quarter of the shortest round trip of the grid.
+/// Interval at which a sender's state is read: a quarter of the shortest round trip in the grid.
 const GLANCE: Duration = Duration::from_millis(10);
-/// Maximum time that a socket waits before checking whether the run is over.
+/// Maximum time that a socket waits before it checks whether the run is over.
 const PATIENCE: StdDuration = StdDuration::from_millis(200);
 
 /// Runs the flows between sockets, each in its host's namespace, until all are done, the scenario's time limit is
@@ -117,7 +119,7 @@ pub fn run(
         let diag = more.watch.then(ask).transpose()?;
         pairs.push((near, listener, address, diag));
     }
-    // Building hosts takes longer than some start times, so time starts when all are ready.
+    // Building hosts takes longer than some start times, so time starts when all of them are ready.
     let begin = clock.now();
     let limit = begin + scenario.time_limit;
     let over = AtomicBool::new(false);
@@ -143,7 +145,7 @@ pub fn run(
         end?;
         let joined = receivers.into_iter().zip(senders).map(|(receiver, sender)| {
             let received_at = joined(receiver)?;
-            // A failed sender shows as a transfer that did not finish.
+            // A failed sender shows up as a transfer that did not finish.
             Ok((received_at, joined(sender).unwrap_or_default()))
         });
         joined.collect()
@@ -160,21 +162,22 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How long a write may wait for room in the send buffer. After a shorter time it returns with a part of its block, and the next block begins
-/// elsewhere; where the buffer binds, other packets leave.
+/// How long a write may wait for room in the send buffer. If this is too short, a write returns with a part of its
+/// block, and the next block begins elsewhere. Where the buffer is the limit, different packets would then leave.
 const BLOCKED: StdDuration = StdDuration::from_secs(5);
 
-/// The scenario's settings of the ends, as far as the kernel supports them.
+/// Applies the scenario's settings of the ends, as far as the kernel supports them.
 fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
     // The kernel advertises a fraction of its buffer, estimated from received packets (`scaling_ratio`): 0.633 was
     // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. When the fraction changes, it overrides a
     // window set by a route or a socket. So the window is set by the buffer size, from the start.
     let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
-    // Or by autotuning, from a first window on.
+    // Or the kernel tunes the buffer itself, from a first window on.
     let first = bulk.first_window().map_or(received, |first| u64::from(first) * 1000 / 633);
     let received = format!("4096 {} {received}", first.min(received));
     let tuned = if bulk.first_window().is_some() { "1" } else { "0" };
-    // Without a limit four times what the peer can hold, which never binds. With one the buffer grows to it from the kernel's 16 kB.
+    // Without a limit, the buffer is four times what the peer can hold, which is never the limit. With a limit, it
+    // grows to that from the kernel's 16 kB.
     let sent = match bulk.send_buffer() {
         Some(limit) => format!("4096 {} {limit}", limit.min(16_384)),
         None => format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072)),
@@ -213,7 +216,8 @@ fn sleep_until(clock: Clock, at: Time, over: &AtomicBool) {
     }
 }
 
-/// Connects, or fails once the run is over. The blocking call would wait for its last SYN, two minutes, when no packets are moved any more.
+/// Connects, or fails once the run is over. The blocking call would wait for its last SYN for two minutes when packets
+/// are no longer moved.
 fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
@@ -236,7 +240,7 @@ fn connect(to: SocketAddrV4, over: &AtomicBool) -> io::Result<Option<TcpStream>>
     Ok(Some(stream))
 }
 
-/// Sends the data. Returns the sender's states until its connection is closed, if they are available.
+/// Sends the data. Returns the sender's states until its connection is closed, if available.
 fn send(
     to: SocketAddrV4,
     bytes: u64,
@@ -250,7 +254,7 @@ fn send(
     let SocketAddr::V4(own) = stream.local_addr()? else { unreachable!("it is connected to an address of IPv4") };
     std::thread::scope(|scope| {
         let watcher = diag.map(|diag| scope.spawn(move || watch(diag, own, to, clock, over)));
-        // The kernel continues with the data that it has accepted.
+        // The kernel continues to send the data that it has accepted.
         write(stream, bytes, over)?;
         watcher.map_or(Ok(Vec::new()), joined)
     })
@@ -274,7 +278,8 @@ fn watch(
     Ok(snapshots)
 }
 
-/// A call ended after its time, or by a signal. One with a time limit is not restarted by the system.
+/// True if a call ended because its time was over, or by a signal. The system does not restart a call with a time
+/// limit.
 fn is_no_failure(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

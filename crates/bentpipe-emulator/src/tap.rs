@@ -1,4 +1,4 @@
-//! A live capture of what hosts send and receive.
+//! A live capture of the packets that hosts send and receive.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,9 @@ use bentpipe_study::trace::PcapWriter;
 
 use crate::plan::HostId;
 
-/// A capture with an interface per captured host, with the time of day, readable while it grows. A packet is recorded when a captured
+/// A capture with one interface per captured host and with the time of day, readable while it grows. A packet is
+/// recorded when a captured host sends it and when one receives it, so a packet between two captured hosts is recorded
+/// twice.
 /// host sends it and when one receives it, so a packet between two of them is recorded twice.
 #[derive(Debug)]
 pub struct Tap {
@@ -23,13 +25,13 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Starts the capture `path` of these hosts, each with its name. `clock` is the emulator's.
+    /// Starts capturing these hosts, each with its name, to the file `path`. `clock` is the emulator's.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created or written.
     pub fn create(path: &Path, hosts: &[(HostId, &str)], comment: &str, clock: Clock) -> io::Result<Self> {
         let names: Vec<&str> = hosts.iter().map(|(_, name)| *name).collect();
-        // A clock set before 1970 gives times of 1970.
+        // A clock set to before 1970 gives times in 1970.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let start = now.saturating_sub(std::time::Duration::from_nanos(clock.now().as_nanos()));
         let writer = PcapWriter::create_live(path, &names, comment, start)?;
@@ -38,7 +40,7 @@ impl Tap {
         Ok(Tap { writer, interfaces: HostId::first(count).map(interface).collect(), is_dirty: false, error: None })
     }
 
-    /// A full disk or a closed pipe ends the capture, not the emulation; [`Tap::finish`] reports it.
+    /// Writes a packet. A full disk or a closed pipe ends the capture, not the emulation; [`Tap::finish`] reports it.
     pub(crate) fn write(&mut self, host: HostId, at: Time, packet: &Packet) {
         if let (None, Some(Some(interface))) = (&self.error, self.interfaces.get(host.index())) {
             let packet = packet.to_bytes();
@@ -47,7 +49,7 @@ impl Tap {
         }
     }
 
-    /// Lets readers see all packets so far.
+    /// Makes all packets so far visible to readers.
     pub(crate) fn flush(&mut self) {
         if std::mem::take(&mut self.is_dirty) && self.error.is_none() {
             self.error = self.writer.flush().err();
@@ -57,7 +59,7 @@ impl Tap {
     /// Ends the capture.
     ///
     /// # Errors
-    /// Fails if this or an earlier packet could not be written, for example if the disk was full.
+    /// Fails if any packet could not be written, for example because the disk was full.
     pub fn finish(self) -> io::Result<()> {
         match self.error {
             Some(error) => Err(error),

@@ -1,5 +1,5 @@
-//! Transfers in real time, for comparison with the simulator: a scenario's flows between endpoints of the engine, with
-//! their packets as bytes over the scenario's links, by the clock.
+//! Transfers in real time, for comparison with the simulator: a scenario's flows between endpoints of the engine. Their
+//! packets travel as bytes over the scenario's links, by the clock.
 //!
 //! The endpoints are in this process, so only the clock, the wire format and the wake-ups differ from virtual time. An
 //! endpoint acts when it is woken, not when it should have been.
@@ -21,11 +21,11 @@ use crate::network::{Exit, Network};
 use crate::plan::{Addressing, HostId, Plan};
 use crate::wakeups::{Drawn, Machine, Wakeups};
 
-/// The ports of the first flow's ends; the others follow.
+/// The ports of the first flow's ends; those of the other flows follow.
 const CLIENT_PORT: u16 = 40_000;
 const SERVER_PORT: u16 = 5_000;
 
-/// Max bytes in the send buffer; acknowledgements free space.
+/// Maximum bytes in the send buffer; acknowledgements free space.
 const MAX_HELD: u64 = 64 << 20;
 
 /// A flow that transfers a number of bytes over TCP.
@@ -35,9 +35,9 @@ pub struct Bulk<'s> {
     pub flow: FlowId,
     /// Its name.
     pub name: &'s str,
-    /// Nodes.
+    /// The sending node.
     pub from: NodeId,
-    /// Nodes.
+    /// The receiving node.
     pub to: NodeId,
     /// Its start time.
     pub start: Time,
@@ -47,22 +47,22 @@ pub struct Bulk<'s> {
 }
 
 impl Bulk<'_> {
-    /// Max receive window, bytes.
+    /// Maximum receive window in bytes.
     pub fn receive_buffer(&self) -> u32 {
         self.tcp.receiver.receive_buffer
     }
 
-    /// The receive window at the start, bytes, if it grows to its max.
+    /// The initial receive window in bytes, if the window grows to its maximum.
     pub fn first_window(&self) -> Option<u32> {
         self.tcp.receiver.first_window
     }
 
-    /// The sender's memory for data that is not acknowledged, bytes, if it has a limit.
+    /// The sender's memory in bytes for unacknowledged data, if limited.
     pub fn send_buffer(&self) -> Option<u64> {
         self.tcp.sender.send_buffer
     }
 
-    /// Max segment, bytes.
+    /// Maximum segment size in bytes.
     pub fn mss(&self) -> u16 {
         self.tcp.sender.mss
     }
@@ -73,7 +73,7 @@ impl Bulk<'_> {
     }
 }
 
-/// The flows of a scenario, which must all be supported by real ends.
+/// The flows of a scenario. Real ends must support all of them.
 ///
 /// # Errors
 /// Returns [`Unsupported`] for the first flow that real ends do not support.
@@ -121,9 +121,9 @@ fn bulk(scenario: &Scenario, flow: FlowId) -> Result<Bulk<'_>, Unsupported> {
 pub struct Transferred {
     /// When the last missing byte arrived.
     pub received_at: Option<Time>,
-    /// Why it was aborted, if it was.
+    /// Why it was aborted, if so.
     pub aborted: Option<Abort>,
-    /// True if all received bytes equal those sent.
+    /// True if all received bytes equal the sent ones.
     pub intact: bool,
 }
 
@@ -136,7 +136,7 @@ struct End {
     timer: Option<Time>,
 }
 
-/// A transfer in progress; the client's end is opened at its start time.
+/// A transfer in progress. The client's end is opened at its start time.
 #[derive(Debug)]
 struct Transfer<'s> {
     bulk: Bulk<'s>,
@@ -162,7 +162,7 @@ pub fn run(
     drive(scenario, bulks, Machine::start, &mut go_on)
 }
 
-/// The same loop with the same bytes in virtual time, with each wake-up late by a draw from `late`, or never late.
+/// Runs the same loop with the same bytes in virtual time. Each wake-up is late by a draw from `late`, or never.
 ///
 /// # Errors
 /// Fails if the scenario is unsupported in real time.
@@ -189,7 +189,7 @@ fn drive<W: Wakeups>(
         HostId::from(index.expect("ends of flows are hosts"))
     };
     let system = || EmulateError::system("the clock");
-    // Building takes a while: time starts now.
+    // Building takes a while, so time starts now.
     let mut wakeups = wakeups().map_err(system())?;
     let mut lateness = Lateness::default();
     let mut transfers: Vec<Transfer<'_>> = bulks
@@ -219,10 +219,10 @@ fn drive<W: Wakeups>(
     }
 }
 
-/// Max interval between calls of `go_on`.
+/// Maximum interval between calls of `go_on`.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs everything due: packets from the links into endpoints, and their replies into the links.
+/// Runs everything that is due: packets from the links into endpoints, and their replies into the links.
 fn settle(network: &mut Network, transfers: &mut [Transfer<'_>], now: Time) {
     loop {
         let mut arrived = Vec::new();
@@ -249,7 +249,7 @@ fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
     Context { now, who: Who(0), probe }
 }
 
-/// The transfer of a packet, by its destination port.
+/// The transfer to which a packet belongs, by its destination port.
 fn addressee<'t, 's>(transfers: &'t mut [Transfer<'s>], packet: &[u8]) -> Option<&'t mut Transfer<'s>> {
     let payload = ip::parse(packet).ok()?.payload;
     let port = Ports::peek(&packet[payload]).ok()?.destination;
@@ -286,16 +286,16 @@ impl<'s> Transfer<'s> {
         Time::earliest(client, self.server.timer)
     }
 
-    /// True if the sender has more to write and room for it: the next turn follows at once.
+    /// True if the sender has more to write and room for it, so that the next turn follows at once.
     fn is_writing(&self) -> bool {
         let writable = self.client.as_ref().is_some_and(|client| client.endpoint.writable() >= WRITE as u64);
         writable && self.written < self.bulk.bytes
     }
 
-    /// Handles a packet for one of the ends, and sends its replies; returns their number.
+    /// Handles a packet for one of the ends and sends the replies. Returns their number.
     fn receive(&mut self, packet: &[u8], network: &mut Network, now: Time) -> usize {
         let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
-        // Damaged or misdirected packets do not occur: both ends are ours.
+        // Damaged or misdirected packets do not occur, because both ends are in this process.
         if let Ok(Receipt::Taken(_)) = self.server.endpoint.receive(cx, packet) {
             let sent = self.server.transmit(network, now);
             self.take(now);
@@ -306,7 +306,7 @@ impl<'s> Transfer<'s> {
         client.transmit(network, now)
     }
 
-    /// Runs the applications, then the connections; returns the number of packets sent.
+    /// Runs the applications, then the connections. Returns the number of packets sent.
     fn turn(&mut self, n: usize, network: &mut Network, now: Time) -> usize {
         if self.client.is_none() && self.bulk.start <= now {
             self.open(n, now);
@@ -329,7 +329,7 @@ impl<'s> Transfer<'s> {
         sent + self.server.transmit(network, now)
     }
 
-    /// The receiver reads all available data, and checks it.
+    /// Lets the receiver read all available data and check it.
     fn take(&mut self, now: Time) {
         let mut buffer = [0; WRITE];
         while let got @ 1.. = self.server.endpoint.read(&mut context(now, &mut NoProbe), &mut buffer) {
@@ -342,10 +342,10 @@ impl<'s> Transfer<'s> {
     }
 }
 
-/// Max bytes of an application's write or read.
+/// Maximum bytes of an application's write or read.
 const WRITE: usize = 1 << 16;
 
-/// Max bytes written per turn: writing a whole long transfer would delay the opening.
+/// Maximum bytes written per turn: writing a long transfer at once would delay the opening.
 fn write(client: &mut End, written: &mut u64, total: u64, now: Time) {
     let length = (total - *written).min(WRITE as u64) as usize;
     if length > 0 {
@@ -368,7 +368,7 @@ fn content(at: u64, length: usize) -> &'static [u8] {
 }
 
 impl End {
-    /// Moves the connection's packets into the links; returns their number.
+    /// Moves the connection's packets into the links. Returns their number.
     fn transmit(&mut self, network: &mut Network, now: Time) -> usize {
         let mut packet = [0; 65_535];
         let mut sent = 0;

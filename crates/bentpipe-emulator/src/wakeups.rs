@@ -6,7 +6,7 @@ use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::Time;
 use bentpipe_io::{Clock, Lateness, Waiter, Wakeful};
 
-/// Time for a loop.
+/// The time source of a loop.
 pub(super) trait Wakeups {
     /// The current time.
     fn now(&self) -> Time;
@@ -42,7 +42,7 @@ impl Wakeups for Machine {
 }
 
 /// Virtual time in which each wake-up is late by an independent draw from measured lateness. Work takes no time: a
-/// machine's work shows as lateness of what follows.
+/// machine's work shows up as lateness of what follows it.
 #[derive(Debug)]
 pub(super) struct Drawn<'l> {
     now: Time,

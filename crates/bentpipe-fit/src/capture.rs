@@ -1,6 +1,7 @@
-//! Packets of a capture, pcap or pcapng, one after another in constant memory.
+//! Reads the packets of a capture (pcap or pcapng) one after another, in constant memory.
 //!
-//! Blocks are read by `pcap-parser`. A file that ends within a packet, as of a capture that was killed, is read up to there.
+//! Blocks are read by `pcap-parser`. A file that ends within a packet, for example because the capture was killed, is
+//! read up to there.
 
 use std::io::Read;
 
@@ -8,28 +9,28 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
 use crate::error::Problem;
 
-/// Longest block, and the memory of the reader: Linux captures at most 256 KiB of a packet.
+/// Maximum length of a block, and the memory of the reader: Linux captures at most 256 KiB of a packet.
 const BUFFER: usize = 1 << 20;
 
-/// Interfaces of a file that are kept.
+/// Maximum number of interfaces kept per file.
 const MAX_INTERFACES: usize = 4096;
 
-/// A captured packet with the header of its link layer.
+/// A captured packet, including its link-layer header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
-    /// Nanoseconds of the capture's clock.
+    /// Capture time in nanoseconds.
     pub(crate) at: i64,
     /// Interface of the capture, from 0.
     pub(crate) interface: u32,
     /// Link type (<https://www.tcpdump.org/linktypes.html>).
     pub(crate) link_type: i32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub(crate) bytes: &'a [u8],
     /// Its length on the line.
     pub(crate) length: u32,
 }
 
-/// How a capture ends.
+/// How a capture file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// After a packet.
@@ -54,7 +55,7 @@ impl Interface {
         base.checked_pow(power).map(|ticks| Interface { link_type, ticks, offset })
     }
 
-    /// Nanoseconds; `None` beyond the years that 64 bits have.
+    /// A time in nanoseconds; `None` if it does not fit 64 bits.
     fn nanos(&self, ticks: u64) -> Option<i64> {
         let nanos =
             i128::from(ticks) * 1_000_000_000 / i128::from(self.ticks) + i128::from(self.offset) * 1_000_000_000;
@@ -62,14 +63,14 @@ impl Interface {
     }
 }
 
-/// What is known of the file between its blocks.
+/// State that is kept between the blocks of a file.
 #[derive(Default)]
 struct Section {
     interfaces: Vec<Interface>,
 }
 
 impl Section {
-    /// Takes a block; passes its packet to `each`.
+    /// Takes a block and passes its packet to `each`.
     fn block(&mut self, block: &PcapBlockOwned<'_>, each: &mut impl FnMut(Frame<'_>)) -> Result<(), String> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
@@ -121,7 +122,7 @@ impl Section {
     }
 }
 
-/// Reads all packets in order, each passed to `each`.
+/// Reads all packets in order and passes each to `each`.
 pub(crate) fn frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Result<Ending, Problem> {
     let mut reader = match create_reader(BUFFER, source) {
         Ok(reader) => reader,

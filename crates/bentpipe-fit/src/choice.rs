@@ -1,7 +1,8 @@
-//! Chooses the connection of a capture: the direction with the most data, at one interface.
+//! Chooses the connection of a capture to analyse: the direction with the most data, at one interface.
 //!
-//! A first pass over the file counts. With several interfaces, or with one that joins them all, a packet is captured more than once;
-//! only one interface is used, and the copies at that one are dropped by the [`ledger`](crate::ledger).
+//! A first pass over the file counts. With several interfaces, or with one that joins them all, a packet is captured
+//! more than once. Only one interface is used, and copies at that interface are dropped by the
+//! [`ledger`](crate::ledger).
 
 use std::collections::HashMap;
 
@@ -9,8 +10,8 @@ use bentpipe_engine::wire::ip::{Addresses, Ports};
 
 use crate::header::Header;
 
-/// Directions of connections that are counted. More are of a scan or an attack, and the largest transfer is early among them or not to
-/// be found.
+/// Maximum number of counted directions of connections. If there are more, they belong to a scan or an attack. The
+/// largest transfer is then either early among them or cannot be found.
 const MAX_FLOWS: usize = 1 << 16;
 
 /// A direction of a connection at an interface.
@@ -26,7 +27,7 @@ impl Flow {
         Flow { interface, addresses: header.addresses, ports: header.ports }
     }
 
-    /// True if the other is the same connection at the same interface, this way or back.
+    /// True if `other` is the same connection at the same interface, in either direction.
     pub(crate) fn same_connection(&self, other: &Flow) -> bool {
         *self == *other || *self == other.reversed()
     }
@@ -38,16 +39,16 @@ impl Flow {
 
 #[derive(Clone, Copy, Default)]
 struct Count {
-    /// Order of the first packet.
+    /// Rank of the first packet among all directions.
     place: usize,
     payload: u64,
-    /// Longest payload of a packet with its options.
+    /// Length of the longest payload of a packet, including its options.
     longest: u32,
     first: i64,
     last: i64,
 }
 
-/// Counts of all directions.
+/// The counts of all directions.
 #[derive(Default)]
 pub(crate) struct Choice {
     flows: HashMap<Flow, Count>,
@@ -57,11 +58,13 @@ pub(crate) struct Choice {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chosen {
     pub(crate) flow: Flow,
-    /// Longest payload of a packet with its options, which count for the maximum segment size (RFC 9293 §3.7.1).
+    /// Length of the longest payload of a packet, including its options, which count towards the maximum segment size
+    /// (RFC 9293 §3.7.1).
     pub(crate) longest: u32,
-    /// Connections in the file, without it.
+    /// Number of other connections in the file.
     pub(crate) others: usize,
-    /// Share of the payload the same way, at the same interface and during the connection, that others had.
+    /// Share of the payload that other connections sent in the same direction, at the same interface and during this
+    /// connection.
     pub(crate) others_share: f64,
 }
 
@@ -78,11 +81,12 @@ impl Choice {
         count.last = at;
     }
 
-    /// The direction with the most payload, the first of equals; `None` if none has any.
+    /// The direction with the most payload, the first among equals; `None` if no direction has any.
     pub(crate) fn chosen(&self) -> Option<Chosen> {
         let most = |a: &(&Flow, &Count), b: &(&Flow, &Count)| (a.1.payload, b.1.place).cmp(&(b.1.payload, a.1.place));
         let (flow, count) = self.flows.iter().filter(|(_, count)| count.payload > 0).max_by(most)?;
-        // The same way: from the same network, which one capture cannot know; so from the same address, or to the same.
+        // The same direction means from the same network, which a single capture cannot know. So it is taken to mean
+        // from the same address, or to the same address.
         let (source, destination) = (flow.addresses.source(), flow.addresses.destination());
         let beside = self.flows.iter().filter(|(other, others)| {
             let along = other.addresses.source() == source || other.addresses.destination() == destination;
@@ -92,7 +96,7 @@ impl Choice {
         let payload: u64 = beside.map(|(_, others)| others.payload).sum();
         let connections = self.flows.keys().filter(|other| !other.same_connection(flow));
         let forward = connections.filter(|other| {
-            // Each connection once, though both directions are counted.
+            // Each connection counts once, though both its directions are counted.
             let back = other.reversed();
             self.flows.get(&back).is_none_or(|count| count.place > self.flows[other].place)
         });

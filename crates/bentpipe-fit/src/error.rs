@@ -1,8 +1,8 @@
-//! Why nothing can be estimated.
+//! Why no estimates can be made.
 
 use std::path::PathBuf;
 
-/// A mistake at a position of a file.
+/// A mistake at a position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) offset: u64,
@@ -15,7 +15,7 @@ impl Problem {
     }
 }
 
-/// Why a file gives no estimates.
+/// Why a file yields no estimates.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// The file cannot be opened or read.
@@ -23,7 +23,7 @@ pub enum FitError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         error: std::io::Error,
     },
     /// The capture is damaged.
@@ -31,22 +31,22 @@ pub enum FitError {
     Capture {
         /// The file.
         path: PathBuf,
-        /// Where the block starts.
+        /// The position at which the damaged block starts.
         offset: u64,
         /// What is wrong, and what was expected.
         message: String,
     },
-    /// A line of a log of pings is not understood.
+    /// A line in a ping log is not understood.
     #[error("{}:{line}: {message}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line number, from 1.
         line: u64,
         /// What was expected.
         message: String,
     },
-    /// The file is well-formed, and nothing in it can be used.
+    /// The file is well-formed, but nothing in it can be used.
     #[error("{}: {message}", path.display())]
     Nothing {
         /// The file.

@@ -1,11 +1,11 @@
-//! An estimate, or why there is none.
+//! An estimate, or the reason why there is none.
 
 use serde::Serialize;
 
-/// Confidence of all intervals.
+/// Confidence level of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// What a capture says of one quantity.
+/// What a capture says about one quantity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Estimate {
@@ -22,17 +22,17 @@ pub enum Estimate {
     AtLeast {
         /// The bound.
         value: f64,
-        /// Why it is not more.
+        /// Why the value is not known to be larger.
         why: String,
     },
     /// An upper bound.
     AtMost {
         /// The bound.
         value: f64,
-        /// Why it is not more.
+        /// Why the value is not known to be smaller.
         why: String,
     },
-    /// It cannot be told from this.
+    /// The value cannot be determined from the file.
     Unknown {
         /// Why.
         why: String,
@@ -66,7 +66,7 @@ impl Estimate {
         }
     }
 
-    /// True if `truth` is not excluded: in the interval, or on the right side of the bound.
+    /// True if `truth` is not excluded, because it is in the interval or on the right side of the bound.
     pub fn allows(&self, truth: f64) -> bool {
         match *self {
             Estimate::Measured { low, high, .. } => low <= truth && truth <= high,

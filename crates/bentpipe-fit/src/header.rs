@@ -1,21 +1,22 @@
-//! TCP segments as captures have them: cut off after the headers, merged by offloads, their checksums not yet computed.
+//! TCP segments as found in captures: truncated after the headers, merged by offloads, with checksums not yet computed.
 //!
-//! [`bentpipe_engine::wire`] parses what an endpoint receives: whole packets with correct checksums. Sent packets are often captured
-//! before the network card has computed their checksums, and are as long as the card accepts them. So lengths come from the IP header,
-//! or from the capture where that is 0 (segments above 64 kB), and checksums are not checked.
+//! [`bentpipe_engine::wire`] parses what an endpoint receives: whole packets with correct checksums. Sent packets are
+//! often captured before the network card has computed their checksums, and are as long as the card accepts them. So
+//! lengths are taken from the IP header or, where that says 0 (segments above 64 kB), from the capture. Checksums are
+//! not verified.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bentpipe_engine::wire::ip::{Addresses, Ports, TCP};
 
-/// IPv6 extension headers that are passed over: hop-by-hop, routing, destination (RFC 8200).
+/// IPv6 extension headers that are skipped: hop-by-hop, routing, destination (RFC 8200).
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
-/// Extension headers in a row.
+/// Maximum number of consecutive extension headers.
 const MAX_EXTENSIONS: usize = 8;
-/// SACK blocks that fit the options.
+/// Maximum number of SACK blocks that fit the options.
 const MAX_SACK: usize = 4;
 
-/// What is read of a segment.
+/// The fields read from a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) addresses: Addresses,
@@ -23,13 +24,13 @@ pub(crate) struct Header {
     pub(crate) seq: u32,
     pub(crate) ack: u32,
     pub(crate) flags: u8,
-    /// As on the wire, without the scale.
+    /// The window as on the wire, unscaled.
     pub(crate) window: u16,
     /// Bytes of TCP payload.
     pub(crate) payload: u32,
     /// Bytes of the IP and TCP headers.
     pub(crate) headers: u32,
-    /// Identification of IPv4; 0 without.
+    /// IPv4 identification; 0 for IPv6.
     pub(crate) id: u16,
     pub(crate) options: Options,
 }
@@ -63,7 +64,7 @@ impl Header {
     pub(crate) const SYN: u8 = 2;
     pub(crate) const ACK: u8 = 16;
 
-    /// Bytes of the options of IP and TCP, which a full segment has less data for (RFC 9293 §3.7.1).
+    /// Length of the IP and TCP options in bytes. They reduce the data of a full segment (RFC 9293 §3.7.1).
     pub(crate) fn options_len(&self) -> u32 {
         let fixed = self.addresses.header_len() as u32 + 20;
         self.headers.saturating_sub(fixed)
@@ -79,15 +80,15 @@ impl Header {
 pub(crate) enum Skip {
     /// Not TCP.
     NotTcp,
-    /// A fragment: only the first has ports.
+    /// A fragment: only the first one has ports.
     Fragment,
     /// The capture ends within the headers.
     Short,
-    /// Lengths that contradict each other.
+    /// Contradictory lengths.
     Damaged,
 }
 
-/// IP's part: addresses, position of the TCP header, length of the packet, identification.
+/// The IP part: addresses, position of the TCP header, length of the packet, identification.
 struct Ip {
     addresses: Addresses,
     payload: usize,
@@ -103,14 +104,14 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Reads an IP packet that was `line` bytes long and of which `bytes` were captured.
+/// Reads an IP packet of which `bytes` were captured and that was `line` bytes long.
 pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
     let ip = match bytes.first().ok_or(Skip::Short)? >> 4 {
         4 => ipv4(bytes)?,
         6 => ipv6(bytes)?,
         _ => return Err(Skip::NotTcp),
     };
-    // 0: more than the field can say.
+    // 0 means more than the field can express.
     let length = if ip.length == 0 { line } else { ip.length };
     if length > line {
         return Err(Skip::Damaged);
@@ -188,7 +189,7 @@ fn ipv6(bytes: &[u8]) -> Result<Ip, Skip> {
     })
 }
 
-/// Reads options as far as their lengths are possible (RFC 9293 §3.1, RFC 7323, RFC 2018).
+/// Reads the options as far as their lengths are plausible (RFC 9293 §3.1, RFC 7323, RFC 2018).
 fn read_options(mut rest: &[u8]) -> Options {
     let mut options = Options::default();
     while let [kind, after @ ..] = rest {
@@ -226,7 +227,8 @@ fn read_options(mut rest: &[u8]) -> Options {
 mod tests {
     use super::*;
 
-    /// An IPv4 header of `length` bytes in all, TCP with ports 1 and 2, sequence 3, acknowledgement 4, and these options.
+    /// An IPv4 packet of `length` bytes in all, with TCP ports 1 and 2, sequence number 3, acknowledgement 4, and these
+    /// options.
     fn packet(length: u16, options: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x45, 0];
         bytes.extend(length.to_be_bytes());
@@ -254,7 +256,7 @@ mod tests {
 
     #[test]
     fn lengths_that_contradict_are_refused() {
-        // Longer than the line; shorter than its own headers.
+        // Longer than the line allows, and shorter than its own headers.
         assert_eq!(parse(&packet(1500, &[]), 1499), Err(Skip::Damaged));
         assert_eq!(parse(&packet(39, &[]), 60), Err(Skip::Damaged));
         let mut other = packet(40, &[]);

@@ -1,9 +1,10 @@
-//! What became of each transmission of one direction: delivered, lost, or not needed.
+//! What happened to each transmission in one direction: delivered, lost, or not needed.
 //!
-//! The capture sees a segment when it passes, and what the receiver says of it when the acknowledgement passes. A range of bytes is open
-//! until it is acknowledged or SACKed. If it was sent more than once, the transmission that arrived is the latest that is a round trip
-//! old by then; those before it were lost, those after it were not needed. Timestamps decide where they can (RFC 3522): an
-//! acknowledgement that echoes a time before a retransmission is not of that.
+//! The capture sees a segment when it passes, and the receiver's report when the acknowledgement passes. A range of
+//! bytes is open until it is acknowledged or SACKed. If it was sent more than once, the transmission that arrived is
+//! the latest one that is at least a round trip old by then; earlier ones were lost, and later ones were not needed.
+//! Where possible, timestamps decide (RFC 3522): an acknowledgement that echoes a time before a retransmission does not
+//! belong to that retransmission.
 
 mod holes;
 
@@ -14,42 +15,43 @@ use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
 use crate::header::Header;
 use holes::Holes;
 
-/// Transmissions that are kept; some 3 GB of data in segments of 1460 bytes.
+/// Maximum number of transmissions kept: some 3 GB of data in segments of 1460 bytes.
 const MAX_TRANSMISSIONS: usize = 2_000_000;
-/// Longest window (RFC 7323 §2.3), bytes.
+/// Maximum window in bytes (RFC 7323 §2.3).
 const MAX_WINDOW: u64 = 1 << 30;
-/// Values of the receiver's timestamps that wait for their echo.
+/// Maximum number of receiver timestamps that wait for their echo.
 const MAX_ECHOES: usize = 1 << 14;
-/// Headers that a copy of a packet is searched among, and nanoseconds that it may come later: an interface that joins several passes
-/// a packet on at once.
+/// Number of headers among which the copy of a packet is sought, and how many nanoseconds later a copy may appear: an
+/// interface that joins several passes a packet on at once.
 const COPIES: usize = 16;
 const COPY_NS: i64 = 5_000_000;
-/// Reports of a gap that Linux sends at once: as many duplicate acknowledgements as a retransmission needs (`TCP_FASTRETRANS_THRESH`).
+/// Number of reports of a gap that Linux sends at once: as many duplicate acknowledgements as a retransmission needs
+/// (`TCP_FASTRETRANS_THRESH`).
 const PROMPT_REPORTS: u32 = 3;
 
-/// What became of a transmission.
+/// The fate of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Not known: the capture or the connection ended.
+    /// Unknown, because the capture or the connection ended.
     Open,
     /// Acknowledged or SACKed.
     Delivered,
-    /// Sent again, and a later one arrived.
+    /// It was sent again, and a later transmission arrived.
     Lost,
-    /// Sent again although an earlier one arrived.
+    /// It was sent again although an earlier transmission arrived.
     NotNeeded,
 }
 
-/// A segment as it passed. Segments merged by an offload are several.
+/// A segment as it passed the tap. Segments merged by an offload count as several.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub(crate) at: i64,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Bytes of the IP packet.
+    /// Length of the IP packet in bytes.
     pub(crate) wire: u32,
     pub(crate) fate: Fate,
-    /// Bytes up to its end that were not acknowledged when it passed.
+    /// Bytes up to its end that were unacknowledged when it passed.
     pub(crate) flight: u64,
     /// The sender's timestamp.
     stamp: Option<u32>,
@@ -59,30 +61,33 @@ pub(crate) struct Transmission {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: i64,
-    /// The last sent of the transmissions that it delivers.
+    /// The transmission sent last among those that it delivers.
     pub(crate) of: u32,
-    /// Segments that it delivers.
+    /// Number of segments that it delivers.
     pub(crate) segments: u32,
-    /// True if the receiver may have waited before it: one segment in order.
+    /// True if the receiver may have delayed it, because it acknowledges a single in-order segment.
     pub(crate) may_wait: bool,
-    /// True if the time is that of the arrival of `of`: not if a repaired gap delivers what came long before.
+    /// True if its time is the arrival time of `of`. This is not so if a repaired gap delivers data that had arrived
+    /// long before.
     pub(crate) timely: bool,
-    /// True if the receiver may have held it back to report several segments at once, as Linux compresses SACKs.
+    /// True if the receiver may have delayed it to report several segments at once, as Linux does when it compresses
+    /// SACKs.
     pub(crate) compressed: bool,
 }
 
 /// A time from one end of the path to the tap and back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trip {
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     pub(crate) took: i64,
     /// The transmission that ended it, if it ended with data.
     pub(crate) of: Option<u32>,
-    /// Bytes between it and the first data that echoed the same: the sender had been told nothing new.
+    /// Bytes between it and the first data that echoed the same value: during these, the sender received no new
+    /// information.
     pub(crate) behind: u64,
 }
 
-/// Bytes not acknowledged, with the transmissions that hold them.
+/// Unacknowledged bytes, with the transmissions that contain them.
 #[derive(Debug)]
 struct Range {
     end: u64,
@@ -90,47 +95,47 @@ struct Range {
     again: Vec<u32>,
 }
 
-/// What is counted for the notes.
+/// Counts for the notes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Packets captured twice.
     pub(crate) copies: u64,
-    /// Packets longer than the maximum segment.
+    /// Packets longer than the maximum segment size.
     pub(crate) merged: u64,
-    /// Transmissions beyond the limit.
+    /// Transmissions above the limit.
     pub(crate) beyond: u64,
     /// Data packets while the receiver's window was full.
     pub(crate) window_full: u64,
-    /// Data packets, and the bytes of those before the last.
+    /// Number of data packets, and the bytes of all but the last one.
     pub(crate) data: u64,
     pub(crate) data_bytes: u64,
-    /// Bytes that were acknowledged, and not captured.
+    /// Bytes that were acknowledged but not captured.
     pub(crate) unseen: u64,
-    /// Nanoseconds before data that were spent with nothing in flight.
+    /// Nanoseconds before data during which nothing was in flight.
     pub(crate) paused: i64,
 }
 
-/// The direction's transmissions, and what the acknowledgements say.
+/// The transmissions of the direction, and what the acknowledgements say about them.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) transmissions: Vec<Transmission>,
     pub(crate) arrivals: Vec<Arrival>,
-    /// From the tap to the sender and back: an acknowledgement and the data that echoes it, or the handshake.
+    /// Trips from the tap to the sender and back: an acknowledgement and the data that echoes it, or the handshake.
     pub(crate) sender_trips: Vec<Trip>,
-    /// From the tap to the receiver and back in the handshake.
+    /// The trip from the tap to the receiver and back during the handshake.
     pub(crate) handshake: Option<i64>,
     pub(crate) holes: Holes,
     pub(crate) counts: Counts,
-    /// Both SYNs were captured.
+    /// True if both SYNs were captured.
     pub(crate) whole_handshake: bool,
     pub(crate) sack: bool,
     pub(crate) mss: u32,
     numbering: Option<Numbering>,
     max_end: u64,
     acked: u64,
-    /// Highest number that was acknowledged beyond all data that was captured.
+    /// The highest acknowledged number beyond all captured data.
     unseen_to: u64,
-    /// When `acked` grew.
+    /// When `acked` last grew.
     acked_at: Option<i64>,
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
     reports: u32,
@@ -140,16 +145,16 @@ pub(crate) struct Ledger {
     scale: Option<u8>,
     window: u64,
     echoes: VecDeque<(u32, i64)>,
-    /// The last of them that was echoed, and the bytes of data before that.
+    /// The last of these values that was echoed, and the bytes of data before that.
     answered: Option<(u32, i64, u64)>,
     recent: VecDeque<(i64, bool, Header)>,
-    /// Times of the first SYN of this direction, and of the other.
+    /// Times of the first SYN in this direction, and in the other.
     syns: [Option<i64>; 2],
     syns_again: bool,
 }
 
 impl Ledger {
-    /// A ledger; `mss` is the maximum segment size, unless a SYN says another.
+    /// A ledger. `mss` is the maximum segment size, unless a SYN gives another.
     pub(crate) fn new(mss: u32) -> Self {
         Ledger {
             transmissions: Vec::new(),
@@ -179,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// Takes a packet of the connection: `along` is true in the direction of the data.
+    /// Takes a packet of the connection. `along`: it travels in the direction of the data.
     pub(crate) fn take(&mut self, at: i64, along: bool, header: &Header) {
         if self.is_copy(at, along, header) {
             self.counts.copies += 1;
@@ -197,7 +202,7 @@ impl Ledger {
     }
 
     fn is_copy(&mut self, at: i64, along: bool, header: &Header) -> bool {
-        // Without an identification (RFC 6864: 0 is as good as any) a copy looks like a retransmission.
+        // Without an identification (RFC 6864 allows 0), a copy looks like a retransmission.
         let same = |(before, way, other): &(i64, bool, Header)| {
             header.id != 0 && *way == along && other == header && (0..COPY_NS).contains(&at.saturating_sub(*before))
         };
@@ -221,7 +226,7 @@ impl Ledger {
                 self.mss = u32::from(mss);
             }
         }
-        // The second SYN: the time since the first is a trip to its end.
+        // The second SYN: the time since the first one is a trip to its end.
         if let [Some(ours), Some(theirs)] = self.syns
             && header.has(Header::ACK)
             && !self.syns_again
@@ -236,7 +241,7 @@ impl Ledger {
         }
     }
 
-    /// The third packet of the handshake, if it is the sender's.
+    /// Takes the third packet of the handshake, if it is the sender's.
     fn shake_hands(&mut self, at: i64, header: &Header) {
         if let [Some(ours), Some(theirs)] = self.syns
             && ours < theirs
@@ -253,7 +258,7 @@ impl Ledger {
         let first = self.numbering.is_none();
         let numbering = *self.numbering.get_or_insert(Numbering::from_isn(seq));
         let start = numbering.unwrap(SeqNumber(seq), self.max_end);
-        // Outside of every window: of another connection, or damaged.
+        // It lies outside any window, so it belongs to another connection or is damaged.
         if header.payload == 0 || start > self.max_end + MAX_WINDOW {
             return;
         }
@@ -271,7 +276,7 @@ impl Ledger {
         self.counts.merged += u64::from(u64::from(header.payload) > largest);
         let mut piece = start;
         while piece < end {
-            // What was sent before and what is new are two pieces.
+            // Data sent before and new data form two pieces.
             let border = if piece < self.max_end { self.max_end } else { u64::MAX };
             let stop = end.min(piece + largest).min(border);
             self.transmit(at, piece, stop, header);
@@ -300,7 +305,8 @@ impl Ledger {
             self.echoes.pop_front();
             self.answered = (late == 0).then_some((value, since, self.counts.data_bytes));
         }
-        // The first data that echoes a value is its answer. What follows with the same may be, or was sent later on.
+        // The first data that echoes a value is the answer to it. Later data with the same value may be too, or may
+        // have been sent later.
         let Some((_, since, first)) = self.answered.filter(|&(value, ..)| value == echo) else { return };
         self.sender_trips.push(Trip { took: at - since, of: Some(of), behind: self.counts.data_bytes - first });
     }
@@ -349,9 +355,9 @@ impl Ledger {
             }
             self.echoes.push_back((value, at));
         }
-        // A FIN takes a number after the last byte.
+        // A FIN uses one number after the last byte.
         if ack > self.max_end + 1 {
-            // Far beyond: of data before the capture.
+            // It lies far beyond: it acknowledges data from before the capture.
             if ack <= self.max_end + MAX_WINDOW {
                 self.counts.unseen += ack.saturating_sub(self.max_end.max(self.unseen_to));
                 self.unseen_to = self.unseen_to.max(ack);
@@ -364,7 +370,7 @@ impl Ledger {
         let echo = header.options.timestamps.map(|(_, echo)| echo);
         while let Some(entry) = self.open.first_entry().filter(|entry| entry.get().end <= ack) {
             let range = entry.remove();
-            // The echo is of the segment at the left edge, the first that is taken here.
+            // The echo belongs to the segment at the left edge, which is taken here first.
             let echo = echo.filter(|_| delivered.segments == 0);
             self.resolve(&range, at, echo, &mut delivered);
         }
@@ -394,7 +400,7 @@ impl Ledger {
     fn resolve(&mut self, range: &Range, at: i64, echo: Option<u32>, delivered: &mut Delivery) {
         let all = || std::iter::once(range.first).chain(range.again.iter().copied());
         let sent = |index: u32| &self.transmissions[index as usize];
-        // A tenth less: the shortest trip that was seen may have had the wait of a delayed acknowledgement in it.
+        // The limit is a tenth less, because the shortest trip seen may include the wait of a delayed acknowledgement.
         let is_old = |index: u32| at - sent(index).at >= self.min_trip / 10 * 9;
         let echoes =
             |index: u32| echo.zip(sent(index).stamp).is_none_or(|(echo, stamp)| echo.wrapping_sub(stamp) as i32 >= 0);
@@ -408,7 +414,7 @@ impl Ledger {
                 std::cmp::Ordering::Equal => Fate::Delivered,
                 std::cmp::Ordering::Greater => Fate::NotNeeded,
             };
-            // A long transmission has several ranges: delivered if one of them says so.
+            // A long transmission has several ranges. It counts as delivered if one of them was.
             let transmission = &mut self.transmissions[index as usize];
             if transmission.fate != Fate::Delivered {
                 transmission.fate = fate;
@@ -425,7 +431,7 @@ impl Ledger {
 struct Delivery {
     segments: u32,
     last: Option<u32>,
-    /// Something of it had been sent more than once.
+    /// True if some of it had been sent more than once.
     again: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Estimates a path from measurements: a capture of a TCP transfer, or a log of pings.
+//! Estimates a path from measurements: a capture of a TCP transfer, or a ping log.
 //!
-//! Each figure has an interval, is a bound, or comes with the reason why it is unknown. The crate depends on no simulator: it is tested with
-//! captures of the simulator, whose parameters are known and must not reach it.
+//! Each figure has an interval, is a bound, or comes with the reason why it is unknown. The crate does not depend on
+//! any simulator: it is tested with the simulator's captures, whose parameters are known and must not reach it.
 //!
 //! # Example
 //!
@@ -23,9 +23,10 @@
 //!
 //! # Files
 //!
-//! [`fit`] and [`fit_with`] are the entry points. `capture`, `link_layer` and `header` read packets, `choice` finds the transfer, `ledger`
-//! follows its segments, `view` turns them into times in the queue. `limit` says what held the sender. `rate`, `round_trip`, `queue`, `trials` and [`losses`] make the
-//! estimates, `ping` reads logs of pings, and `scenario` writes a scenario that behaves like the path.
+//! [`fit`] and [`fit_with`] are the entry points. `capture`, `link_layer` and `header` read packets, `choice` finds the
+//! transfer, `ledger` follows its segments, and `view` turns them into times in the queue. `limit` determines what
+//! limited the sender. `rate`, `round_trip`, `queue`, `trials` and [`losses`] make the estimates. `ping` reads ping
+//! logs, and `scenario` writes a scenario that behaves like the path.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -58,7 +59,7 @@ pub use ping::{Pings, Steps};
 pub use scenario::scenario;
 pub use transfer::Transfer;
 
-/// First bytes of pcapng, and of pcap in either byte order with microseconds or nanoseconds.
+/// The first bytes of pcapng, and of pcap in either byte order with microseconds or nanoseconds.
 const CAPTURES: [[u8; 4]; 6] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -68,18 +69,18 @@ const CAPTURES: [[u8; 4]; 6] = [
     [0x34, 0xcd, 0xb2, 0xa1],
 ];
 
-/// What a file says of a path.
+/// What a file says about a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "source", rename_all = "kebab-case")]
 pub enum Fit {
     /// A capture of a transfer.
     Transfer(Transfer),
-    /// A log of pings.
+    /// A ping log.
     Pings(Pings),
 }
 
 impl Fit {
-    /// Round trips over time: seconds since the start, and seconds.
+    /// Round trips over time, as pairs of seconds since the start and round trip in seconds.
     pub fn round_trips(&self) -> &[(f64, f64)] {
         match self {
             Fit::Transfer(transfer) => &transfer.round_trips,
@@ -88,12 +89,12 @@ impl Fit {
     }
 }
 
-/// Estimates the path behind a capture (pcap, pcapng) or a log of pings (`ping -D`). The file is read as often as needed, and never held
-/// as a whole.
+/// Estimates the path behind a capture (pcap, pcapng) or a ping log (`ping -D`). The file is read as often as needed,
+/// but never held in memory as a whole.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is damaged, or has nothing that can be used. The message has the file, the position and what was
-/// expected.
+/// Fails if the file cannot be read, is damaged, or contains nothing that can be used. The message gives the file, the
+/// position, and what was expected.
 pub fn fit(path: &Path) -> Result<Fit, FitError> {
     let io = |error| FitError::Io { path: path.to_owned(), error };
     if !std::fs::metadata(path).map_err(io)?.is_file() {
@@ -103,13 +104,14 @@ pub fn fit(path: &Path) -> Result<Fit, FitError> {
     fit_with(path, &|| Ok(Box::new(File::open(path)?)))
 }
 
-/// The bytes of a source, from its start.
+/// The bytes of a source, from its beginning.
 pub type Bytes = Box<dyn Read + Send>;
 
-/// As [`fit`], for what is no file: `open` gives all its bytes each time. `path` is its name in messages.
+/// Like [`fit`], for a source that is not a file: each call of `open` returns all its bytes. `path` is its name in
+/// messages.
 ///
 /// # Errors
-/// Fails if `open` fails, or if the source is damaged or has nothing that can be used.
+/// Fails if `open` fails, or if the source is damaged or contains nothing that can be used.
 pub fn fit_with(path: &Path, open: &dyn Fn() -> io::Result<Bytes>) -> Result<Fit, FitError> {
     let open = || open().map_err(|error| FitError::Io { path: path.to_owned(), error });
     let mut first = Vec::new();
@@ -121,5 +123,5 @@ pub fn fit_with(path: &Path, open: &dyn Fn() -> io::Result<Bytes>) -> Result<Fit
     ping::fit(path, open()?).map(Fit::Pings)
 }
 
-/// What opens the source again.
+/// Opens the source again.
 type Open<'a> = &'a dyn Fn() -> Result<Bytes, FitError>;

@@ -1,22 +1,23 @@
-//! What kept the sender from sending more, where that was not the path.
+//! What limited the sender, if it was not the path.
 //!
-//! A path can only be measured up to what was sent over it. A sender in slow start sends more in each round trip until something is
-//! lost. One whose data in flight stays the same is held by the receiver's window, by its send buffer, or by an application that writes
-//! no faster; the capture tells the first from the others, since the receiver names its window.
+//! A path can only be measured up to the amount that was sent over it. A sender in slow start sends more in each round
+//! trip until something is lost. If the data in flight stays constant instead, the limit is the receiver's window, the
+//! sender's buffer, or an application that writes no faster. The capture distinguishes the first from the others, since
+//! the receiver announces its window.
 
 use std::fmt;
 
 use crate::ledger::{Fate, Ledger};
 use crate::view::{Side, View};
 
-/// Share of the data packets that fill the receiver's window from which that was the limit.
+/// If at least this share of the data packets fills the receiver's window, the window was the limit.
 const WINDOW: f64 = 0.1;
-/// Share of the time with nothing in flight and nothing sent from which that was the limit.
+/// If nothing was in flight and nothing was sent for at least this share of the time, pauses were the limit.
 const PAUSED: f64 = 0.1;
-/// Share of the most data in flight from which a round trip counts as one with the most.
+/// A round trip counts as having the maximum data in flight from this share of the maximum on.
 const FLAT: f64 = 0.9;
-/// Round trips with the most data in flight from which it was held there: slow start doubles it in each. Half of those of the later half are
-/// needed, too.
+/// Number of round trips with the maximum data in flight from which the sender was limited to it: slow start would
+/// double it in each. Half of the round trips in the later half are also required.
 const ROUND_TRIPS: usize = 4;
 
 /// What limited the sender.
@@ -26,9 +27,9 @@ pub(crate) enum Limit {
     Window,
     /// The application, which paused with nothing in flight.
     Pauses,
-    /// So many bytes in flight, and no more.
+    /// The data in flight, which never exceeded this many bytes.
     Flight(u64),
-    /// Nothing that is seen, apart from losses and the end of the data.
+    /// No visible limit, apart from losses and the end of the data.
     Unseen,
 }
 
@@ -53,19 +54,20 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What limited the sender, as far as the capture shows it.
+/// What limited the sender, as far as the capture shows.
 pub(crate) fn limit(ledger: &Ledger, view: &View) -> Limit {
     let counts = ledger.counts;
     if counts.window_full as f64 > WINDOW * counts.data as f64 {
         return Limit::Window;
     }
-    // Near the receiver all that has passed is acknowledged.
+    // Near the receiver, everything that has passed is acknowledged.
     let (Side::Sender, [first, .., last]) = (view.side, &ledger.transmissions[..]) else { return Limit::Unseen };
     let whole = last.at - first.at;
     if counts.paused as f64 > PAUSED * whole as f64 {
         return Limit::Pauses;
     }
-    // The later half: an application's first writes wait for the handshake, and slow start ends in losses of its own.
+    // Only the later half counts: an application's first writes wait for the handshake, and slow start ends with losses
+    // of its own.
     let later = &ledger.transmissions[ledger.transmissions.partition_point(|sent| sent.at < first.at + whole / 2)..];
     let max = later.iter().map(|sent| sent.flight).max().unwrap_or(0);
     let trip = view.to_receiver.unwrap_or(0).max(1);

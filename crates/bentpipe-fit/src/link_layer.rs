@@ -1,4 +1,4 @@
-//! Where the IP packet begins in a captured frame.
+//! Finds where the IP packet begins in a captured frame.
 
 /// Supported link types, for messages.
 pub(crate) const SUPPORTED: &str =
@@ -8,15 +8,15 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// EtherTypes of VLAN tags: 802.1Q, 802.1ad.
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
-/// Tags that are passed over: 802.1ad allows two.
+/// Maximum number of tags that are skipped: 802.1ad allows two.
 const MAX_TAGS: usize = 2;
 
-/// What a frame carries.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// An IP packet from this position on.
     Ip(usize),
-    /// Something else, or too few bytes to tell.
+    /// Something else, or too few bytes to decide.
     Other,
     /// The link type is not supported.
     UnknownLinkType,
@@ -28,7 +28,7 @@ pub(crate) fn content(link_type: i32, bytes: &[u8]) -> Content {
         1 => ethernet(bytes),
         9 => ppp(bytes),
         12 | 14 | 101 | 228 | 229 => Content::Ip(0),
-        // The address family, whose values differ by system; IP's version is read from the packet itself.
+        // The address family, whose values differ between systems. The IP version is read from the packet itself.
         0 | 108 => Content::Ip(4),
         113 => by_type(bytes, 14, 16),
         276 => by_type(bytes, 0, 20),
@@ -55,7 +55,8 @@ fn ethernet(bytes: &[u8]) -> Content {
     by_type(bytes, at, at + 2)
 }
 
-/// Protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072), behind address and control where the framing is HDLC's (RFC 1662).
+/// Reads the protocol numbers of IPv4 and IPv6 (RFC 1332, RFC 5072), which follow address and control if the framing is
+/// HDLC's (RFC 1662).
 fn ppp(bytes: &[u8]) -> Content {
     let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     if matches!(type_at(bytes, at), Some(0x0021 | 0x0057)) { Content::Ip(at + 2) } else { Content::Other }
@@ -79,7 +80,7 @@ mod tests {
     fn ppp_has_two_framings() {
         assert_eq!(content(9, &[0x00, 0x21, 0x45]), Content::Ip(2));
         assert_eq!(content(9, &[0xff, 0x03, 0x00, 0x57, 0x60]), Content::Ip(4));
-        // The protocol of link control.
+        // The link control protocol.
         assert_eq!(content(9, &[0xc0, 0x21, 1]), Content::Other);
     }
 

@@ -1,12 +1,13 @@
-//! How losses follow one another: independently, or in bursts.
+//! How losses follow one another: independently or in bursts.
 //!
-//! Two models of a sequence of segments. In the first each is lost with the same probability. In the second, Gilbert's chain of two states
-//! (Gilbert 1960; Elliott 1963 with loss in the bad state certain), the probability depends on whether the one before was lost. Both have
-//! their likelihood by counts of neighbouring pairs.
+//! There are two models of a sequence of segments. In the first, each is lost with the same probability. In the second,
+//! Gilbert's two-state chain (Gilbert 1960; Elliott 1963 with certain loss in the bad state), the probability depends
+//! on whether the previous segment was lost. The likelihood of both follows from the counts of neighbouring pairs.
 //!
-//! Given the numbers of segments and of losses, independent losses make every arrangement equally likely, so the number of runs of losses
-//! has a known distribution (Wald and Wolfowitz 1940): with n losses among N, r runs have probability C(n-1, r-1) C(N-n+1, r) / C(N, n).
-//! The probability of as few runs or fewer is exact: no asymptotics, no resampling.
+//! Given the numbers of segments and losses, independent losses make every arrangement equally likely, so the number of
+//! loss runs has a known distribution (Wald and Wolfowitz 1940): with n losses among N, r runs have probability C(n-1,
+//! r-1) C(N-n+1, r) / C(N, n). The probability of this many runs or fewer is exact: it needs neither asymptotics nor
+//! resampling.
 
 use serde::Serialize;
 use statrs::distribution::{Beta, ContinuousCDF};
@@ -14,16 +15,16 @@ use statrs::function::gamma::ln_gamma;
 
 use crate::estimate::{CONFIDENCE, Estimate};
 
-/// Probability below which runs are too few for independent losses.
+/// If the probability of so few runs is below this, the losses are not independent.
 const LEVEL: f64 = 0.01;
-/// Quantile of the normal distribution for two-sided 95 %.
+/// Quantile of the normal distribution for a two-sided 95 % interval.
 const NORMAL: f64 = 1.959_964;
 
-/// Which model the data prefers.
+/// The model that the data prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefers {
-    /// Nothing, or one segment, was lost, or losses of a full queue are among them.
+    /// No preference: at most one segment was lost, or losses of a full queue are among the losses.
     Neither,
     /// Independent losses explain the runs.
     Independent,
@@ -34,11 +35,11 @@ pub enum Prefers {
 /// The losses of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Losses {
-    /// Segments whose fate is known.
+    /// Number of segments whose fate is known.
     pub segments: u64,
-    /// Segments that were lost.
+    /// Number of lost segments.
     pub lost: u64,
-    /// Runs of losses without a segment between them that arrived.
+    /// Number of runs of losses with no arriving segment in between.
     pub runs: u64,
     /// Probability of loss.
     pub probability: Estimate,
@@ -46,7 +47,7 @@ pub struct Losses {
     pub prefers: Prefers,
     /// Natural logarithm of the likelihood of bursts over that of independent losses.
     pub log_likelihood_ratio: f64,
-    /// Probability that independent losses make as few runs.
+    /// Probability that independent losses make this few runs.
     pub chance: f64,
     /// Mean number of segments lost in a row.
     pub burst_segments: Estimate,
@@ -55,8 +56,8 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The same where some of them may be a full queue's: then their number is an upper bound, and how they follow one another says
-    /// nothing of the link.
+    /// The same, if some of the losses may be a full queue's. Their number is then an upper bound, and how they follow
+    /// one another says nothing about the link.
     pub(crate) fn with_those_of_a_queue(mut self) -> Self {
         let why = "the times in the queue are not seen, so losses of a full queue are among these";
         if let Estimate::Measured { high, .. } = self.probability {
@@ -69,8 +70,8 @@ impl Losses {
     }
 }
 
-/// Exact interval of a probability, from `hits` of `tries` (Clopper and Pearson 1934). Without hits the lower end is 0, and the upper end
-/// is one-sided: 3 / n for large n.
+/// Exact interval of a probability, from `hits` in `tries` (Clopper and Pearson 1934). Without hits, the lower end is 0
+/// and the upper end is one-sided: 3 / n for large n.
 pub fn proportion(hits: u64, tries: u64) -> Estimate {
     if tries == 0 {
         return Estimate::unknown("nothing was tried");
@@ -102,7 +103,7 @@ fn ln_choose(n: u64, k: u64) -> f64 {
 fn few_runs(all: u64, lost: u64, runs: u64) -> f64 {
     let whole = ln_choose(all, lost);
     let of = |r: u64| (ln_choose(lost - 1, r - 1) + ln_choose(all - lost + 1, r) - whole).exp();
-    // The terms are those of a distribution; summing the shorter end loses nothing.
+    // These are the terms of a distribution, so summing the shorter end loses no accuracy.
     let below: f64 = (1..=runs).map(of).sum();
     below.min(1.0)
 }
@@ -112,10 +113,10 @@ fn ln_likelihood(hits: u64, tries: u64) -> f64 {
     part(hits) + part(tries - hits)
 }
 
-/// Fits both models to the fates of segments in order; true is lost.
+/// Fits both models to the fates of segments in order; true means lost.
 pub fn losses(fates: impl Iterator<Item = bool>) -> Losses {
     let (mut segments, mut lost, mut runs) = (0_u64, 0_u64, 0_u64);
-    // Neighbouring pairs: after one that arrived, and after a loss; of each all, and those that end with a loss.
+    // Counts of neighbouring pairs after an arrival and after a loss: all pairs, and those that end with a loss.
     let mut after = [[0_u64; 2]; 2];
     let mut before: Option<bool> = None;
     for fate in fates {
@@ -154,16 +155,18 @@ pub fn losses(fates: impl Iterator<Item = bool>) -> Losses {
     }
 }
 
-/// The interval of the probability of loss in bursts. Their number is nearly Poisson's and their length geometric, so the variance of
-/// the losses is that of a compound sum: relative to the square of their number it is (1 + v) / runs, where v = 1 - 1/m is the squared
-/// coefficient of variation of a geometric length with mean m. The logarithm is taken as normal.
+/// The interval of the loss probability with bursts. The number of bursts is nearly Poisson and their length geometric,
+/// so the variance of the losses is that of a compound sum. Relative to the square of their number it is (1 + v) /
+/// runs, where v = 1 - 1/m is the squared coefficient of variation of a geometric length with mean m. The logarithm is
+/// taken as normal.
 fn in_bursts(value: f64, lost: u64, runs: u64) -> Estimate {
     let variation = 1.0 - runs as f64 / lost as f64;
     let factor = (NORMAL * ((1.0 + variation) / runs as f64).sqrt()).exp();
     Estimate::measured(value, value / factor, (value * factor).min(1.0))
 }
 
-/// The mean length of a run. A geometric length ends after each loss with probability runs / lost: the interval of that, inverted.
+/// The mean length of a run. After each loss, a geometric run ends with probability runs / lost; the interval of that
+/// probability is inverted.
 fn burst_segments(lost: u64, runs: u64) -> Estimate {
     match proportion(runs, lost) {
         Estimate::Measured { value, low, high } => Estimate::measured(1.0 / value, 1.0 / high, 1.0 / low),
@@ -189,11 +192,11 @@ mod tests {
         // Clopper and Pearson, 5 of 20: 8.66 % to 49.10 %.
         let Estimate::Measured { low, high, .. } = proportion(5, 20) else { panic!("an interval") };
         assert!((low - 0.0866).abs() < 5e-5 && (high - 0.4910).abs() < 5e-5, "{low} {high}");
-        // Nothing of 1000: 1 - 0.05^(1/1000) = 0.0029912.
+        // None of 1000: 1 - 0.05^(1/1000) = 0.0029912.
         assert!((proportion(0, 1000).value().expect("a bound") - 0.002_991_2).abs() < 1e-7);
     }
 
-    /// A chain that stays in a loss with `stay`.
+    /// A chain that stays lossy with probability `stay`.
     fn chain(seed: u64, count: usize, start: f64, stay: f64) -> Losses {
         let mut stream = Stream::named(seed, "test/losses");
         let mut last = false;
@@ -205,7 +208,8 @@ mod tests {
 
     #[test]
     fn independent_losses_are_rarely_called_bursts() {
-        // At a level of 1 %, of 400 sequences 4 are expected at most (the count is discrete); more than 13 have probability 1e-4.
+        // At a level of 1 %, at most 4 of 400 sequences are expected (the count is discrete); more than 13 have
+        // probability 1e-4.
         let wrong = (0..400).filter(|&seed| chain(seed, 3000, 0.01, 0.01).prefers == Prefers::Bursts).count();
         assert!(wrong <= 13, "{wrong}");
     }

@@ -1,7 +1,7 @@
-//! A path from a log of pings: round trips, their distribution over time, losses.
+//! A path from a ping log: round trips, their distribution over time, and losses.
 //!
-//! Lines are those of `ping -D` (with or without `-O`), or three columns: seconds, number, round trip in milliseconds. Pings do not fill
-//! the link, so they say nothing of its rate or of the length of its queue.
+//! Lines are those of `ping -D` (with or without `-O`), or three columns: seconds, number, round trip in milliseconds.
+//! Pings do not fill the link, so they say nothing about its rate or the length of its queue.
 
 mod lines;
 mod steps;
@@ -21,21 +21,21 @@ use lines::{Answer, Lines};
 
 pub use steps::Steps;
 
-/// Parts of the log whose quantiles give the intervals.
+/// Number of parts of the log whose quantiles give the intervals.
 const BATCHES: usize = 20;
 
-/// Seconds between pings: `ping -f` sends a hundred or more a second; less often than once an hour is no measurement.
+/// Seconds between pings. `ping -f` sends a hundred or more a second; fewer than one an hour is no measurement.
 const MIN_SPACING: f64 = 1e-5;
 const MAX_SPACING: f64 = 3600.0;
 
-/// What a log of pings says of a path.
+/// What a ping log says about a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pings {
-    /// Seconds from the first answer to the last.
+    /// Seconds from the first to the last answer.
     pub seconds: f64,
-    /// Median time between pings, seconds.
+    /// Median interval between pings, in seconds.
     pub spacing: f64,
-    /// Size of a ping on the line, bytes, if the log says so.
+    /// Size of a ping on the line in bytes, if the log gives it.
     pub packet: Option<u32>,
     /// Round trip of the empty path, seconds.
     pub base_round_trip: Estimate,
@@ -45,17 +45,17 @@ pub struct Pings {
     pub p95: Estimate,
     /// Their 99 % quantile, seconds.
     pub p99: Estimate,
-    /// Losses of pings or their answers.
+    /// Losses of pings or of their answers.
     pub losses: Losses,
     /// Steps of the delay at a fixed period, if there are any.
     pub steps: Option<Steps>,
-    /// Rate of the bottleneck: not known.
+    /// Rate of the bottleneck: always unknown.
     pub rate: Estimate,
-    /// Its queue: not known.
+    /// Queue of the bottleneck: always unknown.
     pub queue_time: Estimate,
-    /// Seconds since the start, and round trip, seconds.
+    /// Pairs of seconds since the start and round trip in seconds.
     pub round_trips: Vec<(f64, f64)>,
-    /// What limits these figures.
+    /// The limitations of these figures.
     pub notes: Vec<String>,
 }
 
@@ -104,13 +104,14 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
     })
 }
 
-/// The fates of the numbers from the first answer to the last.
+/// The fates of all ping numbers from the first to the last answer.
 fn fates(answers: &[Answer]) -> impl Iterator<Item = bool> {
     let missing = answers.windows(2).map(|pair| pair[1].number - pair[0].number - 1);
     std::iter::once(0).chain(missing).flat_map(|missing| std::iter::repeat_n(true, missing as usize).chain([false]))
 }
 
-/// A quantile. Neighbouring round trips are alike, so the interval is Student's over the quantiles of parts of the log.
+/// A quantile. Neighbouring round trips are similar, so the interval is Student's over the quantiles of parts of the
+/// log.
 fn quantile(sample: &Sample, times: &[f64], p: f64) -> Estimate {
     let value = sample.quantile(p);
     let of = |times: &[f64]| Sample::new(times.to_vec()).map(|sample| sample.quantile(p));

@@ -1,7 +1,7 @@
 //! The queue of the bottleneck: the longest time in it, and whether it overflowed.
 //!
-//! A queue is known to have been full only if segments were lost there: if more losses fell on the times when it was almost the longest
-//! than chance would bring.
+//! A queue is known to have been full only if segments were lost there, that is, if more losses fell on times when it
+//! was almost at its longest than chance would explain.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -11,21 +11,22 @@ use crate::rate::RateFit;
 use crate::trials::Trial;
 use crate::view::{Side, View};
 
-/// Segments below the longest queue that still count as almost full: two that an acknowledgement may hide, and one in transmission.
+/// Number of segments below the longest queue that still counts as almost full: two that an acknowledgement may hide,
+/// and one in transmission.
 const NEAR_SEGMENTS: f64 = 3.0;
-/// Jitters below the longest time in the queue that count as almost full.
+/// Number of jitters below the longest time in the queue that still counts as almost full.
 const NEAR_JITTERS: f64 = 5.0;
-/// Probability of chance below which the losses are the queue's.
+/// If chance explains the losses with less than this probability, they are the queue's.
 const LEVEL: f64 = 1e-3;
 
-/// The queue, and which losses are its own.
+/// The queue, and which of the losses it caused.
 #[derive(Debug)]
 pub(crate) struct QueueFit {
-    /// Seconds.
+    /// Longest time in the queue, in seconds.
     pub(crate) time: Estimate,
     /// Bytes that wait while one segment is on the line.
     pub(crate) bytes: Estimate,
-    /// Time in the queue from which it counts as full, seconds, if it overflowed.
+    /// The time in the queue from which it counts as full, in seconds, if it overflowed.
     pub(crate) full_from: Option<f64>,
 }
 
@@ -33,10 +34,10 @@ pub(crate) struct QueueFit {
 pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit) -> QueueFit {
     let delays = || view.events.iter().filter_map(|event| Some((event.delay?, event.held)));
     let longest = delays().map(|(delay, held)| delay - held).fold(0.0, f64::max);
-    // Without what hundreds of segments sent at once waited for one another elsewhere.
+    // Leaves out the time that hundreds of segments sent at once waited for one another elsewhere.
     let surely =
         view.events.iter().filter_map(|event| Some(event.delay? - event.held - event.ahead)).fold(0.0, f64::max);
-    // At most: with the reports that a receiver may have held back.
+    // Upper bound: includes reports that a receiver may have delayed.
     let at_most = delays().map(|(delay, _)| delay).fold(0.0, f64::max);
     if view.events.iter().all(|event| event.delay.is_none()) {
         let why = match view.side {
@@ -62,8 +63,9 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
         };
         return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None };
     }
-    // A segment that finds room for itself waits for those before it and for what is left of the one on the line: the queue with it is
-    // up to one segment longer than its wait. Of two segments that share an acknowledgement, the first may have waited longer by one.
+    // A segment that finds room waits for those before it and for the rest of the one on the line, so the queue
+    // including this segment is up to one segment longer than its wait. Of two segments that share an acknowledgement,
+    // the first may have waited longer by one.
     let (low, high) = (surely, at_most + 2.0 * rate.segment_time);
     let time = Estimate::measured(longest + rate.segment_time / 2.0, low, high);
     let bytes = match &rate.rate {
@@ -78,8 +80,9 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
     QueueFit { time, bytes, full_from: Some(full_from) }
 }
 
-/// True if losses while the queue was almost full are more than their share of the segments explains. Losses in a row count as one: a
-/// burst of the link is one event. A full queue takes a segment whenever one leaves, so its losses are many short runs.
+/// True if losses at an almost full queue are more frequent than their share of the segments explains. Consecutive
+/// losses count as one, since a burst on the link is one event. A full queue accepts a segment whenever one leaves, so
+/// its losses form many short runs.
 fn is_overflow(trials: &[Trial], full_from: f64) -> bool {
     let before = std::iter::once(false).chain(trials.iter().map(|trial| trial.lost));
     let runs = trials.iter().zip(before).filter(|(trial, before)| !(trial.lost && *before)).map(|(trial, _)| trial);

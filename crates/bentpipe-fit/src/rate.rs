@@ -1,8 +1,8 @@
 //! The rate of the bottleneck: bytes per time while its queue is not empty.
 //!
-//! If a segment waited in the queue, the line was busy from the departure of the one before to its own. So the time between their arrivals
-//! is its bytes over the rate, whatever the sender did. Only stretches without a loss count: a segment lost after the line has taken its
-//! time there, one that found the queue full has not.
+//! If a segment waited in the queue, the line was busy from the departure of the previous segment to its own. So the
+//! time between their arrivals is its bytes divided by the rate, whatever the sender did. Only stretches without a loss
+//! count: a segment lost behind the line has taken line time; one that found the queue full has not.
 
 use bentpipe_study::stats::{mean_interval, standard_deviation};
 
@@ -11,52 +11,55 @@ use crate::ledger::{Fate, Ledger};
 use crate::limit::limit;
 use crate::view::{Event, Side, View};
 
-/// Segments in the queue from which the line is surely busy: two that an acknowledgement may delay, and one in transmission.
+/// Number of queued segments from which the line is surely busy: two that an acknowledgement may delay, and one in
+/// transmission.
 const BUSY_SEGMENTS: f64 = 3.0;
-/// Jitters above which a time in the queue is taken for a queue.
+/// A time in the queue above this many jitters counts as a queue.
 const BUSY_JITTERS: f64 = 5.0;
-/// Fewest segments of busy stretches from which a rate is given: with fewer, half a segment at both ends is more than 3 %.
+/// Minimum number of segments in busy stretches for a rate: with fewer, half a segment at each end is more than 3 %.
 const MIN_SEGMENTS: u64 = 30;
-/// Parts of the busy time whose rates give the interval, at most and at least.
+/// Maximum and minimum number of parts of the busy time whose rates give the interval.
 const BATCHES: u64 = 30;
 const MIN_BATCHES: usize = 5;
 
-/// The rate, and what else the busy stretches say.
+/// The rate, and other results of the busy stretches.
 #[derive(Debug)]
 pub(crate) struct RateFit {
-    /// bit/s.
+    /// The rate in bit/s.
     pub(crate) rate: Estimate,
     /// Standard deviation of the rate between parts of the busy time, as a share of the rate.
     pub(crate) spread: f64,
-    /// Seconds that a full segment takes on the line; 0 if not known.
+    /// Seconds that a full segment takes on the line; 0 if unknown.
     pub(crate) segment_time: f64,
 }
 
-/// A stretch between two arrivals.
+/// A stretch between two consecutive arrivals.
 #[derive(Clone, Copy)]
 struct Stretch {
     seconds: f64,
     bytes: u64,
     segments: u64,
-    /// Least time in the queue at its ends, if both are known. Without what a receiver may have held the reports back.
+    /// The smaller time in the queue at its two ends, if both are known, minus the time for which a receiver may have
+    /// delayed the reports.
     delay: Option<f64>,
-    /// Time in the queue of its last segment, seconds: so long before its end the line was surely busy.
+    /// Time in the queue of its last segment in seconds: for this long before the end of the stretch, the line was
+    /// surely busy.
     wait: f64,
-    /// Seconds by which its start and its end may be late.
+    /// Seconds by which the start and the end may be late.
     held: (f64, f64),
-    /// Transmissions whose arrivals are its ends.
+    /// The transmissions whose arrivals form its ends.
     ends: (usize, usize),
 }
 
 /// Stretches between neighbouring arrivals without a loss between them.
 fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
     let sent = &ledger.transmissions;
-    // Sums over the transmissions before each: bytes, and those that are not known to have arrived.
+    // Prefix sums over the transmissions: bytes, and the number not known to have arrived.
     let mut sums = Vec::with_capacity(sent.len() + 1);
     sums.push((0_u64, 0_u64));
     for transmission in sent {
         let (bytes, bad) = sums[sums.len() - 1];
-        // At the receiver everything that is seen has arrived.
+        // Near the receiver, everything seen has arrived.
         let arrived = transmission.fate == Fate::Delivered || view.side == Side::Receiver;
         sums.push((bytes + u64::from(transmission.wire), bad + u64::from(!arrived)));
     }
@@ -89,7 +92,7 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
     result
 }
 
-/// The highest rate over ten arrivals in a row, bit/s: for what "a few segments" of time is.
+/// The highest rate over ten consecutive arrivals in bit/s, used to convert "a few segments" into time.
 fn highest(stretches: &[Stretch]) -> f64 {
     let mut best = 0.0_f64;
     for window in stretches.windows(10) {
@@ -102,10 +105,11 @@ fn highest(stretches: &[Stretch]) -> f64 {
     best
 }
 
-/// Share of the segments that arrive faster than the usual rate.
+/// The share of the segments that arrive faster than the usual rate.
 const FASTER: f64 = 0.25;
 
-/// The rate at which arrivals usually follow one another, bit/s: the line's where it is often busy for a few segments.
+/// The rate at which arrivals usually follow one another, in bit/s. It is the line's rate if the line is often busy for
+/// a few segments.
 pub(crate) fn usual(ledger: &Ledger, view: &View) -> Option<f64> {
     let mut rates: Vec<(f64, u64)> = stretches(ledger, view)
         .iter()
@@ -121,8 +125,8 @@ pub(crate) fn usual(ledger: &Ledger, view: &View) -> Option<f64> {
     found.map(|&(rate, _)| rate)
 }
 
-/// The most that was delivered within one round trip, bit/s: what the link can do at least. What arrives first was on the line before
-/// that time.
+/// The maximum amount delivered within one round trip, in bit/s, which is a lower bound for the link. What arrives
+/// first was on the line before that time.
 fn carried(ledger: &Ledger, view: &View) -> f64 {
     let window = view.to_receiver.unwrap_or(0).max(view.to_sender.unwrap_or(0)).max(10_000_000);
     let (mut from, mut bytes, mut best) = (0, 0_u64, 0_u64);
@@ -141,22 +145,24 @@ fn carried(ledger: &Ledger, view: &View) -> f64 {
     best as f64 * 8.0 / (window as f64 / 1e9)
 }
 
-/// Most passes over arrivals whose lateness is known better and better; each leaves some tenth of the error of the one before.
+/// Maximum number of passes over arrivals whose lateness is known better each time; each pass leaves about a tenth of
+/// the previous error.
 const PASSES: usize = 5;
-/// Change of the upper bound below which another pass is not worth it, as a share.
+/// If the upper bound changes by less than this share, another pass is not worthwhile.
 const CLOSE: f64 = 1e-3;
 
 /// Estimates the rate. `shared` is the share of other connections' data.
 ///
-/// Where a host stood still, a queue seems to have been where there was none: the arrivals after the pause count as a busy line, and the
-/// pause before them does not. So what the first estimate shows to be late is put in its time, and if the rate then is another, it is
-/// estimated again.
+/// If a host stalled, there seems to have been a queue where there was none: the arrivals after the pause count as a
+/// busy line, and the pause before them does not. So arrivals that the first estimate shows to be late are moved to
+/// their proper time, and if the rate then differs, it is estimated again.
 pub(crate) fn rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     refined(raw_rate(ledger, view, shared), |bound| raw_rate(ledger, &view.clone().settled(ledger, bound), shared))
 }
 
-/// The first rate, or what `again` makes of it with better and better upper bounds. A bound that is too high only takes too little from
-/// what was late, and the steps get shorter. One that is too low confirms itself: the steps do not, and the first rate stands.
+/// Refines the first rate: `again` estimates it with better and better upper bounds. A bound that is too high only
+/// corrects too little of the lateness, and the steps get shorter. A bound that is too low confirms itself: the steps
+/// do not get shorter, and the first rate is kept.
 fn refined(first: RateFit, again: impl Fn(f64) -> RateFit) -> RateFit {
     let Estimate::Measured { value: raw, low, high } = first.rate else { return first };
     let (mut bound, mut best) = (high, None);
@@ -199,7 +205,8 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     let parts = batches(&busy, segments);
     let chance = mean_interval(&parts, CONFIDENCE).map_or(value, |interval| (interval.high - interval.low) / 2.0);
     let spread = standard_deviation(&parts) / value;
-    // Each stretch begins and ends with an arrival; a whole busy time is known to a segment, and to what reports at its ends were held.
+    // Each stretch begins and ends with an arrival. The length of a whole busy time is known to within a segment, and
+    // the time for which reports at its ends were delayed.
     let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + (full + held(&busy) * value) / seconds;
     let rate = if shared > 0.02 {
         let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
@@ -210,8 +217,8 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     RateFit { rate, spread, segment_time: full / value }
 }
 
-/// Seconds by which the sum of the busy times may be wrong, since reports at their ends may have been held back, each independently of
-/// the others. Between two stretches in a row that cancels.
+/// Seconds by which the sum of the busy times may be wrong, because the reports at their ends may have been delayed,
+/// each independently. Between two consecutive stretches, the errors cancel.
 fn held(busy: &[Stretch]) -> f64 {
     let apart = busy.windows(2).filter(|pair| pair[0].ends.1 != pair[1].ends.0);
     let inner = apart.flat_map(|pair| [pair[0].held.1, pair[1].held.0]);
@@ -254,7 +261,7 @@ fn bound(ledger: &Ledger, view: &View) -> Estimate {
 mod tests {
     use super::*;
 
-    /// Within 1 % of these Mbit/s.
+    /// A rate of this many Mbit/s, known within 1 %.
     fn of(rate: f64) -> RateFit {
         RateFit { rate: Estimate::measured(rate, 0.99 * rate, 1.01 * rate), spread: 0.0, segment_time: 0.0 }
     }
@@ -264,7 +271,7 @@ mod tests {
         // Each bound of 1.01 times the rate leaves a tenth of the error above 20.
         let late = refined(of(22.0), |bound| of(20.0 + 0.1 * (bound / 1.01 - 20.0)));
         assert!((late.rate.value().expect("a rate") - 20.0).abs() < 0.01, "{:?}", late.rate);
-        // Each bound takes a tenth from the rate, as where 20 Mbit/s became 10.9.
+        // Each bound lowers the rate by a tenth, as in the case where 20 Mbit/s became 10.9.
         let sinking = refined(of(17.8), |bound| of(0.9 * bound / 1.01));
         assert_eq!(sinking.rate.value(), Some(17.8));
     }
@@ -272,7 +279,7 @@ mod tests {
     #[test]
     fn reports_held_back_between_joined_stretches_cancel() {
         let of = |ends, held| Stretch { seconds: 1.0, bytes: 1, segments: 1, delay: None, wait: 0.0, held, ends };
-        // Late by up to 3 ms where the first ends, and by 4 ms where the last begins.
+        // Late by up to 3 ms at the end of the first, and by 4 ms at the beginning of the last.
         let (first, last) = ((0.0, 3e-3), (4e-3, 0.0));
         assert_eq!(held(&[of((0, 1), first), of((1, 2), last)]), 0.0);
         assert!((held(&[of((0, 1), first), of((5, 6), last)]) - 5e-3).abs() < 1e-12);

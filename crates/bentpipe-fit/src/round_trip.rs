@@ -1,24 +1,25 @@
 //! The round trip of the empty path.
 //!
-//! Queues and jitter only add, so the shortest round trip is an upper bound. How far below it the true one may lie follows from the two
-//! shortest: of independent values near a lower end, the end is above `x1 - (x2 - x1) (1 - a) / a` with probability 1 - a (Robson and
-//! Whitlock, Biometrika 51, 1964).
+//! Queues and jitter only add time, so the shortest round trip is an upper bound. How far below it the true one may lie
+//! follows from the two shortest: for independent values near a lower end, the end is above `x1 - (x2 - x1) (1 - a) /
+//! a` with probability 1 - a (Robson and Whitlock, Biometrika 51, 1964).
 
 use crate::estimate::{CONFIDENCE, Estimate};
 use crate::ledger::{Arrival, Ledger};
 use crate::view::{Side, View};
 
-/// Longest SYN with its options, bytes on the line.
+/// Length of the longest SYN with its options, bytes on the line.
 const SYN_BYTES: f64 = 80.0;
 
-/// The lower end for the shortest of some values.
+/// The lower end that follows from the two shortest values.
 pub(crate) fn lower_end(shortest: f64, second: f64) -> f64 {
     let tail = 1.0 - CONFIDENCE;
     (shortest - (second - shortest) * (1.0 - tail) / tail).max(shortest / 2.0)
 }
 
-/// Seconds of the path's round trip for the shortest packets. `rate` is that of the bottleneck: segments are longer than the handshake's
-/// packets by the time that their data takes there. If of the rate only a lower bound is known, that may be up to what it takes at that.
+/// The path's round trip for the shortest packets, in seconds. `rate` is that of the bottleneck: there, segments take
+/// longer than the handshake's packets by the time of their data. If only a lower bound of the rate is known, that time
+/// is at most the one at this bound.
 pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     let min_rate = rate.value();
     let rate = rate.value().filter(|_| matches!(rate, Estimate::Measured { .. }));
@@ -29,19 +30,19 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
         let why = "no handshake and no timestamps: the time between the sender and the capture is not seen";
         return match view.side {
             Side::Sender => Estimate::at_least(down as f64 / 1e9, why),
-            // The path is on the side that is not seen.
+            // The path is on the side that the capture does not see.
             Side::Receiver => Estimate::unknown(why),
         };
     };
     let secs = |nanos: i64| nanos as f64 / 1e9;
-    // A segment is subtracted by its own bytes: one that is not full is on the line for less time.
+    // The time of the segment's own bytes is subtracted: one that is not full spends less time on the line.
     let without_data = |nanos: i64, of: u32| {
         let sent = &ledger.transmissions[of as usize];
         secs(nanos) - rate.map_or(0.0, |rate| (sent.end - sent.start) as f64 * 8.0 / rate)
     };
     let handshake = ledger.handshake.zip(ledger.sender_trips.iter().find(|trip| trip.of.is_none()));
     let whole = handshake.map(|(down, up)| secs(down + up.took));
-    // The two shortest of the data, on the side where the path is.
+    // The two shortest round trips of the data, on the side of the path.
     let mut data: Vec<f64> = match view.side {
         Side::Sender => {
             let kept = ledger.arrivals.iter().filter(|arrival| arrival.timely);
@@ -60,7 +61,7 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
         let upper = secs(down + up);
         return Estimate::at_most(upper, "a single round trip was captured");
     };
-    // Both packets of the handshake have bytes of their own on the line.
+    // Both packets of the handshake also take time on the line.
     let own = match (rate, min_rate) {
         (Some(rate), _) => 2.0 * SYN_BYTES * 8.0 / rate,
         (None, Some(min)) => f64::from(ledger.mss) * 8.0 / min,

@@ -1,4 +1,4 @@
-//! A scenario that behaves as the measured path.
+//! Writes a scenario that behaves like the measured path.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use crate::estimate::Estimate;
 use crate::losses::{Losses, Prefers};
 use crate::{Fit, Pings, Transfer};
 
-/// Values in a line of a trace.
+/// Number of values in a line of a trace.
 const PER_LINE: usize = 24;
-/// Values of a trace: an hour of pings, ten a second.
+/// Maximum number of values in a trace: an hour of pings at ten per second.
 const MAX_VALUES: usize = 36_000;
 
-/// The text of a scenario with the measured values; `name` is its name, `source` says where they come from.
+/// The text of a scenario with the measured values. `name` is its name, `source` says where the values come from.
 pub fn scenario(fit: &Fit, name: &str, source: &str) -> String {
     let clean =
         |text: &str| text.chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "/").replace('"', "'");
@@ -23,7 +23,7 @@ pub fn scenario(fit: &Fit, name: &str, source: &str) -> String {
     text
 }
 
-/// An estimate as a comment, in a unit that is `scale` of its own.
+/// An estimate as a comment, in a unit that is `scale` times its own.
 fn comment(estimate: &Estimate, scale: f64, unit: &str) -> String {
     let show = |value: f64| format!("{} {unit}", number(value * scale));
     match estimate {
@@ -34,7 +34,7 @@ fn comment(estimate: &Estimate, scale: f64, unit: &str) -> String {
     }
 }
 
-/// Six digits, without an exponent; at most six decimals, which are nanoseconds in milliseconds.
+/// A number with six digits and no exponent. It has at most six decimals, which are nanoseconds in milliseconds.
 fn number(value: f64) -> String {
     let digits = if value.abs() < 1e-12 { 0 } else { (5 - value.abs().log10().floor() as i32).clamp(0, 6) };
     let text = format!("{value:.*}", digits as usize);
@@ -50,7 +50,8 @@ fn ends(text: &mut String) {
     );
 }
 
-/// The head of the measured link: its rate with a comment, and its delay. The base round trip in seconds, 0 if it is not known.
+/// Writes the head of the measured link: its rate with a comment, and its delay. Returns the base round trip in
+/// seconds; 0 if it is unknown.
 fn measured(text: &mut String, (rate, why): (&str, &str), base_round_trip: &Estimate) -> f64 {
     let base = base_round_trip.value().unwrap_or(0.0);
     let _ = writeln!(
@@ -121,7 +122,7 @@ fn of_pings(text: &mut String, pings: &Pings) {
     let base = measured(text, ("\"unlimited\"", &comment(&pings.rate, 1.0, "")), &pings.base_round_trip);
     text.push_str("# All losses are on the way there: a lost ping and a lost answer look the same.\n");
     lossy(text, &pings.losses, "forward");
-    // All that varies is on the way back: how it divides cannot be told.
+    // All variation is put on the way back, because its division between the directions is unknown.
     let _ = write!(
         text,
         "\n# Round trips less half of the shortest, in milliseconds: all that varies is on the way back.\n\
@@ -144,7 +145,7 @@ fn of_pings(text: &mut String, pings: &Pings) {
     );
 }
 
-/// The last known round trip at even times.
+/// The last known round trip at evenly spaced times.
 fn evenly(trips: &[(f64, f64)], spacing: f64) -> Vec<f64> {
     let (Some(first), Some(last)) = (trips.first(), trips.last()) else { return Vec::new() };
     let count = ((last.0 / spacing) as usize + 1).min(MAX_VALUES);

@@ -1,4 +1,4 @@
-//! The path of a TCP transfer, from its capture.
+//! The path of a TCP transfer, estimated from a capture.
 
 use std::path::Path;
 
@@ -20,25 +20,25 @@ use crate::trials::trials;
 use crate::view::{Side, View};
 use crate::{Bytes, Open};
 
-/// Payload above which a packet is several segments: jumbo frames have 9000 bytes.
+/// A packet with more payload than this consists of several segments: jumbo frames have 9000 bytes.
 const MAX_MTU: u32 = 9000;
 /// Maximum segment size for Ethernet's 1500 bytes (RFC 9293 §3.7.1).
 const ETHERNET_MSS: u32 = 1460;
-/// Bins of the delays over time.
+/// Width of the bins of the delays over time.
 const BIN_NS: i64 = 10_000_000;
-/// Share of the rate by which it varies from which a note says so.
+/// If the rate varies by at least this share, a note says so.
 const VARIES: f64 = 0.1;
 
-/// What a capture of a transfer says of the path.
+/// What a capture of a transfer says about the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Transfer {
     /// Sender of the data: address and port.
     pub from: String,
-    /// Its receiver.
+    /// Receiver of the data: address and port.
     pub to: String,
-    /// The end that the capture is nearer to: `sender` or `receiver`.
+    /// The end that is nearer to the point of capture: `sender` or `receiver`.
     pub near: &'static str,
-    /// Seconds from the first packet of the data's direction to the last.
+    /// Seconds from the first to the last packet in the data's direction.
     pub seconds: f64,
     /// Bytes of data, each counted once.
     pub bytes: u64,
@@ -52,25 +52,25 @@ pub struct Transfer {
     pub base_round_trip: Estimate,
     /// Longest time in the queue, seconds.
     pub queue_time: Estimate,
-    /// Its length then, bytes.
+    /// Length of the queue at that time, in bytes.
     pub queue_bytes: Estimate,
-    /// Losses by the queue.
+    /// Number of losses caused by the queue.
     pub queue_losses: u64,
-    /// Losses on the link: all that were not by the queue, among the segments that found it with room.
+    /// Losses on the link: all that the queue did not cause, among the segments for which the queue had room.
     pub losses: Losses,
-    /// Round trips of the data: seconds since the start, and the shortest in each 10 ms, seconds.
+    /// Round trips of the data: pairs of seconds since the start and the shortest round trip in each 10 ms, in seconds.
     pub round_trips: Vec<(f64, f64)>,
-    /// What limits these figures.
+    /// The limitations of these figures.
     pub notes: Vec<String>,
 }
 
-/// Packets that were not used.
+/// Counts of packets that were not used.
 #[derive(Default)]
 struct Skipped {
     short: u64,
     damaged: u64,
     fragments: u64,
-    /// Frames of link types that are not supported, and one of those.
+    /// Frames of unsupported link types, and one such type.
     unknown: Option<i32>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
         choice.count(at, Flow::of(interface, &header), &header);
     })?;
     let chosen = choice.chosen().ok_or_else(|| nothing(path, &skipped))?;
-    // Without a SYN: no link has a longer MTU but by offloads, which join segments as long as Ethernet's.
+    // Used without a SYN: a longer packet must come from an offload, which joins segments as long as Ethernet's.
     let mss = if chosen.longest > MAX_MTU { ETHERNET_MSS } else { chosen.longest };
     let mut ledger = Ledger::new(mss);
     let mut ends = (i64::MAX, i64::MIN);
@@ -208,7 +208,7 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
     }
 }
 
-/// What limits the figures of this capture.
+/// Adds the limitations of the figures from this capture.
 fn remarks(ledger: &Ledger, view: &View, chosen: &Chosen, notes: &mut Vec<String>) {
     let counts = ledger.counts;
     if !ledger.whole_handshake {

@@ -1,19 +1,21 @@
 //! Which segments were lost, in the order in which the link saw them.
 //!
-//! Near the sender that is the order of transmissions, with the repeated ones. Near the receiver it is the order of the data: a gap that
-//! was filled a round trip to the sender later was a loss. Repeated transmissions that are lost again leave no trace there.
+//! Near the sender, this is the order of the transmissions, including repeated ones. Near the receiver, it is the order
+//! of the data: a gap that was filled at least a round trip to the sender later was a loss. There, repeated
+//! transmissions that are lost again leave no trace.
 
 use crate::ledger::{Fate, Ledger};
 use crate::view::{Side, View, larger};
 
-/// Nanoseconds after which late data was sent again, if the time to the sender is not known: networks that reorder packets do so by less.
+/// Late data counts as sent again after this many nanoseconds if the time to the sender is unknown: networks that
+/// reorder packets do so by less.
 const LATE_NS: i64 = 10_000_000;
 
-/// A segment that was lost or arrived.
+/// A segment that either was lost or arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trial {
     pub(crate) lost: bool,
-    /// Seconds in the queue of its neighbours.
+    /// Time in the queue of its neighbours, in seconds.
     pub(crate) delay: Option<f64>,
 }
 
@@ -36,7 +38,7 @@ pub(crate) fn trials(ledger: &Ledger, view: &View) -> Vec<Trial> {
 fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
     let late = view.to_sender.map_or(LATE_NS, |took| took / 10 * 9);
     let mss = u64::from(ledger.mss.max(1));
-    // Start of the data, and the fate of what was sent there first.
+    // Start of the data, and the fate of the first transmission there.
     let mut all: Vec<(u64, Trial)> = Vec::with_capacity(ledger.transmissions.len());
     let mut end = 0;
     let mut fills: Vec<_> = ledger.holes.fills.iter().filter(|fill| fill.after >= late).collect();
@@ -53,8 +55,9 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
     }
     let arrived: Vec<(u64, Trial)> = all.clone();
     for fill in fills {
-        // The gap was sent just after the data before it, or just before the data behind it: a sender may pause on either side, and the
-        // queue empties meanwhile. So the longer time in the queue is the gap's.
+        // The missing segment was sent just after the data before the gap, or just before the data behind it: a sender
+        // may pause on either side, and the queue empties meanwhile. So the longer of the two times in the queue is
+        // used.
         let behind = arrived.partition_point(|(start, _)| *start < fill.end);
         let before = behind.checked_sub(1).and_then(|before| arrived[before].1.delay);
         let behind = arrived.get(behind).and_then(|(_, trial)| trial.delay);

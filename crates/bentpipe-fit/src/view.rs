@@ -1,7 +1,7 @@
-//! The ledger as times in the queue: from which side the capture was made, and how long each segment waited.
+//! The ledger expressed as times in the queue: on which side the capture was made, and how long each segment waited.
 //!
-//! A capture near the sender sees the queue in the time from data to acknowledgement. One near the receiver sees it in the time from an
-//! acknowledgement to the data that echoes its timestamp.
+//! A capture near the sender shows the queue in the time from data to acknowledgement. A capture near the receiver
+//! shows it in the time from an acknowledgement to the data that echoes its timestamp.
 
 mod before;
 mod busy;
@@ -12,37 +12,38 @@ use bentpipe_study::stats::Sample;
 use crate::ledger::{Fate, Ledger};
 use late::settle;
 
-/// Longest time, seconds, for which Linux holds a SACK back: `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
+/// Maximum time in seconds for which Linux delays a SACK: `tcp_comp_sack_delay_ns` plus `tcp_comp_sack_slack_ns`.
 const MAX_HELD: f64 = 1.1e-3;
 
-/// Tick of hosts' timestamps, seconds (RFC 7323 §5.4: 1 ms to 1 s; Linux has 1 ms): acknowledgements within one are the same to an echo, so
-/// of the data that echoes them only the first surely answers the first.
+/// Tick of hosts' timestamps in seconds (RFC 7323 §5.4: 1 ms to 1 s; Linux uses 1 ms). Acknowledgements within one tick
+/// look the same in an echo, so only the first data that echoes them surely answers the first.
 const CLOCK: f64 = 1e-3;
-/// Shortest time, seconds, for which hosts delay an acknowledgement: Linux's 40 ms (`TCP_DELACK_MIN`) less a tick of 4 ms.
+/// Minimum time in seconds for which hosts delay an acknowledgement: Linux's 40 ms (`TCP_DELACK_MIN`) minus a tick of 4
+/// ms.
 const DELAYED_ACK: f64 = 0.036;
-/// Median gaps between acknowledgements from which a gap is a pause, whatever the rate.
+/// A gap between acknowledgements of at least this many median gaps is a pause, whatever the rate.
 const PAUSE_GAPS: f64 = 8.0;
 
-/// A segment's arrival, by which the bottleneck is timed.
+/// The arrival of a segment, from which the timing of the bottleneck is derived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub(crate) at: i64,
     /// The transmission.
     pub(crate) of: u32,
-    /// Segments that arrived with it.
+    /// Number of segments that arrived with it.
     pub(crate) segments: u32,
-    /// Seconds in the queue; `None` if this arrival does not say.
+    /// Time in the queue in seconds; `None` if this arrival does not show it.
     pub(crate) delay: Option<f64>,
-    /// Seconds by which `delay` may be too long, since the receiver may have held the report back.
+    /// Seconds by which `delay` may be too long, because the receiver may have delayed the report.
     pub(crate) held: f64,
-    /// Seconds of `delay` that may have been spent behind segments sent just before, on a line before the bottleneck.
+    /// Seconds of `delay` that may have been spent on a line before the bottleneck, behind segments sent just before.
     pub(crate) ahead: f64,
-    /// Bytes that the sender sent since it was told what this echoes, at the receiver.
+    /// At the receiver: bytes that the sender sent since it received what this echoes.
     pub(crate) behind: u64,
 }
 
-/// Where the capture was made.
+/// The side on which the capture was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Sender,
@@ -53,16 +54,17 @@ pub(crate) enum Side {
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) side: Side,
-    /// Least nanoseconds to the receiver and back, of data.
+    /// Minimum time of data to the receiver and back, in nanoseconds.
     pub(crate) to_receiver: Option<i64>,
-    /// Least nanoseconds to the sender and back.
+    /// Minimum time to the sender and back, in nanoseconds.
     pub(crate) to_sender: Option<i64>,
     pub(crate) events: Vec<Event>,
-    /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
+    /// For each transmission, the larger of its neighbours' times in the queue in seconds; `None` if unknown.
     pub(crate) delays: Vec<Option<f64>>,
-    /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
+    /// Median change of the time in the queue between neighbours, in seconds: variation of the delay that is not due to
+    /// the queue.
     pub(crate) jitter: f64,
-    /// Round trips of data, in order of time: nanoseconds.
+    /// Round trips of data in order of time, in nanoseconds.
     pub(crate) trips: Vec<(i64, i64)>,
 }
 
@@ -73,7 +75,7 @@ impl View {
         let to_sender = ledger.sender_trips.iter().map(|trip| trip.took).min();
         let side = match (to_receiver, to_sender) {
             (Some(down), Some(up)) if down < up => Side::Receiver,
-            // Acknowledgements within a millisecond: there is no path behind the capture.
+            // Acknowledgements follow within a millisecond, so there is no path behind the point of capture.
             (Some(down), None) if down < 1_000_000 => Side::Receiver,
             _ => Side::Sender,
         };
@@ -100,22 +102,22 @@ impl View {
         self
     }
 
-    /// [`Self::delays`] without the times that may be too long.
+    /// Like [`Self::delays`], without times that may be too long.
     pub(crate) fn sure_delays(&self) -> Vec<Option<f64>> {
         let sure: Vec<Event> = self.events.iter().filter(|event| event.held == 0.0).copied().collect();
         spread(&sure, self.delays.len())
     }
 
-    /// Arrivals when they left the line at the latest, and times in the queue without what came after it, as far as the rate of the line
-    /// shows that, bit/s.
+    /// Moves arrivals to the latest time at which they can have left the line, and removes later delays from the times
+    /// in the queue, as far as the line's rate (bit/s) shows this.
     pub(crate) fn settled(mut self, ledger: &Ledger, rate: f64) -> Self {
         settle(ledger, self.side, &mut self.events, rate);
         self.jitter = jitter(&self.events);
         self.spread(ledger)
     }
 
-    /// Times in the queue from the shortest trip without the packet's own time on the line, `rate` bit/s: the trip of a short segment is
-    /// shorter, and no longer queue.
+    /// Times in the queue relative to the shortest trip, without the packet's own time on a line of `rate` bit/s: a
+    /// short segment's trip is shorter without there being less queue.
     pub(crate) fn sized(mut self, ledger: &Ledger, rate: f64) -> Self {
         let own = |of: u32| f64::from(ledger.transmissions[of as usize].wire) * 8.0 / rate;
         let trips: Vec<(i64, u32)> = match self.side {
@@ -136,8 +138,8 @@ impl View {
         self.spread(ledger)
     }
 
-    /// Near the receiver, times in the queue no longer than the line has been busy. A sender whose application pauses answers late, and
-    /// that is no queue. `rate` is that of the bottleneck, bit/s.
+    /// Near the receiver, limits times in the queue to the time for which the line has been busy. A sender whose
+    /// application pauses answers late, which is not queueing. `rate` is that of the bottleneck in bit/s.
     pub(crate) fn while_busy(mut self, ledger: &Ledger, rate: f64) -> Self {
         if self.side == Side::Receiver {
             busy::bound(ledger, &mut self.events, rate);
@@ -145,15 +147,15 @@ impl View {
         self.spread(ledger)
     }
 
-    /// Times in the queue without those on a faster line before it, where the sender sent many segments at once. `rate` is that of the
-    /// bottleneck, bit/s, and `segment` the seconds that a full segment takes there.
+    /// Removes from the times in the queue what was spent on a faster line before it, if the sender sent many segments
+    /// at once. `rate` is that of the bottleneck in bit/s, and `segment` the seconds that a full segment takes there.
     pub(crate) fn behind_fast_line(mut self, ledger: &Ledger, rate: f64, segment: f64) -> Self {
         before::take_waits(ledger, &mut self, rate, segment);
         self.spread(ledger)
     }
 }
 
-/// Median change of the time in the queue between neighbours, seconds.
+/// Median change of the time in the queue between neighbours, in seconds.
 fn jitter(events: &[Event]) -> f64 {
     let known: Vec<f64> = events.iter().filter_map(|event| event.delay).collect();
     let changes: Vec<f64> = known.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
@@ -161,9 +163,10 @@ fn jitter(events: &[Event]) -> f64 {
 }
 
 fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
-    // A receiver that acknowledges every second segment waits before it acknowledges one. One that acknowledges each is seen to
-    // acknowledge two where an acknowledgement was lost, which is less than one in ten. (Behind a gap every receiver acknowledges each.)
-    // Linux does both in turn: where one is seldom delayed, the pause before it and its long trip show that.
+    // A receiver that acknowledges every second segment delays the acknowledgement of a single one. A receiver that
+    // acknowledges each segment seems to acknowledge two where an acknowledgement was lost, which is less than one in
+    // ten. (Behind a gap, every receiver acknowledges each segment.) Linux alternates between the two: if single
+    // segments are seldom delayed, the pause before such an acknowledgement and its long trip show it.
     let timely = || ledger.arrivals.iter().filter(|arrival| arrival.timely);
     let pairs = timely().filter(|arrival| arrival.segments == 2).count();
     let waits = 10 * pairs > timely().filter(|arrival| arrival.may_wait).count();
@@ -191,7 +194,7 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
     kept.map(event).collect()
 }
 
-/// Least nanoseconds from an acknowledgement to data that answers it.
+/// Minimum time from an acknowledgement to data that answers it, in nanoseconds.
 fn data_to_sender(ledger: &Ledger) -> Option<i64> {
     ledger.sender_trips.iter().filter(|trip| trip.of.is_some()).map(|trip| trip.took).min()
 }
@@ -213,7 +216,7 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for event in arrived.map(event) {
         match events.last_mut() {
-            // Of a packet that an offload joined, the last segment came when the packet is seen.
+            // If an offload has joined packets, the last segment arrived when the joined packet is seen.
             Some(last) if last.at == event.at => {
                 last.of = event.of;
                 last.segments += 1;
@@ -224,7 +227,7 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
     events
 }
 
-/// For each of `count` transmissions the larger of the known delays before and after it.
+/// For each of `count` transmissions, the larger of the known delays before and after it.
 fn spread(events: &[Event], count: usize) -> Vec<Option<f64>> {
     let mut own = vec![None; count];
     for event in events {

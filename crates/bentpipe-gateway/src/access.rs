@@ -1,4 +1,4 @@
-//! Who may reach whom: the policy of the settings, and the addresses of this machine.
+//! Access control: the policy from the settings, and the addresses of this machine.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use nix::libc;
 
 use crate::policy::{Policy, Refusal, Whose};
 
-/// The policy of a box, and its way to the kernel's routing table.
+/// The policy of a box, and its access to the kernel's routing table.
 #[derive(Debug, Default)]
 pub struct Access {
     policy: Policy,
@@ -21,7 +21,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The access that a policy gives.
+    /// Access control by this policy.
     pub fn new(policy: Policy) -> Access {
         Access { policy, table: None, refused: 0 }
     }
@@ -40,16 +40,17 @@ impl Access {
     /// addresses.
     ///
     /// # Errors
-    /// Returns the [`Refusal`] of the policy: a denied, special or not allowed destination.
+    /// Returns the [`Refusal`] of the policy: for a denied, special or not allowed destination.
     pub fn near(&mut self, to: SocketAddr) -> Result<(), Refusal> {
         let judged = self.policy.destination(to, Whose::Others);
         self.counted(judged)
     }
 
-    /// Whether this machine may connect to `to`.
+    /// Checks whether this machine may connect to `to`.
     ///
     /// # Errors
-    /// Returns the [`Refusal`] of the policy: a denied, special or not allowed destination, or one of this machine's own addresses.
+    /// Returns the [`Refusal`] of the policy: for a denied, special or not allowed destination, or for one of this
+    /// machine's own addresses.
     pub fn far(&mut self, to: SocketAddr) -> Result<(), Refusal> {
         let whose = self.whose(to.ip().to_canonical());
         let judged = self.policy.destination(to, whose);
@@ -61,8 +62,8 @@ impl Access {
         judged
     }
 
-    /// Whose address this is by the kernel's routing table. Only the kernel knows all local addresses: whole prefixes (`ip
-    /// route add local`), secondary addresses, and broadcast addresses.
+    /// Looks up in the kernel's routing table whose address this is. Only the kernel knows all local addresses: whole
+    /// prefixes (`ip route add local`), secondary addresses, and broadcast addresses.
     fn whose(&mut self, address: IpAddr) -> Whose {
         let asked = self.table.take().map_or_else(connected, Ok).and_then(|table| {
             let answer = ask(&table, address)?;
@@ -104,7 +105,7 @@ fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
             RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => Whose::Many,
             _ => Whose::Unknown,
         },
-        // No route: connecting will say why.
+        // There is no route; the connection attempt will give the reason.
         NetlinkPayload::Error(_) => Whose::Others,
         _ => Whose::Unknown,
     })
@@ -114,7 +115,7 @@ fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
 mod tests {
     use super::*;
 
-    /// Loopback is the same on any Linux machine; the tests between namespaces have the rest.
+    /// Loopback exists on every Linux machine. The tests between network namespaces cover the rest.
     #[test]
     fn the_kernel_says_whose_an_address_is() {
         let mut access = Access::default();

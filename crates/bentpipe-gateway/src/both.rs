@@ -1,4 +1,4 @@
-//! `split` and `link` on one hub: each peer has one of the two.
+//! `split` and `link` on one hub: each peer uses one of the two.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +15,7 @@ use super::shape::{Shape, Turn};
 use super::split::SplitShape;
 use crate::tunnel::Event;
 
-/// Both shapes.
+/// Both shapes together.
 #[derive(Debug)]
 pub struct BothShapes {
     split: SplitShape,
@@ -30,7 +30,7 @@ impl BothShapes {
         BothShapes { split, link, of_link: BTreeSet::new() }
     }
 
-    /// The shape of the peers of `split`.
+    /// The shape that serves the peers of `split`.
     pub(crate) fn split_mut(&mut self) -> &mut SplitShape {
         &mut self.split
     }

@@ -1,8 +1,8 @@
-//! A limit of how often something happens.
+//! A limit on how often something may happen.
 
 use bentpipe_engine::units::{Duration, Time};
 
-/// A token bucket: a burst at once, and one more in each `refill`.
+/// A token bucket: allows a burst at once, and one more in each `refill`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
     tokens: u32,
@@ -12,17 +12,17 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A full one.
+    /// A full bucket.
     pub(crate) fn new(max: u32, refill: Duration, now: Time) -> Self {
         Bucket { tokens: max, max, refill, since: now }
     }
 
-    /// Takes a token; false if there is none.
+    /// Takes a token. Returns false if there is none.
     pub(crate) fn take(&mut self, now: Time) -> bool {
         let fresh = now.saturating_since(self.since).as_nanos() / self.refill.as_nanos();
         if fresh > 0 {
             self.tokens = self.tokens.saturating_add(fresh.min(self.max.into()) as u32).min(self.max);
-            // The part of a token that has come besides stays.
+            // The fraction of a token that has accumulated is kept.
             self.since += self.refill.saturating_mul(fresh);
         }
         let may = self.tokens > 0;
@@ -35,7 +35,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    /// Calls more often than tokens come take as many as come.
+    /// If calls are more frequent than tokens, the tokens limit them.
     #[test]
     fn a_burst_and_then_one_in_each_interval() {
         let ms = Duration::from_millis;

@@ -1,27 +1,29 @@
 //! A queue of bytes that takes no memory while it is empty.
 //!
-//! One that is full and empty again in each turn would grow anew each time, for which some allocators, musl's for one, ask the system for
-//! pages and return them. So a thread keeps the memory of a few queues that became empty for the next that are filled. Idle
-//! connections have none of it.
+//! A buffer that becomes full and empty again in each turn would have to grow each time, for which some allocators
+//! (musl's, for example) request pages from the system and return them. So each thread keeps the memory of a few
+//! emptied buffers for the next ones that are filled. Idle connections hold none of it.
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
-/// A queue of bytes whose front is one slice.
+/// A byte queue whose front is a single slice.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     start: usize,
 }
 
-/// A longer buffer grows by at most this or an eighth, and keeps at most this many consumed bytes: it may hold half of a gateway's memory.
+/// A buffer longer than this grows by at most this amount or an eighth, and keeps at most this many consumed bytes,
+/// because it may hold half of a gateway's memory.
 const LONG: usize = 1 << 20;
 
-/// Memory that is used again has so many bytes: less is soon grown, and more is rare.
+/// Sizes of memory that is reused: smaller memory is quickly grown again, and larger memory is rare.
 const REUSED: RangeInclusive<usize> = 32 << 10..=128 << 10;
-/// A buffer takes at most so many times the memory that it needs, so that many with a few bytes each do not.
+/// A buffer occupies at most this many times the memory that it needs, which matters if many buffers hold a few bytes
+/// each.
 const LARGER: usize = 8;
-/// Spare memory: for a few buffers that are filled at a time.
+/// Number of spare memories, for a few buffers that are filled at a time.
 const SPARES: usize = 4;
 
 thread_local! {
@@ -65,7 +67,7 @@ impl Buffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Moves to spare memory that has room for `needed` bytes, if there is some.
+    /// Moves the content to spare memory with room for `needed` bytes, if there is some.
     fn move_to_spare(&mut self, needed: usize) {
         let fits = |spare: &mut Vec<u8>| (needed..=LARGER * needed).contains(&spare.capacity());
         if let Some(mut spare) = SPARE.with_borrow_mut(|spares| spares.pop_if(fits)) {
@@ -112,7 +114,7 @@ mod tests {
             buffer.push(&[0; LONG / 64]);
             assert!(buffer.memory() <= most(buffer.len()), "{} for {}", buffer.memory(), buffer.len());
         }
-        // Twice as much is written as read, then equal amounts.
+        // At first twice as much is written as read, then equal amounts.
         for n in 0..16 * 64 {
             buffer.take(LONG / if n < 8 * 64 { 128 } else { 64 });
             buffer.push(&[0; LONG / 64]);
@@ -159,7 +161,7 @@ mod tests {
         fn a_queue(steps in prop::collection::vec((any::<bool>(), (0usize..300, 0u32..10)), 1..100)) {
             let (mut buffer, mut model, mut next) = (Buffer::default(), VecDeque::new(), 0u8);
             for (push, (count, doublings)) in steps {
-                // Some are as long as memory that is used again.
+                // Some are as long as memory that is reused.
                 let count = count << doublings.saturating_sub(1);
                 if push {
                     let bytes: Vec<u8> = (0..count).map(|_| { next = next.wrapping_add(1); next }).collect();

@@ -1,7 +1,8 @@
-//! One end of the link between two boxes: a tunnel around an end of S-LACP. Both shapes use it. No clock and no socket.
+//! One end of the link between two boxes: a tunnel around an S-LACP end. Both shapes use it. It has no clock and no
+//! socket.
 //!
-//! The link lives as long as both ends remember it. After [`Event::Up`] with `fresh` it is a new link, and nothing of the
-//! old one is delivered.
+//! The link lasts as long as both ends remember it. An [`Event::Up`] with `fresh` begins a new link, and nothing of the
+//! old one is delivered after it.
 
 mod path;
 pub(crate) mod readings;
@@ -28,39 +29,39 @@ use crate::tunnel::{
 pub enum Carried {
     /// Send the datagram in the buffer.
     Send(Sealed),
-    /// A packet from the far end is in this range of the buffer.
+    /// A packet from the far end occupies this range of the buffer.
     Packet(Range<usize>),
     /// The tunnel, and the link with it, came up or went down.
     Event(Event),
     /// Tell the operator.
     Log(Note),
-    /// The largest datagram of the path changed, and so did the largest packet.
+    /// The largest datagram of the path changed, and with it the largest packet.
     PathMtu(PathChange),
 }
 
-/// The path's new limits.
+/// The new limits of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathChange {
-    /// The path's MTU, headers of IP included.
+    /// The path's MTU, including IP headers.
     pub mtu: u16,
     /// The longest packet that fits one datagram.
     pub max_packet: u16,
-    /// Larger datagrams were lost.
+    /// True if the limit fell because larger datagrams were lost.
     pub black_hole: bool,
 }
 
-/// Counters of an end, over all its links.
+/// Counters of an end, summed over all its links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarrierStats {
-    /// The layer, by channel.
+    /// Counters of the link layer, by channel.
     pub channels: Vec<ChannelStats>,
-    /// Frames sent, and their bytes.
+    /// Frames sent.
     pub frames: u64,
-    /// Their bytes, with the headers of the tunnel.
+    /// Bytes of these frames, including the tunnel's headers.
     pub frame_bytes: u64,
-    /// The round trip of the current link.
+    /// The round trip of the current link, if measured.
     pub srtt: Option<Duration>,
-    /// Packets for which there was no link.
+    /// Packets dropped because there was no link.
     pub no_link: u64,
     /// Frames refused on arrival.
     pub refused: u64,
@@ -68,7 +69,7 @@ pub struct CarrierStats {
     pub no_room: u64,
     /// Bytes of packets from the far end.
     pub received_bytes: u64,
-    /// Header bytes saved by compression; each packet counts once.
+    /// Header bytes saved by compression. Retransmissions do not count.
     pub headers_saved: u64,
     /// Packets from the far end whose headers could not be expanded.
     pub unexpanded: u64,
@@ -84,24 +85,24 @@ pub struct Carrier {
     tunnel: Tunnel,
     config: LinkEndpointConfig,
     endpoint: Option<LinkEndpoint>,
-    /// The link's limit of memory.
+    /// The link's memory limit.
     room: u64,
     events: VecDeque<Event>,
     past: CarrierStats,
     path: PathMtu,
-    /// Where the path leads.
+    /// The address to which the path leads.
     path_to: Option<IpAddr>,
     cutter: Cutter,
     joiner: Joiner,
-    /// Probes of the peer that wait for their acknowledgement.
+    /// Probes of the peer that are still to be acknowledged.
     acks: VecDeque<u32>,
 }
 
-/// Maximum waiting acknowledgements: probes arrive one by one.
+/// Maximum number of waiting acknowledgements: probes arrive one by one.
 const MAX_ACKS: usize = 8;
 
 impl Carrier {
-    /// Creates an end that has received nothing.
+    /// Creates an end that has received nothing yet.
     pub fn new(tunnel: TunnelConfig, link: LinkEndpointConfig, now: Time) -> Self {
         let max_datagram = link.max_packet + FRAME_OVERHEAD + DATA_OVERHEAD as u16;
         Carrier {
@@ -122,7 +123,7 @@ impl Carrier {
         }
     }
 
-    /// As [`Carrier::new`], with `slot` as the lower half of the tunnel's numbers: [`Tunnel::in_slot`].
+    /// Sets `slot` as the lower half of the tunnel's session numbers: [`Tunnel::in_slot`].
     pub(crate) fn in_slot(self, slot: u16) -> Self {
         Carrier { tunnel: self.tunnel.in_slot(slot), ..self }
     }
@@ -137,7 +138,7 @@ impl Carrier {
         self.tunnel.set_preshared(preshared);
     }
 
-    /// The known path MTU, IP headers included.
+    /// The path MTU found so far, including IP headers.
     pub fn path_mtu(&self) -> u16 {
         self.path.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
     }
@@ -147,12 +148,12 @@ impl Carrier {
         (self.path.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
     }
 
-    /// The kernel refused a datagram of that size as too long.
+    /// Called when the kernel refused a datagram of this size as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
         self.path.on_too_long(now, size);
     }
 
-    /// Makes new keys before anything more is sent: [`Tunnel::renew`].
+    /// Makes new keys before anything else is sent: [`Tunnel::renew`].
     pub(crate) fn renew(&mut self, now: Time) {
         self.tunnel.renew(now);
     }
@@ -162,7 +163,7 @@ impl Carrier {
         self.endpoint.is_some()
     }
 
-    /// Packets of a channel that wait for their first transmission.
+    /// Number of packets of a channel that wait for their first transmission.
     pub fn waiting(&self, channel: u8) -> usize {
         self.endpoint.as_ref().map_or(0, |endpoint| endpoint.end().waiting(channel))
     }
@@ -172,17 +173,17 @@ impl Carrier {
         !self.events.is_empty() || self.endpoint.as_ref().is_some_and(|endpoint| endpoint.end().has_output())
     }
 
-    /// Outputs of the layer that wait for the next poll.
+    /// Number of outputs of the layer that wait for the next poll.
     pub fn outputs(&self) -> usize {
         self.endpoint.as_ref().map_or(0, |endpoint| endpoint.end().outputs())
     }
 
-    /// What became of the link, if that has not been told yet.
+    /// The last change of the link, if it has not been reported yet.
     pub(crate) fn take_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Packets that are not known to have arrived.
+    /// Number of packets that are not known to have arrived.
     pub fn unconfirmed(&self) -> usize {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::unconfirmed)
     }
@@ -192,12 +193,12 @@ impl Carrier {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::held_bytes)
     }
 
-    /// The part of them that the link cannot drop: [`LinkEndpoint::needed_bytes`].
+    /// The part of these bytes that the link cannot drop: [`LinkEndpoint::needed_bytes`].
     pub fn needed_bytes(&self) -> u64 {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::needed_bytes)
     }
 
-    /// Memory of what header compression knows of flows, bytes: [`LinkEndpoint::context_bytes`].
+    /// Memory of the flow contexts of header compression, in bytes: [`LinkEndpoint::context_bytes`].
     pub fn context_bytes(&self) -> u64 {
         self.endpoint.as_ref().map_or(0, LinkEndpoint::context_bytes)
     }
@@ -263,7 +264,7 @@ impl Carrier {
         }
     }
 
-    /// Takes a datagram from the socket.
+    /// Takes a datagram received by the socket.
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) {
         let Heard { event, what, payload } = self.tunnel.receive(now, from, datagram);
         if let Some(event) = event {
@@ -290,7 +291,7 @@ impl Carrier {
 
     fn on_frame(&mut self, now: Time, frame: &[u8]) {
         if let Some(endpoint) = &mut self.endpoint {
-            // The endpoint counts malformed frames, which are as good as lost.
+            // The endpoint counts malformed frames. They are treated like lost ones.
             let _ = endpoint.receive(&mut Context::silent(now), frame);
             if endpoint.end().is_stuck() {
                 self.tunnel.start_over(now);
@@ -298,7 +299,7 @@ impl Carrier {
         }
     }
 
-    /// A peer at a new address is behind a new path.
+    /// Restarts path discovery if the peer has a new address, which means a new path.
     fn note_path(&mut self, now: Time) {
         let to = self.tunnel.endpoint().map(|at| at.ip());
         if to != self.path_to {
@@ -319,8 +320,8 @@ impl Carrier {
         self.events.push_back(event);
     }
 
-    /// The next request of this end. Datagrams and packets are written to `out`, which must have at least 64 KiB. `wall` as in
-    /// [`Tunnel::poll`].
+    /// The next request of this end. Datagrams and packets are written to `out`, which must have at least 64 KiB.
+    /// `wall` is as in [`Tunnel::poll`].
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
         if let Some(event) = self.events.pop_front() {
             return Step::Do(Carried::Event(event));
@@ -340,7 +341,7 @@ impl Carrier {
         };
         while let Some(endpoint) = &mut self.endpoint {
             if self.tunnel.allowance() < u64::from(self.path.size()) {
-                // A frame that could not be sent would count as lost.
+                // A frame that cannot be sent now would count as lost.
                 let received = endpoint.poll_received(&mut Context::silent(now), &mut out[DATA_HEADER..]);
                 return match received.expect("the buffer takes every packet") {
                     Step::Wait(until) => Step::Wait(Time::earliest(tunnel, until)),
@@ -350,7 +351,7 @@ impl Carrier {
                     }
                 };
             }
-            // Writes it where the tunnel seals it.
+            // Writes the frame to where the tunnel seals it.
             match endpoint
                 .poll(&mut Context::silent(now), &mut out[DATA_HEADER..])
                 .expect("the buffer takes every frame")
@@ -370,7 +371,7 @@ impl Carrier {
                         }
                         continue;
                     }
-                    // Without keys a frame is lost, as on the line.
+                    // Without keys, a frame is lost, as it would be on the line.
                     if let Some(sealed) = self.tunnel.seal(now, What::Frame, length, out) {
                         self.path.on_sent(sealed.len);
                         return Step::Do(Carried::Send(sealed));

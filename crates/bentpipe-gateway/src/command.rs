@@ -1,4 +1,4 @@
-//! The command: keys, rules, the loop, and its status. `bentpipe gateway` and `bentpipe-gateway` share it.
+//! The command: keys, rules, the loop, and the status. `bentpipe gateway` and `bentpipe-gateway` share it.
 //! Clippy forbids the macros that panic if the output cannot be written: see `note!` and `failure::print`.
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
@@ -48,7 +48,7 @@ use crate::{
 /// Runs a command.
 ///
 /// # Errors
-/// Fails if the settings are wrong, or if the machine does not allow what they require.
+/// Fails if the settings are wrong, or if the machine does not permit what they require.
 pub fn gateway(command: &Gateway) -> Result<End, Failure> {
     match command {
         Gateway::Keygen(args) => keygen(args),
@@ -106,7 +106,7 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
     let mut file = file.map_err(|error| Failure::broken(format!("{path}: {error}")))?;
     let written = writeln!(file, "{}", *key.reveal()).and_then(|()| file.sync_all());
     written.map_err(|error| {
-        // An incomplete key is useless, and would block the next attempt.
+        // An incomplete key is useless and would block the next attempt.
         let _ = std::fs::remove_file(&args.file);
         Failure::broken(format!("{path}: {error}"))
     })?;
@@ -115,10 +115,11 @@ fn keygen(args: &Keygen) -> Result<End, Failure> {
 }
 
 fn run(args: &Run) -> Result<End, Failure> {
-    // First: a signal that arrives while the gateway starts must not end it with half of its rules installed.
+    // This comes first: a signal that arrives while the gateway starts must not end it with only half of its rules
+    // installed.
     let signals = if args.dry_run { None } else { Some(signals()?) };
     let file = load(&args.file)?;
-    // Wrong keys and missing kernel features are reported before anything is changed.
+    // Wrong keys and missing kernel features must be reported before anything is changed.
     let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
     let user = User::wanted(&args.file, &file)?;
@@ -133,7 +134,7 @@ fn run(args: &Run) -> Result<End, Failure> {
     start((args, user.as_ref(), signals), &file, peers)
 }
 
-/// How a gateway is run: the arguments, the user that it becomes, and its signals.
+/// How a gateway is run: the arguments, the user to switch to, and the signals.
 type How<'a> = (&'a Run, Option<&'a User>, Signals);
 
 fn start(how: How<'_>, file: &GatewayFile, peers: Option<Peers>) -> Result<End, Failure> {
@@ -209,15 +210,16 @@ fn serve<W: Work>(
     if let Some(user) = user {
         user.give(&file.control);
     }
-    // Privileges belong to threads: those started from here on have only these.
+    // Privileges belong to threads, so all threads started from here on have only these.
     give_up_privileges(user)?;
     check_rights(&args.file, file);
-    // Everything that another process could hold is taken by now: a gateway that already runs under this name keeps its rules.
+    // By now everything that another process could hold has been acquired, so a gateway that already runs under this
+    // name keeps its rules.
     let mut installed = Installed::new(args.no_rules, file)?;
     let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
     let now = move |published: &Published| {
         let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
-        // Without /proc these readings are missing.
+        // Without /proc, these readings are missing.
         let _ = readings.add_process();
         readings
     };
@@ -270,12 +272,12 @@ fn serve<W: Work>(
     Ok(End::Done)
 }
 
-/// From now on these signals stay pending until they are handled.
+/// Blocks these signals, so that they stay pending until they are handled.
 fn signals() -> Result<Signals, Failure> {
     Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::broken)
 }
 
-/// SIGTERM and SIGINT drain, a second one ends at once; SIGHUP reloads the settings.
+/// Handles signals: SIGTERM and SIGINT drain, and a second one ends the gateway at once; SIGHUP reloads the settings.
 fn heed_signals(mut signals: Signals, stop: Stop) -> Arc<AtomicBool> {
     let wants_reload = Arc::new(AtomicBool::new(false));
     let wish = wants_reload.clone();

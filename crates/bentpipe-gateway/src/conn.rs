@@ -1,4 +1,4 @@
-//! One connection of the host and the data buffered in both directions.
+//! One connection of the host, and the data buffered in both directions.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -14,17 +14,18 @@ use super::sockets;
 /// The result of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Bytes that the user has sent.
+    /// Bytes received from the user.
     pub(super) read: u64,
     /// Bytes that the user's kernel has accepted.
     pub(super) taken: u64,
-    /// The user sends no more.
+    /// True if the user sends no more.
     pub(super) ended: bool,
-    /// The connection is over, in both directions.
+    /// Set if the connection is over in both directions.
     pub(super) failed: Option<io::Error>,
 }
 
-/// Bytes for the user that are written at once: what a turn brings may be several times as much, and would take new memory each time.
+/// Bytes for the user that are written at once. A turn may bring several times as much, which would otherwise take new
+/// memory each time.
 const AT_ONCE: usize = 32 << 10;
 
 #[derive(Debug)]
@@ -36,13 +37,13 @@ pub(super) struct Conn {
     /// From the user to the link, and from the link to the user.
     to_link: Buffer,
     to_user: Buffer,
-    /// The user has finished sending; the far user has finished sending, and the near one was notified.
+    /// Whether the user has finished sending; whether the far user has; and whether the near user was told so.
     user_ended: bool,
     peer_ended: bool,
     told_end: bool,
-    /// There was more to read than room for it.
+    /// True if there was more to read than room for it.
     held_back: bool,
-    /// The memory reported last.
+    /// The memory that was reported last.
     memory: u64,
 }
 
@@ -64,14 +65,14 @@ impl Conn {
         }
     }
 
-    /// The change of its memory since the last call. The amount that it may always read counts as read, so that memory is
-    /// reserved for it.
+    /// The change of the connection's memory since the last call. The amount that it may always read counts as already
+    /// read, so that memory is reserved for it.
     pub(super) fn memory_change(&mut self) -> i64 {
         let memory = (CONNECTION + self.to_link.memory().max(MIN_UNSENT) + self.to_user.memory()) as u64;
         memory as i64 - std::mem::replace(&mut self.memory, memory) as i64
     }
 
-    /// The memory reported last.
+    /// The memory that was reported last.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
@@ -88,22 +89,22 @@ impl Conn {
         self.connecting
     }
 
-    /// Bytes that the link has not accepted.
+    /// Bytes that the link has not accepted yet.
     pub(super) fn unsent(&self) -> u64 {
         self.to_link.len() as u64
     }
 
-    /// True if the user had more data than room, and there is room now.
+    /// True if the user had more data than there was room for, and there is room now.
     pub(super) fn wants_more(&self) -> bool {
         self.held_back && self.to_link.len() < MAX_UNSENT / 2
     }
 
-    /// Bytes that the user's kernel has not accepted.
+    /// Bytes that the user's kernel has not accepted yet.
     pub(super) fn waiting(&self) -> usize {
         self.to_user.len()
     }
 
-    /// True if the user's kernel has received all data and the end of the stream.
+    /// True if the user's kernel has accepted all data and the end of the stream.
     pub(super) fn is_flushed(&self) -> bool {
         self.told_end
     }
@@ -118,12 +119,12 @@ impl Conn {
         self.to_user.push(bytes);
     }
 
-    /// True if the data for the user should be written before more comes.
+    /// True if data for the user should be written before more arrives.
     pub(super) fn is_due(&self) -> bool {
         self.writable && self.to_user.len() >= AT_ONCE
     }
 
-    /// No more data follows.
+    /// Records that no more data follows for the user.
     pub(super) fn end(&mut self) {
         self.peer_ended = true;
     }
@@ -133,7 +134,7 @@ impl Conn {
         &self.to_link.front()[..len]
     }
 
-    /// The link has accepted `len` bytes.
+    /// Records that the link has accepted `len` bytes.
     pub(super) fn sent(&mut self, len: usize) {
         self.to_link.take(len);
     }
@@ -209,7 +210,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Ends a connection of which both directions have ended.
+    /// Closes a connection whose directions have both ended.
     pub(super) fn close(self) {
         sockets::close(self.socket);
     }

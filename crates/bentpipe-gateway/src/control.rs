@@ -1,4 +1,4 @@
-//! The status socket: a unix socket that sends the status and closes.
+//! The status socket: a unix socket that sends the status to each client and closes the connection.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use nix::sys::stat::Mode;
 
 use super::scrape::PAUSE;
 
-/// The socket; gone when it is dropped.
+/// The socket. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct Control {
     path: PathBuf,
@@ -29,7 +29,7 @@ impl Control {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(new) = parent.filter(|parent| !parent.exists()) {
             std::fs::create_dir_all(new)?;
-            // Whoever may use the socket has to reach it, whatever the umask: the unit's is 077.
+            // Whoever may use the socket must be able to reach it, whatever the umask: the unit's is 077.
             std::fs::set_permissions(new, Permissions::from_mode(0o755))?;
         }
         if UnixStream::connect(path).is_ok() {
@@ -45,8 +45,8 @@ impl Control {
             Err(error) => return Err(error),
         }
         let listener = UnixListener::bind(path)?;
-        // Opens the socket itself: a symbolic link put in its place is not followed.
-        // (With musl the standard library removes `O_PATH` from the flags that it is given.)
+        // Opens the socket itself: a symbolic link put in its place is not followed. (With musl, the standard library
+        // removes `O_PATH` from the flags that it is given.)
         let there = File::from(open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?);
         if !there.metadata()?.file_type().is_socket() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody has replaced the socket"));
@@ -55,7 +55,7 @@ impl Control {
         Ok(Control { path: path.to_owned(), listener })
     }
 
-    /// Starts to answer requests. `say` is called for each.
+    /// Starts to answer requests. `say` is called for each of them.
     ///
     /// # Errors
     /// Fails if no thread can be started.
@@ -64,7 +64,7 @@ impl Control {
         std::thread::Builder::new().name("status".into()).spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else {
-                    // Without descriptors the request stays in the queue and would be reported again at once.
+                    // Without descriptors, the request stays in the queue and would be reported again at once.
                     std::thread::sleep(PAUSE);
                     continue;
                 };
@@ -87,7 +87,7 @@ impl Drop for Control {
 /// Asks the gateway at `path` for its status.
 ///
 /// # Errors
-/// Fails if no gateway answers at the socket, or if the answer is cut off.
+/// Fails if no gateway answers at the socket, or if its answer is cut off.
 pub fn ask(path: &Path) -> io::Result<String> {
     io::read_to_string(UnixStream::connect(path)?)
 }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
     }
 
-    /// The group of the socket's user may ask for the status.
+    /// Members of the socket user's group may ask for the status.
     #[test]
     fn a_new_folder_lets_the_group_through() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
-//! Connection attempts: how many, by source, and for how long.
+//! Connection attempts: limits their number, in total and per source, and their duration.
 //!
-//! A server that does not answer costs a descriptor and memory until the attempt ends. A source above its quota loses its
-//! own oldest attempt. If all sources together have too many, the one with most of them loses its oldest; if none has two,
-//! the oldest of all is dropped. A server that answers does so within a round trip or two.
+//! A server that does not answer costs a descriptor and memory until the attempt ends. A source above its quota loses
+//! its own oldest attempt. If all sources together have too many, the source with the most loses its oldest. If none
+//! has two, the oldest attempt of all is dropped. A server that answers does so within a round trip or two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use bentpipe_engine::units::{Duration, Time};
 /// How long a server may take to answer. A SYN retransmitted after 1, 3, 7 and 15 s (RFC 6298 §2 and §5.5) is sent five
 /// times within this time.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// A source may have an eighth of all, and a few in any case.
+/// A source may have an eighth of all attempts, and at least this many.
 const QUOTA: usize = 8;
 const MIN_QUOTA: usize = 16;
 
@@ -29,7 +29,7 @@ pub(super) struct HalfOpen<K> {
 }
 
 impl<K: Copy + Ord> HalfOpen<K> {
-    /// At most `max` at a time.
+    /// Allows at most `max` attempts at a time.
     pub(super) fn new(max: usize) -> Self {
         HalfOpen {
             max: max.max(1),
@@ -40,7 +40,7 @@ impl<K: Copy + Ord> HalfOpen<K> {
         }
     }
 
-    /// Records an attempt for a client. Returns the attempt that it evicts.
+    /// Records an attempt of a client. Returns the attempt that it evicts, if any.
     pub(super) fn begin(&mut self, now: Time, id: K, client: IpAddr) -> Option<K> {
         let host = Host::of(client);
         let own = self.by_host.get(&host);
@@ -130,7 +130,8 @@ mod tests {
         assert_eq!((half_open.begun.len(), half_open.by_age.len(), half_open.by_host.len()), (160, 160, 160));
     }
 
-    /// A flood in the names of many hosts, with several attempts each, evicts no host's only attempt, however old it is.
+    /// A flood that claims to come from many hosts, with several attempts each, evicts no host's only attempt, however
+    /// old it is.
     #[test]
     fn who_has_most_goes_first() {
         let mut half_open = HalfOpen::new(160);

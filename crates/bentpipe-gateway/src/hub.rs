@@ -1,12 +1,12 @@
-//! Many carriers behind one socket: a hub and its terminals. No clock and no socket.
+//! Many carriers behind one socket: a hub and its terminals. It has no clock and no socket.
 //!
-//! A datagram's carrier is found by the mark of a first message, or by the lower half of the session number. The carriers
-//! share one line by deficit round robin (Shreedhar and Varghese 1995), each with a weight. Each carrier is also limited to its
-//! own rate. Adding or removing a terminal does not affect the others.
+//! A datagram's carrier is found by the mark in a first message, or by the lower half of the session number. The
+//! carriers share one line by deficit round robin (Shreedhar and Varghese 1995), each with a weight. Each carrier is
+//! also limited to its own rate. Adding or removing a terminal does not affect the others.
 //!
 //! A box with one peer is a hub with one terminal, whose carrier has the rate of the line.
 //!
-//! The shapes decide which slot a packet goes to.
+//! The shapes decide to which slot a packet goes.
 
 mod arrivals;
 mod readings;
@@ -24,9 +24,9 @@ use crate::tunnel::{Event, Kind, PublicKey, TunnelConfig, classify};
 pub use arrivals::Meter;
 use arrivals::{Arrivals, Queue};
 
-/// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that no turn is empty.
+/// Bytes that a carrier of weight 1 may send in one turn: a full datagram, so that every turn sends something.
 const QUANTUM: i64 = 1500;
-/// Maximum line time, lost by a late poll, that is made up for; carriers have the same allowance.
+/// Maximum line time lost by a late poll that is made up for. Carriers have the same allowance.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// A carrier's index: the lower half of its session numbers.
@@ -36,11 +36,11 @@ pub struct Slot(pub u16);
 /// A terminal in the hub's settings.
 #[derive(Clone, Debug)]
 pub struct TerminalConfig {
-    /// Its identity.
+    /// The identity of this end and of the terminal.
     pub tunnel: TunnelConfig,
-    /// The link to it, with its rate.
+    /// The link to the terminal, with its rate.
     pub link: LinkEndpointConfig,
-    /// Its weight in sharing the line; at least 1.
+    /// The terminal's weight when the line is shared; at least 1.
     pub weight: u32,
 }
 
@@ -48,13 +48,13 @@ pub struct TerminalConfig {
 struct Terminal {
     carrier: Carrier,
     weight: u32,
-    /// Bytes that it may send before the next terminal's turn.
+    /// Bytes that it may still send before the next terminal's turn.
     deficit: i64,
-    /// True if it is in the queue of carriers with something to do.
+    /// True if it is in the queue of carriers that have something to do.
     is_active: bool,
-    /// When it is to be polled again.
+    /// When it must be polled again.
     wake_at: Option<Time>,
-    /// Datagrams from it that wait for its turn.
+    /// Datagrams from it that wait for their turn.
     arrived: Queue,
 }
 
@@ -66,28 +66,28 @@ pub struct Hub {
     marks: BTreeMap<[u8; 8], Slot>,
     /// Carriers that may have something to do, in the order of their turns.
     active: VecDeque<Slot>,
-    /// The others, by the time at which they are to be polled.
+    /// The other carriers, by the time at which they must be polled.
     waiting: BTreeSet<(Time, Slot)>,
     /// Carriers that have received a datagram and may have something to deliver.
     heard: BTreeSet<Slot>,
-    /// Carriers that have since been given datagrams that waited.
+    /// Carriers that were since given datagrams that had waited.
     served: BTreeSet<Slot>,
     arrivals: Arrivals,
     /// When the line is free again.
     free_at: Time,
-    /// Datagrams of no terminal.
+    /// Number of datagrams that belong to no terminal.
     garbage: u64,
-    /// Whether a carrier was given something since the last call.
+    /// True if a carrier was given something since the last call.
     was_touched: bool,
 }
 
 /// Why a terminal cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum AddError {
-    /// Another terminal has its key.
+    /// Another terminal has the same key.
     #[error("another peer has the same key")]
     SameKey,
-    /// There are 65536 already.
+    /// There are 65536 terminals already.
     #[error("there are 65536 peers already")]
     Full,
 }
@@ -113,7 +113,7 @@ impl Hub {
     /// Adds a terminal.
     ///
     /// # Errors
-    /// Fails if another terminal has its key, or no slot is free.
+    /// Fails if another terminal has the same key, or if no slot is free.
     pub fn add(&mut self, now: Time, config: TerminalConfig) -> Result<Slot, AddError> {
         let is_free = |slot: &Slot| !self.terminals.contains_key(slot);
         // If there is no gap among the used slots, the next one is free.
@@ -133,7 +133,7 @@ impl Hub {
         Ok(slot)
     }
 
-    /// Removes a terminal and wipes its keys. Its later datagrams belong to no terminal.
+    /// Removes a terminal and wipes its keys. Its later datagrams then belong to no terminal.
     pub fn remove(&mut self, slot: Slot) -> Option<Carrier> {
         let terminal = self.terminals.remove(&slot)?;
         self.marks.remove(&terminal.carrier.tunnel().mark());
@@ -179,19 +179,19 @@ impl Hub {
         self.carrier(slot).is_some_and(Carrier::is_up)
     }
 
-    /// True if a carrier may have something to do that it did not have at the last call.
+    /// True if a carrier may have something new to do since the last call.
     pub(crate) fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.was_touched)
     }
 
-    /// Makes new keys for all carriers before anything more is sent: [`Carrier::renew`].
+    /// Makes new keys for all carriers before anything else is sent: [`Carrier::renew`].
     pub(crate) fn renew(&mut self, now: Time) {
         self.terminals.values_mut().for_each(|terminal| terminal.carrier.renew(now));
         let slots: Vec<_> = self.terminals.keys().copied().collect();
         slots.into_iter().for_each(|slot| self.touch(slot));
     }
 
-    /// The kernel refused a datagram of this size to this address as too long.
+    /// Called when the kernel refused a datagram of this size to this address as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, to: SocketAddr, size: usize) {
         let is_there = |terminal: &Terminal| terminal.carrier.tunnel().endpoint() == Some(to);
         let there = self.terminals.iter().filter(|(_, terminal)| is_there(terminal));
@@ -216,29 +216,29 @@ impl Hub {
         }
     }
 
-    /// Terminals whose datagrams may have changed what their links hold.
+    /// Terminals whose datagrams may have changed the memory that their links hold.
     pub fn heard(&self) -> impl Iterator<Item = Slot> {
         self.heard.union(&self.served).copied()
     }
 
-    /// What the links of [`Hub::heard`] hold is known now.
+    /// Called when the memory held by the links of [`Hub::heard`] has been recorded.
     pub(crate) fn forget_served(&mut self) {
         self.served.clear();
     }
 
-    /// What became of links by the datagrams that have come. It is to be taken before packets are given to the carriers: those of the old
-    /// link would go on the new one.
+    /// The next change of a link caused by received datagrams. It must be taken before packets are given to the
+    /// carriers; otherwise packets of the old link would go out on the new one.
     pub(crate) fn take_event(&mut self) -> Option<(Slot, Event)> {
         let mut heard = self.heard.iter();
         heard.find_map(|slot| Some((*slot, self.terminals.get_mut(slot)?.carrier.take_event()?)))
     }
 
-    /// The number of datagrams of no terminal.
+    /// The number of datagrams that belong to no terminal.
     pub fn garbage(&self) -> u64 {
         self.garbage
     }
 
-    /// Notes that a carrier may have something to do.
+    /// Records that a carrier may have something to do.
     fn touch(&mut self, slot: Slot) {
         let Some(terminal) = self.terminals.get_mut(&slot) else { return };
         self.was_touched = true;
@@ -251,7 +251,8 @@ impl Hub {
         }
     }
 
-    /// Takes a datagram from the socket. If its peer has taken more than its part of the time, it waits for [`Hub::poll`].
+    /// Takes a datagram received by the socket. If its peer has used up its share of CPU time, the datagram waits for
+    /// [`Hub::poll`].
     pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], meter: &mut impl Meter) {
         let kind = classify(datagram);
         let slot = match kind {
@@ -263,11 +264,12 @@ impl Hub {
             Some(Kind::Init3) => self.terminals.keys().next().copied(),
             None => None,
         };
-        // A datagram of a stranger or of an old session. A single terminal's tunnel can tell which.
+        // A datagram from a stranger or of an old session. A single terminal's tunnel can tell which.
         let is_only = self.terminals.len() == 1;
         let only = || self.terminals.keys().next().copied().filter(|_| is_only);
         let slot = slot.filter(|slot| self.terminals.contains_key(slot)).or_else(only);
-        // Port 0 cannot be answered: the kernel refuses each such send, and `quinn-udp` then gives up segmentation for all peers.
+        // Port 0 cannot be answered: the kernel refuses each such send, and `quinn-udp` then gives up segmentation
+        // offload for all peers.
         let slot = slot.filter(|_| from.port() != 0);
         let terminal = slot.and_then(|slot| Some((slot, self.terminals.get_mut(&slot)?)));
         let Some((slot, terminal)) = terminal else {
@@ -291,7 +293,8 @@ impl Hub {
         self.touch(slot);
     }
 
-    /// The next request of a carrier, or the time of the next poll, as [`Carrier::poll`]. While the line is busy, only received data is delivered.
+    /// The next request of a carrier, or the time of the next poll, as with [`Carrier::poll`]. While the line is busy,
+    /// only received data is delivered.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8], meter: &mut impl Meter) -> Step<(Slot, Carried)> {
         loop {
             while let Some(&slot) = self.heard.first() {
@@ -324,7 +327,7 @@ impl Hub {
             }
             match terminal.carrier.poll(now, wall, out) {
                 Step::Wait(until) => {
-                    // An idle terminal earns no credit.
+                    // An idle terminal accumulates no credit.
                     (terminal.deficit, terminal.is_active, terminal.wake_at) = (0, false, until);
                     self.active.pop_front();
                     self.waiting.extend(until.map(|at| (at, slot)));

@@ -1,4 +1,4 @@
-//! Files of keys.
+//! Key files.
 
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -19,15 +19,15 @@ pub enum KeyFileError {
     /// It cannot be read.
     #[error("{}: {error}", path.display())]
     Unreadable {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the system.
         error: io::Error,
     },
     /// Users other than its owner may read or write it.
     #[error("{} is secret, but users other than its owner may read or write it (mode {mode:o})", path.display())]
     Open {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -35,14 +35,14 @@ pub enum KeyFileError {
     /// Its content is not a key.
     #[error("{}: {error}", path.display())]
     Key {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// The reason.
         error: KeyError,
     },
 }
 
-/// The key in a file that only its owner may read.
+/// Reads the key from a file that only its owner may read.
 ///
 /// # Errors
 /// Returns [`KeyFileError::Unreadable`] if the file cannot be opened or read, [`KeyFileError::Open`] if users other than its owner may
@@ -54,7 +54,7 @@ pub(crate) fn read_key<K: FromStr<Err = KeyError>>(path: &Path) -> Result<K, Key
     if mode & 0o077 != 0 {
         return Err(KeyFileError::Open { path: path.to_owned(), mode });
     }
-    // With enough capacity: growing would leave a copy of the key in memory.
+    // The capacity is sufficient from the start: growing would leave a copy of the key in memory.
     let mut text = Zeroizing::new(String::with_capacity(MAX_LEN + 1));
     file.by_ref().take(MAX_LEN as u64).read_to_string(&mut text).map_err(unreadable)?;
     text.parse().map_err(|error| KeyFileError::Key { path: path.to_owned(), error })

@@ -1,21 +1,23 @@
 //! The gateway in real time: two boxes with a tunnel between them, a hub with many terminals, or one box at the uplink.
 //!
-//! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. Nothing is terminated.
-//! - `split` ([`SplitShape`]): TCP connections are terminated in the destination's name, and continue from the other box in the
-//!   client's name. Between the boxes their data is carried as streams of the engine's [`mux`](bentpipe_engine::mux).
-//! - `uplink` ([`UplinkGateway`]): one box. The engine's TCP serves clients through a TUN device, the kernel's TCP talks to
-//!   servers. With the kernel's TCP on both sides it is [`RelayGateway`].
+//! - `link` ([`LinkShape`]): IP packets from a TUN device, carried by S-LACP. No connection is terminated.
+//! - `split` ([`SplitShape`]): TCP connections are terminated on behalf of the destination, and continue from the other
+//!   box on behalf of the client. Between the boxes, their data is carried as streams of the engine's
+//!   [`mux`](bentpipe_engine::mux).
+//! - `uplink` ([`UplinkGateway`]): a single box. The engine's TCP serves clients through a TUN device, and the kernel's
+//!   TCP talks to servers. With the kernel's TCP on both sides, it is [`RelayGateway`].
 //!
 //! One thread runs one loop. Sockets, the TUN device and a timer wake it; the machines decide what to do.
 //!
 //! Reading order:
 //!
 //! 1. [`Satellite`], the properties of the link; [`Carrier`], the tunnel and the link in it, without I/O.
-//! 2. [`Shape`], the loop's view of a shape; [`LinkShape`], [`SplitShape`], [`BothShapes`].
-//! 3. [`Hub`], the carriers of all peers; [`Reach`], the prefixes behind each.
-//! 4. [`Uplink`] and [`Relaying`], the shapes with one box.
+//! 2. [`Shape`], the interface between the loop and a shape; [`LinkShape`], [`SplitShape`], [`BothShapes`].
+//! 3. [`Hub`], the carriers of all peers; [`Reach`], the prefixes behind each peer.
+//! 4. [`Uplink`] and [`Relaying`], the shapes with a single box.
 //! 5. [`Loop`]; [`Gateway`], its work for boxes with tunnels; `udp` and `timer`, their I/O.
-//! 6. [`Rules`], installed in the kernel; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve them.
+//! 6. [`Rules`], installed in the kernel; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve
+//!    them.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "command"), allow(dead_code, unused_imports, reason = "the command alone uses some"))]
 

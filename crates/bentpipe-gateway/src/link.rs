@@ -1,10 +1,11 @@
 //! The `link` shape: IP packets between a TUN device and the carriers.
 //!
 //! A packet goes to the peer whose prefixes contain its destination. A packet from a peer is dropped unless the peer's
-//! prefixes contain its source. If the settings say so, a rate is written into QUIC's SCONE packets for a peer.
+//! prefixes contain its source. If configured, a rate is written into the SCONE packets of QUIC that go to a peer.
 //!
-//! Memory is bounded: packets that wait for the link, are in flight, or wait for others count against `memory`, which the peers
-//! share by a [`Pool`], and so do the contexts of header compression. A packet that does not fit is dropped, from the host that holds most.
+//! Memory is bounded. Packets that wait for the link, are in flight, or wait for earlier packets count against
+//! `memory`, and so do the contexts of header compression. The peers share it by a [`Pool`]. If a packet does not fit,
+//! the host that holds the most loses one.
 
 mod readings;
 
@@ -37,9 +38,9 @@ const MIN_MTU: u16 = 1280;
 pub struct LinkShape {
     tun: TrainTun,
     is_readable: bool,
-    /// How many more packets or trains may be read in the turn of this instant, at first the device's whole queue. If the box is too
-    /// slow for the hosts, FQ-CoDel then decides what is dropped, and not that queue, where retransmissions of one connection may be
-    /// dropped many times in a row.
+    /// How many more packets or trains may be read in the current turn; at first, as many as the device's queue holds.
+    /// If the box is too slow for the hosts, FQ-CoDel then decides what is dropped. The device's queue would not do: it
+    /// may drop retransmissions of the same connection many times in a row.
     left: usize,
     filled_at: Time,
     buffers: Buffers,
@@ -49,11 +50,11 @@ pub struct LinkShape {
     mtu: Option<u16>,
     routes: Routes,
     peers: BTreeMap<Slot, Peer>,
-    /// Bytes of memory.
+    /// The memory that peers share, in bytes.
     memory: Pool,
     /// Peers that were given packets in this turn.
     given: Vec<Slot>,
-    /// Packets for whose destination there is no peer.
+    /// Packets dropped because no peer has their destination.
     unrouted: u64,
 }
 
@@ -61,18 +62,19 @@ pub struct LinkShape {
 #[derive(Debug, Default)]
 struct Peer {
     from: Sources,
-    /// What is written into SCONE packets to it.
+    /// The rate written into SCONE packets to this peer.
     advice: Option<Signal>,
-    /// Packets into which it was written.
+    /// Number of packets into which it was written.
     advised: u64,
-    /// Packets that are too long for a frame.
+    /// Packets dropped because they are too long for a frame.
     too_long: u64,
-    /// Packets of the peer with sources outside its prefixes.
+    /// Packets from the peer whose sources are outside its prefixes.
     forbidden: u64,
 }
 
 impl LinkShape {
-    /// The shape over a device whose MTU is at most [`super::max_packet`] of the path. Packets of all peers take at most `memory` bytes.
+    /// The shape for a device whose MTU is at most [`super::max_packet`] of the path. Packets of all peers together
+    /// take at most `memory` bytes.
     pub fn new(tun: TrainTun, memory: u64) -> Self {
         LinkShape {
             tun,
@@ -95,7 +97,7 @@ impl LinkShape {
         self.tun.refused()
     }
 
-    /// Records a peer's use of memory, and sets the limit of its packets.
+    /// Records a peer's use of memory, and sets the limit for its packets.
     fn settle(&mut self, hub: &mut Hub, slot: Slot) {
         if self.peers.contains_key(&slot) {
             let [packets, contexts] =
@@ -104,16 +106,16 @@ impl LinkShape {
         }
     }
 
-    /// Packets and trains of the host that the kernel dropped because the device's queue was full.
+    /// Number of packets and trains of hosts that the kernel dropped because the device's queue was full.
     ///
     /// # Errors
-    /// Fails if the device is gone.
+    /// Fails if the device no longer exists.
     pub fn overruns(&self) -> io::Result<u64> {
         self.tun.overruns()
     }
 }
 
-/// Records what a peer's packets and the contexts of its link take. Returns the limit of the packets.
+/// Records the memory of a peer's packets and of the contexts of its link. Returns the limit for the packets.
 fn take(memory: &mut Pool, slot: Slot, packets: u64, contexts: u64) -> u64 {
     memory.set(slot, packets + contexts);
     memory.limit(slot).saturating_sub(contexts)
@@ -142,7 +144,7 @@ impl Shape for LinkShape {
 
     fn read_common(&self, readings: &mut Readings) {
         readings.add_link(self.tun.refused(), self.unrouted, self.memory.in_use());
-        // A device that was removed ends the loop; its counters are lost.
+        // If the device was removed, the loop ends, and the device's counters are lost.
         readings.add_overruns("link", self.tun.overruns().ok());
     }
 
@@ -177,7 +179,7 @@ impl Shape for LinkShape {
 
     fn on_path_mtu(&mut self, turn: &mut Turn<'_>, _: Slot) -> io::Result<()> {
         // The longest packet that some peer receives whole. Other peers receive such packets in parts, so that one path
-        // does not shorten the packets of all. Hosts of IPv6 send 1280 bytes in any case (RFC 8200 §5).
+        // does not shorten the packets of all. In any case, IPv6 hosts send 1280 bytes (RFC 8200 §5).
         let of_peers = self.peers.keys().filter_map(|slot| turn.hub.carrier(*slot)).filter(|carrier| carrier.is_up());
         let Some(max_packet) = of_peers.map(Carrier::max_packet).max() else { return Ok(()) };
         let mtu = max_packet.max(MIN_MTU);
@@ -189,7 +191,7 @@ impl Shape for LinkShape {
     }
 
     fn on_packet(&mut self, _: &mut Turn<'_>, slot: Slot, packet: &[u8]) -> io::Result<()> {
-        // The peer may send only from its own prefixes.
+        // The peer may only send from its own prefixes.
         let Some(peer) = self.peers.get_mut(&slot) else { return Ok(()) };
         if !peer.from.permit_packet(packet) {
             peer.forbidden += 1;
@@ -251,7 +253,8 @@ impl Shape for LinkShape {
 mod tests {
     use super::*;
 
-    /// A peer whose hosts or whose own box fill the tables of its link has less room for packets, and takes nothing from another's part.
+    /// A peer whose hosts, or whose own box, fill the tables of its link has less room for packets, and takes nothing
+    /// from another peer's part.
     #[test]
     fn contexts_take_room_from_packets() {
         let mut pool = Pool::new(1000);

@@ -1,4 +1,4 @@
-//! The listeners of TPROXY, and what happens to a connection for which there is no descriptor.
+//! The TPROXY listeners, and the handling of connections for which no descriptor is left.
 
 use std::fs::File;
 use std::io;
@@ -13,51 +13,51 @@ use nix::sys::resource::{Resource, getrlimit};
 use super::run::FIRST_TOKEN;
 use super::sockets;
 
-/// Connections accepted before other work gets its turn.
+/// Maximum number of connections accepted before other work gets its turn.
 const ACCEPTS: u32 = 64;
 
-/// Descriptors reserved for other uses: sockets, epoll, timers, status requests. The loop itself has some ten, scrapers
-/// eight.
+/// Descriptors reserved for other uses: sockets, epoll, timers, status requests. The loop itself needs some ten,
+/// scrapers need eight.
 const KEPT: usize = 32;
 
-/// How long listeners rest when not even the spare descriptor helps.
+/// How long listeners rest if even the spare descriptor does not help.
 const REST: Duration = Duration::from_secs(1);
 
-/// Limits and counts of one turn.
+/// Limits and counts of a turn.
 #[derive(Debug)]
 pub(super) struct Accepts {
     left: u32,
-    /// Connections for which there was no descriptor.
+    /// Connections refused for lack of a descriptor.
     pub(super) refused: u64,
 }
 
 impl Accepts {
-    /// The start of a turn.
+    /// The state at the start of a turn.
     pub(super) fn new() -> Self {
         Accepts { left: ACCEPTS, refused: 0 }
     }
 }
 
-/// The listeners, under the loop's first tokens.
+/// The listeners. They use the first tokens of the loop.
 #[derive(Debug)]
 pub(super) struct Listeners {
     at: Vec<SocketAddr>,
-    /// Bound, whether they listen or not, so that the port stays reserved.
+    /// The sockets, bound whether they listen or not, so that the port stays reserved.
     bound: Vec<TcpListener>,
     is_registered: bool,
     is_open: bool,
-    /// Listeners that may have more.
+    /// Listeners that may have more connections.
     may_accept: Vec<bool>,
-    /// When those that rest may have more.
+    /// When resting listeners may accept again.
     rest_until: Option<Time>,
     /// The listener that had its turn last.
     last: usize,
-    /// A spare descriptor: when there are no others, it is closed so that a connection can be accepted and refused.
+    /// A spare descriptor. When no others are left, it is closed so that a connection can be accepted and refused.
     reserve: Option<File>,
 }
 
 impl Listeners {
-    /// Creates the listeners, none of them open.
+    /// Creates the listeners, all of them closed.
     pub(super) fn new(at: Vec<SocketAddr>) -> Self {
         Listeners {
             at,
@@ -71,7 +71,7 @@ impl Listeners {
         }
     }
 
-    /// The first token after theirs.
+    /// The first token that the listeners do not use.
     pub(super) fn next_token(&self) -> usize {
         FIRST_TOKEN + self.at.len()
     }
@@ -110,7 +110,7 @@ impl Listeners {
         self.may_accept.clear();
     }
 
-    /// Records that a listener is ready. Returns whether the token is a listener's.
+    /// Records that a listener is ready. Returns true if the token is a listener's.
     pub(super) fn note(&mut self, token: Token) -> bool {
         let n = token.0 - FIRST_TOKEN;
         if let Some(may_accept) = self.may_accept.get_mut(n) {
@@ -119,13 +119,13 @@ impl Listeners {
         n < self.at.len()
     }
 
-    /// Whether there may be more to accept.
+    /// True if there may be more connections to accept.
     pub(super) fn may_accept(&self) -> bool {
         self.may_accept.contains(&true)
     }
 
-    /// Accepts one waiting connection, of the listeners in turn. Its route is `None` if the client has spoken to the gateway
-    /// itself instead of through it.
+    /// Accepts one waiting connection; the listeners take turns. The route is `None` if the client has addressed the
+    /// gateway itself and not a host behind it.
     pub(super) fn accept(&mut self, now: Time, accepts: &mut Accepts) -> Option<(TcpStream, Option<Route>)> {
         if self.rest_until.take_if(|until| *until <= now).is_some() {
             self.may_accept.fill(true);
@@ -145,7 +145,7 @@ impl Listeners {
                     accepts.refused += u64::from(self.refuse_one(now, n));
                     return None;
                 }
-                // An error of one connection, which ended before it was accepted.
+                // An error of a single connection, which ended before it was accepted.
                 Err(_) => {}
             }
         }
@@ -156,13 +156,13 @@ impl Listeners {
         route_of(source, destination)
     }
 
-    /// True if a destination is the listener itself: the client addresses the gateway, not a host behind it.
+    /// True if a destination is the listener itself, so that the client addresses the gateway and not a host behind it.
     fn is_own(&self, at: SocketAddr) -> bool {
         let port = self.at.iter().any(|listen| listen.port() == at.port());
         port && std::net::UdpSocket::bind((at.ip(), 0)).is_ok()
     }
 
-    /// No descriptors are left: accepts one connection with the spare one, and refuses it.
+    /// Called when no descriptors are left: accepts one connection with the spare descriptor, and refuses it.
     fn refuse_one(&mut self, now: Time, n: usize) -> bool {
         drop(self.reserve.take());
         let refused = self.bound[n].accept().map(|(socket, _)| sockets::reset(socket));
@@ -174,8 +174,8 @@ impl Listeners {
         match refused {
             Ok(()) => return true,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.may_accept[n] = false,
-            // The machine has no descriptors or no memory, or another thread has taken the spare one. The connections that wait are not
-            // announced again.
+            // The machine has run out of descriptors or memory, or another thread has taken the spare one. The waiting
+            // connections will not be announced again.
             Err(error) if sockets::is_exhausted(&error) => {
                 self.may_accept[n] = false;
                 self.rest_until = Some(now + REST);
@@ -186,14 +186,14 @@ impl Listeners {
     }
 }
 
-/// `None` if the ends are of two families: no message can name them.
+/// The route of a connection; `None` if its ends belong to two address families, which no message can express.
 fn route_of(source: SocketAddr, destination: SocketAddr) -> Option<Route> {
     let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
     let route = Route { source: canonical(source), destination: canonical(destination) };
     (route.source.is_ipv4() == route.destination.is_ipv4()).then_some(route)
 }
 
-/// The number of connections for which there are descriptors, with `each` descriptors for one.
+/// The number of connections for which there are descriptors, at `each` descriptors per connection.
 pub(super) fn max_conns(each: usize) -> io::Result<usize> {
     let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
     Ok((descriptors.saturating_sub(KEPT) / each).max(1))
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Otherwise the loop would not sleep until the shortage ends.
+    /// Without resting, the loop would not sleep until the shortage ends.
     #[test]
     fn without_descriptors_listeners_rest() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
@@ -218,7 +218,7 @@ mod tests {
             assert!(!listeners.note_refused(at(0), 0, failed(Errno::ECONNABORTED)) && listeners.may_accept());
             assert!(!listeners.note_refused(at(500), 0, failed(errno)) && !listeners.may_accept());
             assert!(listeners.accept(at(1499), &mut Accepts::new()).is_none() && listeners.rest_until.is_some());
-            // Nothing waits, so it rests until it is ready again.
+            // Nothing waits, so the listener rests until it is ready again.
             assert!(listeners.accept(at(1500), &mut Accepts::new()).is_none() && listeners.rest_until.is_none());
             listeners.may_accept = vec![true];
             assert!(!listeners.note_refused(at(2000), 0, failed(Errno::EAGAIN)) && !listeners.may_accept());
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// The kernel does not accept such a connection today. A message of it could not be written.
+    /// The kernel does not accept such a connection today, and no message could express it.
     #[test]
     fn a_route_has_one_family() {
         let route = |source: &str, destination: &str| {

@@ -6,20 +6,21 @@ use std::fmt::Display;
 
 use bentpipe_engine::units::{Duration, Time};
 
-/// Lines of one kind about one peer: five at once, then one a minute.
+/// Limits lines of one kind about one peer: five at once, then one per minute.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limit {
-    /// When the next line would be due if each took a minute.
+    /// When the next line would be due if each line took a minute.
     due: Time,
     left_out: u64,
 }
 
 const PAUSE: Duration = Duration::from_secs(60);
-/// Lines at once: a box that is set up is started a few times.
+/// Number of lines allowed at once: a box that is being set up is started a few times.
 const AT_ONCE: u64 = 5;
 
 impl Limit {
-    /// A line that may be written now: how many before it were left out. `None`: it is left out, too.
+    /// Asks for permission to write a line. Returns how many lines before it were omitted; `None` if this one must be
+    /// omitted too.
     pub(crate) fn take(&mut self, now: Time) -> Option<LeftOut> {
         if self.due > now + PAUSE.saturating_mul(AT_ONCE - 1) {
             self.left_out += 1;
@@ -30,7 +31,7 @@ impl Limit {
     }
 }
 
-/// How many lines were left out, for the end of the next one.
+/// The number of omitted lines, shown at the end of the next line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut(u64);
 
@@ -66,7 +67,7 @@ mod tests {
         let more = "; 595 lines like this were left out";
         assert_eq!(said(&mut limit, 600, 601), [more]);
         assert_eq!(said(&mut limit, 601, 1201), ["; 599 lines like this were left out"]);
-        // After a quiet time as at first.
+        // After a quiet period, the limit is as at the start.
         assert_eq!(said(&mut limit, 100_000, 100_010), ["", "", "", "", ""]);
         assert_eq!(said(&mut limit, 100_600, 100_602), ["; 5 lines like this were left out"]);
     }

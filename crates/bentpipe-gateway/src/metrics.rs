@@ -16,21 +16,21 @@ use crate::{Carrier, Hub, Satellite, for_streams};
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name for Prometheus.
+    /// Its name in Prometheus.
     pub name: &'static str,
-    /// Its type for Prometheus: `counter` or `gauge`.
+    /// Its type in Prometheus: `counter` or `gauge`.
     pub kind: &'static str,
     /// What it means.
     pub help: &'static str,
     /// Its path in the JSON of `status`.
     pub status: String,
-    /// Its label beside `gateway` and `shape`, if it has one.
+    /// Its label besides `gateway` and `shape`, if it has one.
     pub label: Option<&'static str>,
-    /// The shapes that have it. `uplink` is bentpipe's own sender, `uplink-kernel` the kernel's.
+    /// The shapes that have it. `uplink` stands for bentpipe's own sender, `uplink-kernel` for the kernel's.
     pub shapes: Vec<&'static str>,
 }
 
-/// All metrics, sorted by name. A metric whose meaning differs between shapes appears once for each meaning.
+/// All metrics, sorted by name. A metric whose meaning differs between shapes appears once per meaning.
 ///
 /// # Errors
 /// Fails if `/proc/self` cannot be read.

@@ -1,15 +1,16 @@
 //! Frames that are longer than the path's MTU are sent in parts.
 //!
-//! A frame fits the MTU when its packet is queued, but the MTU may be smaller when it is retransmitted. The layer
-//! above keeps its frames, and their datagrams are cut here. New packets are shorter as soon as the new length is known.
-//! Parts are needed until then, and for IPv6 packets of 1280 bytes, which must not be shortened.
+//! A frame fits the MTU when its packet is queued, but the MTU may be smaller by the time the frame is retransmitted.
+//! The layer above keeps its frames unchanged, and their datagrams are cut here. New packets are shortened as soon as
+//! the new length is known. Parts are needed until then, and for IPv6 packets of 1280 bytes, which must not be
+//! shortened.
 //!
-//! A part has the number of the frame (2 bytes), its index and the count of parts (1 byte each), and its payload. All parts
-//! except the last have the same length. If one part is lost, the frame is lost.
+//! A part consists of the number of the frame (2 bytes), its index and the number of parts (1 byte each), and its
+//! payload. All parts except the last have the same length. If one part is lost, the whole frame is lost.
 
-/// Bytes before those of the frame.
+/// Length of the header of a part.
 pub(crate) const PART_HEADER: usize = 4;
-/// Maximum number of incomplete frames: the parts of a frame are sent one after the other, but paths reorder.
+/// Maximum number of incomplete frames: the parts of a frame are sent one after the other, but paths may reorder them.
 const WAITING: usize = 16;
 
 /// The frame that is being sent in parts.
@@ -23,7 +24,8 @@ pub(crate) struct Cutter {
 }
 
 impl Cutter {
-    /// Takes a frame to be sent in parts of at most `max` bytes, header included; false if it would be too many.
+    /// Takes a frame to be sent in parts of at most `max` bytes, including the header. Returns false if that would take
+    /// too many parts.
     pub(crate) fn take(&mut self, frame: &[u8], max: usize) -> bool {
         let Some(room) = max.checked_sub(PART_HEADER).filter(|&room| room > 0) else { return false };
         let count = frame.len().div_ceil(room).max(1);
@@ -57,7 +59,7 @@ struct Frame {
     parts: Vec<Option<Vec<u8>>>,
 }
 
-/// Frames of which parts are missing.
+/// Frames some of whose parts are missing.
 #[derive(Debug)]
 pub(crate) struct Joiner {
     frames: [Frame; WAITING],
@@ -65,7 +67,7 @@ pub(crate) struct Joiner {
 }
 
 impl Joiner {
-    /// For frames of at most `max_frame` bytes: it holds 16 of them.
+    /// A joiner of frames of up to `max_frame` bytes, of which it holds 16.
     pub(crate) fn new(max_frame: usize) -> Self {
         Joiner { frames: Default::default(), max_frame }
     }
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// In any order, with duplicates.
+        /// Parts may arrive in any order and more than once.
         #[test]
         fn frames_come_whole(len in 1usize..4000, max in 5usize..1400, swaps in prop::collection::vec(any::<prop::sample::Index>(), 0..20)) {
             let frame: Vec<u8> = (0..len).map(|at| at as u8).collect();
@@ -119,11 +121,11 @@ mod tests {
             parts.insert(0, parts[parts.len() / 2].clone());
             let mut joiner = Joiner::new(len + len / 2 + 1);
             let whole: Vec<_> = parts.iter().filter_map(|part| joiner.take(part)).collect();
-            // A part that is repeated after the frame was complete begins another one, which stays incomplete.
+            // A part repeated after its frame was complete begins another frame, which stays incomplete.
             prop_assert_eq!(&whole[0], &frame);
         }
 
-        /// Whatever a peer sends is bounded and does no harm.
+        /// Whatever a peer sends, the effect is bounded and harmless.
         #[test]
         fn no_parts_do_harm(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..200)) {
             let mut joiner = Joiner::new(100);

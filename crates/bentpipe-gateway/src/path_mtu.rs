@@ -1,7 +1,7 @@
-//! The longest datagram that the path takes, found by probes (RFC 8899, DPLPMTUD). No clock and no socket.
+//! The longest datagram that the path carries, found by probes (RFC 8899, DPLPMTUD). It has no clock and no socket.
 //!
-//! A probe is a padded datagram that the peer acknowledges. Sizes are those of UDP payloads. ICMP messages are not used; the
-//! kernel's errors about its own interface are.
+//! A probe is a padded datagram that the peer acknowledges. Sizes are those of UDP payloads. ICMP messages are not
+//! used, but the kernel's errors about its own interface are.
 //!
 //! ```text
 //! base ── acknowledged ──► searching ── no larger size left ──► complete ── after RAISE_AFTER ──► searching
@@ -10,34 +10,34 @@
 //!  └── only MIN passes ──► error ┘
 //! ```
 //!
-//! Departures. The current size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
-//! layers that do not see losses), since a satellite's losses say nothing about sizes. If a confirmation is lost, two
-//! more are sent, each with a probe of the base size. If small probes pass and no large one does, there is a black hole. If
-//! both are lost, there is an outage. A larger size is tried again after a minute, not ten: after a dip ten minutes of
-//! smaller datagrams cost more than a probe.
+//! Departures. The current size is confirmed while it is in use, since losses on a satellite link say nothing about
+//! sizes (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is meant for layers that do not see losses). If a confirmation is lost,
+//! two more are sent, each together with a probe of the base size. If small probes pass and no large one does, there is
+//! a black hole; if both are lost, there is an outage. A larger size is tried again after a minute, not ten: after a
+//! dip, ten minutes of smaller datagrams cost more than a probe.
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
 /// BASE_PLPMTU (RFC 8899 §5.1.2).
 pub(crate) const BASE: u16 = 1200;
-/// MIN_PLPMTU: an IPv4 packet of 576 bytes (RFC 791) less its headers.
+/// MIN_PLPMTU: an IPv4 packet of 576 bytes (RFC 791) minus its headers.
 const MIN: u16 = 548;
 /// MAX_PROBES (RFC 8899 §5.1.2).
 const MAX_PROBES: u32 = 3;
-/// A search ends when less than this remains.
+/// A search ends when the remaining range is smaller than this.
 const STEP: u16 = 8;
 /// PMTU_RAISE_TIMER; the RFC's default is ten minutes.
 const RAISE_AFTER: Duration = Duration::from_secs(60);
-/// Until there is a round-trip sample: the round trip of two satellites.
+/// The timer before the first round-trip sample: the round trip over two satellites.
 const FIRST_TIMER: Duration = Duration::from_millis(1500);
 const MIN_TIMER: Duration = Duration::from_millis(200);
-/// The current size is confirmed after this many large datagrams and this time, or after a longer time if it was used. Large
-/// probes are then at most 2 % of the traffic.
+/// The current size is confirmed after this many large datagrams and this time, or after a longer time if it was used
+/// at all. Large probes are then at most 2 % of the traffic.
 const CONFIRM_COUNT: u32 = 50;
 const CONFIRM_AFTER: Duration = Duration::from_millis(500);
 const CONFIRM_IDLE: Duration = Duration::from_secs(4);
-/// Probes whose acknowledgements count: those of some round trips.
+/// Number of probes whose acknowledgements count: those of a few round trips.
 const REMEMBERED: usize = 16;
 
 /// A request of the machine.
@@ -45,29 +45,29 @@ const REMEMBERED: usize = 16;
 pub(crate) enum Ask {
     /// Send a probe of this size.
     Probe { id: u32, size: u16 },
-    /// The size that packets should be made for has changed.
+    /// The size for new packets has changed.
     Changed { size: u16, black_hole: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It is not known yet whether the base size passes.
+    /// It is not yet known whether the base size passes.
     Base,
-    /// Larger sizes are tried.
+    /// Larger sizes are being tried.
     Searching,
-    /// No larger size passes; searches again at `until`.
+    /// No larger size passes; the search is repeated at `until`.
     Complete { until: Option<Time> },
     /// Probes of the base size are lost, and those of the minimum arrive. The base size is tried again at `until`.
     Error { until: Option<Time> },
 }
 
-/// A probe without acknowledgement: how often it was sent, and when it counts as lost.
+/// An unacknowledged probe: how often it was sent, and when it counts as lost.
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
     size: u16,
     tries: u32,
     lost_at: Time,
-    /// True if a probe of the base size was sent with it and acknowledged.
+    /// True if a probe of the base size was sent together with it and was acknowledged.
     base_passed: bool,
 }
 
@@ -82,9 +82,9 @@ struct Sent {
 pub(crate) struct PathMtu {
     max: u16,
     phase: Phase,
-    /// The largest size that was acknowledged.
+    /// The largest acknowledged size.
     size: u16,
-    /// The size reported last.
+    /// The size that was reported last.
     told: u16,
     /// The smallest size that is known not to pass.
     ceiling: u16,
@@ -93,13 +93,13 @@ pub(crate) struct PathMtu {
     asks: std::collections::VecDeque<Ask>,
     next_id: u32,
     rtt: Option<Duration>,
-    /// Large datagrams since the size was confirmed, and when it was.
+    /// Number of large datagrams since the size was confirmed, and when it was confirmed.
     in_use: u32,
     confirmed_at: Time,
 }
 
 impl PathMtu {
-    /// `max`: the largest size to probe, and the size that is reported until one is known.
+    /// `max`: the largest size to probe. It is also reported until a size is known.
     pub(crate) fn new(max: u16, now: Time) -> Self {
         PathMtu {
             max,
@@ -122,23 +122,23 @@ impl PathMtu {
         self.size
     }
 
-    /// The datagram size for new packets: the path's, once it is known.
+    /// The datagram size for new packets: the path's size, once it is known.
     pub(crate) fn told(&self) -> u16 {
         self.told
     }
 
-    /// The path has changed: starts again.
+    /// Starts again, because the path has changed.
     pub(crate) fn restart(&mut self, now: Time) {
         let (told, next_id) = (self.told, self.next_id);
         *self = PathMtu { told, next_id, ..PathMtu::new(self.max, now) };
     }
 
-    /// A datagram of this size was sent.
+    /// Records that a datagram of this size was sent.
     pub(crate) fn on_sent(&mut self, size: usize) {
         self.in_use += u32::from(size > usize::from(BASE));
     }
 
-    /// The kernel refused a datagram of this size as too long.
+    /// Called when the kernel refused a datagram of this size as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         if size <= MIN || size >= self.ceiling {
@@ -151,7 +151,7 @@ impl PathMtu {
         }
     }
 
-    /// The peer has received a probe.
+    /// Records that the peer has received a probe.
     pub(crate) fn on_ack(&mut self, now: Time, id: u32) {
         let Some(at) = self.sent.iter().position(|sent| sent.id == id) else { return };
         let sent = self.sent.remove(at).expect("just found");
@@ -190,7 +190,7 @@ impl PathMtu {
         }
     }
 
-    /// Sizes from `ceiling` on do not pass any more.
+    /// Lowers the size, because sizes from `ceiling` on no longer pass.
     fn fall(&mut self, now: Time, ceiling: u16) {
         self.ceiling = ceiling;
         let base = BASE.min(self.max);
@@ -235,7 +235,7 @@ impl PathMtu {
         self.awaited = Some(Awaited { size, tries, lost_at, base_passed });
         self.probe(now, size);
         if tries > 1 && size > BASE && size == self.size {
-            // The two remaining tries, each with a probe of the base size.
+            // The two remaining attempts, each with a probe of the base size.
             self.probe(now, BASE);
             self.probe(now, size);
             self.probe(now, BASE);
@@ -250,9 +250,9 @@ impl PathMtu {
         self.awaited = None;
         match self.phase {
             _ if is_confirmation && base_passed => self.fall(now, size),
-            // An outage: nothing passes, large or small.
+            // An outage: nothing passes, whether large or small.
             _ if is_confirmation => self.send(now, size, 1, false),
-            // Whether anything passes at all.
+            // Checks whether anything passes at all.
             Phase::Base => {
                 self.send(now, BASE.min(self.max), 1, false);
                 self.probe(now, MIN);
@@ -308,7 +308,7 @@ impl PathMtu {
         Step::Wait(next)
     }
 
-    /// When the current size is to be confirmed.
+    /// When the current size must be confirmed.
     fn confirm_at(&self) -> Option<Time> {
         let after = match self.in_use {
             0 => return None,

@@ -9,16 +9,16 @@ use bentpipe_engine::wire::scone::Signal;
 use crate::hub::{Slot, TerminalConfig};
 use crate::policy::{Prefix, Sources};
 
-/// The hosts behind a peer, and the advice to them.
+/// The hosts behind a peer, and the rate advice for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Destinations behind it; `None`: all.
+    /// Destinations behind the peer; `None`: all destinations.
     pub to: Option<Vec<Prefix>>,
-    /// Source addresses that it may use.
+    /// Source addresses that the peer may use.
     pub from: Sources,
-    /// What is sent to it.
+    /// What is sent to the peer.
     pub carries: Carries,
-    /// The rate written into SCONE packets to it.
+    /// The rate written into SCONE packets to the peer.
     pub advice: Option<Signal>,
 }
 
@@ -33,7 +33,7 @@ pub enum Carries {
 }
 
 impl Reach {
-    /// The reach of a hub's peer: it may send only from its prefixes (WireGuard's cryptokey routing).
+    /// The reach of a hub's peer, which may send only from its prefixes (WireGuard's cryptokey routing).
     pub fn of(prefixes: Vec<Prefix>, carries: Carries) -> Self {
         Reach { from: Sources(Some(prefixes.clone())), to: Some(prefixes), carries, advice: None }
     }
@@ -42,7 +42,7 @@ impl Reach {
 /// A peer in the settings.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// Its name in log, status and metrics; `None` for the only peer.
+    /// Its name in the log, status and metrics; `None` for an only peer.
     pub name: Option<Arc<str>>,
     /// Its identity, and the link to it.
     pub terminal: TerminalConfig,
@@ -57,12 +57,12 @@ impl PeerConfig {
     }
 }
 
-/// The peer behind which an address lies. Prefixes of different peers do not overlap.
+/// Finds the peer behind which an address lies. Prefixes of different peers do not overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    /// By version and first address.
+    /// Prefixes by IP version and first address.
     prefixes: BTreeMap<(bool, u128), (Prefix, Slot)>,
-    /// The peer behind which all addresses are.
+    /// The peer behind which all addresses lie, if there is only one.
     all: Option<Slot>,
 }
 
@@ -84,7 +84,7 @@ impl Routes {
         self.all = self.all.filter(|other| *other != slot);
     }
 
-    /// The peer behind which an address is.
+    /// The peer behind which an address lies.
     pub(crate) fn of(&self, address: IpAddr) -> Option<Slot> {
         self.by_prefix(address).or(self.all)
     }
@@ -96,14 +96,14 @@ impl Routes {
         before.filter(|(_, (prefix, _))| prefix.overlaps(&host)).map(|(_, (_, slot))| *slot)
     }
 
-    /// The only peer, behind which all addresses are.
+    /// The only peer, behind which all addresses lie.
     pub(crate) fn only(&self) -> Option<Slot> {
         self.all
     }
 
-    /// The peer behind which the destination of an IP packet is.
+    /// The peer behind which the destination of an IP packet lies.
     pub(crate) fn of_packet(&self, packet: &[u8]) -> Option<Slot> {
-        // With a single peer the packet need not be read.
+        // With a single peer, the packet need not be read.
         if self.prefixes.is_empty() {
             return self.all;
         }

@@ -1,9 +1,10 @@
-//! The destinations that a gateway connects to for others, and the sources that it accepts from its peer. No I/O.
+//! The destinations to which a gateway connects on behalf of others, and the sources that it accepts from its peer. It
+//! does no I/O.
 //!
-//! A connection that a gateway terminates and continues does not pass the machine's firewall for forwarded packets. For
-//! firewalls behind the machine it comes from the machine itself. So each box refuses what its settings do not allow: the near
-//! one checks its hosts' requests, the far one its own connections. By default, the box itself and addresses that only its
-//! local link can reach are refused.
+//! A connection that a gateway terminates and continues does not pass the machine's firewall for forwarded packets, and
+//! firewalls behind the machine see it as coming from the machine itself. So each box refuses what its settings do not
+//! allow: the near box checks its hosts' requests, the far box its own connections. By default, the box itself is
+//! refused, and so are addresses that only its local link can reach.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -22,18 +23,18 @@ pub struct Prefix {
 pub struct Destination {
     /// `None`: all addresses of both versions.
     pub prefix: Option<Prefix>,
-    /// The ports; all: 0 to 65535.
+    /// The ports. All ports are 0 to 65535.
     pub ports: RangeInclusive<u16>,
 }
 
-/// Whose an address is, by the machine's routing table.
+/// Who has an address, according to the machine's routing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Another host's.
+    /// Another host.
     Others,
-    /// This machine's.
+    /// This machine.
     Own,
-    /// Several hosts': broadcast, multicast, anycast.
+    /// Several hosts: broadcast, multicast, anycast.
     Many,
     /// The machine does not know.
     Unknown,
@@ -44,7 +45,7 @@ pub enum Whose {
 pub enum Refusal {
     /// The settings deny it.
     Denied,
-    /// The settings allow only others.
+    /// The settings allow only other destinations.
     NotAllowed,
     /// An address of the box itself.
     Own,
@@ -52,11 +53,11 @@ pub enum Refusal {
     Special,
 }
 
-/// The settings.
+/// The policy in the settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Destinations that may be reached; if empty, all except those refused by default. An entry within a range refused by
-    /// default opens it.
+    /// Destinations that may be reached. If empty, all may be reached except those refused by default. An entry within
+    /// a range refused by default opens it.
     pub allow: Vec<Destination>,
     /// Destinations that may not be reached, even if allowed.
     pub deny: Vec<Destination>,
@@ -88,7 +89,7 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], bits: u8) -> Prefix {
 }
 
 impl Prefix {
-    /// The prefix of this many bits; `None` if the address has fewer bits, or has bits set behind the prefix.
+    /// The prefix with this many bits; `None` if the address has fewer bits, or has bits set beyond the prefix.
     pub fn new(address: IpAddr, bits: u8) -> Option<Prefix> {
         let prefix = Prefix { address: address.to_canonical(), bits };
         (bits <= prefix.len() && prefix.cut(prefix.address) == prefix.number(prefix.address)).then_some(prefix)
@@ -104,7 +105,7 @@ impl Prefix {
         if self.address.is_ipv4() { 32 } else { 128 }
     }
 
-    /// The bits of an address of this version, highest first.
+    /// The leading bits of an address of this version.
     fn number(&self, address: IpAddr) -> u128 {
         match address {
             IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
@@ -127,7 +128,7 @@ impl Prefix {
         self.address.is_ipv6()
     }
 
-    /// True for IPv6, and its first address as a number.
+    /// Its IP version (true for IPv6), and its first address as a number.
     pub(crate) fn first(&self) -> (bool, u128) {
         (self.address.is_ipv6(), self.cut(self.address))
     }
@@ -137,7 +138,7 @@ impl Prefix {
         self.bits
     }
 
-    /// True if an address is in both.
+    /// True if some address is in both.
     pub fn overlaps(&self, other: &Prefix) -> bool {
         self.lies_in(other) || other.lies_in(self)
     }
@@ -152,13 +153,13 @@ impl Destination {
         self.ports.contains(&port) && self.prefix.is_none_or(|prefix| prefix.contains(address))
     }
 
-    /// True if it opens a range refused by default: it is wholly within it.
+    /// True if it opens a range refused by default, because it lies wholly within it.
     fn opens(&self, refused: &Prefix) -> bool {
         self.prefix.is_some_and(|prefix| prefix.lies_in(refused))
     }
 }
 
-/// The IPv4 address in an IPv6 address of a translator or a tunnel.
+/// The IPv4 address embedded in an IPv6 address of a translator or tunnel.
 fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let joined = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
@@ -179,9 +180,9 @@ fn within(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// An address itself, and the IPv4 address in it, if any.
+/// The address itself, and the IPv4 address embedded in it, if any.
 fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
-    // ::ffff:a.b.c.d is IPv4 already for the kernel.
+    // For the kernel, ::ffff:a.b.c.d is already IPv4.
     let address = address.to_canonical();
     let other = match address {
         IpAddr::V4(_) => None,
@@ -191,11 +192,12 @@ fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
 }
 
 impl Policy {
-    /// Checks whether `to` may be connected to; `whose` is what the routing table says about it.
+    /// Checks whether connections to `to` are allowed; `whose` is what the routing table says about it.
     ///
     /// # Errors
-    /// Returns [`Refusal::Denied`] for a destination of `deny`, [`Refusal::Special`] for a special range that `allow` does not open,
-    /// [`Refusal::Own`] for this machine's own addresses, and [`Refusal::NotAllowed`] for one that `allow` does not list.
+    /// Returns [`Refusal::Denied`] for a destination in `deny`, [`Refusal::Special`] for a special range that `allow`
+    /// does not open, [`Refusal::Own`] for this machine's own addresses, and [`Refusal::NotAllowed`] for a destination
+    /// that `allow` does not list.
     pub fn destination(&self, to: SocketAddr, whose: Whose) -> Result<(), Refusal> {
         let (address, port) = (to.ip().to_canonical(), to.port());
         if forms(address).any(|form| self.deny.iter().any(|denied| denied.matches(form, port))) {
@@ -226,8 +228,8 @@ impl Sources {
     /// Checks whether the peer may send from `address`.
     ///
     /// # Errors
-    /// Returns [`Refusal::NotAllowed`] for an address outside the peer's prefixes. Without prefixes returns [`Refusal::Special`] for
-    /// loopback, multicast and unspecified addresses.
+    /// Returns [`Refusal::NotAllowed`] for an address outside the peer's prefixes. Without prefixes, returns
+    /// [`Refusal::Special`] for loopback, multicast and unspecified addresses.
     pub fn permit(&self, address: IpAddr) -> Result<(), Refusal> {
         let address = address.to_canonical();
         match &self.0 {

@@ -1,7 +1,9 @@
-//! A resource that several peers share, such as memory. Each may use what the others leave, and each has a reserved part.
+//! A resource shared by several peers, such as memory. Each peer may use what the others leave, and each has a reserved
+//! part.
 //!
-//! Half of the pool is reserved in equal parts. The unused rest of a peer's part stays reserved for it. A peer above its part takes
-//! from the other half. So a single peer may use everything, and a greedy one among others at most half plus its part.
+//! Half of the pool is reserved in equal parts. The unused rest of a peer's part stays reserved for it. A peer that
+//! exceeds its part takes from the other half. So a single peer may use everything, and a greedy one among others at
+//! most half plus its part.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +14,7 @@ use crate::hub::Slot;
 pub(crate) struct Pool {
     total: u64,
     used: BTreeMap<Slot, u64>,
-    /// What is used or reserved in total.
+    /// The amount used or reserved in total.
     claimed: u64,
 }
 
@@ -36,7 +38,7 @@ impl Pool {
         self.claimed = self.used.values().map(|used| (*used).max(kept)).sum();
     }
 
-    /// Changes the total. Existing use beyond it continues.
+    /// Changes the total. Existing use above it continues.
     pub(crate) fn set_total(&mut self, total: u64) {
         self.total = total;
         self.claim();
@@ -105,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        /// Peers that take all they may never hold more than the total, nor less than their part.
+        /// Peers that take as much as they may never hold more than the total, and none gets less than its part.
         #[test]
         fn never_more_than_all(takes in prop::collection::vec((0u16..6, 0u64..2000), 1..60)) {
             let mut pool = Pool::new(1000);

@@ -32,7 +32,7 @@ fn owner(kind: Kind, port: u16) -> Option<String> {
         .filter_map(|table| fs::read_to_string(format!("/proc/thread-self/net/{table}")).ok())
         .flat_map(|text| inodes(kind, port, &text))
         .collect();
-    // Not its other names, such as /proc/self.
+    // Skips other names of processes, such as /proc/self.
     let is_number =
         |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
     let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
@@ -42,12 +42,12 @@ fn owner(kind: Kind, port: u16) -> Option<String> {
     })
 }
 
-/// The inodes of the unconnected sockets bound to a port, which collide with a new binding.
+/// The inodes of the unconnected sockets bound to a port, which conflict with a new binding.
 fn inodes(kind: Kind, port: u16, table: &str) -> Vec<String> {
     let of = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [_, local, _, state, ..] = fields[..] else { return None };
-        // 0A: LISTEN; 07: CLOSE, a socket of UDP that is bound.
+        // 0A: LISTEN. 07: CLOSE, the state of a bound UDP socket.
         let is_bound = local.ends_with(&format!(":{port:04X}")) && (kind == Kind::Udp || state == "0A");
         is_bound.then(|| fields.get(9).map(|&inode| inode.to_owned())).flatten()
     };

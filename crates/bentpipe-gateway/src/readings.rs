@@ -24,15 +24,15 @@ pub enum Value {
     Total(u64),
     /// A value that rises and falls.
     Level(u64),
-    /// Yes or no.
+    /// True or false.
     Flag(bool),
-    /// A time, in milliseconds in status and in seconds for Prometheus; `None` while it is not known.
+    /// A time, in milliseconds in the status and in seconds for Prometheus; `None` while it is unknown.
     Millis(Option<Duration>),
-    /// A time, in microseconds in status.
+    /// A time, in microseconds in the status.
     Micros(Duration),
-    /// A time that only grows, in milliseconds in status.
+    /// A time that only grows, in milliseconds in the status.
     Spent(Duration),
-    /// A text; for Prometheus a label with this key.
+    /// A text. For Prometheus, it is a label with this key.
     Text(Option<String>),
 }
 
@@ -46,11 +46,11 @@ impl Value {
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Its table in the status; empty: the top level.
+    /// Its table in the status; if empty, the top level.
     pub table: &'static str,
-    /// Its key there. Status shows the sum of several values with one key.
+    /// Its key in that table. If several values have the same key, the status shows their sum.
     pub key: &'static str,
-    /// The peer that it belongs to, if peers have names: a table of that name in `peers`, and a label.
+    /// The peer that it belongs to, if peers have names: a table with that name in `peers`, and a label.
     pub peer: Option<Arc<str>>,
     /// Its name for Prometheus.
     pub metric: &'static str,
@@ -72,11 +72,11 @@ pub struct Readings {
     peer: Option<Arc<str>>,
 }
 
-/// The latest readings: the loop stores them, others read them.
+/// The latest readings. The loop stores them, and other threads read them.
 pub type Published = Arc<Mutex<Arc<Readings>>>;
 
 impl Readings {
-    /// An empty list for the gateway of this name and shape.
+    /// An empty list for the gateway with this name and shape.
     pub fn new(name: &str, shape: &'static str) -> Self {
         Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None }
     }
@@ -91,19 +91,19 @@ impl Readings {
         self.shape
     }
 
-    /// Adds values of a peer; `None`: the only peer, which has no name.
+    /// Adds the values of a peer; `None`: the only peer, which has no name.
     pub(crate) fn of_peer(&mut self, name: Option<Arc<str>>, add: impl FnOnce(&mut Self)) {
         self.peer = name;
         add(self);
         self.peer = None;
     }
 
-    /// True while values of a peer with a name are being added.
+    /// True while the values of a named peer are being added.
     pub(crate) fn has_peer(&self) -> bool {
         self.peer.is_some()
     }
 
-    /// The values; those of one metric of a peer are adjacent.
+    /// The values. Those of one metric of a peer are adjacent.
     pub fn list(&self) -> &[Reading] {
         &self.list
     }
@@ -161,7 +161,7 @@ impl Readings {
         self.add(table, "overruns", "bentpipe_gateway_device_overruns_total", help, Value::Total(overruns));
     }
 
-    /// Adds whether the gateway is ready: its link is up, and none of its interfaces is `absent`.
+    /// Adds whether the gateway is ready, which means that its link is up and none of its interfaces is `absent`.
     pub(crate) fn add_interfaces(&mut self, absent: &[String]) {
         let link_is_up = |reading: &Reading| reading.key == "link_up" && reading.value == Value::Flag(true);
         let is_up = absent.is_empty() && self.list.iter().any(link_is_up);
@@ -172,14 +172,14 @@ impl Readings {
         self.add("", "absent", "bentpipe_gateway_interfaces_absent_info", help, names);
     }
 
-    /// Adds the kernel's values of this process.
+    /// Adds the kernel's values for this process.
     ///
     /// # Errors
     /// Fails if `/proc` cannot be read.
     pub(crate) fn add_process(&mut self) -> std::io::Result<()> {
         use Value::{Level, Spent};
         use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
-        // Reading the folder takes a descriptor, which is listed too.
+        // Reading the folder takes a descriptor, which is also listed.
         let open = std::fs::read_dir("/proc/self/fd")?.count().saturating_sub(1) as u64;
         let statm = std::fs::read_to_string("/proc/self/statm")?;
         let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
@@ -209,8 +209,8 @@ impl Readings {
         list
     }
 
-    /// The text exposition format of Prometheus, version 0.0.4. No crate is used: `prometheus-client` writes OpenMetrics,
-    /// and `prometheus` would store each value a second time.
+    /// The text exposition format of Prometheus, version 0.0.4. No crate is used: `prometheus-client` writes
+    /// OpenMetrics, and `prometheus` would store each value a second time.
     pub(crate) fn exposition(&self) -> String {
         use std::fmt::Write;
         let mut text = String::new();
@@ -237,7 +237,7 @@ impl Readings {
                     let _ = write!(labels, ",{key}=\"{}\"", escaped(value));
                     "1".to_owned()
                 }
-                // Unknown values are left out: a zero would be wrong.
+                // Unknown values are omitted: a zero would be wrong.
                 Value::Millis(None) | Value::Text(None) => continue,
             };
             let _ = writeln!(text, "{metric}{{{labels}}} {number}");

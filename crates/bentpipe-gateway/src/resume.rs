@@ -1,11 +1,13 @@
-//! Whether this process may have been copied or stopped: a machine that slept, or a virtual machine that runs on from a
+//! Detects that this process may have been copied or stopped: the machine slept, or a virtual machine continues from a
 //! snapshot.
 //!
-//! A snapshot that runs twice would send twice under the same keys with the same numbers. There are two signs of it:
+//! If two copies run from the same snapshot, both send under the same keys with the same numbers. There are two signs
+//! of this:
 //!
 //! - The hypervisor's vmclock device changes its marker before the copy resumes (Linux, `vmclock-abi.h`).
-//! - Clocks jump: the one that counts sleep, or the time of day once it is corrected. Without the device nothing stops the copy from
-//!   sending until then. Linux uses `vmgenid` for its random numbers, but does not expose it to processes.
+//! - Clocks jump: the one that counts sleep, or the time of day once it is corrected. Without the device, nothing stops
+//!   the copy from sending until then. Linux uses `vmgenid` for its random numbers, but does not expose it to
+//!   processes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,10 +16,11 @@ use std::path::Path;
 use bentpipe_engine::units::Duration;
 use nix::time::{ClockId, clock_gettime};
 
-/// A larger change of the difference between clocks is a jump: adjustments are slower, at most 500 ppm (adjtimex(2)).
+/// If the difference between clocks changes by more than this, it is a jump: adjustments are slower, at most 500 ppm
+/// (adjtimex(2)).
 const JUMP: Duration = Duration::from_millis(1000);
 
-/// The lead of CLOCK_BOOTTIME and of the time of day over CLOCK_MONOTONIC, nanoseconds.
+/// How far CLOCK_BOOTTIME and the time of day are ahead of CLOCK_MONOTONIC, in nanoseconds.
 type Offsets = [i128; 2];
 
 #[derive(Debug)]
@@ -31,9 +34,9 @@ impl Resume {
         Resume { offsets: read(), machine: VmClock::open(Path::new("/dev/vmclock0")) }
     }
 
-    /// Whether clocks or the hypervisor's markers have jumped since the last call.
+    /// True if the clocks or the hypervisor's markers have jumped since the last call.
     pub(crate) fn has_jumped(&mut self) -> bool {
-        // Reads both, without short-circuiting.
+        // Both are read, without short-circuiting.
         self.note(read()) | self.is_copied()
     }
 
@@ -45,7 +48,7 @@ impl Resume {
 
     fn is_copied(&mut self) -> bool {
         let Some((clock, before)) = &mut self.machine else { return false };
-        // An unreadable device proves nothing.
+        // A device that cannot be read proves nothing.
         let Some(now) = clock.markers() else { return false };
         std::mem::replace(before, now) != now
     }
@@ -62,18 +65,18 @@ fn read() -> Option<Offsets> {
 #[derive(Debug)]
 struct VmClock(File);
 
-/// `disruption_marker`, which changes when the machine is copied, restored or moved; and, if there is one, `vm_generation_counter`,
-/// which changes when it is copied or restored.
+/// `disruption_marker`, which changes when the machine is copied, restored or moved, and `vm_generation_counter`, if
+/// there is one, which changes when the machine is copied or restored.
 type Markers = (u64, Option<u64>);
 
 impl VmClock {
-    /// The length of the page that is read.
+    /// Number of bytes of the page that are read.
     const LEN: usize = 112;
     const MAGIC: &[u8] = b"VCLK";
-    /// In `flags`: there is a generation counter.
+    /// Bit in `flags`: there is a generation counter.
     const HAS_GENERATION: u64 = 1 << 8;
 
-    /// The device, if the machine has one that this process may read.
+    /// Opens the device, if the machine has one that this process may read.
     fn open(path: &Path) -> Option<(VmClock, Markers)> {
         let clock = VmClock(File::open(path).ok()?);
         let markers = clock.markers()?;
@@ -112,7 +115,7 @@ mod tests {
         }
     }
 
-    /// A page of `vmclock-abi.h` with these values, as the hypervisor leaves it.
+    /// Writes a page of `vmclock-abi.h` with these values, as the hypervisor would.
     fn write(path: &Path, disruption: u64, flags: u64, generation: u64) {
         let mut page = [0; 4096];
         page[..4].copy_from_slice(VmClock::MAGIC);

@@ -1,8 +1,9 @@
-//! The kernel's rules that decide which packets belong to the gateway: nftables rules in a separate table and, for TPROXY, a
-//! routing rule and a routing table that make marked packets local.
+//! The kernel rules that decide which packets belong to the gateway: nftables rules in a table of their own and, for
+//! TPROXY, a routing rule and a routing table that make marked packets local.
 //!
-//! The rules are installed all or none, and removed by name. Those of other programs and other gateways on the machine are not
-//! touched. Reading order: [`Instance`] the names; [`Rules`] the text; `install`, which installs and removes them.
+//! Either all rules are installed or none, and they are removed by name. Rules of other programs and other gateways on
+//! the machine are not touched. Reading order: [`Instance`] (the names); [`Rules`] (the text); `install` (installs and
+//! removes them).
 
 mod install;
 mod instance;
@@ -11,26 +12,26 @@ pub use instance::Instance;
 
 use crate::policy::Prefix;
 
-/// The packets that belong to a gateway.
+/// Which packets belong to a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// TCP connections that enter by these interfaces, for other hosts.
+    /// TCP connections to other hosts that enter by these interfaces.
     Split {
-        /// The interfaces; none: only the far side, whose connections in clients' names need the routing too.
+        /// The interfaces. None: only the far side, whose connections with clients' addresses also need the routing.
         capture: Vec<String>,
-        /// Where the gateway listens.
+        /// The port at which the gateway listens.
         port: u16,
         /// Destination ports to capture; none: all.
         ports: Vec<u16>,
-        /// True to reset new connections that the gateway does not accept, even while it does not run. Otherwise they
+        /// True to reset new connections that the gateway does not accept, even while it is not running. Otherwise they
         /// pass.
         refuse: bool,
-        /// Destinations to capture, which lie behind peers; `None`: all.
+        /// Destinations to capture, those behind peers; `None`: all.
         to: Option<Vec<Prefix>>,
-        /// The TUN device, if the same gateway has peers of `link`: as in [`Rules::Link`].
+        /// The TUN device, if the same gateway has peers of `link`, as in [`Rules::Link`].
         device: Option<String>,
     },
-    /// TCP connections of clients behind these interfaces to other hosts: routed into a TUN device.
+    /// TCP connections of clients behind these interfaces to other hosts, routed into a TUN device.
     Uplink {
         /// The interfaces towards the clients.
         satellite: Vec<String>,
@@ -39,24 +40,24 @@ pub enum Rules {
         /// Destination ports; none: all.
         ports: Vec<u16>,
     },
-    /// New TCP connections of clients behind these interfaces to other hosts: redirected to a listener. Both sides then use the
-    /// kernel's TCP.
+    /// New TCP connections of clients behind these interfaces to other hosts, redirected to a listener. Both sides then
+    /// use the kernel's TCP.
     Relay {
         /// The interfaces towards the clients.
         satellite: Vec<String>,
-        /// Where the gateway listens.
+        /// The port at which the gateway listens.
         port: u16,
         /// Destination ports; none: all.
         ports: Vec<u16>,
     },
-    /// The TUN device. TCP's segments must fit it, since not every path tells hosts its MTU.
+    /// Packets through the TUN device. TCP segments are made to fit it, since not every path tells hosts its MTU.
     Link {
         /// The device.
         device: String,
     },
 }
 
-/// The match on destination addresses of an IP version; `None` if it matches no packets.
+/// The match on destination addresses of an IP version; `None` if no packets would match.
 fn addresses(to: Option<&[Prefix]>, is_v6: bool) -> Option<String> {
     let Some(all) = to else { return Some(String::new()) };
     let of_version: Vec<_> = all.iter().filter(|prefix| prefix.is_v6() == is_v6).map(Prefix::to_string).collect();
@@ -69,10 +70,11 @@ fn destinations(ports: &[u16]) -> String {
     if ports.is_empty() { String::new() } else { format!(" tcp dport {}", set(ports.iter().map(u16::to_string))) }
 }
 
-/// Connection tracking would see two connections with the same addresses: the client's, and the gateway's to its server.
+/// Connection tracking would see two connections with the same addresses: the client's, and the gateway's own to the
+/// server.
 const UNTRACKED: &str = "\tchain prerouting {\n\t\ttype filter hook prerouting priority raw; policy accept;\n";
 
-/// The end of that chain, and the one for packets that the gateway sends.
+/// The end of that chain, and the chain for packets that the gateway sends.
 fn sent_untracked(instance: &Instance) -> String {
     let sent = instance.sent();
     format!(
@@ -81,17 +83,17 @@ fn sent_untracked(instance: &Instance) -> String {
     )
 }
 
-/// Only the first packet of a connection: connections that began without the gateway continue without it.
+/// Matches only the first packet of a connection: connections that began without the gateway continue without it.
 const NEW: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 
-/// How a fragment is matched, by IP version.
+/// The match on fragments, by IP version.
 const FRAGMENTS: [(&str, bool, &str); 2] =
     [("ipv4", false, "ip frag-off & 0x3fff != 0"), ("ipv6", true, "exthdr frag exists")];
 
-/// For an administrator who does not find his connections in FORWARD.
+/// A note for an administrator who does not find these connections in FORWARD.
 const BYPASS: &str = "\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:\n\t\t# `allow` and `deny` in the settings say which destinations they may reach.\n";
 
-/// Which new connections a gateway takes, by interface and destination.
+/// The new connections that a gateway captures, by interface and destination.
 struct Captured<'a> {
     from: &'a [String],
     to: Option<&'a [Prefix]>,
@@ -115,7 +117,8 @@ impl Captured<'_> {
         text + &[("ipv4", "ip", false), ("ipv6", "ip6", true)].map(of).concat()
     }
 
-    /// Refuses the first packet of a connection that the gateway should have accepted, so that none bypasses the tunnel.
+    /// Refuses the first packet of a connection that the gateway should have accepted, so that no connection bypasses
+    /// the tunnel.
     fn guard(&self) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let mut text =
@@ -136,16 +139,16 @@ impl Captured<'_> {
     }
 }
 
-/// Packets of connections that the gateway already has.
+/// Matches packets of connections that the gateway already has.
 const OURS: &str = "\t\t# Connections that are ours already, in whoever's name; older ones pass.\n\t\tmeta l4proto tcp socket transparent 1 jump ours\n";
 
-/// Packets of older connections to a listener's port do not match. (Of a connection that is being opened, the kernel reveals
-/// only that it is transparent.)
+/// Packets of older connections to a listener's port do not match. (About a connection that is being opened, the kernel
+/// reveals only that it is transparent.)
 fn ours(mark: u32, untracked: &str) -> String {
     format!("\tchain ours {{\n\t\tsocket wildcard 1 return\n\t\tmeta mark set {mark:#x}{untracked} accept\n\t}}\n")
 }
 
-/// The chain of `link`: segments of TCP fit the device.
+/// The chain of `link`: makes TCP segments fit the device.
 fn fitting(device: &str) -> String {
     let mut text = "\tchain forward {\n\t\ttype filter hook forward priority mangle; policy accept;\n".to_owned();
     for way in ["iifname", "oifname"] {
@@ -166,7 +169,7 @@ fn set(names: impl Iterator<Item = String>) -> String {
 }
 
 impl Rules {
-    /// The rules as `nft -f` takes them.
+    /// The rules as input for `nft -f`.
     pub fn nft(&self, instance: &Instance) -> String {
         let mark = instance.mark();
         let text = match self {
@@ -204,7 +207,8 @@ impl Rules {
         replaced(instance, &text)
     }
 
-    /// The rules that stay after a gateway has failed: the one that refuses with `without_peer = "refuse"`, otherwise none.
+    /// The rules that stay after a gateway has failed: those that refuse connections with `without_peer = "refuse"`,
+    /// otherwise none.
     pub fn guard(&self, instance: &Instance) -> Option<String> {
         match self {
             Rules::Split { capture, ports, refuse: true, to, .. } if !capture.is_empty() => {
@@ -215,7 +219,7 @@ impl Rules {
         }
     }
 
-    /// The commands of `ip` that go with them.
+    /// The commands of `ip` that belong to the rules.
     pub fn routes(&self, instance: &Instance) -> Vec<Vec<String>> {
         let (local, into) = self.marks();
         let mut commands = Vec::new();
@@ -234,7 +238,7 @@ impl Rules {
         commands
     }
 
-    /// True if there are packets to make local, and packets for the device of `uplink`.
+    /// Two flags: true if there are packets to make local, and true if there are packets for the device of `uplink`.
     fn marks(&self) -> (bool, bool) {
         (!matches!(self, Rules::Link { .. }), matches!(self, Rules::Uplink { .. }))
     }
@@ -256,7 +260,7 @@ impl Rules {
     }
 }
 
-/// Adding, deleting and writing a table replaces it in one transaction.
+/// Adding, deleting and writing a table in one transaction replaces it.
 fn replaced(instance: &Instance, chains: &str) -> String {
     let table = instance.table();
     format!("add table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n{chains}}}\n")

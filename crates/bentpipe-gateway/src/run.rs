@@ -23,7 +23,7 @@ pub(super) const DEVICE: Token = Token(FIRST_TOKEN - 1);
 const TIMER: Token = Token(1);
 const WAKER: Token = Token(2);
 
-/// How the loop is to end. Another thread or a signal handler sets it.
+/// Tells the loop to end. Another thread or a signal handler uses it.
 #[derive(Clone, Debug)]
 pub struct Stop {
     wish: Arc<AtomicU8>,
@@ -35,21 +35,21 @@ const DRAIN: u8 = 1;
 const NOW: u8 = 2;
 
 impl Stop {
-    /// Ends when all work is done, or after 50 s; at once if asked a second time.
+    /// Ends the loop when all work is done, or after 50 s; at once if called a second time.
     pub fn drain(&self) {
         let _ = self.wish.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |wish| Some((wish + 1).min(NOW)));
         self.wake();
     }
 
-    /// Ends at once.
+    /// Ends the loop at once.
     pub fn now(&self) {
         self.wish.store(NOW, Ordering::SeqCst);
         self.wake();
     }
 
-    /// Wakes the loop, so that it calls the user of [`Loop::run`].
+    /// Wakes the loop, so that it calls the `user` closure of [`Loop::run`].
     pub fn wake(&self) {
-        // If this fails, the loop wakes up by itself within a second.
+        // If this fails, the loop wakes by itself within a second.
         let _ = self.waker.wake();
     }
 }
@@ -57,7 +57,7 @@ impl Stop {
 /// The loop's counters.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayStats {
-    /// Packets that the kernel refused.
+    /// Packets refused by the kernel.
     pub refused_by_kernel: u64,
     /// How late timers were.
     pub lateness: Lateness,
@@ -67,13 +67,14 @@ pub struct GatewayStats {
 
 /// The work of the loop: a shape with its I/O. An error ends the gateway.
 pub trait Work {
-    /// A registered source of events is ready.
+    /// Called when a registered source of events is ready.
     ///
     /// # Errors
     /// Fails if a socket or device that all connections need fails.
     fn ready(&mut self, now: Time, registry: &Registry, token: Token, ready: &Ready) -> io::Result<()>;
 
-    /// Does all work due at this instant. Returns whether there is more, and the next instant with work.
+    /// Does all work that is due at this instant. Returns whether there is more, and the next instant at which work is
+    /// due.
     ///
     /// # Errors
     /// Fails if a socket or device that all connections need fails.
@@ -85,19 +86,19 @@ pub trait Work {
     /// Fails if a socket or device that all connections need fails.
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool>;
 
-    /// Called when the loop ends: notifies peers and clients.
+    /// Called when the loop ends. Notifies peers and clients.
     ///
     /// # Errors
     /// Fails if the last messages cannot be sent.
     fn end(&mut self, now: Time) -> io::Result<()>;
 
-    /// Packets that the kernel refused.
+    /// Number of packets refused by the kernel.
     fn refused_by_kernel(&self) -> u64;
 
     /// The name of the shape in settings.
     fn name(&self) -> &'static str;
 
-    /// Adds its values at `now`.
+    /// Adds the current values at `now`.
     fn read(&self, now: Time, readings: &mut Readings);
 }
 
@@ -112,19 +113,20 @@ pub struct Loop<W> {
     stats: GatewayStats,
 }
 
-/// Draining ends after this time, even with open connections. The service's unit allows 60 s before the process is killed.
+/// Draining ends after this time, even with open connections. The service's unit allows 60 s before it kills the
+/// process.
 const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(50) };
 
-/// The loop wakes up at least this often.
+/// The loop wakes at least this often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
-/// Minimum wait. A line that is free again within a microsecond is not worth a system call; the packets that it could have sent
-/// meanwhile are sent in one batch.
+/// Minimum wait. If a line will be free again within a microsecond, a system call is not worthwhile; packets that it
+/// could have sent meanwhile are sent in one batch.
 const GRAIN: Duration = Duration::from_micros(50);
 
 impl<W: Work> Loop<W> {
-    /// A loop. `make` creates its work from the first instant and the registry of event sources.
+    /// Creates a loop. `make` creates its work from the first instant and the registry of event sources.
     pub(super) fn begin(make: impl FnOnce(Time, &Registry) -> io::Result<W>) -> io::Result<Self> {
-        // Timers of ordinary threads are up to 50 µs late. If the system refuses a smaller slack, so are these.
+        // Timers of ordinary threads are up to 50 µs late. If the system refuses a smaller slack, this loop's are too.
         let _ = nix::sys::prctl::set_timerslack(1);
         let clock = Clock::start();
         let poll = Poll::new()?;
@@ -140,12 +142,12 @@ impl<W: Work> Loop<W> {
         &self.work
     }
 
-    /// The work, to change its settings.
+    /// The work, mutable, to change its settings.
     pub(super) fn work_mut(&mut self) -> &mut W {
         &mut self.work
     }
 
-    /// A handle by which another thread ends the loop.
+    /// A handle with which another thread can end the loop.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
@@ -168,17 +170,16 @@ impl<W: Work> Loop<W> {
         self.clock.now()
     }
 
-    /// The loop's epoll, which is readable when it has something to do.
+    /// The loop's epoll descriptor, which is readable when the loop has something to do.
     pub fn as_raw_fd(&self) -> RawFd {
         self.poll.as_raw_fd()
     }
 
-    /// Runs until it is stopped. Calls `user` each time the loop is woken by [`Stop::wake`], and
-    /// once a second.
+    /// Runs until it is stopped. Calls `user` each time the loop is woken by [`Stop::wake`], and once a second.
     ///
     /// # Errors
-    /// Fails if a socket or device that all connections need fails, or if epoll does. Errors of one connection end only
-    /// it.
+    /// Fails if a socket or device that all connections need fails, or if epoll does. An error of one connection ends
+    /// only that connection.
     pub fn run(&mut self, mut user: impl FnMut(&mut Self)) -> io::Result<()> {
         let mut events = Events::with_capacity(1024);
         let mut look_at = Time::ZERO;
@@ -265,7 +266,7 @@ mod tests {
         fn read(&self, _: Time, _: &mut Readings) {}
     }
 
-    /// A vanished client and a server that waits for it would keep the gateway running for hours.
+    /// A vanished client, with a server that waits for it, would keep the gateway running for hours.
     #[test]
     fn draining_ends() {
         let mut endless = Loop::begin(|_, _| Ok(Endless { ended: false })).expect("epoll is there");

@@ -1,4 +1,4 @@
-//! The endpoint of a carrier over the satellite link, with the layer that the engine derives from the link.
+//! The endpoint of a carrier over the satellite link, with the link layer that the engine derives from the link.
 
 use bentpipe_engine::gateway::{INTEGRITY, Layer, Satellite};
 use bentpipe_engine::slacp::classify::{FlowHash, HostAddress};
@@ -15,10 +15,10 @@ pub fn for_streams(satellite: &Satellite) -> LinkEndpointConfig {
     endpoint(satellite, satellite.for_streams(), None)
 }
 
-/// The endpoint for IP packets. `hosts`: whether the hosts that take turns are behind this box or behind the other.
+/// The endpoint for IP packets. `hosts`: whether the hosts that take turns are behind this box or behind the other one.
 ///
 /// # Panics
-/// If the system has no entropy.
+/// Panics if the system has no entropy.
 pub fn for_packets(satellite: &Satellite, hosts: HostAddress) -> LinkEndpointConfig {
     let key = [(); 2].map(|()| getrandom::u64().expect("the system has entropy"));
     endpoint(satellite, satellite.for_packets(), Some(FlowHash { key, host: hosts }))

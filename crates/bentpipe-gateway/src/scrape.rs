@@ -1,7 +1,7 @@
-//! The endpoint for Prometheus: `GET /metrics` over HTTP/1.1, in separate threads.
+//! The Prometheus endpoint: `GET /metrics` over HTTP/1.1, in separate threads.
 //!
-//! A malformed, slow or frequent request affects only other scrapers: a head has at most [`MAX_HEAD`] bytes, a request takes
-//! at most [`PATIENCE`], and there are at most [`MAX_SCRAPERS`] at a time.
+//! A malformed, slow or frequent request affects only other scrapers: a request head has at most [`MAX_HEAD`] bytes, a
+//! request takes at most [`PATIENCE`], and there are at most [`MAX_SCRAPERS`] at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::ports;
 
-/// Bytes of a request's head; Prometheus sends some 300.
+/// Maximum length of a request head in bytes; Prometheus sends some 300.
 const MAX_HEAD: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
 /// Maximum time from the connection to the end of the answer; Prometheus waits 10 s.
@@ -30,7 +30,7 @@ impl Scrape {
     /// Listens at `at`.
     ///
     /// # Errors
-    /// Fails if the address cannot be bound: it is taken, or not this machine's.
+    /// Fails if the address cannot be bound, because it is taken or does not belong to this machine.
     pub fn bind(at: SocketAddr) -> io::Result<Scrape> {
         let bound = TcpListener::bind(at);
         let listener = bound.map_err(|error| ports::explained(ports::Kind::Tcp, at.port(), error))?;
@@ -45,7 +45,7 @@ impl Scrape {
         self.listener.local_addr()
     }
 
-    /// Answers with `page`, for as long as the process lives.
+    /// Answers with `page` for as long as the process lives.
     ///
     /// # Errors
     /// Fails if no thread can be started.
@@ -86,7 +86,7 @@ impl Drop for Slot {
     }
 }
 
-/// The remaining time of one scraper, as the socket's time-out.
+/// The remaining time of a scraper, as the socket's timeout.
 fn left(until: Instant) -> io::Result<Option<Duration>> {
     match until.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
@@ -135,7 +135,8 @@ fn answer(mut stream: TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
             count => rest = &rest[count..],
         }
     }
-    // Closed with bytes unread, a socket would reset, and the answer might not arrive (RFC 9112 §9.6).
+    // If it were closed with bytes unread, the socket would send a reset, and the answer might not arrive (RFC 9112
+    // §9.6).
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut buffer = [0; 1024];
     for _ in 0..MAX_HEAD / buffer.len() {
@@ -216,7 +217,7 @@ mod tests {
         assert!(ask(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
     }
 
-    /// Silent scrapers lose their places. Until then further ones are turned away at once.
+    /// Silent scrapers lose their places. Until then, further ones are turned away at once.
     #[test]
     fn the_slow_are_given_up() {
         let at = served();
@@ -229,13 +230,13 @@ mod tests {
             })
             .collect();
         let mut ninth = TcpStream::connect(at).expect("it listens");
-        // Closed without an answer.
+        // It was closed without an answer.
         assert_eq!(ninth.read(&mut [0]).unwrap_or(0), 0);
         assert!(start.elapsed() < PATIENCE);
         for mut stream in slow {
             assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
         }
-        // PATIENCE for the slow ones; the rest is for a busy machine.
+        // PATIENCE for the slow ones; the rest allows for a busy machine.
         assert!(start.elapsed() < PATIENCE + Duration::from_secs(8));
         assert!(ask(at, b"GET /metrics HTTP/1.1\r\n\r\n").ends_with("up 1\n"));
     }

@@ -1,6 +1,6 @@
-//! The settings of a gateway: TOML in which every quantity has a unit, checked as scenarios are.
+//! The settings of a gateway: TOML in which every quantity has a unit, checked in the same way as scenarios.
 //!
-//! Reading order: [`GatewayFile`], the values; `grammar`, the keys; `read`, which turns text into values.
+//! Reading order: [`GatewayFile`] (the values); `grammar` (the keys); `read` (turns text into values).
 
 mod grammar;
 mod peers;
@@ -21,14 +21,14 @@ use crate::policy::{Destination, Prefix};
 
 pub use crate::peers::Carries;
 
-/// The content of a file.
+/// The content of a gateway file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayFile {
-    /// Its name, in status.
+    /// Its name, shown in the status.
     pub name: String,
     /// The tunnel, if there is another box.
     pub tunnel: Option<TunnelTable>,
-    /// Its peers: none for one box, a single one without a name, or those of a hub.
+    /// Its peers: none for a single box, one without a name, or those of a hub.
     pub peers: Vec<PeerTable>,
     /// The properties of the link.
     pub satellite: SatelliteTable,
@@ -36,9 +36,9 @@ pub struct GatewayFile {
     pub shape: ShapeTable,
     /// The socket for `status`.
     pub control: PathBuf,
-    /// The address at which Prometheus scrapes.
+    /// The address at which Prometheus scrapes, if any.
     pub metrics: Option<SocketAddr>,
-    /// The user that it becomes if root starts it; `None`: the command's default.
+    /// The user to switch to if root starts the gateway; `None`: the command's default.
     pub user: Option<String>,
 }
 
@@ -47,36 +47,37 @@ pub struct GatewayFile {
 pub struct TunnelTable {
     /// The file of the private key.
     pub private_key: PathBuf,
-    /// The file that keeps the peer's last address.
+    /// The file in which the peer's last address is saved.
     pub state: PathBuf,
     /// The address at which this end listens.
     pub listen: SocketAddr,
     /// Maximum length of an IP packet between the boxes.
     pub mtu: u16,
-    /// The interval of an idle end's keepalives.
+    /// The interval of keepalives sent by an idle end.
     pub keepalive: Duration,
-    /// A peer that is silent for this long is given up.
+    /// How long a peer may be silent before it is given up.
     pub dead_after: Duration,
 }
 
-/// A peer: one of `[[peers]]`, or the only one, of `[tunnel]`.
+/// A peer: one of `[[peers]]`, or the only one, from `[tunnel]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerTable {
-    /// Its name; `None`: it is the only one, and all destinations are behind it.
+    /// Its name; `None`: it is the only peer, and all destinations are behind it.
     pub name: Option<String>,
     /// Its public key.
     pub key: String,
-    /// The file of an additional secret of both boxes.
+    /// The file of an additional secret that both boxes share.
     pub preshared_key: Option<PathBuf>,
     /// Its address, if this end knows it.
     pub endpoint: Option<SocketAddr>,
-    /// Source addresses that it may use; if it has a name, they are also the destinations behind it. `None`: all valid sources.
+    /// Source addresses that it may use. If it has a name, they are also the destinations behind it. `None`: all valid
+    /// sources.
     pub prefixes: Option<Vec<Prefix>>,
-    /// This end's maximum rate to it.
+    /// Maximum rate from this end to the peer.
     pub rate: Rate,
     /// The round trip of the link.
     pub round_trip: Duration,
-    /// Its weight among peers.
+    /// Its weight among the peers.
     pub weight: u32,
     /// What is sent to it.
     pub carries: Carries,
@@ -91,9 +92,9 @@ pub struct SatelliteTable {
     pub rate: Rate,
     /// The round trip of the link.
     pub round_trip: Duration,
-    /// Frames that may overtake one before it counts as lost.
+    /// Number of later frames that may overtake a frame before it counts as lost.
     pub reordering: u64,
-    /// True if the link also carries other traffic: `rate` is then the upper bound.
+    /// True if the link also carries other traffic; `rate` is then the upper bound.
     pub shared: bool,
 }
 
@@ -104,29 +105,29 @@ pub enum ShapeTable {
     Split(SplitTable),
     /// IP packets, through a TUN device.
     Link(LinkTable),
-    /// A hub, of whose peers each has one of the two.
+    /// A hub each of whose peers uses one of the two.
     Both(SplitTable, LinkTable),
     /// TCP connections of clients behind the satellite are terminated by the engine's TCP.
     Uplink(Box<UplinkTable>),
-    /// The same with the kernel's TCP: `sender = "kernel"`.
+    /// As `Uplink`, with the kernel's TCP: `sender = "kernel"`.
     Relay(RelayTable),
 }
 
-/// Settings, common to several shapes, of the TCP connections to terminate.
+/// Settings of the TCP connections to terminate, shared by several shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TakenTable {
-    /// Interfaces whose hosts' connections are terminated: `split.capture`, or `uplink.satellite`. Empty for `split`: only connections
-    /// from the peer are served.
+    /// Interfaces of the hosts whose connections are terminated: `split.capture` or `uplink.satellite`. If empty for
+    /// `split`, only connections from the peer are served.
     pub interfaces: Vec<String>,
-    /// Destination ports to terminate; none: all.
+    /// Destination ports to terminate; if empty, all.
     pub ports: Vec<u16>,
-    /// Destinations that may be reached; none: all except those refused by default.
+    /// Destinations that may be reached; if empty, all except those refused by default.
     pub allow: Vec<Destination>,
     /// Destinations that may not be reached.
     pub deny: Vec<Destination>,
     /// True if destinations see the client's address.
     pub keep_client_address: bool,
-    /// Maximum number of open connections; for `split`, of each peer.
+    /// Maximum number of open connections; for `split`, per peer.
     pub max_streams: u32,
     /// Maximum bytes that wait for hosts; for the engine's sender, of all buffers.
     pub memory: Bytes,
@@ -148,9 +149,9 @@ pub struct SplitTable {
 pub struct LinkTable {
     /// The device's name.
     pub device: String,
-    /// Its addresses, each with the length of its prefix.
+    /// Its addresses, each with its prefix length.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Maximum bytes of the packets of all peers.
+    /// Maximum bytes of the packets of all peers together.
     pub memory: Bytes,
     /// The rate written into SCONE packets to peers without their own `advice`.
     pub advice: Option<Advice>,
@@ -163,7 +164,7 @@ pub struct RelayTable {
     pub taken: TakenTable,
     /// The port to which the kernel redirects connections.
     pub port: u16,
-    /// The kernel's congestion control towards clients. Its existence is not checked here.
+    /// The kernel's congestion control towards clients. Whether it exists is not checked here.
     pub congestion: String,
 }
 
@@ -174,9 +175,9 @@ pub struct UplinkTable {
     pub taken: TakenTable,
     /// The name of the variant.
     pub variant: String,
-    /// The variant's settings, with the changes of `[uplink.tcp]`.
+    /// The variant's settings, with the changes from `[uplink.tcp]`.
     pub tcp: TcpConfig,
-    /// A connection's window; `None`: the variant's.
+    /// A connection's window; `None`: that of the variant.
     pub window: Option<Bytes>,
     /// The TUN device.
     pub device: String,
@@ -186,13 +187,13 @@ pub struct UplinkTable {
     pub early_accept: bool,
 }
 
-/// The folder of a gateway's own, for what it writes while it runs unless its file says otherwise.
+/// The folder of a gateway's own, to which it writes while it runs unless its file says otherwise.
 fn own_folder(name: &str) -> PathBuf {
     Path::new("/run/bentpipe").join(name)
 }
 
 impl GatewayFile {
-    /// The folder of this gateway's own.
+    /// This gateway's own folder.
     pub(crate) fn own_folder(&self) -> PathBuf {
         own_folder(&self.name)
     }
@@ -205,36 +206,39 @@ impl GatewayFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// Fails if the file cannot be read. Returns all mistakes in it: unknown keys, wrong values, contradictions.
+    /// Fails if the file cannot be read. Otherwise returns all mistakes in it: invalid TOML, unknown keys, wrong
+    /// values, contradictions.
     pub fn load(path: impl AsRef<Path>) -> Result<GatewayFile, ScenarioErrors> {
         Ok(GatewayFile::load_with_warnings(path)?.0)
     }
 
-    /// Reads text; errors name it `file_name`.
+    /// Reads text. Errors call it `file_name`.
     ///
     /// # Errors
-    /// Returns all mistakes in the text: TOML's, unknown keys, wrong values, contradictions.
+    /// Returns all mistakes in the text: invalid TOML, unknown keys, wrong values, contradictions.
     pub fn parse(text: &str, file_name: &str) -> Result<GatewayFile, ScenarioErrors> {
         Ok(GatewayFile::parse_with_warnings(text, file_name)?.0)
     }
 
-    /// As [`GatewayFile::parse`], with warnings about keys that were renamed.
+    /// Like [`GatewayFile::parse`], and also returns warnings about renamed keys.
     ///
     /// # Errors
-    /// Returns all mistakes in the text: TOML's, unknown keys, wrong values, contradictions.
+    /// Returns all mistakes in the text: invalid TOML, unknown keys, wrong values, contradictions.
     pub fn parse_with_warnings(text: &str, file_name: &str) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
         read::parse(text, file_name)
     }
 
-    /// As [`GatewayFile::load`], with warnings about keys that were renamed.
+    /// Like [`GatewayFile::load`], and also returns warnings about renamed keys.
     ///
     /// # Errors
-    /// Fails if the file cannot be read. Returns all mistakes in it: unknown keys, wrong values, contradictions.
+    /// Fails if the file cannot be read. Otherwise returns all mistakes in it: invalid TOML, unknown keys, wrong
+    /// values, contradictions.
     pub fn load_with_warnings(path: impl AsRef<Path>) -> Result<(GatewayFile, ScenarioErrors), ScenarioErrors> {
         read::load(path.as_ref())
     }
 
-    /// An error that only the machine can detect in the value of a key, such as `uplink.congestion`, with its place in the text: if
+    /// An error that only the machine can detect in the value of a key, such as `uplink.congestion`. It refers to the
+    /// key's place in the text or, if the key is absent, to that of its table.
     /// the key is absent, that of its table.
     pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
         read::mistake(text, file_name, key, message, expected)

@@ -1,13 +1,13 @@
-//! The shares of hosts in a common resource, such as places for connections or memory, so that no host uses all of it.
+//! The shares of hosts in a common resource, such as connections or memory, so that no host can use all of it.
 //!
-//! A host may use seven times what is free: alone it leaves an eighth (dynamic thresholds, Choudhury and Hahne 1998). The
-//! multiplexer divides its streams by the same rule.
+//! A host may use seven times what is free, so a host that is alone leaves an eighth (dynamic thresholds, Choudhury and
+//! Hahne 1998). The multiplexer divides its streams by the same rule.
 
 use std::collections::BTreeMap;
 
 use bentpipe_engine::mux::Host;
 
-/// How many times what is free a host may use.
+/// A host may use this many times what is free.
 const SHARE: u64 = 7;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Shares {
         self.change(host, |all| all.places -= 1);
     }
 
-    /// The bytes that a host may add while this many are free.
+    /// The number of bytes that a host may add while `free` bytes are free.
     pub(crate) fn spare(&self, host: Host, free: u64) -> u64 {
         free.saturating_mul(SHARE).saturating_sub(self.of(host).bytes) / (SHARE + 1)
     }
@@ -67,7 +67,7 @@ mod tests {
         Host::of([10, 0, 0, n].into())
     }
 
-    /// Hosts that take all they may, one after the other: each leaves an eighth of what it found.
+    /// Hosts that take as much as they may, one after the other: each leaves an eighth of what it found.
     #[test]
     fn each_leaves_an_eighth() {
         let mut shares = Shares::default();

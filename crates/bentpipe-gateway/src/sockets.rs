@@ -1,4 +1,4 @@
-//! The kernel's sockets: listening for TPROXY, connecting in the client's name, resetting.
+//! Kernel sockets: listening for TPROXY, connecting with the client's address, and resetting.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
@@ -18,18 +18,19 @@ use crate::ports;
 /// The source address with which a box connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientAddress {
-    /// The client's, which the destination sees.
+    /// The client's address, so that the destination sees it.
     Keep,
-    /// The box's.
+    /// The box's own address.
     Replace,
 }
 
-/// Bytes of one read.
+/// Maximum bytes per read.
 pub(super) const READ: usize = 128 << 10;
-/// Connections that are being opened or wait to be accepted; net.core.somaxconn limits them. Beyond it the kernel answers with SYN
-/// cookies, whose ACKs TPROXY does not match: those connections are reset.
+/// Maximum number of connections that are being opened or wait to be accepted; net.core.somaxconn also limits it. Above
+/// it, the kernel answers with SYN cookies, whose ACKs TPROXY does not match, so those connections are reset.
 pub(super) const BACKLOG: i32 = 1 << 16;
-/// Retransmissions of a SYN-ACK. A handshake that is never completed takes its place for 15 s (1 + 2 + 4 + 8), not for the kernel's 63 s.
+/// Number of SYN-ACK retransmissions. A handshake that is never completed then takes its place for 15 s (1 + 2 + 4 +
+/// 8), not for the kernel's 63 s.
 const SYN_ACKS: i32 = 3;
 
 /// Binds a listener for connections redirected by TPROXY, whatever their destination. It does not listen yet.
@@ -42,8 +43,8 @@ pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
     }
     transparent(&socket, at)?;
     SynCount.set(&socket, &SYN_ACKS)?;
-    // Without address reuse, so that nobody else can listen there. The kernel then also refuses the port while an old
-    // connection to it, of any host, is in TIME-WAIT. If it refuses with reuse as well, the port is in use.
+    // Address reuse is off, so that nobody else can listen there. The kernel then also refuses the port while an old
+    // connection to it, of any host, is in TIME-WAIT. If it refuses even with reuse, the port is in use.
     if socket.bind(&at.into()).is_err() {
         socket.set_reuse_address(true)?;
         socket.bind(&at.into()).map_err(|error| ports::explained(ports::Kind::Tcp, at.port(), error))?;
@@ -60,25 +61,25 @@ pub(super) fn listen(listener: &TcpListener) -> io::Result<()> {
     })
 }
 
-/// Stops listening and keeps the port. Connections that have not been accepted are reset.
+/// Stops listening but keeps the port. Connections that have not been accepted are reset.
 pub(super) fn stop_listening(listener: &TcpListener) -> io::Result<()> {
     SockRef::from(listener).shutdown(Shutdown::Read)
 }
 
-/// No other crate has this one.
+/// No other crate offers this option.
 #[derive(Clone, Copy, Debug)]
 struct MaxPacingRate;
 
 nix::setsockopt_impl!(MaxPacingRate, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64, SetStruct<'_, u64>);
 
-/// For a listener it counts SYN-ACKs (tcp(7) documents it only for SYNs).
+/// For a listener, it counts SYN-ACKs (tcp(7) documents it only for SYNs).
 #[derive(Clone, Copy, Debug)]
 struct SynCount;
 
 nix::setsockopt_impl!(SynCount, libc::IPPROTO_TCP, libc::TCP_SYNCNT, i32, SetStruct<'_, i32>);
 
-/// Sets how the connections of a listener send: with this congestion control, at no more than `pacing` bytes of payload per
-/// second, in packets with this mark.
+/// Sets how the connections of a listener send: with this congestion control, with at most `pacing` bytes of payload
+/// per second, and with this packet mark.
 pub(super) fn send_by(listener: &TcpListener, congestion: &str, pacing: u64, mark: u32) -> io::Result<()> {
     let socket = SockRef::from(listener);
     socket.set_tcp_congestion(congestion.as_bytes())?;
@@ -90,8 +91,8 @@ fn transparent(socket: &Socket, at: SocketAddr) -> io::Result<()> {
     if at.is_ipv4() { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) }
 }
 
-/// Connects to the destination of a route. If the client's port is still taken by one of its connections, another port is
-/// used, and the second value returned is true. Packets in the client's name carry `mark`.
+/// Connects to the destination of a route. If the client's port is still taken by one of its connections, another port
+/// is used, and the second return value is true. Packets with the client's address carry `mark`.
 pub(super) fn connect(route: Route, address: ClientAddress, mark: Option<u32>) -> (io::Result<TcpStream>, bool) {
     let Route { source, destination } = route;
     let any: IpAddr = if destination.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -111,7 +112,7 @@ fn is_taken(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
 }
 
-/// `foreign`: connects in the client's name, with this mark.
+/// `foreign`: connects with the client's address and this mark.
 fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Option<u32>>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(destination), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     if let Some(mark) = foreign {
@@ -130,13 +131,13 @@ fn connect_from(source: SocketAddr, destination: SocketAddr, foreign: Option<Opt
     Ok(TcpStream::from_std(socket.into()))
 }
 
-/// Settings of every connection. Small writes are sent at once. Urgent data stays in the stream: by default the kernel removes its
-/// last byte. Keepalives detect a user that has vanished. If the gateway dies, the kernel resets the connection: a FIN would say
-/// that the data was complete.
+/// Sets the options of every connection. Small writes are sent at once. Urgent data stays in the stream, because by
+/// default the kernel removes its last byte. Keepalives detect a user that has vanished. If the gateway dies, the
+/// kernel resets the connection, because a FIN would say that the data was complete.
 pub(super) fn tune(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(120)).with_interval(Duration::from_secs(30));
     let socket = SockRef::from(socket);
-    // A connection without them still works.
+    // A connection also works without these options.
     let _ = socket.set_tcp_nodelay(true);
     let _ = socket.set_out_of_band_inline(true);
     let _ = socket.set_tcp_keepalive(&keepalive);
@@ -149,12 +150,12 @@ pub(super) fn reset(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
 }
 
-/// Closes a connection whose two directions have ended. The kernel still sends the remaining data.
+/// Closes a connection whose directions have both ended. The kernel still sends the remaining data.
 pub(super) fn close(socket: TcpStream) {
     let _ = SockRef::from(&socket).set_linger(None);
 }
 
-/// Whether an error says that descriptors or memory are used up.
+/// True if an error says that descriptors or memory are exhausted.
 pub(super) fn is_exhausted(error: &io::Error) -> bool {
     let exhausted = [Errno::EMFILE, Errno::ENFILE, Errno::ENOBUFS, Errno::ENOMEM].map(|errno| errno as i32);
     error.raw_os_error().is_some_and(|errno| exhausted.contains(&errno))

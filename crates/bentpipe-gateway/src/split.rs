@@ -1,17 +1,19 @@
 //! The `split` shape: TCP connections are terminated and continue from the other box.
 //!
-//! A client's connection arrives by TPROXY: the kernel has accepted it in the destination's name. Its data becomes a stream of
-//! the multiplexer to the peer whose prefixes contain the destination. The stream's open message contains the two addresses. The
-//! other box connects to the destination, in the client's name if the settings say so. Each box is near for the streams that it
-//! opens, and far for the others.
+//! A client's connection arrives by TPROXY: the kernel has accepted it on behalf of the destination. Its data becomes a
+//! stream of the multiplexer to the peer whose prefixes contain the destination. The stream's open message contains the
+//! two addresses. The other box connects to the destination, with the client's address if the settings say so. Each box
+//! is the near one for the streams that it opens, and the far one for the others.
 //!
-//! A connection ends as TCP ends: each direction separately, or both by a reset, which is passed on. The kernel accepts before
-//! the destination is contacted, so if the destination refuses, the client's connection is reset at once.
+//! A connection ends as in TCP: either each direction separately, or both by a reset, which is passed on. The kernel
+//! accepts before the destination is contacted, so if the destination refuses, the client's connection is reset at
+//! once.
 //!
-//! Memory is bounded. Data that a client sends ahead of the link is limited to `bentpipe_engine::gateway::MAX_UNSENT` per connection,
-//! and to less with many connections. Data that a user does not accept is limited by the multiplexer's window and budget. Buffers and
-//! connections count against the same budget, and so do their packets in the link, which may take half of it in flight to the peer.
-//! [`Memory`](bentpipe_engine::gateway::Memory) says how they share it. Peers share it by a [`Pool`](super::pool::Pool).
+//! Memory is bounded. Data that a client sends ahead of the link is limited to `bentpipe_engine::gateway::MAX_UNSENT`
+//! per connection, and to less with many connections. Data that a user does not accept is limited by the multiplexer's
+//! window and budget. Buffers and connections count against the same budget, and so do the packets in the link, which
+//! may take half of it in flight to the peer. [`Memory`](bentpipe_engine::gateway::Memory) describes how they share it.
+//! Peers share it by a [`Pool`](super::pool::Pool).
 
 mod common;
 mod config;
@@ -37,10 +39,11 @@ pub(crate) use config::Waiting;
 pub use config::{Fallback, SplitConfig, SplitStats};
 use streams::{Cx, Streams};
 
-/// The interval at which all peers are checked for connections that take too long, and for memory that others have freed.
+/// The interval at which all peers are checked for connections that take too long to open, and for memory that others
+/// have freed.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The shape.
+/// The `split` shape.
 #[derive(Debug)]
 pub struct SplitShape {
     common: Common,
@@ -49,14 +52,14 @@ pub struct SplitShape {
     /// Peers whose multiplexers may have something to send.
     busy: BTreeSet<Slot>,
     sweep_at: Time,
-    /// Settings that decide whether to listen have changed.
+    /// True if settings that decide whether to listen have changed.
     listens_otherwise: bool,
-    /// Connections that were refused before their peer was known.
+    /// Connections refused before their peer was known.
     turned_away: u64,
 }
 
 impl SplitShape {
-    /// The shape without peers.
+    /// A shape without peers.
     pub fn new(config: SplitConfig) -> Self {
         let listeners = Listeners::new(config.listen.clone());
         SplitShape {
@@ -70,13 +73,13 @@ impl SplitShape {
         }
     }
 
-    /// What has been counted so far, for all peers.
+    /// The counters so far, summed over all peers.
     pub fn stats(&self) -> SplitStats {
         let none = SplitStats { refused: self.turned_away, ..SplitStats::default() };
         self.peers.values().map(Streams::stats).fold(none, |sum, more| sum + more)
     }
 
-    /// Applies the settings that can change without touching connections. The others take effect at the next start.
+    /// Applies the settings that can change without affecting connections. The others take effect at the next start.
     pub(crate) fn reconfigure(&mut self, config: &SplitConfig) {
         self.common.config.client_address = config.client_address;
         self.common.config.fallback = config.fallback;
@@ -100,7 +103,7 @@ impl SplitShape {
         Ok(())
     }
 
-    /// A peer's connections and their context.
+    /// A peer's connections, and their context.
     fn of<'a>(&'a mut self, now: Time, registry: &'a Registry, slot: Slot) -> Option<(&'a mut Streams, Cx<'a>)> {
         let streams = self.peers.get_mut(&slot)?;
         self.busy.insert(slot);
@@ -166,7 +169,7 @@ impl Shape for SplitShape {
 
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         self.common.descriptors.set_total(listeners::max_conns(1)? as u64);
-        // A taken port is reported now, not when the peer comes up.
+        // A port that is taken is reported now, not when the peer comes up.
         self.listeners.reserve(sockets::bind)?;
         self.listen(turn.hub, turn.registry)
     }
@@ -224,7 +227,7 @@ impl Shape for SplitShape {
     }
 
     fn fill(&mut self, turn: &mut Turn<'_>, sent: Option<Slot>) -> io::Result<bool> {
-        // While it sends, no other peer is served, which would leave the line idle.
+        // While this peer sends, no other peer is served, which would leave the line idle.
         if let Some(slot) = sent {
             self.fill_one(turn, slot);
             return Ok(false);
@@ -237,7 +240,7 @@ impl Shape for SplitShape {
             self.sweep_at = turn.now + SWEEP;
             self.sweep(turn);
         }
-        // Frames without a packet change the memory of the link too.
+        // Frames without a packet also change the memory of the link.
         self.busy.extend(turn.hub.heard().filter(|slot| self.peers.contains_key(slot)));
         for slot in std::mem::take(&mut self.busy) {
             if let (Some(streams), Some(carrier)) = (self.peers.get_mut(&slot), turn.hub.carrier_mut(slot)) {
@@ -255,7 +258,7 @@ impl Shape for SplitShape {
             self.peers.values_mut().for_each(|streams| streams.begin_drain(turn.now));
             self.busy.extend(self.peers.keys());
         }
-        // Calls each without short-circuiting, since each records when it was done.
+        // Each is called without short-circuiting, because each records when it was done.
         let drained = self
             .peers
             .iter_mut()

@@ -1,7 +1,8 @@
-//! The last addresses of peers, in a file, so that a restarted gateway can contact peers without a configured address.
+//! The last addresses of peers, kept in a file so that a restarted gateway can contact peers without a configured
+//! address.
 //!
-//! A line for each peer: its public key and its address. If the file is missing, old or wrong, a call gets no answer, and peers
-//! contact the gateway themselves.
+//! There is one line per peer: its public key and its address. If the file is missing, old or wrong, a call is not
+//! answered, and the peers contact the gateway themselves.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +15,7 @@ use bentpipe_engine::units::{Duration, Time};
 use super::log;
 use crate::tunnel::PublicKey;
 
-/// Minimum time between two writes. Later changes are lost after `kill -9`.
+/// Minimum time between two writes. A later change is lost on `kill -9`.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The addresses of peers in the file, by public key.
@@ -38,7 +39,7 @@ impl State {
         State { path, written: Vec::new(), next_at: Time::ZERO, has_failed: false }
     }
 
-    /// Writes the addresses of peers if they have changed and the last write is long enough ago.
+    /// Writes the addresses of peers if they have changed and the last write was long enough ago.
     pub(crate) fn note(&mut self, now: Time, peers: impl Iterator<Item = (PublicKey, SocketAddr)>) {
         if now < self.next_at {
             return;
@@ -56,7 +57,7 @@ impl State {
                 }
                 self.written = peers;
             }
-            // Logged once and tried again: a disk does not stay full.
+            // This is logged once and tried again, because a disk does not stay full.
             Err(error) if !std::mem::replace(&mut self.has_failed, true) => {
                 log::line(format_args!("{path}: {error}; a restart may take longer to be noticed"));
             }
@@ -71,12 +72,12 @@ impl State {
         }
         let text: String = peers.iter().map(|(peer, at)| format!("{peer} {at}\n")).collect();
         let beside = self.path.with_extension("state.new");
-        // The folder may belong to another user: a link there must not lead elsewhere.
+        // The folder may belong to another user: a link in it must not redirect the write.
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW);
         let written = options.open(&beside).and_then(|mut file| file.write_all(text.as_bytes()));
         written.and_then(|()| std::fs::rename(&beside, &self.path)).inspect_err(|_| {
-            // A partial file would take scarce room.
+            // A partial file would occupy scarce space.
             let _ = std::fs::remove_file(&beside);
         })
     }
@@ -106,7 +107,8 @@ mod tests {
         assert_eq!(last_endpoints(&path), BTreeMap::new());
     }
 
-    /// With a missing folder, as with a full disk, the write is repeated even without a change, and leaves no partial file.
+    /// If the folder is missing, or the disk is full, the write is repeated even without a change, and no partial file
+    /// is left.
     #[test]
     fn what_could_not_be_written_is_written_later() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Datagrams that the kernel refuses, counted by reason, with a log line at the beginning and at the end.
+//! Counts datagrams that the kernel refuses, by reason, and logs a line at the beginning and at the end.
 
 use std::fmt;
 use std::io;
@@ -6,10 +6,10 @@ use std::io;
 use bentpipe_engine::units::{Duration, Time};
 use nix::errno::Errno;
 
-/// Trouble ends after this time without a refusal.
+/// A period of trouble ends after this time without a refusal.
 const CALM: Duration = Duration::from_secs(5);
 
-/// Datagrams refused, by the reason.
+/// Number of refused datagrams, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refusals {
     /// Longer than the interface's MTU: EMSGSIZE.
@@ -46,7 +46,7 @@ impl fmt::Display for Said {
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     refusals: Refusals,
-    /// The count of refusals when trouble began, and the time of the last one.
+    /// The number of refusals when the trouble began, and the time of the last one.
     since: Option<(u64, Time)>,
 }
 
@@ -55,7 +55,7 @@ impl Trouble {
         self.refusals
     }
 
-    /// Datagrams were refused. One that is too long is not trouble: the path's MTU is searched again.
+    /// Records that datagrams were refused. One that is too long is not trouble: the path's MTU is searched again.
     pub(crate) fn on_refused(&mut self, now: Time, error: &io::Error, count: u64) -> Option<Said> {
         let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
         match errno {
@@ -72,7 +72,7 @@ impl Trouble {
         begins.then_some(Said::Begins(errno))
     }
 
-    /// Datagrams were accepted.
+    /// Records that datagrams were accepted.
     pub(crate) fn on_sent(&mut self, now: Time) -> Option<Said> {
         let (before, _) = self.since.take_if(|(_, last)| now.saturating_since(*last) >= CALM)?;
         Some(Said::Over { count: self.refusals.sum() - before })
@@ -83,7 +83,7 @@ impl Trouble {
 mod tests {
     use super::*;
 
-    /// One line at the beginning and one at the end, however many datagrams are refused in between.
+    /// There is one line at the beginning and one at the end, however many datagrams are refused in between.
     #[test]
     fn each_trouble_is_said_twice() {
         let mut trouble = Trouble::default();

@@ -30,7 +30,7 @@ use super::udp::Udp;
 use crate::tunnel::{Event, PresharedKey, PublicKey};
 
 const UDP: Token = Token(0);
-/// Batches of datagrams that are read in a turn while some wait: a fifth of what the kernel's buffer holds at most.
+/// Maximum number of datagram batches read in a turn while some wait: a fifth of what the kernel's buffer holds.
 const MAX_BATCHES: usize = 64;
 
 /// A shape with tunnels, and the carriers to the other boxes.
@@ -46,7 +46,7 @@ pub struct Tunnelled<S> {
     watch: Watch,
 }
 
-/// The time that work takes.
+/// Measures the time that work takes.
 #[derive(Debug)]
 struct Watch {
     clock: Clock,
@@ -60,19 +60,19 @@ impl Meter for Watch {
     }
 }
 
-/// What is written of a peer.
+/// State for the log lines about a peer.
 #[derive(Debug)]
 struct Peer {
     name: Name,
-    /// True if nothing was said since its link went down.
+    /// True if nothing has been said since its link went down.
     is_down: bool,
-    /// Lines that its link is up although it was not down.
+    /// Limits lines saying that its link is up although it was not down.
     ups: Limit,
-    /// Lines of its path MTU.
+    /// Limits lines about its path MTU.
     paths: Limit,
 }
 
-/// The name of a peer in log lines; `None` if there is only one.
+/// The name of a peer in log lines; `None` if there is only one peer.
 #[derive(Clone, Debug)]
 struct Name(Option<Arc<str>>);
 
@@ -85,11 +85,12 @@ impl fmt::Display for Name {
     }
 }
 
-/// A box with tunnels to others.
+/// A box with tunnels to other boxes.
 pub type Gateway<S> = Loop<Tunnelled<S>>;
 
 impl<S: Shape> Gateway<S> {
-    /// A box without peers, whose tunnels send from `local`, together at most at `rate`; `None`: only each peer's rate limits them.
+    /// A box without peers, whose tunnels send from `local`. `rate` limits them together; `None`: only each peer's own
+    /// rate does.
     ///
     /// # Errors
     /// Fails if the UDP address cannot be bound, or if epoll or a listener of the shape cannot be opened.
@@ -116,7 +117,7 @@ impl<S: Shape> Gateway<S> {
     /// Adds a peer without affecting the others.
     ///
     /// # Errors
-    /// Fails if another peer has its key, or there are too many.
+    /// Fails if another peer has the same key, or if there are too many.
     pub fn add(&mut self, peer: PeerConfig) -> Result<(), AddError> {
         let now = self.now();
         let work = self.work_mut();
@@ -127,7 +128,7 @@ impl<S: Shape> Gateway<S> {
         Ok(())
     }
 
-    /// Removes a peer: its connections are reset and its keys wiped. Returns its last address, if known.
+    /// Removes a peer: its connections are reset, and its keys are wiped. Returns its last address, if known.
     pub fn remove(&mut self, key: &PublicKey) -> Option<SocketAddr> {
         let work = self.work_mut();
         let slot = work.hub.slot_of(key)?;
@@ -136,7 +137,8 @@ impl<S: Shape> Gateway<S> {
         work.hub.remove(slot).and_then(|carrier| carrier.tunnel().endpoint())
     }
 
-    /// Applies the settings of a peer that can change without touching its tunnel. Returns false if no peer has this key.
+    /// Applies the settings of a peer that can change without affecting its tunnel. Returns false if no peer has this
+    /// key.
     pub fn change(&mut self, key: &PublicKey, name: Option<Arc<str>>, weight: u32, reach: Reach) -> bool {
         let work = self.work_mut();
         let Some(slot) = work.hub.slot_of(key) else { return false };
@@ -148,7 +150,7 @@ impl<S: Shape> Gateway<S> {
         true
     }
 
-    /// Handshakes with that peer use another preshared key from now on, or none; its sessions go on.
+    /// Sets another preshared key, or none, for later handshakes with this peer; its sessions continue.
     pub(crate) fn set_preshared(&mut self, key: &PublicKey, preshared: Option<PresharedKey>) {
         let hub = &mut self.work_mut().hub;
         if let Some(carrier) = hub.slot_of(key).and_then(|slot| hub.carrier_mut(slot)) {
@@ -211,7 +213,7 @@ impl<S: Shape> Work for Tunnelled<S> {
             if self.udp_is_readable {
                 self.udp_is_readable = udp.receive(|from, datagram| hub.receive(now, from, datagram, watch))?;
             }
-            // Behind those that wait there may be some of other peers.
+            // Behind the waiting datagrams there may be some of other peers.
             if !self.udp_is_readable || !hub.has_waiting() {
                 break;
             }
@@ -322,8 +324,9 @@ fn of(peers: &mut BTreeMap<Slot, Peer>, slot: Slot) -> &mut Peer {
 }
 
 impl Peer {
-    /// One line for each change of a link. It goes down after a silence of `dead_after`, and its return is told each time. A peer that
-    /// begins anew without one could do so many times a second.
+    /// Logs a line for each change of a link. A link goes down after a silence of `dead_after`, and its return is
+    /// always logged. Lines about a peer that starts over without such a silence are limited, because it could do so
+    /// many times a second.
     fn say(&mut self, now: Time, carrier: Option<&Carrier>, event: Event) {
         let at = carrier.and_then(|carrier| carrier.tunnel().endpoint());
         let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());

@@ -1,4 +1,4 @@
-//! The tunnel's socket: datagrams in batches, with the kernel's segmentation offload if it has it.
+//! The tunnel's socket: sends and receives datagrams in batches, with the kernel's segmentation offload if available.
 
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV6, UdpSocket};
@@ -14,11 +14,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::log;
 use super::trouble::{Refusals, Trouble};
 
-/// The kernel's queues: a burst of a round trip at 50 Mbit/s over GEO.
+/// Size of the kernel's queues: a burst of one round trip at 50 Mbit/s over GEO.
 const KERNEL_BUFFER: usize = 4 << 20;
 /// Maximum bytes of one send, near the 64 KiB of a datagram.
 const MAX_BATCH: usize = 60_000;
-/// For any datagram.
+/// Room for any datagram.
 const ROOM: usize = 1 << 16;
 
 /// A UDP socket.
@@ -34,9 +34,9 @@ pub(super) struct Udp {
     filled: usize,
     segment: usize,
     to: Option<SocketAddr>,
-    /// Datagrams that the kernel refused, which count as lost on the line.
+    /// Datagrams refused by the kernel, which count as lost on the line.
     trouble: Trouble,
-    /// The destination and length of one that was too long.
+    /// The destination and length of a datagram that was too long.
     too_long: Option<(SocketAddr, usize)>,
 }
 
@@ -75,7 +75,7 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// Receives waiting datagrams, at most some dozens. Returns true if there may be more.
+    /// Receives waiting datagrams, at most a few dozen. Returns true if there may be more.
     pub(super) fn receive(&mut self, mut heard: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<_> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
@@ -123,7 +123,7 @@ impl Udp {
                 segment_size: (count > 1).then_some(self.segment),
                 src_ip: None,
             };
-            // A line that is full or briefly down loses datagrams; the layers above repair that.
+            // A line that is full or briefly down loses datagrams, and the layers above repair that.
             let said = match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
                 Ok(()) => self.trouble.on_sent(now),
                 Err(error) => {
@@ -140,7 +140,7 @@ impl Udp {
         }
     }
 
-    /// The kernel's refusals.
+    /// Number of datagrams refused by the kernel.
     pub(super) fn refusals(&self) -> Refusals {
         self.trouble.refusals()
     }
@@ -159,7 +159,7 @@ impl Udp {
     }
 }
 
-/// True if an error of receiving says nothing about the socket itself, so that it may be tried again.
+/// True if a receive error says nothing about the socket itself, so that receiving may be tried again.
 fn is_passing(error: &io::Error) -> bool {
     use Errno::*;
     let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
@@ -183,7 +183,7 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-/// Without the mapping of IPv4. A link-local address keeps its scope, without which nothing can be sent to it.
+/// The address without IPv4 mapping. A link-local address keeps its scope, without which nothing can be sent to it.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_none() => {

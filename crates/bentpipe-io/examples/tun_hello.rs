@@ -1,4 +1,4 @@
-//! A TCP server of the engine behind a TUN device: it answers one HTTP request of the host, then ends.
+//! A TCP server of the engine behind a TUN device: it answers one HTTP request from the host, then ends.
 //!
 //! As root, or in a network namespace of your own:
 //!
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clock = Clock::start();
     let mut waiter = Waiter::new(clock)?;
     waiter.watch(&tun, 0)?;
-    // We close first, so TIME-WAIT would be on our side. With a single connection it protects nothing.
+    // We close first, so TIME-WAIT would be on our side. With a single connection, it protects nothing.
     let config = TcpConfig { time_wait: Duration::ZERO, ..TcpConfig::default() };
     let mut server = Endpoint::open(&mut Context::silent(clock.now()), config, SERVER, Peer::Accept, 1 << 16);
     eprintln!("listening at {SERVER}");
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             assert_eq!(server.write(&mut cx, ANSWER)?, ANSWER.len(), "the send buffer is empty");
             server.close(&mut cx);
         }
-        // Packets out, until the connection waits; then sleep until a packet or its timer.
+        // Sends packets until the connection waits; then sleeps until a packet arrives or the timer expires.
         let timer = loop {
             match server.poll(&mut cx, &mut packet)? {
                 Step::Do(length) => _ = tun.write(&packet[..length])?,

@@ -1,4 +1,4 @@
-//! Child processes beside or behind our links.
+//! Child processes beside or behind the links.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -7,8 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 
 use crate::signals::Signals;
 
-/// Starts a program in the namespaces of the calling thread, with our blocked signals unblocked for it. It does so in
-/// a separate thread, so that they stay blocked in the caller's.
+/// Starts a program in the namespaces of the calling thread, with this program's blocked signals unblocked for it. This
+/// happens in a separate thread, so that the signals stay blocked in the caller's thread.
 ///
 /// # Errors
 /// Fails if the program is missing or may not be run, or if no process or thread can be started.
@@ -22,7 +22,7 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     })
 }
 
-/// What a shell shows of a program that SIGPIPE ended: 128 + 13.
+/// The exit code that a shell shows for a program ended by SIGPIPE: 128 + 13.
 pub const SIGPIPE_CODE: u8 = 141;
 
 /// How a program is asked to end.
@@ -44,7 +44,7 @@ pub fn ask(child: &Child, how: Ask) {
     let _ = nix::sys::signal::kill(pid, signal);
 }
 
-/// The exit code as in a shell: that of the program, or 128 plus the number of the signal that ended it.
+/// The exit code as in a shell: the program's own, or 128 plus the number of the signal that ended it.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)

@@ -10,7 +10,7 @@ use blake2::digest::{FixedOutput, KeyInit, Update};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
-/// The monotonic clock, counted from its creation.
+/// The monotonic clock, counted from the creation of this value.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// The system's clock at that time, in nanoseconds.
@@ -28,7 +28,7 @@ impl Clock {
         Time::from_nanos(monotonic() - self.epoch)
     }
 
-    /// Converts a time to the system's monotonic clock, for its timers.
+    /// Converts a time to the system's monotonic clock, for the system's timers.
     pub(crate) fn to_system(self, at: Time) -> TimeSpec {
         let nanos = self.epoch.saturating_add(at.as_nanos_ceil());
         TimeSpec::new((nanos / 1_000_000_000) as i64, (nanos % 1_000_000_000) as i64)
@@ -49,7 +49,7 @@ type Secret = [u8; 32];
 ///
 /// The secret key comes from the system's entropy, once per process. `now` is the caller's clock.
 ///
-/// # Panics
+/// Panics if the system has no entropy.
 /// If the system has no entropy.
 pub fn isn(now: Time, local: SocketAddr, remote: SocketAddr) -> u32 {
     static SECRET: LazyLock<Secret> = LazyLock::new(|| {
@@ -102,7 +102,7 @@ mod tests {
         assert_ne!(first, isn(Time::ZERO, local, peer(1001)));
     }
 
-    /// RFC 6528 §3: each of the five arguments of F counts, and M wraps after 2^32 ticks.
+    /// RFC 6528 §3: each of the five arguments of F matters, and M wraps after 2^32 ticks.
     #[test]
     fn sequence_numbers_depend_on_the_key_and_all_of_the_connection() {
         let (local, remote): (SocketAddr, SocketAddr) = (([192, 0, 2, 1], 80).into(), ([192, 0, 2, 2], 1000).into());
@@ -122,7 +122,7 @@ mod tests {
             of([1; 32], v6(1), v6(2)),
         ];
         let all: std::collections::BTreeSet<u32> = others.into_iter().chain([first]).collect();
-        // Eight numbers of 32 bits from fixed keys: this is no matter of chance.
+        // Eight 32-bit numbers from fixed keys: they differ deterministically, not by chance.
         assert_eq!(all.len(), 8);
         let wrapped = Time::from_nanos((1 << 32) * 4_000 + 4_000);
         assert_eq!(isn_with(&[1; 32], wrapped, local, remote), first.wrapping_add(1));

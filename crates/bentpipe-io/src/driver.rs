@@ -1,7 +1,7 @@
 //! The loop: TUN → link down → endpoint → link up → TUN, with a user that reads and writes.
 //!
-//! The clock is sampled once per wake-up, so everything in one wake-up has the same time. Packets leave the links
-//! at the times that the links computed on entry: a late wake-up delays one packet, not those after it. The
+//! The clock is sampled once per wake-up, so everything in one wake-up has the same time. Packets leave the links at
+//! the times that the links computed when they entered: a late wake-up delays one packet, not those after it. The
 //! lateness of wake-ups is recorded.
 
 use std::io;
@@ -34,18 +34,18 @@ pub struct Path {
     pub up: LinkConfig,
     /// From the host to the endpoint.
     pub down: LinkConfig,
-    /// Seed of the random processes of both.
+    /// Seed of the random processes of both links.
     pub seed: u64,
 }
 
-/// The next wish of an endpoint's user.
+/// What an endpoint's user wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Call again after the next arrival.
     Wait,
-    /// Call again at this time, or before.
+    /// Call again at this time or earlier.
     Until(Time),
-    /// The end of [`Driver::run`].
+    /// End [`Driver::run`].
     Done,
 }
 
@@ -78,7 +78,7 @@ impl<P: Probe> User<'_, '_, P> {
         self.endpoint
     }
 
-    /// See [`Endpoint::write`].
+    /// Writes data: see [`Endpoint::write`].
     ///
     /// # Errors
     /// Returns [`Closing`] after [`Endpoint::close`] and after the end of the connection: nothing was written.
@@ -86,17 +86,17 @@ impl<P: Probe> User<'_, '_, P> {
         self.endpoint.write(&mut self.cx, data)
     }
 
-    /// See [`Endpoint::read`].
+    /// Reads data: see [`Endpoint::read`].
     pub fn read(&mut self, data: &mut [u8]) -> usize {
         self.endpoint.read(&mut self.cx, data)
     }
 
-    /// See [`Endpoint::close`].
+    /// Ends the stream: see [`Endpoint::close`].
     pub fn close(&mut self) {
         self.endpoint.close(&mut self.cx);
     }
 
-    /// See [`Endpoint::abort`].
+    /// Resets the connection: see [`Endpoint::abort`].
     pub fn abort(&mut self) {
         self.endpoint.abort(&mut self.cx);
     }
@@ -107,7 +107,7 @@ const ENDPOINT: Who = Who(0);
 const UP: Who = Who(1);
 const DOWN: Who = Who(2);
 
-/// Max packets taken from the device before the connection's turn: a burst, not a flood.
+/// Maximum number of packets taken from the device before the connection's turn: a burst, not a flood.
 const BATCH: usize = 64;
 
 /// The largest IP packet.
@@ -131,8 +131,8 @@ pub struct Driver<P> {
 }
 
 impl<P: Probe> Driver<P> {
-    /// Opens an endpoint behind `tun`; `open` receives the context for [`Endpoint::open`]. Events of the endpoint,
-    /// the link up and the link down go to `probe` with the numbers 0, 1 and 2.
+    /// Opens an endpoint behind `tun`. `open` receives the context for [`Endpoint::open`]. Events of the endpoint, of
+    /// the link up and of the link down go to `probe` with the numbers 0, 1 and 2.
     ///
     /// # Errors
     /// Fails if epoll or its timer cannot be opened: no descriptors are left.
@@ -207,7 +207,7 @@ impl<P: Probe> Driver<P> {
         self.probe
     }
 
-    /// Moves packets from the device into the link; true if there are more.
+    /// Moves packets from the device into the link. Returns true if there are more.
     fn take_from_host(&mut self, now: Time) -> io::Result<bool> {
         let mut cx = Context { now, who: DOWN, probe: &mut self.probe };
         for _ in 0..BATCH {

@@ -1,7 +1,7 @@
 //! A connection of the engine with its bytes: IP packets in and out, a byte stream for the user.
 //!
-//! The driver provides the clock and the device. The engine counts bytes; the two rings here hold them. A payload is
-//! stored after the engine has accepted its segment, and only its bytes that were not received before.
+//! The driver provides the clock and the device. The engine counts bytes, and the two rings here hold them. A payload
+//! is stored after the engine has accepted its segment, and only those of its bytes that had not been received before.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ use crate::ring::Ring;
 /// The peer of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// This address; we send the SYN.
+    /// The endpoint at this address; we send the SYN.
     Connect(SocketAddr),
     /// The sender of the first SYN.
     Accept,
@@ -31,7 +31,7 @@ pub enum Peer {
 pub enum Receipt {
     /// It is not for this endpoint.
     Foreign,
-    /// It was handled, which made this many more bytes readable.
+    /// It was handled, and made this many more bytes readable.
     Taken(u64),
 }
 
@@ -52,7 +52,7 @@ pub struct Endpoint {
     translation: Option<Translation>,
     outgoing: Ring,
     incoming: Ring,
-    /// Bytes by which the rings may grow, and the packets dropped because they may not.
+    /// How many bytes the rings may still grow, and the number of packets dropped because they could not.
     spare: u64,
     no_room: u64,
     /// Byte counts from the start: written by the user, acknowledged by the peer, received in order, read by the user.
@@ -66,8 +66,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Opens an endpoint at `local`. `send_buffer` is the max number of unacknowledged bytes written; the receive
-    /// buffer is that of the config.
+    /// Opens an endpoint at `local`. `send_buffer` is the maximum number of written bytes that are unacknowledged; the
+    /// receive buffer is that of the config.
     ///
     /// # Panics
     /// Panics if a buffer is empty, or if the local address and the peer have different IP versions.
@@ -147,11 +147,11 @@ impl Endpoint {
         self.acknowledged
     }
 
-    /// Releases memory that the buffers do not need, down to `least` bytes in each. They grow again as
+    /// Releases memory that the buffers do not need, down to `min` bytes in each. They grow again as
     /// [`Endpoint::spare`] allows; the windows are unchanged.
     ///
     /// # Panics
-    /// Panics if `least` is 0.
+    /// Panics if `min` is 0.
     pub fn shrink(&mut self, min: usize) {
         let held = self.written - self.acknowledged;
         if self.outgoing.capacity() > min.max(held as usize) {
@@ -169,13 +169,12 @@ impl Endpoint {
         (self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()) as u64
     }
 
-    /// By how many bytes buffers that were shrunk may grow from now on. A packet that does not fit then is as good as
-    /// lost.
+    /// Sets how many bytes shrunken buffers may grow from now on. A packet that does not fit is then treated as lost.
     pub fn spare(&mut self, bytes: u64) {
         self.spare = bytes;
     }
 
-    /// Packets inside the window that were dropped because the buffer could not grow.
+    /// Number of packets inside the window that were dropped because the buffer could not grow.
     pub fn no_room(&self) -> u64 {
         self.no_room
     }
@@ -195,7 +194,7 @@ impl Endpoint {
         let start = segment.seq.saturating_sub(FIRST_BYTE);
         let have = self.incoming.capacity() as u64;
         let max = u64::from(self.connection.config().receive_buffer);
-        // Beyond the whole buffer is beyond the window: the engine accepts none of it.
+        // Anything beyond the whole buffer is beyond the window: the engine accepts none of it.
         let needed = (start + u64::from(segment.len)).saturating_sub(self.taken).min(max);
         if needed <= have || start >= self.taken + max || !self.connection.would_accept(now, segment) {
             return true;
@@ -209,7 +208,7 @@ impl Endpoint {
         true
     }
 
-    /// Writes as much of `data` as there is room for; returns the number of bytes.
+    /// Writes as much of `data` as there is room for. Returns the number of bytes.
     ///
     /// # Errors
     /// Returns [`Closing`] after [`Endpoint::close`] and after the end: nothing was written.
@@ -223,7 +222,7 @@ impl Endpoint {
         Ok(length)
     }
 
-    /// Reads into `data`; returns the number of bytes.
+    /// Reads into `data`. Returns the number of bytes.
     pub fn read<P: Probe>(&mut self, cx: &mut Context<'_, P>, data: &mut [u8]) -> usize {
         let length = data.len().min(self.readable() as usize);
         if length > 0 {
@@ -241,7 +240,7 @@ impl Endpoint {
         self.connection.handle(cx, Input::Close);
     }
 
-    /// Switches Nagle's algorithm, which holds small segments while data is outstanding (TCP_NODELAY).
+    /// Switches the Nagle algorithm, which holds small segments while data is outstanding, on or off (TCP_NODELAY).
     pub fn set_nagle(&mut self, on: bool) {
         self.connection.set_nagle(on);
     }
@@ -320,7 +319,7 @@ impl Endpoint {
         }
     }
 
-    /// Polls the connection: after `Do(length)`, send the IP packet in `out` and poll again.
+    /// Polls the connection. After `Do(length)`, send the IP packet in `out` and poll again.
     ///
     /// # Errors
     /// Returns [`EmitError`] if `out` is too small for the packet, which is then lost.

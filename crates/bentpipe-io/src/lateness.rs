@@ -1,4 +1,4 @@
-//! The lateness of timed actions: the effect of a slow or busy machine on a link.
+//! The lateness of timed actions, which shows the effect of a slow or busy machine on a link.
 
 use bentpipe_engine::units::{Duration, Time};
 use hdrhistogram::Histogram;
@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 const TOO_LATE: Duration = Duration::from_millis(1);
 
 /// Linux waits for an acknowledgement at least this much longer than the round trip (TCP_RTO_MIN); RFC 6298's timers
-/// have a minimum of one second. A greater lateness may cause a timeout that no link has caused.
+/// have a minimum of one second. A larger lateness may cause a timeout that no link has caused.
 const STALL: Duration = Duration::from_millis(200);
 
 /// A histogram of lateness, to two digits, from a microsecond to a minute.
@@ -25,7 +25,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Records an action due at `due` and done at `now`; an early one counts as on time.
+    /// Records an action that was due at `due` and done at `now`. An early one counts as on time.
     pub fn record(&mut self, due: Time, now: Time) {
         let late = now.saturating_since(due);
         self.max = self.max.max(late);
@@ -37,7 +37,7 @@ impl Lateness {
         self.histogram.len()
     }
 
-    /// The median; rounded up to the histogram's microseconds.
+    /// The median, rounded up to the histogram's microseconds.
     pub fn median(&self) -> Duration {
         self.quantile(0.5)
     }
@@ -62,7 +62,7 @@ impl Lateness {
         Some(self.max).filter(|max| *max >= STALL)
     }
 
-    /// The quantile of this fraction.
+    /// The quantile for this fraction.
     pub fn quantile(&self, part: f64) -> Duration {
         if self.histogram.is_empty() {
             return Duration::ZERO;
@@ -86,7 +86,7 @@ mod tests {
         lateness.record(at(0), at(70_000_000));
         assert_eq!(lateness.count(), 100);
         assert_eq!((lateness.median(), lateness.p99()), (Duration::from_micros(50), Duration::from_micros(99)));
-        // Beyond the histogram's end, yet kept.
+        // Beyond the histogram's end, but still recorded.
         assert_eq!(lateness.max(), Duration::from_secs(70));
         assert!(!lateness.is_too_great());
         assert_eq!(lateness.stall(), Some(Duration::from_secs(70)));

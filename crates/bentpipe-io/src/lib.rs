@@ -1,9 +1,11 @@
-//! Runs the engine in real time: the machines that the simulator drives, between devices and a monotonic clock. Linux only.
+//! Runs the engine in real time: the machines that the simulator drives, between devices and a monotonic clock. Linux
+//! only.
 //!
-//! - [`Clock`] gives the time, [`Waiter`] sleeps, [`Lateness`] measures how late it wakes.
-//! - [`Tun`] is a TUN device, [`TrainTun`] the same for several packets at a time.
-//! - [`Endpoint`] is a connection of the engine with its bytes, and [`Driver`] its loop. The endpoint's address is on the
-//!   far side of the TUN device, so the host is an ordinary remote peer and its kernel does not touch the connection.
+//! - [`Clock`] gives the time, [`Waiter`] sleeps, and [`Lateness`] measures how late it wakes.
+//! - [`Tun`] is a TUN device; [`TrainTun`] is one that handles several packets at a time.
+//! - [`Endpoint`] is a connection of the engine with its bytes, and [`Driver`] its loop. The endpoint's address is on
+//!   the far side of the TUN device, so the host is an ordinary remote peer and its kernel does not touch the
+//!   connection.
 //! - [`LinkEndpoint`] is one end of an S-LACP link with its bytes.
 //! - [`Session`] records what was created on the machine until it is removed.
 //!

@@ -1,4 +1,4 @@
-//! Network namespaces: created, entered by threads, removed with their last user.
+//! Network namespaces: created, entered by threads, and removed with their last user.
 
 use std::fs::File;
 use std::io;
@@ -38,8 +38,8 @@ impl Namespace {
         })
     }
 
-    /// Runs `work` in a thread inside the namespace: what the thread opens and creates
-    /// belongs to it.
+    /// Runs `work` in a thread inside the namespace. Everything that the thread opens and creates belongs to the
+    /// namespace.
     ///
     /// # Errors
     /// Fails if the namespace cannot be entered (without CAP_SYS_ADMIN), or if `work` fails.
@@ -70,12 +70,12 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
 /// Runs iproute2's `ip`, in the network namespace of the calling thread.
 ///
 /// # Errors
-/// Fails if `ip` is not installed; with its message if it fails.
+/// Fails if `ip` is not installed, or with the message of `ip` if it fails.
 pub fn ip(arguments: &[&str]) -> io::Result<()> {
     run("ip", arguments)
 }
 
-/// Runs a program to its end; its standard error becomes the error message.
+/// Runs a program to its end. Its standard error becomes the error message.
 pub fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new(program)
         .args(arguments)

@@ -2,7 +2,8 @@
 
 use std::io::IsTerminal;
 
-/// Prints a line to standard error, as `eprintln!` does. But if that is closed or its disk is full, the line is lost and the work goes
+/// Prints a line to standard error, like `eprintln!`. If standard error is closed or its disk is full, the line is lost
+/// and the work continues, whereas `eprintln!` would panic.
 /// on: `eprintln!` would panic.
 #[macro_export]
 macro_rules! note {
@@ -12,7 +13,8 @@ macro_rules! note {
     }};
 }
 
-/// True if notes may have colours: standard error is a terminal, and `NO_COLOR` is not set or empty (<https://no-color.org>).
+/// True if notes may be coloured: standard error is a terminal, and `NO_COLOR` is unset or empty
+/// (<https://no-color.org>).
 pub fn has_colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

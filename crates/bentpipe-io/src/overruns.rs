@@ -1,20 +1,21 @@
-//! Packets that the kernel dropped because a device's queue was full.
+//! Counts packets that the kernel dropped because a device's queue was full.
 //!
-//! A TUN device queues what hosts send (`txqueuelen`) until it is read. If the queue is full, the kernel drops and
-//! counts (`tx_dropped`); the reader of the device does not see this.
+//! A TUN device queues what hosts send (`txqueuelen`) until it is read. If the queue is full, the kernel drops packets
+//! and counts them (`tx_dropped`); the reader of the device does not see this.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Max length read of `/proc/net/dev`: room for some 8000 devices.
+/// Maximum length read from `/proc/net/dev`: room for some 8000 devices.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The column of `tx_dropped` after the name, of sixteen: eight for receiving, then bytes, packets, errors and drops of
 /// sending.
 const TX_DROPPED: usize = 11;
 
-/// Counts the drops of one device. After opening in the device's network namespace, it works from any.
+/// Counts the drops of one device. It must be opened in the device's network namespace, and works from any namespace
+/// afterwards.
 #[derive(Debug)]
 pub(crate) struct Overruns {
     devices: File,
@@ -28,14 +29,14 @@ impl Overruns {
     /// # Errors
     /// Fails if the device's counters below `/proc/thread-self/net` cannot be opened.
     pub(crate) fn of(name: String) -> io::Result<Self> {
-        // This thread's: `/proc/net` is that of the process's first thread.
+        // Opens this thread's file, because `/proc/net` belongs to the process's first thread.
         Ok(Overruns { devices: File::open("/proc/thread-self/net/dev")?, name })
     }
 
-    /// Packets or trains that the kernel dropped since the device was created.
+    /// Number of packets or trains that the kernel dropped since the device was created.
     ///
     /// # Errors
-    /// Fails if the device is gone.
+    /// Fails if the device no longer exists.
     pub(crate) fn count(&self) -> io::Result<u64> {
         let mut text = Vec::new();
         let mut block = [0; 4096];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A ring of bytes. An offset has one place in it; the byte one lap earlier is overwritten.
+/// A ring of bytes. Each offset has one place in it, where it overwrites the byte one lap earlier.
 #[derive(Clone, Debug)]
 pub struct Ring {
     bytes: Box<[u8]>,
@@ -12,7 +12,7 @@ impl Ring {
     /// Creates a ring for `capacity` bytes.
     ///
     /// # Panics
-    /// If `capacity` is 0.
+    /// Panics if `capacity` is 0.
     pub fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "a ring needs room");
         Ring { bytes: vec![0; capacity].into() }
@@ -23,7 +23,7 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Changes the capacity. The bytes at `kept`, which must fit the old and the new capacity, are preserved.
+    /// Changes the capacity. The bytes at `kept`, which must fit both the old and the new capacity, are preserved.
     ///
     /// # Panics
     /// Panics if `capacity` is 0, or less than the length of `kept`.
@@ -38,14 +38,14 @@ impl Ring {
         *self = other;
     }
 
-    /// Stores `data` at the stream's offset `at`. It must not be longer than the ring.
+    /// Stores `data` at the stream's offset `at`. `data` must not be longer than the ring.
     pub fn store(&mut self, at: u64, data: &[u8]) {
         let (place, first) = self.place(at, data.len());
         self.bytes[place..place + first].copy_from_slice(&data[..first]);
         self.bytes[..data.len() - first].copy_from_slice(&data[first..]);
     }
 
-    /// The bytes at these offsets in two pieces; the second is empty if they do not wrap.
+    /// The bytes at these offsets, in two pieces. The second is empty if they do not wrap.
     pub fn slices(&self, span: Range<u64>) -> [&[u8]; 2] {
         let len = (span.end - span.start) as usize;
         let (place, first) = self.place(span.start, len);

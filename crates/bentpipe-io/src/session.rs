@@ -1,10 +1,10 @@
-//! The record of what a run creates on the machine, written before it is created, so that the next run can remove what
-//! a killed run left.
+//! The record of what a run creates on the machine. It is written before the items are created, so that the next run
+//! can remove what a killed run left behind.
 //!
-//! Each run holds a lock on its own file in `/run/bentpipe-emulator`. The system releases the lock however the run ends, even
-//! if a later process has the same number. An unlocked file belongs to a dead run.
+//! Each run holds a lock on its own file in `/run/bentpipe-emulator`. The system releases the lock however the run
+//! ends, even if a later process gets the same process id. An unlocked file belongs to a dead run.
 //!
-//! What the files say is done with root's rights: only root may write to their folder.
+//! The instructions in the files are carried out with root's rights, so only root may write to their folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -14,10 +14,12 @@ use std::process::Command;
 
 use nix::fcntl::{Flock, FlockArg};
 
-/// The folder of the files; a reboot empties it and removes what they record. (`/run/bentpipe` belongs to the user of gateways.)
+/// The folder of the files. A reboot empties it and removes what the files record. (`/run/bentpipe` belongs to the user
+/// of gateways.)
 const FOLDER: &str = "/run/bentpipe-emulator";
 
-/// The folder, or another one for root in a user namespace: what is created there disappears with the namespace.
+/// The folder. For root in a user namespace it is another one, because what is created there disappears with the
+/// namespace.
 fn folder() -> PathBuf {
     let folder = Path::new(FOLDER);
     if nix::unistd::access("/run", nix::unistd::AccessFlags::W_OK).is_ok() {
@@ -105,8 +107,8 @@ impl Session {
         is_ours(folder)?;
         let _turn = turn(folder)?;
         sweep(folder)?;
-        // Runs of one process have separate records; so do network namespaces, because tables and settings belong to
-        // them.
+        // Several runs of one process have separate records, and so do network namespaces, because tables and settings
+        // belong to the namespace.
         let stem = format!("{}-{}", network(), std::process::id());
         let mut paths = (0..).map(|n: u32| (n, folder.join(format!("{stem}-{n}"))));
         let (number, path) = paths.find(|(_, path)| !path.exists()).expect("some number is free");
@@ -115,7 +117,7 @@ impl Session {
         Ok(Session { folder: folder.to_owned(), path, file, number, made: Vec::new() })
     }
 
-    /// Tells runs of one process at the same time apart: 0 for the first.
+    /// Distinguishes simultaneous runs of one process: 0 for the first.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -138,7 +140,7 @@ impl Session {
         Ok(())
     }
 
-    /// Changes a kernel setting until no run needs it any more; `path` is relative to `/proc/sys`.
+    /// Changes a kernel setting until no run needs the change any more. `path` is relative to `/proc/sys`.
     ///
     /// # Errors
     /// Fails if the setting or the record cannot be read or written.
@@ -146,7 +148,7 @@ impl Session {
         let _turn = turn(&self.folder)?;
         let place = Path::new("/proc/sys").join(path);
         let now = std::fs::read_to_string(&place)?.trim().to_owned();
-        // A value set by another run is not the original one.
+        // A value set by another run is not the original value.
         let others = living(&self.folder)?;
         let before = others.into_iter().find_map(|made| match made {
             Made::Setting(same, before) if same == path => Some(before),
@@ -170,14 +172,14 @@ impl Drop for Session {
         }
         let is_last = || std::fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
         if self.folder != Path::new(FOLDER) && is_last() {
-            // A user namespace's folder ends with its last run; only the lock is in it.
+            // A user namespace's folder ends with its last run. Only the lock is left in it.
             let _ = std::fs::remove_dir_all(&self.folder);
         }
         drop(turn);
     }
 }
 
-/// Refuses a folder to which another user may write: the records in it are carried out.
+/// Refuses a folder to which another user may write, because its records are carried out.
 fn is_ours(folder: &Path) -> io::Result<()> {
     let (found, process) = (std::fs::symlink_metadata(folder)?, std::fs::metadata("/proc/self")?);
     if found.is_dir() && found.uid() == process.uid() && found.mode() & 0o022 == 0 {
@@ -186,7 +188,7 @@ fn is_ours(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("another user can write to {}", folder.display())))
 }
 
-/// Lets one run at a time change shared state.
+/// Lets only one run at a time change shared state.
 fn turn(folder: &Path) -> io::Result<Flock<File>> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
@@ -270,11 +272,11 @@ mod tests {
         first.note(Made::Setting(path.clone(), "1".into())).expect("writable");
         let second = Session::begin_in(&folder).expect("a folder for all");
         assert_eq!((first.number(), second.number()), (0, 1));
-        // The second has not taken the first for dead.
+        // The second run has not treated the first one as dead.
         assert_eq!((count(), living(&folder).expect("readable")), (2, vec![Made::Setting(path, "1".into())]));
         drop(second);
         assert_eq!(count(), 1);
-        // A record whose lock is gone is that of a dead run: the next run removes it.
+        // A record without a lock belongs to a dead run, and the next run removes it.
         let dead = folder.join(format!("{}-999999-0", network()));
         std::fs::write(&dead, "table no_such_table\n").expect("writable");
         drop(Session::begin_in(&folder).expect("a folder for all"));
@@ -283,7 +285,7 @@ mod tests {
         assert!(!folder.exists(), "nothing is left where no system cleans up");
     }
 
-    /// Otherwise that user could have root delete namespaces and change kernel settings.
+    /// Otherwise, that user could make root delete namespaces and change kernel settings.
     #[test]
     fn records_of_others_are_not_carried_out() {
         use std::os::unix::fs::PermissionsExt;

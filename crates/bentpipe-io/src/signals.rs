@@ -15,7 +15,7 @@ const CAUGHT: [Signal; 5] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Si
 pub enum Caught {
     /// Ctrl-C or similar from the terminal; a program in the foreground receives it too.
     Keyboard,
-    /// A request to end: SIGTERM or SIGHUP, or SIGINT from another process, which only we receive.
+    /// A request to end: SIGTERM or SIGHUP, or a SIGINT from another process, which only this program receives.
     End,
     /// A child has ended or stopped.
     Child,
@@ -58,7 +58,7 @@ impl Signals {
     /// Unblocks the signals in the calling thread, for children that it starts.
     pub fn release_thread() {
         let set: SigSet = CAUGHT.into_iter().collect();
-        // Fails only for invalid sets.
+        // This fails only for invalid sets.
         let _ = set.thread_unblock();
     }
 }

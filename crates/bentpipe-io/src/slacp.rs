@@ -1,7 +1,7 @@
 //! One end of an S-LACP link with its bytes: IP packets above, frames below.
 //!
 //! The driver provides the clock and the socket. The engine's machine handles numbers; this module adds the packets,
-//! the wire format and the arithmetic of the erasure code. Packets that the machine no longer needs are dropped: an
+//! the wire format and the arithmetic of the erasure code. Packets that the machine no longer needs are dropped. So an
 //! end holds its queues, a window of packets in flight, and the packets of unfinished blocks.
 
 mod bytes;
@@ -32,11 +32,11 @@ const fn cost(len: usize) -> u64 {
     packet_memory(len as u64)
 }
 
-/// What is kept for repair frames goes when no packet has come for so much longer than these may be late. After an outage of this length
-/// they still repair what was lost before it.
+/// Packets kept for repair frames are dropped if no packet has arrived for this much longer than repair frames may be
+/// late. So they can still repair losses from before an outage of this length.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A packet, and the distance back to the flow's previous packet.
+/// A packet, and the distance back to the previous packet of its flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     bytes: Bytes,
@@ -46,23 +46,23 @@ struct Held {
 /// Settings of a [`LinkEndpoint`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkEndpointConfig {
-    /// The layer; the far end must have the same.
+    /// The link layer; the far end must have the same.
     pub layer: SlacpConfig,
     /// Rules that assign packets to channels.
     pub rules: Vec<(Rule, u8)>,
     /// The channel of all other packets.
     pub default_channel: u8,
-    /// A secret by which packets are sorted by flow and host; `None`: hosts are not told apart.
+    /// A secret for sorting packets by flow and host; `None`: hosts are not distinguished.
     pub flows: Option<FlowHash>,
-    /// Max packet length in bytes.
+    /// Maximum packet length in bytes.
     pub max_packet: u16,
-    /// True to compress headers; the default channel must then retransmit.
+    /// True to compress headers. The default channel must then retransmit.
     pub compresses: bool,
     /// How damaged frames are detected.
     pub integrity: Integrity,
 }
 
-/// What [`LinkEndpoint::poll`] has put into the buffer.
+/// What [`LinkEndpoint::poll`] has written to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emitted {
     /// A frame for the far end, with its length in bytes.
@@ -84,22 +84,22 @@ pub struct LinkEndpoint {
     given: Given,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
-    /// Memory of packets from here.
+    /// Memory of packets for the far end.
     given_bytes: u64,
-    /// Memory that all may take.
+    /// Maximum memory of all packets and symbols.
     room: u64,
-    /// How long after the last packet what is kept for repair frames goes, and when that is.
+    /// How long after the last packet the packets kept for repair frames are dropped, and when that is.
     keeps_for: Duration,
     keeps_until: Option<Time>,
-    /// When what bursts have left behind is freed.
+    /// When memory left behind by bursts is freed.
     trims_at: Option<Time>,
     variation: Variation,
     stats: LinkEndpointStats,
 }
 
 impl LinkEndpoint {
-    /// Max packet length in bytes: with length and distance fields, a symbol has an even length of at most 65535
-    /// bytes.
+    /// Maximum packet length in bytes: with its length and distance fields, a symbol has an even length of at most
+    /// 65535 bytes.
     pub const MAX_PACKET: u16 = u16::MAX - 1 - PROTECTED_HEADER as u16;
 
     /// Creates an end that has not sent or received anything.
@@ -158,7 +158,7 @@ impl LinkEndpoint {
         self.variation.get()
     }
 
-    /// The path has changed: what the reports said of the rate no longer holds.
+    /// Called when the path has changed: what the reports said about the rate no longer holds.
     pub fn on_path_change(&mut self) {
         self.end.on_path_change();
     }
@@ -168,7 +168,7 @@ impl LinkEndpoint {
         (self.max_packet + 1 + (DATA_HEADER + PROTECTED_HEADER) as usize).max(276)
     }
 
-    /// Our packets whose fate is not known yet.
+    /// Number of our packets whose fate is unknown.
     pub fn unconfirmed(&self) -> usize {
         self.given.len()
     }
@@ -194,7 +194,7 @@ impl LinkEndpoint {
         self.stats.headers_saved += (packet.len() - form.len()) as u64;
         self.give(cx, channel, flow, acknowledges, form);
         if let Some(Announcement { base, message }) = announcement {
-            // In a flow of its own, so nothing waits for it.
+            // It gets a flow of its own, so that nothing waits for it.
             let handle =
                 self.give(cx, self.default_channel, Flow { flow: !flow.flow, ..flow }, None, message[..].into());
             self.headers.as_mut().expect("just used").announced(handle, base);
@@ -260,7 +260,7 @@ impl LinkEndpoint {
                 }
                 verdict
             }
-            // What it protects is not kept any more: it counts as lost.
+            // The packets that it protects are no longer kept, so it counts as lost.
             Frame::Repair { channel, first, .. } if !self.incoming[usize::from(channel)].protects(first) => {
                 Verdict::Refused
             }
@@ -280,7 +280,7 @@ impl LinkEndpoint {
         Ok(())
     }
 
-    /// Refuses frames longer than the far end can send, and symbols that do not match their block.
+    /// Refuses frames that are longer than the far end can send, and symbols that do not match their block.
     fn judge(&self, parsed: slacp::Parsed) -> Result<slacp::Parsed, SlacpError> {
         let have = parsed.body.len();
         let fits = match parsed.frame {
@@ -294,7 +294,7 @@ impl LinkEndpoint {
         if fits { Ok(parsed) } else { Err(WireError::PayloadLength(have).into()) }
     }
 
-    /// Polls this end: `Do` describes the content of `out`; pass it on and poll again.
+    /// Polls this end. `Do` describes the content of `out`: pass it on and poll again.
     ///
     /// # Errors
     /// Returns [`EmitError::NoRoom`] if `out` is shorter than [`LinkEndpoint::max_frame`]; nothing is lost.
@@ -319,10 +319,10 @@ impl LinkEndpoint {
         }
     }
 
-    /// As [`LinkEndpoint::poll`] where no frame may be sent: `Do` has the length of a packet from the far end.
+    /// Like [`LinkEndpoint::poll`], if no frame may be sent now. `Do` has the length of a packet from the far end.
     ///
     /// # Errors
-    /// As [`LinkEndpoint::poll`].
+    /// Returns the same errors as [`LinkEndpoint::poll`].
     pub fn poll_received<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -344,13 +344,13 @@ impl LinkEndpoint {
         }
     }
 
-    /// Frees what nobody needs any more. Returns when that, or the machine, wants to be polled again.
+    /// Frees what is no longer needed. Returns when this, or the machine, must be polled again.
     fn rest(&mut self, now: Time, until: Option<Time>) -> Option<Time> {
         self.tidy(now);
         Time::earliest(Time::earliest(until, self.keeps_until), self.trims_at)
     }
 
-    /// Does what the machine says, except to transmit. Returns the length of a packet to be passed on.
+    /// Carries out an output of the machine, other than to transmit. Returns the length of a packet to be passed on.
     #[inline]
     fn follow<P: Probe>(&mut self, cx: &mut Context<'_, P>, output: Output, out: &mut [u8]) -> Option<usize> {
         match output {

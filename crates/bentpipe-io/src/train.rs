@@ -1,13 +1,13 @@
-//! Trains: runs of packets that the kernel passes as one.
+//! Trains: runs of packets that the kernel passes as a single one.
 //!
-//! Data that TCP or UDP sends at once comes from a device with offloads as one long packet, after a virtio-net header
+//! Data that TCP or UDP sends at once arrives from a device with offloads as one long packet, after a virtio-net header
 //! with the segment size (TSO, USO). A train stays in the buffer into which it was read. A [`Packet`] is an index into
-//! a train and passes the links by itself: queues and losses apply to packets. Packets that leave together and are
-//! consecutive form one train again; no payload is checksummed, and no long one copied.
+//! a train and passes the links by itself, so queues and losses apply to packets. Packets that leave together and are
+//! consecutive form one train again. No payload is checksummed, and no long payload is copied.
 //!
-//! Reading order: `headers` has the headers and how they differ between packets; this file has a train and its
-//! packets; `join` makes trains of packets, `gather` of packets that arrive one by one; `device` reads and writes
-//! them.
+//! Reading order: `headers` (the headers and how they differ between packets); this file (a train and its packets);
+//! `join` (makes trains of packets); `gather` (makes trains of packets that arrive one by one); `device` (reads and
+//! writes them).
 
 mod device;
 mod gather;
@@ -25,22 +25,22 @@ use headers::{Headers, Part};
 /// Space before a train for the kernel's header.
 const ROOM: usize = VIRTIO_NET_HDR_LEN;
 
-/// Max length of an IP packet, and so of a train.
+/// Maximum length of an IP packet, and so of a train.
 const LONGEST: usize = 65_535;
 
-/// Packets as read: a train or a single packet.
+/// One read from a device: a train or a single packet.
 #[derive(Debug)]
 pub struct Train {
-    /// The IP packet starts at `ROOM`; the bytes after `end` are space for longer ones.
+    /// The IP packet starts at `ROOM`. The bytes after `end` are space for longer ones.
     bytes: Vec<u8>,
     end: usize,
     headers: Headers,
-    /// Packets.
+    /// Number of packets.
     count: u16,
 }
 
 impl Train {
-    /// Parses what the kernel put into `bytes` up to `end`. Returns the buffer if it cannot be split.
+    /// Parses what the kernel wrote to `bytes` up to `end`. Returns the buffer if it cannot be split.
     fn read(bytes: Vec<u8>, end: usize) -> Result<Train, Vec<u8>> {
         let headers = VirtioNetHdr::decode(&bytes).ok().and_then(|kernel| {
             let packet = bytes.get(ROOM..end)?;
@@ -119,7 +119,7 @@ impl Train {
     }
 }
 
-/// An IP packet, part of a train or single.
+/// An IP packet, either part of a train or single.
 #[derive(Clone)]
 pub struct Packet {
     train: Arc<Train>,
@@ -139,13 +139,13 @@ impl Packet {
         Packet { train: Arc::new(Train { bytes, end, headers: Headers::ALONE, count: 1 }), index: 0, length }
     }
 
-    /// Length in bytes, with the IP header.
+    /// Length in bytes, including the IP header.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.length.into()
     }
 
-    /// Bytes behind the headers that a train shares.
+    /// Number of bytes behind the headers that the train's packets share.
     fn payload(&self) -> u16 {
         self.length - self.train.headers.length
     }

@@ -8,19 +8,21 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 use crate::overruns::Overruns;
 
-/// The queue of a device, in packets or trains: 500 in Linux (TUN_READQ_SIZE), and a few that arrive while it is read. A loop that reads
+/// The queue length of a device, in packets or trains: 500 in Linux (TUN_READQ_SIZE), plus a few that arrive while it
+/// is read. A loop that reads this many in a turn empties the queue.
 /// this many in a turn empties the queue.
 pub const QUEUE: usize = 512;
 
 /// Checks that TUN devices are available.
 ///
 /// # Errors
-/// Fails if `/dev/net/tun` cannot be opened; the message says what helps.
+/// Fails if `/dev/net/tun` cannot be opened. The error includes a remedy.
 pub fn can_be_made() -> Result<(), (io::Error, &'static str)> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     opened.map(drop).map_err(|error| {
         let help = match error.kind() {
-            // The namespace decides what may be created, not the file: so udev's rules allow everyone to open it.
+            // The namespace decides what may be created, not the file, which is why udev's rules allow everyone to open
+            // it.
             io::ErrorKind::PermissionDenied => "chmod 666 /dev/net/tun, as in most distributions, or run as root",
             _ => "modprobe tun; in a container: --device /dev/net/tun",
         };
@@ -35,7 +37,7 @@ pub struct TunConfig {
     pub name: String,
     /// The host's address and its prefix length.
     pub v4: Option<(Ipv4Addr, u8)>,
-    /// The same for IPv6.
+    /// The host's IPv6 address and its prefix length.
     pub v6: Option<(Ipv6Addr, u8)>,
     /// MTU in bytes.
     pub mtu: u16,
@@ -73,7 +75,7 @@ impl Tun {
     /// Creates the device `name` and brings it up, with addresses of either version and their prefix lengths.
     ///
     /// # Errors
-    /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name. Also fails if
+    /// Fails if the device cannot be created: it needs CAP_NET_ADMIN, `/dev/net/tun`, and a free name. Also fails if
     /// `/proc/thread-self/net` cannot be read.
     pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
         let device = with_addresses(name, addresses, mtu, false)?;
@@ -81,10 +83,10 @@ impl Tun {
         Ok(Tun { device, overruns })
     }
 
-    /// Reads the next packet from the host; returns its length, if there is one.
+    /// Reads the next packet from the host, if there is one. Returns its length.
     ///
     /// # Errors
-    /// Fails if the device cannot be read: it was removed.
+    /// Fails if the device cannot be read, because it was removed.
     pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         match self.device.recv(packet) {
             Ok(length) => Ok(Some(length)),

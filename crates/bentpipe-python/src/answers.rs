@@ -1,4 +1,4 @@
-//! The other commands: their answers as JSON.
+//! The other commands, whose answers are JSON.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) fn rates(
     library::rates(&lines, mtu.as_deref(), transport.as_deref()).map_err(|failure| value(py, failure))
 }
 
-/// A wrong argument of a model is no mistake of a scenario.
+/// The exception for a wrong argument of a model, which is not a mistake in a scenario.
 fn value(py: Python<'_>, failure: library::Failure) -> PyErr {
     PyValueError::new_err(raised(py, failure).value(py).to_string())
 }
@@ -71,12 +71,12 @@ columns! {
     }
 }
 
-/// A path from a capture or a log of pings: its estimates, its round trips, and a scenario that behaves so.
+/// Fits a path to a capture or a ping log. Returns its estimates, its round trips, and a scenario that behaves like it.
 #[pyfunction]
 pub(crate) fn fit(py: Python<'_>, path: PathBuf) -> PyResult<(String, Table, Scenario)> {
     let command = format!("bentpipe.fit({:?})", path.display());
     let (found, text) = py.detach(|| library::measured(&path, &command)).map_err(|failure| match failure {
-        // To the command a name without a file is wrong usage.
+        // To the command, a name without a file is wrong usage.
         library::Failure::Usage(message, _) if !path.exists() => failed(message),
         library::Failure::Usage(..) => value(py, failure),
         other => raised(py, other),
@@ -91,7 +91,7 @@ pub(crate) fn fit(py: Python<'_>, path: PathBuf) -> PyResult<(String, Table, Sce
     Ok((serde_json::to_string(&found).map_err(failed)?, round_trips.finish(), Scenario::of_value(scenario)))
 }
 
-/// A system for a path: the answer, and the scenario with it.
+/// Recommends a system for a path. Returns the answer, and the scenario with the system.
 #[pyfunction]
 pub(crate) fn recommend(
     py: Python<'_>,
@@ -112,7 +112,7 @@ pub(crate) fn recommend(
     Ok((serde_json::to_string(&found).map_err(failed)?, equipped.map(Scenario::of_value)))
 }
 
-/// A paper's rows beside ours.
+/// The rows of a paper beside ours.
 #[pyfunction]
 #[pyo3(signature = (paper, table, figure, reps, seed, threads))]
 pub(crate) fn reproduce(

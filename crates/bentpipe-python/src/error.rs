@@ -15,7 +15,7 @@ create_exception!(
 );
 create_exception!(bentpipe, RunError, PyRuntimeError, "A run that failed.");
 
-/// The exception for the mistakes of a scenario.
+/// The exception for mistakes in a scenario.
 pub(crate) fn mistakes(py: Python<'_>, errors: &ScenarioErrors) -> PyErr {
     let raised = ScenarioError::new_err(errors.render(false));
     let list = PyList::empty(py);
@@ -36,7 +36,7 @@ pub(crate) fn mistakes(py: Python<'_>, errors: &ScenarioErrors) -> PyErr {
     }
 }
 
-/// The exception for a failure of the command: wrong values are the scenario's mistakes.
+/// The exception for a failure of the command. Wrong values count as mistakes in the scenario.
 pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
     match failure {
         Failure::Scenario(errors) => mistakes(py, &errors),

@@ -8,7 +8,7 @@ use bentpipe_study::trace::{COLUMNS, Cell, Kind, row};
 
 use crate::table::{Table, Words, table};
 
-/// A column of a table whose cells come row by row.
+/// A column of a table that is filled row by row.
 pub(crate) enum Column {
     Integers(Int64Builder),
     Reals(Float64Builder),

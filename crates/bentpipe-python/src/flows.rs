@@ -33,7 +33,7 @@ columns! {
     }
 }
 
-/// A count, which no run takes above 2^63.
+/// A count; no run reaches 2^63.
 pub(crate) fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -46,7 +46,7 @@ impl Flows {
         self.from.append_value(&flow.from);
         self.to.append_value(&flow.to);
         self.variant.append_option(flow.variant.as_deref());
-        // A flow without an end has no minimum time.
+        // An endless flow has no minimum time.
         self.finished.append_option(flow.limit_time_s.map(|_| flow.time_s.is_some()));
         self.time_s.append_option(flow.time_s);
         self.goodput_bit_s.append_option(flow.goodput_bit_s);

@@ -1,8 +1,10 @@
-//! The Python package `bentpipe`, below its Python code in `python/bentpipe`: scenarios in, Arrow tables and JSON out.
+//! The Rust part of the Python package `bentpipe`, whose Python code is in `python/bentpipe`: scenarios in, Arrow
+//! tables and JSON out.
 //!
-//! The crates below do all computing. Users of the package see only `python/bentpipe`, which has the documentation. Reading order: [`scenario`] and [`error`] texts to scenarios, with the command's messages; [`run`] one run and
-//! many, [`sweep`] many of many scenarios; [`flows`] what came of them, [`record`] and [`packets`] what happened in them, as [`table`]s; [`answers`] the other commands;
-//! [`wait`] Ctrl-C.
+//! The crates below do all computing. Users of the package see only `python/bentpipe`, which has the documentation.
+//! Reading order: [`scenario`] and [`error`] (texts to scenarios, with the command's messages); [`run`] (one run and
+//! many); [`sweep`] (many runs of many scenarios); [`flows`] (their results); [`record`] and [`packets`] (their events,
+//! as [`table`]s); [`answers`] (the other commands); [`wait`] (Ctrl-C).
 
 mod answers;
 mod error;
@@ -18,7 +20,7 @@ mod wait;
 
 use pyo3::prelude::*;
 
-/// What `python/bentpipe` is made of; its documentation is there.
+/// The internals of `python/bentpipe`, which has the documentation.
 #[pymodule]
 mod _bentpipe {
     #[pymodule_export]
@@ -40,7 +42,7 @@ mod _bentpipe {
     #[expect(non_upper_case_globals, reason = "Python's name")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
-    /// Runs the command `bentpipe` in this process; returns its exit code.
+    /// Runs the command `bentpipe` in this process. Returns its exit code.
     #[pyfunction]
     fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
         py.detach(|| bentpipe_cli::main_with(arguments))

@@ -27,7 +27,7 @@ columns! {
     }
 }
 
-/// What a segment says.
+/// Appends the fields of a segment.
 fn segment(packets: &mut Packets, segment: &Segment) {
     packets.seq.append_value(whole(segment.seq));
     packets.len.append_value(i64::from(segment.len));
@@ -37,7 +37,7 @@ fn segment(packets: &mut Packets, segment: &Segment) {
 }
 
 impl Packets {
-    /// A segment at an end; `retransmission` if it was sent there.
+    /// Appends a segment at an end. `retransmission` is given if the segment was sent there.
     pub(crate) fn end(&mut self, time_s: f64, at: &str, seen: &Segment, retransmission: Option<bool>) {
         let (flow, is_from) = match at.strip_suffix("/sender") {
             Some(flow) => (flow, true),
@@ -54,7 +54,7 @@ impl Packets {
         self.reason.append_null();
     }
 
-    /// A packet at a link.
+    /// Appends a packet at a link.
     pub(crate) fn link(&mut self, time_s: f64, at: &str, flow: &str, passage: Passage, packet: &Packet) {
         let (event, reason) = match passage {
             Passage::Offered => ("offered", None),

@@ -1,4 +1,4 @@
-//! What happened in a run, as tables: the observer behind `Result.trace`.
+//! The events of a run as tables: the observer behind `Result.trace`.
 
 use arrow_array::builder::{Float64Builder, Int64Builder};
 use bentpipe_engine::network::LinkId;
@@ -63,10 +63,10 @@ columns! {
     }
 }
 
-/// Names of the tables, and what they have.
+/// Names of the tables.
 pub(crate) const KINDS: [&str; 8] = ["windows", "rtt", "queue", "drops", "recovery", "bursts", "packets", "events"];
 
-/// An observer that fills the tables asked for.
+/// An observer that fills the requested tables.
 pub(crate) struct Recorder {
     names: Names,
     seed: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Records runs of a scenario; `kinds` are of [`KINDS`].
+    /// Records runs of a scenario. `kinds` are among [`KINDS`].
     pub(crate) fn new(scenario: &Scenario, seed: u64, kinds: &[String]) -> Recorder {
         let wants = |kind: &str| kinds.iter().any(|wanted| wanted == kind);
         Recorder {
@@ -98,7 +98,7 @@ impl Recorder {
         }
     }
 
-    /// The tables, after a run that ended at this time.
+    /// The tables after a run that ended at `end`.
     pub(crate) fn finish(self, scenario: &Scenario, end: Time) -> Vec<(&'static str, Table)> {
         let mut tables = Vec::new();
         let mut add = |name, table: Option<Table>| tables.extend(table.map(|table| (name, table)));

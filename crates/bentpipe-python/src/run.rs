@@ -82,7 +82,7 @@ impl Run {
         self.summary.events
     }
 
-    /// The engine's time, seconds.
+    /// The engine's computing time in seconds.
     #[getter]
     fn took_s(&self) -> f64 {
         self.took.as_secs_f64()
@@ -108,18 +108,18 @@ impl Run {
         rows.finish()
     }
 
-    /// One flow of the summary of `bentpipe run --json`, by its number.
+    /// The summary of one flow, by number, as in `bentpipe run --json`.
     fn flow(&self, number: usize) -> PyResult<String> {
         let flow = self.summary.flows.get(number).ok_or_else(|| PyIndexError::new_err("no such flow"))?;
         serde_json::to_string(flow).map_err(failed)
     }
 
-    /// The summary of `bentpipe run --json`.
+    /// The summary of the run, as in `bentpipe run --json`.
     fn json(&self) -> PyResult<String> {
         serde_json::to_string(&self.summary).map_err(failed)
     }
 
-    /// The tables of these kinds. The run is made again: the same seed gives the same events.
+    /// The tables of these kinds. The run is repeated: the same seed gives the same events.
     fn record(&self, py: Python<'_>, kinds: Vec<String>) -> PyResult<Vec<(&'static str, Table)>> {
         if let Some(unknown) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
             let known = KINDS.join(", ");
@@ -128,7 +128,7 @@ impl Run {
         let scenario = &self.scenario.get().value;
         let mut recorder = Recorder::new(scenario, self.result.seed, &kinds);
         let result = drive(py, scenario, self.result.seed, &mut recorder)?;
-        // Not the number of events: with an observer each link has its own.
+        // The number of events is not compared, because with an observer each link has its own.
         debug_assert_eq!(
             (result.end, &result.flows),
             (self.result.end, &self.result.flows),
@@ -138,12 +138,12 @@ impl Run {
     }
 }
 
-/// Runs of several scenarios under the same seeds.
+/// Runs of several scenarios with the same seeds.
 #[pyclass(frozen, module = "bentpipe")]
 pub(crate) struct Runs {
     cases: Vec<(String, scenario::Scenario)>,
     seeds: Vec<u64>,
-    /// By seed, then by case.
+    /// Results by seed, then by case.
     results: Vec<Vec<RunResult>>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn runs(
     let named = cases.iter().map(|(name, case)| (name.clone(), case.get().value.clone()));
     let cases: Vec<_> = named.collect();
     cases.iter().try_for_each(|(_, case)| without_flows(py, case))?;
-    // A job is one run: a replication of ten slow variants would keep one thread busy while the other waits.
+    // A job is a single run: a replication of ten slow variants would keep one thread busy while the other waits.
     let jobs: Vec<_> = seeds.iter().flat_map(|&seed| (0..cases.len()).map(move |case| (seed, case))).collect();
     let results = interruptible(py, || {
         in_parallel(jobs, threads, |(seed, case)| {
@@ -171,7 +171,7 @@ pub(crate) fn runs(
 }
 
 impl Runs {
-    /// Each run with the name of its case.
+    /// Passes each run with the name of its case.
     fn each(&self, mut take: impl FnMut(&str, Summary)) {
         for ((name, scenario), case) in self.cases.iter().zip(0..) {
             let of_case = self.results.iter().map(|of_seed: &Vec<RunResult>| &of_seed[case]);
@@ -187,21 +187,21 @@ impl Runs {
         self.seeds.clone()
     }
 
-    /// A row per case, seed and flow.
+    /// One row per case, seed and flow.
     fn flows(&self) -> Table {
         let mut rows = Flows::default();
         self.each(|name, summary| summary.flows.iter().for_each(|flow| rows.push(name, summary.seed, flow)));
         rows.finish()
     }
 
-    /// A row per case, seed and link.
+    /// One row per case, seed and link.
     fn links(&self) -> Table {
         let mut rows = Links::default();
         self.each(|name, summary| summary.links.iter().for_each(|link| rows.push(name, summary.seed, link)));
         rows.finish()
     }
 
-    /// What is compared, and a row per case, as `bentpipe compare` has it.
+    /// The compared quantity, and a row per case, as in `bentpipe compare`.
     fn compare(&self) -> (&'static str, Table) {
         let seed = self.seeds.first().copied().unwrap_or_default();
         let comparison = Comparison::new(&self.cases, &self.results, seed);

@@ -9,16 +9,16 @@ use pyo3::prelude::*;
 
 use crate::error::{failed, mistakes, raised};
 
-/// Where a scenario comes from, so that further values can be set.
+/// The source of a scenario, kept so that further values can be set.
 #[derive(Clone)]
 enum Source {
     /// A file, or a shipped scenario.
     Named(String),
-    /// A text and its name in errors.
+    /// A text, and its name in errors.
     Text(String, String),
 }
 
-/// Keys and values, as `--set` has them.
+/// Keys and values, as for `--set`.
 type Sets = Vec<(String, String)>;
 
 /// A scenario that has been read and checked.
@@ -59,7 +59,7 @@ impl Scenario {
         Ok(Scenario { source, sets, variant, hosts, value })
     }
 
-    /// What a sweep begins with: the text as it was given, for whose keys the sweep sets values.
+    /// The base of a sweep: the original text, in which the sweep sets values.
     pub(crate) fn base(&self, py: Python<'_>) -> PyResult<Base> {
         if self.variant.is_some() || self.hosts.is_some() {
             let message = "the scenario has been given a variant or hosts: give `variants` to the sweep, or write them into the scenario";
@@ -82,7 +82,7 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// A file or a shipped scenario, with changes as [`Scenario::changed`] makes them.
+    /// Reads a file or a shipped scenario, with changes as in [`Scenario::changed`].
     #[staticmethod]
     #[pyo3(signature = (name, sets=Vec::new(), variant=None, hosts=None))]
     fn named(
@@ -95,7 +95,7 @@ impl Scenario {
         Scenario::read(py, Source::Named(name), sets, variant, hosts)
     }
 
-    /// A text, with such changes; paths in it are relative to the folder of `name`.
+    /// Reads a text with such changes. Paths in it are relative to the folder of `name`.
     #[staticmethod]
     #[pyo3(signature = (text, name, sets=Vec::new(), variant=None, hosts=None))]
     fn text(
@@ -109,7 +109,7 @@ impl Scenario {
         Scenario::read(py, Source::Text(text, name), sets, variant, hosts)
     }
 
-    /// A dictionary as JSON, with such changes.
+    /// Reads a dictionary given as JSON, with such changes.
     #[staticmethod]
     #[pyo3(signature = (json, name, sets=Vec::new(), variant=None, hosts=None))]
     fn json(
@@ -125,7 +125,7 @@ impl Scenario {
         Scenario::read(py, Source::Text(text, name), sets, variant, hosts)
     }
 
-    /// The same with further values, as `--set`; with another variant; with Linux's hosts.
+    /// The same scenario with further values, as by `--set`; with another variant; or with Linux's hosts.
     #[pyo3(signature = (sets, variant, hosts))]
     fn changed(&self, py: Python<'_>, sets: Sets, variant: Option<String>, hosts: Option<String>) -> PyResult<Self> {
         let all = self.sets.iter().cloned().chain(sets).collect();
@@ -171,7 +171,7 @@ impl Scenario {
         self.value.variant_names()
     }
 
-    /// Name of the transfer that `recommend` is about.
+    /// Name of the transfer for which `recommend` recommends.
     #[getter]
     fn transfer(&self) -> Option<&str> {
         library::transfer(&self.value)
@@ -187,13 +187,13 @@ impl Scenario {
         self.value.to_toml()
     }
 
-    /// What `bentpipe explain --json` says about the flows.
+    /// The output of `bentpipe explain --json` about the flows.
     fn outlook(&self) -> PyResult<String> {
         let outlook = Outlook::new(&self.value).map_err(failed)?;
         serde_json::to_string(&outlook).map_err(failed)
     }
 
-    /// Other processes get the scenario in full.
+    /// Other processes receive the scenario in full.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, String))> {
         let read = py.get_type::<Scenario>().getattr("text")?;
         Ok((read, (self.value.to_toml(), format!("{}.toml", self.value.name))))
@@ -204,7 +204,7 @@ impl Scenario {
     }
 }
 
-/// The mistake of a scenario that cannot be run.
+/// Fails for a scenario that cannot be run because it has no flows.
 pub(crate) fn without_flows(py: Python<'_>, scenario: &scenario::Scenario) -> PyResult<()> {
     if !scenario.flows.is_empty() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Sweeps: the plan and the store are here, the runs on this machine's threads or wherever an executor takes them.
+//! Sweeps: the plan and the store are here. The runs are done on this machine's threads, or by any executor that takes
+//! them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::wait::{interruptible, stopped};
 struct State {
     plan: Plan,
     store: Store,
-    /// Jobs that an executor has, by their number.
+    /// Jobs handed to an executor, by their number.
     out: BTreeMap<u64, Vec<Job>>,
     next: u64,
 }
@@ -54,7 +55,7 @@ fn kept(error: impl std::fmt::Display) -> PyErr {
 
 #[pymethods]
 impl Sweep {
-    /// The sweep of a text in the language of sweep files, of this scenario, with its results in a folder.
+    /// The sweep described by a text in the language of sweep files, for this scenario, with its results in a folder.
     #[new]
     fn new(py: Python<'_>, text: String, scenario: Py<Scenario>, folder: &str) -> PyResult<Self> {
         let base = scenario.get().base(py)?;
@@ -64,7 +65,7 @@ impl Sweep {
         Ok(Sweep { state: Mutex::new(state), measure: Measure::of(&scenario.get().value), text })
     }
 
-    /// Does all runs on threads of this process; true if they are all done.
+    /// Does all runs on threads of this process. Returns true if all of them are done.
     fn run(&self, py: Python<'_>, threads: usize) -> PyResult<bool> {
         let done = interruptible(py, || {
             let mut state = self.state();
@@ -74,8 +75,8 @@ impl Sweep {
         done.map_err(failed)
     }
 
-    /// Up to `count` runs of one candidate at one point: their number, and what [`run_batch`] takes. `None` if there is nothing to do
-    /// until results come.
+    /// Takes up to `count` runs of one candidate at one point. Returns their number, and the argument for
+    /// [`run_batch`]; `None` if there is nothing to do until results arrive.
     fn take(&self, py: Python<'_>, count: usize) -> PyResult<Option<(u64, String)>> {
         py.detach(|| {
             let mut state = self.state();
@@ -94,7 +95,7 @@ impl Sweep {
         })
     }
 
-    /// Keeps the rows of the work of this number.
+    /// Stores the rows of the work with this number.
     fn give(&self, py: Python<'_>, number: u64, rows: Vec<Vec<u8>>) -> PyResult<()> {
         let rows: Result<Vec<Row>, _> = rows.iter().map(|row| Row::from_bytes(row)).collect();
         let rows = rows.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -118,25 +119,25 @@ impl Sweep {
         self.state().plan.is_finished()
     }
 
-    /// Runs that are done, runs that are wanted at most, points that are done, points.
+    /// Four numbers: runs done, maximum number of runs wanted, points done, and points.
     #[getter]
     fn progress(&self) -> (u64, u64, usize, usize) {
         let progress = self.state().plan.progress();
         (progress.done, progress.at_most, progress.points_done, progress.points)
     }
 
-    /// Puts all rows on the disk, those of a finished plan as Parquet, and lets other processes have the folder.
+    /// Writes all rows to the disk, those of a finished plan as Parquet, and releases the folder for other processes.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let mut state = self.state();
             let closed = close(&mut state, &self.text);
-            // Whatever happens: an exception's traceback may keep this object for long.
+            // This happens in any case: an exception's traceback may keep this object alive for long.
             state.store.release();
             closed
         })
     }
 
-    /// A row for each flow of each run, in the order of the plan.
+    /// One row for each flow of each run, in the order of the plan.
     fn runs(&self) -> Table {
         let state = self.state();
         let lines = Lines::of(&state.plan);
@@ -150,14 +151,14 @@ impl Sweep {
         table(named.map(|(heading, column)| (&*heading.name, &*heading.meaning, column.finish())))
     }
 
-    /// Medians and paired differences, as `bentpipe sweep --json` has them.
+    /// Medians and paired differences, in the form of `bentpipe sweep --json`.
     fn summary(&self) -> PyResult<String> {
         let state = self.state();
         serde_json::to_string(&Summary::new(&state.plan, &state.store, self.measure)).map_err(failed)
     }
 }
 
-/// Does the work of [`Sweep::take`]: a row of bytes for each run.
+/// Does the work returned by [`Sweep::take`]. Returns a row of bytes for each run.
 #[pyfunction]
 pub(crate) fn run_batch(py: Python<'_>, work: &str) -> PyResult<Vec<Py<PyBytes>>> {
     let work: Portable = serde_json::from_str(work).map_err(failed)?;
@@ -166,7 +167,7 @@ pub(crate) fn run_batch(py: Python<'_>, work: &str) -> PyResult<Vec<Py<PyBytes>>
     Ok(rows.iter().map(|row| PyBytes::new(py, &row.to_bytes()).unbind()).collect())
 }
 
-/// Values between two ends, as a scenario has them, at these parts (0 to 1) of the way.
+/// Values between two ends, in the form used in a scenario, at these fractions (0 to 1) of the way.
 #[pyfunction]
 pub(crate) fn between(from: &str, to: &str, log: bool, parts: Vec<f64>) -> PyResult<Vec<String>> {
     let scale = if log { Scale::Log } else { Scale::Linear };

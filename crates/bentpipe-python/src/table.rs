@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::error::failed;
 
-/// Names of which there are few, each kept once.
+/// A column with few distinct names, each of which is stored once.
 pub(crate) type Words = StringDictionaryBuilder<Int32Type>;
 
 /// A table. Its columns are Arrow arrays.
@@ -64,14 +64,15 @@ impl Table {
     }
 }
 
-/// A byte per value: 1 where there is none.
+/// One byte per value: 1 if the value is missing.
 fn missing<'py>(py: Python<'py>, array: &dyn Array) -> Option<Bound<'py, PyBytes>> {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0)?;
     let mask: Vec<u8> = nulls.iter().map(|is_there| u8::from(!is_there)).collect();
     Some(PyBytes::new(py, &mask))
 }
 
-/// A column for NumPy: the kind of its values, the values, a byte per missing value, and the words that values number.
+/// A column for NumPy: the kind of its values, the values, one byte per missing value, and the words to which values
+/// refer.
 type Plain<'py> = (&'static str, Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>, Option<Vec<String>>);
 
 #[pymethods]
@@ -127,7 +128,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer ignore the request.
+        // The interface allows a producer to ignore the request.
         let _ = requested_schema;
         let reader = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")

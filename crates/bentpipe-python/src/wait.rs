@@ -1,4 +1,4 @@
-//! Work without Python's lock, which Ctrl-C ends.
+//! Work without Python's lock that Ctrl-C can end.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// Between two looks at Python's signals.
+/// Interval at which Python's signals are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Set by Ctrl-C: all work stops. One flag for the process, since the crates below take a plain function.
+/// Set by Ctrl-C, which stops all work. There is one flag for the process, since the crates below take a plain
+/// function.
 static STOP: AtomicBool = AtomicBool::new(false);
-/// Pieces of work under way; the first clears the flag.
+/// Number of pieces of work in progress; the first one clears the flag.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// True if the work should stop.
@@ -36,10 +37,10 @@ impl Drop for UnderWay {
     }
 }
 
-/// Does the work on another thread, while this one looks at Python's signals: only the main thread may.
+/// Does the work on another thread while this one checks Python's signals, which only the main thread may do.
 ///
 /// # Errors
-/// The exception that a signal's handler raises, such as `KeyboardInterrupt`, once the work has stopped.
+/// Returns the exception that a signal's handler raises, such as `KeyboardInterrupt`, once the work has stopped.
 pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| {
         let _under_way = UnderWay::begin();
@@ -59,7 +60,7 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + 
                             interrupted.get_or_insert(raised);
                         }
                     }
-                    // The work has panicked, and so do we.
+                    // The work has panicked, so this panics too.
                     Err(RecvTimeoutError::Disconnected) => {
                         std::panic::resume_unwind(worker.join().expect_err("it sends unless it panics"))
                     }

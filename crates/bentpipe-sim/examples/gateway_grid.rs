@@ -1,13 +1,13 @@
 //! The grid of `make bench-gateway` in virtual time: an upload of 30 MB and objects on new connections, with the kernel's cubic at
 //! both hosts, directly and through gateways. `cargo run -p bentpipe-sim --example gateway_grid`.
 //!
-//! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes told 99.5 % of the rate; hosts join what comes together, as behind a TUN
-//! device that is given trains. Transfers start within the first minute, each under
-//! another sky. Medians of 20 seeds. Options: `--shapes direct,split,link`, `--losses 0,0.01,outages`, `--seeds N`, `--measured FILE`, the
-//! `--out` of `make bench-gateway`: each figure is followed by how many percent it is from the measured one, and by the 95 % interval of
-//! that (bootstrap). A shape of
-//! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME` is one box before the link.
-//! Its transfer is a download of 30 MB that the client asks for.
+//! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes configured for 99.5 % of the rate. Hosts join
+//! packets that arrive together, as behind a TUN device that receives trains. Transfers start within the first minute,
+//! each at a different phase of the channel. Medians are over 20 seeds. Options: `--shapes direct,split,link`,
+//! `--losses 0,0.01,outages`, `--seeds N`, and `--measured FILE`, the `--out` of `make bench-gateway`: each figure is
+//! then followed by its difference from the measured one in percent, with a 95 % interval (bootstrap). A shape of
+//! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME`
+//! is a single box before the link. Its transfer is a download of 30 MB that the client requests.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
@@ -51,10 +51,10 @@ FLOW
 "#;
 
 const BULK: u64 = 30_000_000;
-/// As in the measurement: the reader gives up when so much time has passed, or nothing has come for so long.
+/// As in the measurement, the reader gives up after [`PATIENCE`], or if nothing has arrived for [`SILENCE`].
 const PATIENCE: Duration = Duration::from_secs(40);
 const SILENCE: Duration = Duration::from_secs(5);
-/// Milliseconds between the starts of objects.
+/// Milliseconds between the starts of consecutive objects.
 const SPACING: u64 = 4000;
 const OUTAGES: &str =
     "bursts = { gap = { uniform = [\"1 s\", \"10 s\"] }, length = { uniform = [\"100 ms\", \"500 ms\"] } }";
@@ -91,8 +91,8 @@ fn seconds(result: &RunResult) -> f64 {
     flow.received_at.map_or(f64::INFINITY, |end| end.saturating_since(flow.start).as_secs_f64())
 }
 
-/// How long objects on new connections take, in seconds. As in the measurement three of 100 kB come before one of 1 MB, so that boxes
-/// have learned what is lost.
+/// The time that objects on new connections take, in seconds. As in the measurement, three of 100 kB precede one of 1
+/// MB, so that the boxes have learned the losses.
 fn objects(shape: &str, loss: &str, bytes: &str, seeds: u64) -> Vec<f64> {
     let times = in_parallel((1..seeds + 1).collect(), 0, |seed| {
         let start = (60_000.0 * Stream::named(seed, "start").uniform()) as u64;
@@ -117,14 +117,14 @@ struct Reader {
     /// The end that reads.
     who: Who,
     start: Option<Time>,
-    /// Bytes read, and when the last were.
+    /// Number of bytes read, and when the last of them were read.
     read: u64,
     last: Time,
     gave_up: Option<Time>,
 }
 
 impl Reader {
-    /// Looks at the clock. Returns true while the reader is there.
+    /// Checks the time. Returns true while the reader still waits.
     fn is_patient(&mut self, now: Time) -> bool {
         let start = *self.start.get_or_insert(now);
         let end = (start + PATIENCE).min(self.last.max(start) + SILENCE);
@@ -134,7 +134,7 @@ impl Reader {
         self.gave_up.is_none()
     }
 
-    /// Mbit/s.
+    /// The rate in Mbit/s.
     fn rate(&self) -> f64 {
         let took = self.gave_up.unwrap_or(self.last).saturating_since(self.start.unwrap_or(Time::ZERO));
         self.read as f64 * 8.0 / 1e6 / took.as_secs_f64()
@@ -159,7 +159,8 @@ impl Observer for Reader {
     }
 }
 
-/// What the reader of each bulk transfer saw: the rate in Mbit/s, and bytes offered to the satellite link per byte read.
+/// What the reader of each bulk transfer saw: the rate in Mbit/s, and the bytes offered to the satellite link per byte
+/// read.
 fn bulk(shape: &str, loss: &str, seeds: u64) -> (Vec<f64>, Vec<f64>) {
     let is_down = shape.starts_with("uplink-");
     let flow = match is_down {
@@ -173,20 +174,20 @@ fn bulk(shape: &str, loss: &str, seeds: u64) -> (Vec<f64>, Vec<f64>) {
     let figures = in_parallel((1..seeds + 1).collect(), 0, |seed| {
         let mut reader = Reader { who, start: None, read: 0, last: Time::ZERO, gave_up: None };
         let whole = run(&world, seed, &mut reader)?;
-        // The links' counters are those of the end of a run.
+        // The links' counters are those at the end of a run.
         let ended = match reader.gave_up {
             Some(end) => run(&Scenario { time_limit: end - Time::ZERO, ..world.clone() }, seed, &mut NoProbe)?,
             None => whole,
         };
         let sat = &ended.links[sat];
-        // Long and short packets are lost alike.
+        // Long and short packets are equally likely to be lost.
         let offered = sat.delivered_bytes as f64 * sat.offered as f64 / sat.delivered as f64;
         Ok((reader.rate(), offered / reader.read as f64))
     });
     figures.expect("a path and threads").into_iter().unzip()
 }
 
-/// A figure's median, and how far it is from that of the measurement.
+/// The median of a figure, and its difference from the median of the measurement.
 fn shown(ours: &[f64], measured: Option<Vec<f64>>) -> String {
     let Some(measured) = measured else { return format!("{:8.3}", median(ours.to_vec())) };
     let ratio = median(ours.to_vec()) / median(measured.clone());
@@ -198,12 +199,12 @@ fn shown(ours: &[f64], measured: Option<Vec<f64>>) -> String {
     format!("{:8.3} {:+5.1} % ({range})", median(ours.to_vec()), 100.0 * (ratio - 1.0))
 }
 
-/// The runs of a row of the measurement: rates, offered bytes, and seconds that objects of 100 kB and 1 MB took.
+/// The runs in a row of the measurement: rates, offered bytes, and the seconds that objects of 100 kB and 1 MB took.
 fn measured_row(file: &serde_json::Value, shape: &str, loss: &str) -> [Option<Vec<f64>>; 4] {
     let rows = file.as_array().expect("the output of make bench-gateway");
     let row = rows.iter().find(|row| row["mode"] == shape && row["loss"] == loss);
     let list = |value: &serde_json::Value| {
-        // A transfer of which nothing came has the rate 0, of which there is no ratio.
+        // A transfer that delivered nothing has rate 0 and no ratio.
         let values =
             |list: &Vec<serde_json::Value>| list.iter().filter_map(|value| Some(value.as_f64()?.max(1e-9))).collect();
         value.as_array().map(values)

@@ -1,4 +1,4 @@
-//! The boxes of two-box gateways, and the packets that they exchange.
+//! The boxes of two-box gateways, and the packets that they exchange with each other.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use bentpipe_study::scenario::{Carries, NodeId, PairSpec, Scenario};
 
 use crate::bytes::Bytes;
 
-/// A packet of the boxes themselves.
+/// A packet that the boxes themselves exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     /// A message of the multiplexer.
@@ -25,7 +25,7 @@ pub(crate) enum Own {
 #[derive(Debug)]
 pub(crate) struct StreamBox {
     pub(crate) mux: Mux,
-    /// The socket of each stream, as an end.
+    /// The socket of each stream, identified by its end.
     pub(crate) sockets: BTreeMap<StreamId, EndId>,
     /// Sockets with new data.
     pub(crate) dirty: Vec<EndId>,
@@ -33,7 +33,7 @@ pub(crate) struct StreamBox {
     pub(crate) memory: u64,
     /// Memory of the tunnel's packets, bytes.
     pub(crate) link: u64,
-    /// Maximum memory of all, bytes.
+    /// Maximum total memory in bytes.
     pub(crate) budget: u64,
 }
 
@@ -79,7 +79,7 @@ impl StreamBox {
     }
 }
 
-/// Exchanges messages until neither end has more: the end with the smaller window says hello again.
+/// Exchanges messages until neither end has more: the end with the smaller window sends a second hello.
 fn greet(both: &mut [Option<StreamBox>; 2]) {
     loop {
         let hellos = both.each_mut().map(|one| one.as_mut().and_then(StreamBox::hello));
@@ -97,23 +97,23 @@ fn greet(both: &mut [Option<StreamBox>; 2]) {
 /// All boxes.
 #[derive(Debug, Default)]
 pub(crate) struct Boxes {
-    /// Two for each pair: of shape `split` only.
+    /// Two entries for each pair; only for shape `split`.
     pub(crate) streams: Vec<Option<StreamBox>>,
     /// The socket that continues a stream opened by a box.
     pub(crate) onward: BTreeMap<(usize, StreamId), EndId>,
     own: Vec<Option<Own>>,
     free: Vec<u32>,
-    /// Two for each pair: of shape `link` only.
+    /// Two entries for each pair; only for shape `link`.
     pub(crate) headers: Vec<Option<Headers>>,
-    /// For header compression, if a pair has shape `link`.
+    /// Writes packets for header compression, if a pair has shape `link`.
     pub(crate) bytes: Option<Bytes>,
-    /// By end of a flow: the nodes at which packets to it start and end, and its packets so far.
+    /// For each end of a flow, the nodes at which packets to it start and end, and the number of its packets so far.
     pub(crate) nodes: Vec<[NodeId; 2]>,
     pub(crate) identifications: Vec<u16>,
 }
 
 impl Boxes {
-    /// The boxes of a scenario, with their tunnels up and hellos exchanged.
+    /// The boxes of a scenario, with their tunnels up and their hellos exchanged.
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let pairs = &scenario.gateways.pairs;
         let mut streams = Vec::new();
@@ -136,7 +136,7 @@ impl Boxes {
         self.bytes.is_some()
     }
 
-    /// The host that a box counts for a packet to this end: the one on the near side.
+    /// The host to which a box attributes a packet to this end: the one on the near side.
     pub(crate) fn host(&self, side: usize, to: EndId) -> u64 {
         u64::from(self.nodes[to.index()][side % 2].0)
     }
@@ -146,7 +146,7 @@ impl Boxes {
         self.streams[side].as_mut().expect("only boxes of shape `split` have sockets")
     }
 
-    /// Stores a packet of the boxes; returns its slot.
+    /// Stores a packet of the boxes. Returns its slot.
     pub(crate) fn keep(&mut self, own: Own) -> u32 {
         match self.free.pop() {
             Some(slot) => {
@@ -167,7 +167,7 @@ impl Boxes {
     }
 }
 
-/// The user of an end of S-LACP.
+/// The user of an S-LACP end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Above {
     /// The scenario's layer: packets of flows.

@@ -1,10 +1,10 @@
-//! Packets of a run as bytes: real IPv4, TCP, STP and UDP headers with correct checksums, for captures and for code that reads
-//! headers.
+//! Packets of a run as bytes: real IPv4, TCP, STP and UDP headers with correct checksums, for captures and for code
+//! that reads headers.
 //!
-//! Node n (from 1) is 10.0.n.1, flow f (from 0) goes from port 49152 + f to port 30000; the payload is zeros. Initial
-//! sequence numbers are fixed by the connection's number; the legs of a split flow have its addresses and ports, and
-//! separate sequence numbers. Window scales are read from the SYNs; without a handshake there are none, and windows show as
-//! at most 65535.
+//! Node n (from 1) is 10.0.n.1. Flow f (from 0) goes from port 49152 + f to port 30000. The payload is zeros. Initial
+//! sequence numbers follow from the connection's number. The legs of a split flow have the flow's addresses and ports,
+//! and separate sequence numbers. Window scales are read from the SYNs; without a handshake there are none, and windows
+//! are shown as at most 65535.
 
 use std::net::Ipv4Addr;
 
@@ -20,7 +20,7 @@ use bentpipe_study::topology::{self, Connection};
 use crate::ends;
 use crate::packet::{self, Body, IPV4_HEADER, Packet};
 
-/// Max length of an IP packet.
+/// Maximum length of an IP packet.
 const LONGEST: usize = 65_535;
 static ZEROS: [u8; LONGEST] = [0; LONGEST];
 
@@ -30,17 +30,17 @@ pub(crate) fn address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::new(10, high, low, 1)
 }
 
-/// Initial sequence number of an end: any number that is the same in each run.
+/// Initial sequence number of an end: any number that is the same in every run.
 fn isn(end: EndId) -> u32 {
     (end.0 + 1).wrapping_mul(0x9e37_79b9)
 }
 
-/// The parts of a packet that are written.
+/// The lengths of the parts of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
     /// Bytes of its headers.
     pub(crate) headers: usize,
-    /// Bytes in all.
+    /// Total length in bytes.
     pub(crate) whole: usize,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Lengths {
 pub(crate) struct Bytes {
     /// The translation state of each end of each connection; UDP uses only addresses and ports.
     ends: Vec<Translation>,
-    /// STP connections, whose segments have another header.
+    /// True for STP connections, whose segments have a different header.
     is_stp: Vec<bool>,
     buffer: Vec<u8>,
 }
@@ -60,7 +60,7 @@ impl Bytes {
         let connections = topology::connections(scenario);
         let mut ends = Vec::with_capacity(2 * connections.len());
         for (id, connection) in ConnectionId::first(connections.len()).zip(&connections) {
-            // A gateway that splits a flow keeps the addresses: each host sees the other's.
+            // A gateway that splits a flow keeps the addresses, so each host sees the other's.
             let flow = &scenario[connection.flow];
             let (source, destination) = (address(flow.from), address(flow.to));
             let addresses = Addresses::V4 { source, destination };
@@ -77,7 +77,7 @@ impl Bytes {
         Bytes { is_stp: connections.iter().map(is_stp).collect(), ends, buffer: vec![0; LONGEST] }
     }
 
-    /// The bytes written last.
+    /// The bytes of the packet written last.
     pub(crate) fn written(&self) -> &[u8] {
         &self.buffer
     }

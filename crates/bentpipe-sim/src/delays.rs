@@ -11,7 +11,7 @@ pub struct Delays {
 
 impl Default for Delays {
     fn default() -> Self {
-        // Grows with the longest delay: a flow without delays takes a few hundred bytes.
+        // It grows with the longest delay, so a flow without delays takes only a few hundred bytes.
         Delays { nanoseconds: Histogram::new(3).expect("three digits are supported") }
     }
 }
@@ -21,12 +21,12 @@ impl Delays {
         self.nanoseconds.record(delay.as_nanos()).expect("the histogram grows as needed");
     }
 
-    /// Datagrams that arrived.
+    /// Number of datagrams that arrived.
     pub fn count(&self) -> u64 {
         self.nanoseconds.len()
     }
 
-    /// The quantile `q` of the delays, 0 the minimum and 1 the maximum; `None` if none arrived.
+    /// The quantile `q` of the delays (0 is the minimum, 1 the maximum); `None` if none arrived.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.nanoseconds.value_at_quantile(q)))
     }
@@ -48,7 +48,7 @@ mod tests {
         for ms in 1..=100 {
             delays.record(Duration::from_millis(ms));
         }
-        // Three digits: a value is off by a thousandth at most.
+        // Three digits: a value is off by at most a thousandth.
         let near = |q: f64, ms: f64| {
             let found = delays.quantile(q).expect("there are some").as_secs_f64() * 1e3;
             assert!((found / ms - 1.0).abs() <= 1e-3, "{q}: {found} ms, not {ms}");

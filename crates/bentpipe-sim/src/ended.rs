@@ -9,9 +9,9 @@ use crate::packet::{self, Parcel, Store};
 /// The results of an end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
-    /// When the opening was done.
+    /// When the opening was complete.
     pub(crate) connected_at: Option<Time>,
-    /// When the last byte to be sent was acknowledged, and the last one expected arrived.
+    /// When the last byte to send was acknowledged, and when the last expected byte arrived.
     pub(crate) acked_at: Option<Time>,
     pub(crate) received_at: Option<Time>,
     pub(crate) aborted: Option<Abort>,
@@ -29,18 +29,18 @@ pub(crate) enum Rest {
     Closed(Closed),
 }
 
-/// An end whose connection is closed, or waits in TIME-WAIT.
+/// An end whose connection is closed or in TIME-WAIT.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) rest: Rest,
     pub(crate) ns2_lengths: bool,
-    /// The model from which it was made, if it waits.
+    /// The model from which it was made, if it is in TIME-WAIT.
     pub(crate) model: u32,
 }
 
 impl Ended {
-    /// When it has something to do.
+    /// The time at which it next has something to do.
     pub(crate) fn until(&self) -> Option<Time> {
         match &self.rest {
             Rest::Waits(resting) => Some(resting.until()),
@@ -48,7 +48,7 @@ impl Ended {
         }
     }
 
-    /// It is `now`: TIME-WAIT may be over.
+    /// Checks at `now` whether TIME-WAIT is over.
     pub(crate) fn on_time(&mut self, now: Time) {
         if let Rest::Waits(resting) = &self.rest
             && resting.until() <= now
@@ -57,7 +57,7 @@ impl Ended {
         }
     }
 
-    /// The answer of `end` to a segment, if it gets one. Its connection is closed.
+    /// The answer of `end`, whose connection is closed, to a segment, if there is one.
     pub(crate) fn answer(&self, end: EndId, now: Time, segment: &Segment, packets: &mut Store) -> Option<Parcel> {
         let Rest::Closed(closed) = &self.rest else { return None };
         let answer = closed.answer(now, segment)?;

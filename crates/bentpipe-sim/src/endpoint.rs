@@ -27,16 +27,16 @@ use crate::transport::Transport;
 use crate::udp::{UdpSink, UdpSource};
 use crate::workload::Share;
 
-/// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, of which few act at a
-/// time.
+/// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, only a few of which act
+/// at a time.
 #[derive(Debug)]
 pub(crate) enum Endpoint {
     Tcp(Box<TcpEnd>),
-    /// A connection's end that has not acted yet, like this model.
+    /// A connection's end that has not acted yet and equals this model.
     Late {
         model: u32,
     },
-    /// One whose connection is closed or in TIME-WAIT; the place of what remains of it.
+    /// An end whose connection is closed or in TIME-WAIT, and the place of what remains of it.
     Ended {
         at: u32,
     },
@@ -59,28 +59,27 @@ pub(crate) enum Endpoint {
     },
 }
 
-/// A connection and its application. The fields that each event touches are in the first cache lines.
+/// A connection and its application. Fields used for every event come first, so that they share cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct TcpEnd {
-    /// Time of the application's next action, the first being to open the connection; [`Time::NEVER`] if there is
-    /// none.
+    /// Time of the application's next action; [`Time::NEVER`] if there is none. The first action opens the connection.
     next_action: Time,
-    /// Bytes to write, and to expect, until the flow is done.
+    /// Bytes to write, and bytes to expect, until the flow is done.
     to_send: u64,
     expected: u64,
     /// Bytes read.
     read: u64,
-    /// Bytes that the application has for the connection, and for which its send buffer has no room yet.
+    /// Bytes that the application has for the connection and for which its send buffer has no room yet.
     unwritten: u64,
     /// Its number in the world.
     end: EndId,
     requests_left: u32,
-    /// Bytes of the next block that the last one has left because they were no whole segment.
+    /// Bytes left over from the last block because they did not fill a segment; they belong to the next block.
     beyond_block: u16,
     client: bool,
     opened: bool,
-    /// True if a FIN follows the data; one-way openings have none.
+    /// True if a FIN follows the data. One-way openings have none.
     closes: bool,
     bare_first: bool,
     ns2_lengths: bool,
@@ -88,13 +87,13 @@ pub(crate) struct TcpEnd {
     /// See [`Outcome`](crate::ended::Outcome).
     acked_at: Option<Time>,
     received_at: Option<Time>,
-    /// Shared by ends made from one model.
+    /// The workload, shared by ends made from one model.
     workload: Rc<Workload>,
     pub(crate) connection: Transport,
     connected_at: Option<Time>,
     /// When the application opens the connection.
     start: Time,
-    /// The model from which it was made, if it may rest in TIME-WAIT.
+    /// The model from which it was made, if its connection may be kept in reduced form in TIME-WAIT.
     model: Option<u32>,
     /// When the next write is due, for an application that writes at a rate; boxed, because few do.
     pacer: Option<Box<Pacer>>,
@@ -161,7 +160,7 @@ impl TcpEnd {
         }
     }
 
-    /// The connection of this end: the last leg of a split flow.
+    /// Attaches this end to its connection: the last leg of a split flow.
     pub(crate) fn joins(&mut self, connection: ConnectionId) {
         self.end = ends::listener(connection);
     }
@@ -181,7 +180,7 @@ impl TcpEnd {
         if self.client { self.start } else { Time::ZERO }
     }
 
-    /// The end is done: leaves its state to the next connection.
+    /// Leaves the state of an end that is done to the next connection.
     pub(crate) fn leave(&self) {
         if let Some(shared) = &self.shared {
             self.connection.bequeath(&mut shared.borrow_mut());
@@ -194,18 +193,18 @@ impl TcpEnd {
             || (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
     }
 
-    /// True if it is finite and not done: the run waits for it.
+    /// True if the run must wait for it, because it is finite and not done.
     pub(crate) fn counts(&self) -> bool {
         !matches!(*self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }) && !self.is_done()
     }
 
-    /// Handles a segment. Its notifications are handled by the next poll, or here if nothing else is to be done.
+    /// Handles a segment. Its notifications are handled by the next poll, or here if nothing else must be done.
     #[inline(always)]
     pub(crate) fn take_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
         let Transport::Tcp(connection) = &mut self.connection else {
             return self.connection.handle(cx, Input::Segment(segment));
         };
-        // Not as an `Input`, which would go through memory.
+        // It is not passed as an `Input`, because that would go through memory.
         connection.take_segment(cx, &segment);
         if self.next_action <= cx.now {
             return;
@@ -252,7 +251,7 @@ impl TcpEnd {
         }
     }
 
-    /// Makes a packet of a segment to be sent.
+    /// Makes a packet of a segment to send.
     #[inline(always)]
     fn pack(&self, segment: &Segment, packets: &mut Store) -> Parcel {
         let mut wire_len = packet::wire_len(segment, self.ns2_lengths);

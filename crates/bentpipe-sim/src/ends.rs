@@ -1,5 +1,5 @@
-//! The numbers of ends: two for each connection, then one for the destination of each spoofed flow, then two for each link
-//! layer.
+//! The numbers of ends: two for each connection, then one for the destination of each spoofed flow, then two for each
+//! link layer.
 
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::probe::Who;
@@ -35,7 +35,7 @@ pub(crate) const fn peer(end: EndId) -> EndId {
     EndId(end.0 ^ 1)
 }
 
-/// An end as observers know it.
+/// The number by which observers know an end.
 #[inline(always)]
 pub(crate) const fn who(end: EndId) -> Who {
     Who(end.0)

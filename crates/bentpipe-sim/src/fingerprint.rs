@@ -1,4 +1,4 @@
-//! A hash of a whole run: runs with equal hashes did the same at the same times.
+//! A hash of a whole run: runs with equal hashes did the same things at the same times.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{DropReason, Event, Probe, QuicPacket, Who};
@@ -8,7 +8,7 @@ use bentpipe_engine::units::Time;
 use crate::observe::{Observer, Passage};
 use crate::packet::{Body, Packet};
 
-/// Hashes every packet at every link: FNV-1a over whole numbers only, so that it is the same on every machine.
+/// Hashes every packet at every link, with FNV-1a over whole numbers only, so that it is the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Fingerprint {
     hash: u64,

@@ -27,7 +27,7 @@ pub(crate) struct AtUplink {
     pub(crate) number: usize,
     /// The leg to the client.
     pub(crate) client: Leg,
-    /// It waits for its turn.
+    /// True if it waits for its turn.
     pub(crate) is_queued: bool,
 }
 
@@ -43,7 +43,7 @@ impl Gateway {
         }
     }
 
-    /// The same at the box of an `uplink`, for a client on this leg.
+    /// Places the gateway at the box of an `uplink`, with the client on this leg.
     pub(crate) fn at_uplink(mut self, spec: &UplinkSpec, number: usize, client: Leg) -> Self {
         if !spec.accepts_early() {
             self.splice = self.splice.asking_first();
@@ -55,7 +55,7 @@ impl Gateway {
         self
     }
 
-    /// Its end in the agenda.
+    /// The end that represents it in the agenda.
     pub(crate) fn slot(&self) -> EndId {
         self.ends[0]
     }
@@ -71,7 +71,7 @@ impl Gateway {
         }
     }
 
-    /// A segment has arrived on this leg.
+    /// Takes a segment that has arrived on this leg.
     pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, segment: Segment) {
         self.open(cx);
         self.splice.handle(cx, SpliceInput::Segment(leg, segment));
@@ -85,7 +85,7 @@ impl Gateway {
         }
     }
 
-    /// The same with the packet's leg. Data that waits for its turn leaves only if this is one.
+    /// Like [`Self::poll`], with the packet's leg. Data that waits for its turn leaves only if `is_turn` is set.
     pub(crate) fn poll_leg<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
@@ -100,8 +100,7 @@ impl Gateway {
                     let length = packet::wire_len(&segment, self.ns2_lengths[leg as usize]);
                     return Step::Do((leg, packets.put_segment(end, length, &segment)));
                 }
-                // Virtual time has no payload bytes, and a broken splice shows at the flow's
-                // ends.
+                // Virtual time has no payload bytes, and a broken splice shows at the ends of the flow.
                 Step::Do(SpliceOutput::Passed(..) | SpliceOutput::Closed(_)) => {}
                 Step::Wait(until) => return Step::Wait(until),
             }

@@ -1,7 +1,8 @@
-//! Memory of the packets at an end of a gateway's tunnel, counted and limited as the gateway's link does (`bentpipe_io::LinkEndpoint`).
+//! Memory of the packets at an end of a gateway's tunnel, counted and limited as in the gateway's link
+//! (`bentpipe_io::LinkEndpoint`).
 //!
-//! Packets that the link endpoint keeps only for repair frames are not counted, here or at the far end: they are dropped as soon as
-//! other packets need the memory.
+//! Packets that the link endpoint keeps only for repair frames are not counted, neither here nor at the far end: they
+//! are dropped as soon as other packets need the memory.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use bentpipe_engine::slacp::{End, Frame};
 pub(crate) struct Holding {
     /// Packets for the far end.
     given: u64,
-    /// Packets from the far end that wait for others, by channel and number, and their sum.
+    /// Packets from the far end that wait for earlier ones, by channel and number; and their total.
     arrived: BTreeMap<(u8, u64), u64>,
     waiting: u64,
-    /// The limit of all.
+    /// The limit for all packets.
     room: u64,
 }
 
@@ -57,7 +58,7 @@ impl Holding {
         self.waiting -= self.arrived.remove(&(channel, seq)).unwrap_or(0);
     }
 
-    /// True if a frame may be accepted. The packet for which all others wait always may.
+    /// True if a frame may be accepted. The packet for which all others wait is always accepted.
     pub(super) fn has_room(&self, frame: &Frame, end: &End) -> bool {
         let fits = |len: u32| self.bytes() + packet_memory(len.into()) <= self.room;
         match *frame {
@@ -67,7 +68,7 @@ impl Holding {
         }
     }
 
-    /// Limits a queue to the memory that is free for the next packet, of at most `max_packet` bytes.
+    /// Limits a queue to the memory available for the next packet, which has at most `max_packet` bytes.
     pub(super) fn limit_queue(&self, end: &mut End, channel: u8, is_default: bool, max_packet: u32) {
         let free = queue_room(self.room, self.given, is_default);
         let is_plenty = free >= max_packet.into();

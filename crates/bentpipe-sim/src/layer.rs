@@ -20,65 +20,65 @@ pub(crate) struct LayerEnd {
     pub(crate) is_polled: bool,
     /// Overhead of a frame on the line, bytes.
     pub(crate) overhead: u32,
-    /// Max packet length.
+    /// Maximum packet length.
     pub(crate) mtu: u32,
-    /// Number of longer packets.
+    /// Number of packets that were too long.
     pub(crate) too_long: u64,
     pub(crate) rules: Vec<(Rule, u8)>,
     pub(crate) default_channel: u8,
-    /// At a box: the memory of packets.
+    /// The memory of packets, if the end belongs to a box.
     pub(crate) holding: Option<Holding>,
     /// Packets by handle, not by their slot in the store: the far end is done with a packet before its copy is released
-    /// here, and by then the slot may be reused.
+    /// here, and by then the slot may have been reused.
     held: Vec<Held>,
     free_handles: Vec<u32>,
-    /// By channel, the packets sent.
+    /// The packets sent, by channel.
     sent: Vec<Sent>,
-    /// By channel, the frames of a packet, and packets of several frames by id.
+    /// The number of frames per packet, by channel; and the packets of several frames, by id.
     segments: Vec<u8>,
     parts: BTreeMap<u64, Part>,
     packets: u64,
 }
 
-/// A packet that the machine knows by handle.
+/// A packet that the machine knows by its handle.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     parcel: Parcel,
     /// Its length in the layer.
     len: u32,
-    /// Handles are reused, and the far end may still wait for a frame of the previous packet.
+    /// A unique id: handles are reused while the far end may still wait for a frame of the previous packet.
     id: u64,
 }
 
 /// A packet with frames in flight.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Frames neither delivered nor skipped by the far end.
+    /// Number of frames that the far end has neither delivered nor skipped.
     left: u8,
-    /// A frame was skipped: the packet is lost.
+    /// True if a frame was skipped, so that the packet is lost.
     broken: bool,
 }
 
-/// The consequence of a frame's fate for its packet.
+/// What the fate of a frame means for its packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taken {
-    /// Other frames of it are pending.
+    /// Other frames of the packet are still pending.
     InPart,
     Whole(Parcel),
     Broken(Parcel),
 }
 
-/// Packets from their first transmission until the far end has delivered or skipped them. They are stored here instead
-/// of in frames, because a packet recovered by an erasure code was in no frame that arrived.
+/// Packets from their first transmission until the far end has delivered or skipped them. They are stored here and not
+/// in frames, because a packet recovered by an erasure code was not in any frame that arrived.
 #[derive(Clone, Debug, Default)]
 struct Sent {
     first: u64,
-    /// Each with the distance back to the flow's previous packet.
+    /// Each packet, with the distance back to the previous packet of its flow.
     packets: VecDeque<Option<(Held, u32)>>,
 }
 
 impl LayerEnd {
-    /// An end with channels whose packets have this many frames each.
+    /// An end whose channels have these numbers of frames per packet.
     pub(crate) fn new(end: End, mtu: u32, rules: (Vec<(Rule, u8)>, u8), segments: Vec<u8>) -> Self {
         LayerEnd {
             end,
@@ -99,7 +99,8 @@ impl LayerEnd {
         }
     }
 
-    /// An end of a gateway's tunnel, for packets of at most `max_packet` bytes, which take at most `memory` bytes.
+    /// An end of a gateway's tunnel, for packets of at most `max_packet` bytes, which together take at most `memory`
+    /// bytes.
     pub(crate) fn of_box(layer: Layer, max_packet: u32, memory: u64, above: Above) -> Self {
         let Layer { config, rules, default_channel, .. } = layer;
         let segments = vec![1; config.channels.len()];
@@ -107,7 +108,7 @@ impl LayerEnd {
         LayerEnd { above, overhead: gateway::line_overhead(false), holding: Some(Holding::new(memory)), ..end }
     }
 
-    /// The next packet of a channel may take no more memory than there is.
+    /// Limits a channel's queue so that its next packet takes no more memory than there is.
     pub(crate) fn limit_queue(&mut self, channel: u8) {
         if let Some(holding) = &self.holding {
             holding.limit_queue(&mut self.end, channel, channel == self.default_channel, self.mtu);
@@ -119,21 +120,21 @@ impl LayerEnd {
         self.holding.as_ref().is_none_or(|holding| holding.has_room(frame, &self.end))
     }
 
-    /// A packet has arrived.
+    /// Records that a packet has arrived.
     pub(crate) fn arrive(&mut self, channel: u8, seq: u64, len: u32) {
         if let Some(holding) = &mut self.holding {
             holding.arrive(channel, seq, len);
         }
     }
 
-    /// A packet that arrived is delivered.
+    /// Records that an arrived packet is delivered.
     pub(crate) fn deliver(&mut self, channel: u8, seq: u64) {
         if let Some(holding) = &mut self.holding {
             holding.deliver(channel, seq);
         }
     }
 
-    /// Stores a packet of this length in the layer; returns its handle.
+    /// Stores a packet that has this length in the layer. Returns its handle.
     pub(crate) fn hold(&mut self, parcel: Parcel, len: u32) -> u32 {
         if let Some(holding) = &mut self.holding {
             holding.give(len);
@@ -152,7 +153,7 @@ impl LayerEnd {
         }
     }
 
-    /// The machine is done with a handle; returns its packet.
+    /// Releases a handle with which the machine is done. Returns its packet.
     pub(crate) fn let_go(&mut self, handle: u32) -> Parcel {
         self.free_handles.push(handle);
         let Held { parcel, len, .. } = self.held[handle as usize];
@@ -167,7 +168,7 @@ impl LayerEnd {
         if let Frame::Data { channel, seq, behind, .. } = *frame {
             let held = self.held[handle as usize];
             let sent = &mut self.sent[channel as usize];
-            // Otherwise it is a retransmission.
+            // Any other number is a retransmission.
             if seq == sent.first + sent.packets.len() as u64 {
                 sent.packets.push_back(Some((held, behind)));
                 let left = self.segments[channel as usize];
@@ -178,13 +179,13 @@ impl LayerEnd {
         }
     }
 
-    /// The length of a packet that the far end requests, and the distance back to the flow's previous packet.
+    /// The length of a packet that the far end requests, and the distance back to the previous packet of its flow.
     pub(crate) fn look_up(&self, channel: u8, seq: u64) -> Option<(u32, u32)> {
         let sent = &self.sent[channel as usize];
         (*sent.packets.get(seq.checked_sub(sent.first)? as usize)?).map(|(held, behind)| (held.len, behind))
     }
 
-    /// The far end is done with a frame, which it skipped or delivered.
+    /// Records that the far end is done with a frame, which it skipped or delivered.
     pub(crate) fn take(&mut self, channel: u8, seq: u64, skipped: bool) -> Option<Taken> {
         let sent = &mut self.sent[channel as usize];
         let (Held { parcel, id, .. }, _) = sent.packets.get_mut(seq.checked_sub(sent.first)? as usize)?.take()?;
@@ -215,7 +216,7 @@ impl Frames {
         self.0.keep(frame)
     }
 
-    /// A second frame with the same content, which arrives separately.
+    /// Makes a second frame with the same content, which arrives separately.
     pub(crate) fn copy(&mut self, slot: u32) -> u32 {
         let frame = self.0.get(slot).cloned().expect("a frame in flight");
         self.keep(frame)

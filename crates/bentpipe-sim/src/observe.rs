@@ -8,9 +8,9 @@ use crate::packet::{Packet, Parcel, Store};
 
 pub use bentpipe_engine::network::{LINK_BASE, Passage};
 
-/// An observer of a run. Links have the numbers of the scenario; `Who` of a machine is `2 * connection` for the end at
-/// `from`, `2 * connection + 1` for the one at `to`, and [`LINK_BASE`] plus its number for a link. Connections are numbered as
-/// in `bentpipe_study::topology::connections`.
+/// An observer of a run. Links have the scenario's numbers. The `Who` of a machine is `2 * connection` for the end at
+/// `from`, `2 * connection + 1` for the end at `to`, and [`LINK_BASE`] plus its number for a link. Connections are
+/// numbered as in `bentpipe_study::topology::connections`.
 pub trait Observer: Probe {
     /// Receives an event of a packet at a link.
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet);
@@ -40,10 +40,10 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
     }
 }
 
-/// An observer whose type is not known: the world is compiled for this one and for none.
+/// An observer of unknown type: the world is compiled for this type and for no observer.
 pub(crate) struct AnyObserver<'a>(pub(crate) &'a mut dyn Sink);
 
-/// The methods of an [`Observer`], which its constant keeps from being used as a `dyn` trait.
+/// The methods of an [`Observer`], whose constant prevents its use as a `dyn` trait.
 pub(crate) trait Sink {
     fn event(&mut self, now: Time, who: Who, event: &Event);
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet);

@@ -1,4 +1,4 @@
-//! Sending times of a source with a rate, constant or on and off.
+//! Sending times of a source with a rate, either constant or on and off.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::{Rate, Time, TransmitClock};
@@ -13,12 +13,12 @@ pub(crate) struct Pacer {
     on_until: Time,
     pattern: UdpPattern,
     stream: Stream,
-    /// For video: the number of the frame, when it was due, and its unsent bytes.
+    /// For video: the number of the current frame, when it was due, and its unsent bytes.
     frame: (u64, Time, u32),
 }
 
 impl Pacer {
-    /// A source that starts at `start`; sending periods and pauses are drawn for the flow `name` under `seed`.
+    /// A source that starts at `start`. Sending periods and pauses are drawn for the flow `name` under `seed`.
     pub(crate) fn new(rate: Rate, pattern: UdpPattern, start: Time, seed: u64, name: &str) -> Self {
         let mut stream = Stream::named(seed, format_args!("flow/{name}/on-off"));
         let on_until = match pattern {
@@ -34,7 +34,7 @@ impl Pacer {
         self.next
     }
 
-    /// A piece of `bytes` has been sent.
+    /// Records that a piece of `bytes` has been sent.
     pub(crate) fn sent(&mut self, bytes: u32) {
         self.next += self.interval.transmit(bytes);
         if let UdpPattern::Mpeg(mpeg) = self.pattern {

@@ -18,7 +18,7 @@ pub(crate) const TCP_HEADER: u32 = 20;
 
 /// Ephemeral ports (RFC 6335 §6).
 const FIRST_PORT: u32 = 49152;
-/// Their number; further flows use the next destination port.
+/// Number of ephemeral ports. Further flows use the next destination port.
 const PORTS: u32 = 16384;
 /// A port without a well-known service, so that analysers do not interpret the zeros.
 const SERVICE: u32 = 30000;
@@ -35,7 +35,8 @@ pub enum Body {
     Tcp(Segment),
     /// A UDP datagram, the n-th of its flow.
     Udp(u64),
-    /// A UDP datagram of QUIC: the packet in it, or the one with most data if there are several. Reported only to observers.
+    /// A UDP datagram of QUIC, represented by the packet in it or, if there are several, by the one with the most data.
+    /// Only reported to observers.
     Quic(QuicPacket),
 }
 
@@ -59,19 +60,19 @@ impl Packet {
     }
 }
 
-/// Where the ECN field is in [`Parcel`]'s place, above the slot.
+/// Position of the ECN field in [`Parcel`]'s `way`, above the slot.
 const FIELD_AT: u32 = 30;
 const SLOT: u32 = (1 << FIELD_AT) - 1;
 
-/// A packet on a link: its destination, its length, and the slot of its content. Nothing reads the content between
-/// its first and its last hop, so only this is moved.
+/// A packet on a link: its destination, its length, and the slot of its content. Between its first and last hop nothing
+/// reads the content, so only this is moved.
 ///
-/// It is written as it is copied, in eight bytes and four: a processor cannot forward two small writes to a larger read soon after,
-/// and stalls.
+/// Its fields are written in the pieces in which it is copied, eight bytes and four: a processor cannot forward two
+/// small writes to a larger read that follows soon, and stalls.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 pub(crate) struct Parcel {
-    /// The destination in the upper half; below it the ECN field and the slot.
+    /// The destination in the upper half; the ECN field and the slot in the lower half.
     way: u64,
     wire_len: u32,
 }
@@ -94,7 +95,7 @@ impl Parcel {
         EndId((self.way >> 32) as u32)
     }
 
-    /// The same content, to another end, with another length.
+    /// The same content addressed to another end, with another length.
     pub(crate) fn redirected(self, to: EndId, wire_len: u32) -> Self {
         Parcel::new(self.way as u32, to, wire_len)
     }
@@ -128,7 +129,7 @@ impl Bound for Parcel {
     }
 }
 
-/// The fields of every packet, in half a cache line: a large pipe holds many thousands.
+/// The fields that every packet has, in half a cache line: a large pipe holds many thousands.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     /// The number of a datagram.
@@ -151,7 +152,7 @@ const CORRUPT: u8 = 8;
 /// The ECN field.
 const ECN: u8 = 3 << ECN_AT;
 const ECN_AT: u8 = 4;
-/// With [`DATAGRAM`]: it has a content.
+/// With [`DATAGRAM`]: the datagram has a content.
 #[cfg(feature = "quic")]
 const QUIC: u8 = 64;
 
@@ -163,10 +164,11 @@ struct Options {
     sack: SackBlocks,
 }
 
-/// Beyond all slots.
+/// A number beyond all slots.
 const NO_SLOT: u32 = u32::MAX;
 
-/// A queue of free slots: the head of each has the number of the next in the place of `seq`, that of the last [`NO_SLOT`].
+/// A queue of free slots. In each, the field `seq` of the head has the number of the next one; in the last,
+/// [`NO_SLOT`].
 #[derive(Clone, Copy, Debug)]
 struct Free {
     first: u32,
@@ -180,22 +182,24 @@ impl Default for Free {
     }
 }
 
-/// The contents of packets in flight, with as many slots as the maximum number of packets at once in each direction.
+/// The contents of packets in flight. There are as many slots as the maximum number of simultaneous packets in each
+/// direction.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     heads: Vec<Head>,
-    /// By slot; valid only if the head says so.
+    /// Options by slot; valid only if the head says so.
     options: Vec<Options>,
-    /// By slot, for QUIC's datagrams. That of a lost one remains until the slot is reused.
+    /// Contents of QUIC datagrams by slot. That of a lost datagram remains until its slot is reused.
     #[cfg(feature = "quic")]
     contents: Vec<(QuicPacket, bytes::BytesMut)>,
-    /// Free slots, of packets backward and forward. The slot freed first is reused first, in the same direction. Packets are then
-    /// stored in the order in which they were sent, which is mostly that of arrival, so the processor prefetches them.
+    /// Free slots of backward and of forward packets. The slot freed first is reused first, in the same direction.
+    /// Packets are thus stored in the order in which they were sent, which is mostly that of arrival, so the processor
+    /// can prefetch them.
     free: [Free; 2],
 }
 
 impl Store {
-    /// Stores a datagram, the n-th of its flow, sent now.
+    /// Stores a datagram that is sent now, the n-th of its flow.
     pub(crate) fn put_datagram(&mut self, connection: ConnectionId, wire_len: u32, number: u64, now: Time) -> Parcel {
         let marks = FORWARD | DATAGRAM;
         self.keep(Head {
@@ -210,7 +214,7 @@ impl Store {
         })
     }
 
-    /// Stores a datagram of QUIC.
+    /// Stores a QUIC datagram.
     #[cfg(feature = "quic")]
     pub(crate) fn put_quic(&mut self, from: EndId, packet: QuicPacket, content: bytes::BytesMut) -> Parcel {
         let marks = if ends::opens(from) { FORWARD } else { 0 } | DATAGRAM | QUIC;
@@ -230,7 +234,7 @@ impl Store {
         self.contents[slot] = content;
     }
 
-    /// The content of a datagram of QUIC, which has arrived.
+    /// Takes the content of a QUIC datagram that has arrived.
     #[cfg(feature = "quic")]
     pub(crate) fn take_content(&mut self, parcel: Parcel) -> bytes::BytesMut {
         std::mem::take(&mut self.contents[parcel.slot() as usize].1)
@@ -340,13 +344,13 @@ impl Store {
         copy.redirected(parcel.to(), copy.wire_len)
     }
 
-    /// A queue has marked the packet (RFC 3168 §5). Returns it with its mark, for the queues behind.
+    /// Marks a packet (RFC 3168 §5). Returns it with its mark, for the queues behind.
     pub(crate) fn mark(&mut self, parcel: Parcel) -> Parcel {
         self.heads[parcel.slot() as usize].marks |= ECN;
         Parcel { way: parcel.way | u64::from(!SLOT), ..parcel }
     }
 
-    /// A bit of the packet is flipped.
+    /// Flips a bit of the packet.
     pub(crate) fn corrupt(&mut self, parcel: Parcel) {
         self.heads[parcel.slot() as usize].marks |= CORRUPT;
     }
@@ -356,10 +360,10 @@ impl Store {
         self.heads[parcel.slot() as usize].marks & CORRUPT != 0
     }
 
-    /// The packet has arrived or is lost.
+    /// Frees the slot of a packet that has arrived or is lost.
     #[inline(always)]
     pub(crate) fn release(&mut self, parcel: Parcel) {
-        // Forward packets go to listeners, whose numbers are odd. For a sink's the direction does not matter.
+        // Forward packets go to listeners, whose numbers are odd. For a sink, the direction does not matter.
         let (slot, free) = (parcel.slot(), &mut self.free[usize::from(!ends::opens(parcel.to()))]);
         self.heads[slot as usize].seq = NO_SLOT.into();
         if free.first == NO_SLOT {
@@ -371,7 +375,7 @@ impl Store {
     }
 }
 
-/// Bytes of a segment on the line, with its headers; the numbers of STP's polls count like timestamps.
+/// Bytes of a segment on the line, including its headers. The numbers of STP's polls count like timestamps.
 #[inline(always)]
 pub(crate) fn wire_len(segment: &Segment, ns2_lengths: bool) -> u32 {
     let options = match ns2_lengths {
@@ -424,12 +428,12 @@ mod tests {
             let marked = store.mark(parcels[4]);
             assert_eq!((marked.ecn(), marked.slot()), (Ecn::Ce, parcels[4].slot()));
             assert_eq!(store.segment(parcels[4]), Segment { ecn: Ecn::Ce, ..plain });
-            // Freed in another order, the slots mix.
+            // Freed in a different order, the slots mix.
             for n in [3, 0, 4, 2, 1] {
                 store.release(parcels[n]);
             }
         }
-        // All five went forward, and the four segments backward.
+        // All five packets went forward, and the four segments backward.
         assert_eq!(store.heads.len(), 5 + 4);
     }
 }

@@ -21,7 +21,7 @@ pub enum RunError {
     /// There is no path between the ends of a flow.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
-    /// A flow is of QUIC, and this program was built without it.
+    /// The scenario has a QUIC flow, but this program was built without QUIC.
     #[error("flows of QUIC need the feature `quic`, which this program was built without")]
     NoQuic,
     /// The threads for parallel runs could not be started.
@@ -47,11 +47,12 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// The links, in the scenario's order.
     pub links: Vec<LinkCounters>,
-    /// The link layers, in the scenario's order: the end that sends on the first link, and the other one.
+    /// The link layers, in the scenario's order. In each pair, the end that sends on the first link comes first.
     pub layers: Vec<[Stats; 2]>,
     /// Packets in flight.
     pub in_flight: u64,
-    /// Number of events: packets that reach a component of the network, and ends that act. Postponed and stopped timers do not count.
+    /// Number of events: packets that reach a component of the network, and ends that act. Postponed and stopped timers
+    /// are not counted.
     pub events: u64,
 }
 
@@ -63,7 +64,7 @@ pub fn run<O: Observer>(scenario: &Scenario, seed: u64, observer: &mut O) -> Res
     run_with(scenario, seed, observer, Timers::Lazy, |_| true)
 }
 
-/// As [`run`], with the choice of timers, and a function that is called regularly with the current time and
+/// Like [`run`], with a choice of timers, and with a function that is called regularly with the current time and
 /// returns whether to continue.
 ///
 /// # Errors
@@ -82,7 +83,7 @@ pub fn run_with<O: Observer>(
     }
 }
 
-// The world is compiled here, for these two, and not again in each crate that has an observer.
+// The world is compiled here for these two, and not again in each crate that has an observer.
 
 fn run_watched(
     scenario: &Scenario,
@@ -110,7 +111,7 @@ fn run_world<O: Observer>(
     timers: Timers,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<RunResult, RunError> {
-    /// Events between two of these calls: some milliseconds of work.
+    /// Number of events between two calls of that function: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;
     let mut world = World::new(scenario, seed, timers, O::WATCHES)?;
     let limit = Time::ZERO + scenario.time_limit;
@@ -131,7 +132,7 @@ fn run_world<O: Observer>(
     }
     let mut books = world.close(exhausted.then_some(limit));
     world.add_too_long(&mut books.links);
-    // Events remain: the limit ended the run. None remain: it ended by itself.
+    // If events remain, the limit ended the run. Otherwise, it ended by itself.
     let end = if exhausted && (world.has_timers() || books.in_flight > 0) { limit } else { world.now };
     Ok(RunResult {
         seed,
@@ -152,8 +153,8 @@ fn is_finite(flow: &FlowSpec) -> bool {
         .is_some_and(|workload| !matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }))
 }
 
-/// Runs a scenario once per seed, on `threads` threads (0: one per core). The results are in the order of the
-/// seeds and do not depend on the threads; `progress` receives the number of completed runs.
+/// Runs a scenario once per seed, on `threads` threads (0: one per core). The results are in the order of the seeds and
+/// do not depend on the number of threads. `progress` receives the number of completed runs.
 ///
 /// # Errors
 /// Fails if the ends of a flow are not connected.
@@ -171,8 +172,8 @@ pub fn replicate(
     })
 }
 
-/// Runs independent jobs on `threads` threads (0: one per core; without the feature `parallel` on this one), with
-/// results in the order of the jobs.
+/// Runs independent jobs on `threads` threads (0: one per core; without the feature `parallel`, on this thread). The
+/// results are in the order of the jobs.
 ///
 /// # Errors
 /// Returns the error of the first failing job.
@@ -196,7 +197,7 @@ fn run_all<J: Send, R: Send>(
         .num_threads(wanted.min(cores).min(jobs.len()).max(1))
         .build()
         .map_err(|cause| RunError::Threads { threads, cause: cause.to_string() })?;
-    // One by one, since one job may take as long as a hundred others: no thread keeps a share of them to itself.
+    // Jobs are taken one by one, since one may take as long as a hundred others: no thread reserves a share of them.
     Ok(pool.install(|| jobs.into_par_iter().with_max_len(1).map(work).collect()))
 }
 

@@ -1,7 +1,7 @@
 //! A TCP socket of a gateway's box: the kernel's connection, and the gateway's buffers in front of it.
 //!
-//! The gateway reads as much as may wait for the link, and writes as much as the kernel accepts. The rest waits in the kernel,
-//! whose window slows the host.
+//! The gateway reads as much as may wait for the link, and writes as much as the kernel accepts. The rest waits in the
+//! kernel, whose window then slows the host.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use bentpipe_engine::{Context, Machine, Probe, Step};
 use crate::ends;
 use crate::packet::{self, Parcel, Store};
 
-/// Bytes that the kernel keeps for its peer: tcp_wmem[2] of Linux.
+/// Bytes that the kernel keeps for its peer: Linux's tcp_wmem[2].
 const SEND_BUFFER: u64 = 4 << 20;
 
 /// The result of a turn.
@@ -27,11 +27,11 @@ pub(crate) struct Outcome {
     pub(crate) read: u64,
     /// Bytes that the kernel has accepted for the host.
     pub(crate) taken: u64,
-    /// The host sends no more.
+    /// True if the host sends no more.
     pub(crate) ended: bool,
-    /// The connection failed; true if it had been opened.
+    /// Set if the connection failed; true if it had been opened.
     pub(crate) failed: Option<bool>,
-    /// The connection was given data or a close, so it may have something to send.
+    /// True if the connection was given data or a close, so it may have something to send.
     pub(crate) touched: bool,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct Socket {
     connection: Connection,
     /// Its end.
     end: EndId,
-    /// The box that it belongs to.
+    /// The box to which it belongs.
     pub(crate) side: usize,
-    /// The socket of the other box for the same flow.
+    /// The other box's socket for the same flow.
     pub(crate) partner: EndId,
     /// The client and destination of the connection.
     pub(crate) route: Route,
-    /// Its stream, while it has one.
+    /// Its stream, if it has one.
     pub(crate) stream: Option<StreamId>,
     is_connected: bool,
     told_connected: bool,
@@ -58,19 +58,19 @@ pub(crate) struct Socket {
     acknowledged: u64,
     peer_closed: bool,
     host_ended: bool,
-    /// From the host to the link, and from the link to the host.
+    /// Bytes from the host for the link, and from the link for the host.
     to_link: u64,
     to_host: u64,
-    /// The far host sends no more, and the kernel knows.
+    /// True if the far host sends no more and the kernel was told so.
     far_ended: bool,
     told_end: bool,
-    /// There was more to read than room for it.
+    /// True if there was more to read than room for it.
     held_back: bool,
     memory: u64,
 }
 
 impl Socket {
-    /// The socket at an end; `partner` is the end of the other box. One that does not open its connection listens.
+    /// The socket at an end; `partner` is the end of the other box. If it does not open its connection, it listens.
     pub(crate) fn new(config: TcpConfig, end: EndId, side: usize, partner: EndId, route: Route) -> Self {
         let role = if ends::opens(end) { Role::Active } else { Role::Passive };
         let mut connection = Connection::new(Arc::new(config), role);
@@ -119,7 +119,7 @@ impl Socket {
         now as i64 - std::mem::replace(&mut self.memory, now) as i64
     }
 
-    /// Its stream has ended: returns the memory that is free again.
+    /// Frees the memory of a socket whose stream has ended. Returns the amount.
     pub(crate) fn forget_memory(&mut self) -> u64 {
         std::mem::take(&mut self.memory)
     }
@@ -130,7 +130,7 @@ impl Socket {
         self.connection.handle(cx, Input::Open);
     }
 
-    /// A segment has arrived.
+    /// Takes a segment that has arrived.
     pub(crate) fn take<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
         self.connection.handle(cx, Input::Segment(segment));
     }
@@ -140,12 +140,12 @@ impl Socket {
         self.to_host += bytes;
     }
 
-    /// No more data follows.
+    /// Records that no more data follows.
     pub(crate) fn end(&mut self) {
         self.far_ended = true;
     }
 
-    /// The link has accepted data. Returns true if the host has more for which there is now room.
+    /// Records that the link has accepted data. Returns true if the host has more, for which there is now room.
     pub(crate) fn sent(&mut self, bytes: u64) -> bool {
         self.to_link -= bytes;
         self.held_back && self.to_link < MAX_UNSENT as u64 / 2
@@ -158,7 +158,7 @@ impl Socket {
         self.connection.handle(cx, Input::Abort);
     }
 
-    /// Both directions have ended; the kernel sends what it still has.
+    /// Closes the connection after both directions have ended. The kernel sends what it still has.
     pub(crate) fn close(&mut self) {
         self.stream = None;
     }
@@ -181,7 +181,7 @@ impl Socket {
         }
     }
 
-    /// Moves data in both directions; up to `limit` bytes may wait for the link.
+    /// Moves data in both directions. Up to `limit` bytes may wait for the link.
     pub(crate) fn serve<P: Probe>(&mut self, cx: &mut Context<'_, P>, limit: u64) -> Outcome {
         let mut outcome = Outcome::default();
         if !self.told_over

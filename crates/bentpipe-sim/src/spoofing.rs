@@ -1,4 +1,4 @@
-//! A flow's end at a gateway that acknowledges for the destination, and the shared buffers of such ends.
+//! A flow's end at a gateway that acknowledges for the destination, and the buffers that such ends share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl Buffer {
         Buffer { capacity, used: 0, in_parts, ends: Vec::new() }
     }
 
-    /// Free space for an end that holds this much: of the whole buffer, or of an equal part.
+    /// Free space for an end that holds this many bytes: of the whole buffer, or of its equal part.
     fn free(&self, held: u64) -> u64 {
         let all = self.capacity.saturating_sub(self.used);
         if self.in_parts { all.min((self.capacity / self.ends.len() as u64).saturating_sub(held)) } else { all }
@@ -44,7 +44,8 @@ pub(crate) struct SpoofEnd {
     connection: ConnectionId,
     /// The destination of the forwarded data.
     pub(crate) sink: EndId,
-    /// Length of its headers: as long as those of the connection, so a packet has the same length on both parts.
+    /// Length of its headers. It equals that of the connection's headers, so a packet has the same length on both
+    /// parts.
     pub(crate) headers: u32,
     ns2_lengths: bool,
     opened: bool,
@@ -65,7 +66,7 @@ impl SpoofEnd {
         SpoofEnd { spoofer, buffer, connection, sink, headers, ns2_lengths, opened: false, sent_on: 0 }
     }
 
-    /// The connection of this end: the last leg of a split flow.
+    /// Attaches this end to its connection: the last leg of a split flow.
     pub(crate) fn joins(&mut self, connection: ConnectionId) {
         let (before, now) = (ends::listener(self.connection), ends::listener(connection));
         self.connection = connection;
@@ -92,7 +93,7 @@ impl SpoofEnd {
         }
     }
 
-    /// Space may have been freed elsewhere: a closed window reopens.
+    /// Called when space may have been freed elsewhere: reopens a closed window.
     pub(crate) fn note_room<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         let free = self.buffer.borrow().free(self.spoofer.held());
         self.spoofer.handle(cx, Input::Free(free));
@@ -132,7 +133,7 @@ impl SpoofEnd {
 /// The destination of a spoofed flow's data.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink {
-    /// Bytes of payload.
+    /// Bytes of payload received.
     pub(crate) received: u64,
     /// The gateway's end of the flow.
     pub(crate) spoofer: EndId,
@@ -148,7 +149,7 @@ impl Sink {
         Sink { received: 0, spoofer, headers, expected, received_at: None }
     }
 
-    /// Bytes of data in a packet of this length.
+    /// Bytes of payload in a packet of this length.
     pub(crate) fn payload(&self, wire_len: u32) -> u64 {
         u64::from(wire_len - self.headers)
     }

@@ -11,12 +11,12 @@ use crate::packet::{Parcel, Store};
 /// A sink of datagrams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UdpSink {
-    /// Bytes, with headers.
+    /// Bytes, including headers.
     pub(crate) bytes: u64,
     pub(crate) delays: Delays,
 }
 
-/// Datagrams at a constant rate, or on and off.
+/// A source of datagrams at a constant rate, or on and off.
 #[derive(Clone, Debug)]
 pub(crate) struct UdpSource {
     connection: ConnectionId,

@@ -1,4 +1,4 @@
-//! What the two ends of a connection send and expect.
+//! The bytes that the two ends of a connection send and expect.
 
 use bentpipe_engine::units::Bytes;
 use bentpipe_study::scenario::Workload;
@@ -6,19 +6,19 @@ use bentpipe_study::scenario::Workload;
 /// The data of a greedy source: more than a million seconds at a gigabit per second.
 pub(crate) const ENDLESS: u64 = 1 << 50;
 
-/// The part of one end in a workload.
+/// One end's part of a workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    /// Bytes to write until it is done.
+    /// Bytes to write until the end is done.
     pub(crate) to_send: u64,
-    /// Bytes to receive; `u64::MAX` if there is no end.
+    /// Bytes to receive; `u64::MAX` if the workload is endless.
     pub(crate) expected: u64,
     /// Requests to send.
     pub(crate) requests: u32,
 }
 
 impl Share {
-    /// The part of the client, or of the server.
+    /// The part of the client or of the server.
     pub(crate) fn of(workload: Workload, client: bool) -> Share {
         let (sent, received, requests) = match workload {
             Workload::Bulk(bytes) => (bytes.get(), 0, 0),

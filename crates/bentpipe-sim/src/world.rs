@@ -33,23 +33,22 @@ use agenda::{Agenda, Slot};
 use lifetimes::{Former, Model};
 use uplinks::UplinkBox;
 
-/// An end and the world's state of it, in one cache line: with many ends, each event would otherwise wait for
-/// several.
+/// An end and the world's state for it, in one cache line: with many ends, each event would otherwise wait for several.
 #[derive(Debug)]
 #[repr(align(64))]
 struct EndState {
     kind: Endpoint,
-    /// The due time of its timer; [`Time::NEVER`] if none.
+    /// The due time of its timer; [`Time::NEVER`] if it has none.
     until: Time,
-    /// When that was set.
+    /// When the timer was set.
     begun: Time,
-    /// Its time in the agenda, which may be earlier.
+    /// Its time in the agenda, which may be earlier than the due time.
     on_agenda: Time,
     /// Its slot in the agenda.
     slot: Slot,
     /// The first hop of its packets.
     first_hop: Hop,
-    /// Nothing more is expected of it.
+    /// True if nothing more is expected of it.
     is_done: bool,
 }
 
@@ -68,7 +67,7 @@ impl EndState {
     }
 }
 
-/// The world's state of a flow.
+/// The world's state for a flow.
 #[derive(Clone, Copy, Debug)]
 struct FlowState {
     start: Time,
@@ -76,59 +75,59 @@ struct FlowState {
     goal: EndId,
 }
 
-/// Links, ends and agenda of one run. Components are numbered, links first, then ends ([`ends`]). A flow's connection has
-/// the flow's number; the further legs of split flows come after all flows.
+/// Links, ends and agenda of one run. Components are numbered, links first, then ends ([`ends`]). A flow's connection
+/// has the flow's number; the further legs of split flows come after all flows.
 #[derive(Debug)]
 pub(crate) struct World {
     network: Network<Parcel>,
     packets: Store,
-    /// Two for each connection, one for each spoofed flow, then two for each link layer.
+    /// Two ends for each connection, one for each spoofed flow, then two for each link layer.
     ends: Vec<EndState>,
-    /// The models of late ends: an active and a passive one for flows with equal settings.
+    /// The models of ends that are made late: an active and a passive one for flows with equal settings.
     models: Vec<Model>,
     /// What remains of ends whose connection is closed or in TIME-WAIT.
     ended: Vec<Ended>,
     former: Former,
-    /// The ends from here to those of layers are the destinations of spoofed flows.
+    /// The ends from this one up to those of layers are the destinations of spoofed flows.
     first_sink: EndId,
-    /// The ends from here on are those of link layers.
+    /// The ends from this one on belong to link layers.
     first_layer_end: EndId,
     frames: Frames,
-    /// By end: the header fields of packets to it for link layers; empty without layers.
+    /// For each end, the header fields that link layers need of packets to it; empty without layers.
     headers: Vec<Headers>,
     gateways: Vec<Gateway>,
     uplinks: Vec<UplinkBox>,
-    /// Boxes of gateways with two of them, and the first end of their tunnels.
+    /// The boxes of two-box gateways, and the first end of their tunnels.
     boxes: Boxes,
     first_tunnel: EndId,
     flows: Vec<FlowState>,
     agenda: Agenda,
     timers: Timers,
-    /// Finite ends that are not done; the run is over when the last one is.
+    /// Number of finite ends that are not done. The run is over when the last one is done.
     busy: usize,
     has_finite: bool,
     pub(crate) now: Time,
     /// The age of the current event.
     age: Age,
-    /// The current event, as in the agenda.
+    /// The current event, as it stood in the agenda.
     last: Due,
     pub(crate) events: u64,
 }
 
 impl World {
-    /// True if all finite flows are done; never true without finite flows.
+    /// True if all finite flows are done. Never true without finite flows.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
         self.busy == 0 && self.has_finite
     }
 
-    /// The network's counters by now, or by `limit` if nothing more happens until then. Sets the current time to the
-    /// last event.
+    /// The network's counters up to now, or up to `limit` if nothing more happens until then. Sets the current time to
+    /// that of the last event.
     pub(crate) fn close(&mut self, limit: Option<Time>) -> Books {
         let books = self.network.books(limit.map_or(self.last, Due::after));
         let (passages, last) = books.passages;
         self.now = self.now.max(last);
-        // On a link in a chain a packet's arrival is an event, although it was not in the agenda.
+        // On a link in a chain, a packet's arrival is an event although it was not in the agenda.
         self.events += passages;
         books
     }
@@ -165,7 +164,8 @@ impl World {
         let n = EndId::from(due.component() - self.network.components());
         let due = self.due_of_end(n);
         if due.at() > time {
-            // A postponed timer: nothing happens now, so it is not an event and the current time does not change.
+            // This is a postponed timer: nothing happens now, so it is not an event and the current time does not
+            // change.
             self.put_on_agenda(n, due);
         } else {
             self.events += 1;
@@ -175,7 +175,7 @@ impl World {
         true
     }
 
-    /// A packet has passed a component of the network.
+    /// Handles a packet that has passed a component of the network.
     #[inline(always)]
     fn arrive<O: Observer>(&mut self, component: usize, observer: &mut O) {
         match self.network.take_arrived::<O>(self.now, component) {
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// The same for a packet that continues, or to which something has happened.
+    /// Handles a packet that has passed a component and continues, or that was altered.
     #[inline(never)]
     fn arrive_elsewhere<O: Observer>(&mut self, component: usize, observer: &mut O) {
         loop {
@@ -208,8 +208,8 @@ impl World {
         }
     }
 
-    /// Moves a packet that a link has altered: duplicated, marked, or with a flipped bit, which its destination's checksum finds. A frame
-    /// of a link layer with a wrong bit is lost at the end of its link. Frames are not marked.
+    /// Moves a packet that a link has altered: duplicated, marked, or with a flipped bit, which the destination's
+    /// checksum detects. A link-layer frame with a flipped bit is lost at the end of its link. Frames are not marked.
     #[cold]
     fn go_altered<O: Observer>(&mut self, altered: Altered, hop: Hop, mut parcel: Parcel, observer: &mut O) {
         if altered.marked {
@@ -349,7 +349,7 @@ impl World {
         self.run_other(n, observer);
     }
 
-    /// The same for an end of another kind.
+    /// Polls an end of another kind until it waits.
     #[inline(never)]
     fn run_other<O: Observer>(&mut self, n: EndId, observer: &mut O) {
         loop {

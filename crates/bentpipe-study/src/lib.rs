@@ -1,5 +1,5 @@
-//! The data of an experiment: reads scenarios, writes events as tables, computes limits and statistics. It runs nothing;
-//! `bentpipe-sim` does.
+//! The data of an experiment: reads scenarios, writes events as tables, and computes limits and statistics. It runs
+//! nothing; `bentpipe-sim` does that.
 //!
 //! # Example
 //!
@@ -25,7 +25,7 @@
 //! "#;
 //! let scenario = Scenario::parse(text, "demo.toml", &[]).expect("no mistakes");
 //! let limit = flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("a connection");
-//! // The handshake, 2 MB with headers at 10 Mbit/s, and the way there.
+//! The handshake, 2 MB with headers at 10 Mbit/s, and the one-way delay.
 //! let least = limit.time.expect("it ends").as_secs_f64();
 //! assert!((2.4..2.6).contains(&least), "{least} s");
 //!
@@ -35,8 +35,8 @@
 //!
 //! # Modules
 //!
-//! - [`scenario`]: the language of experiments. [`topology`], [`wiring`]: paths, and the network of a scenario.
-//! - [`limit`]: physical bounds. [`model`]: the literature's predictions.
+//! - [`scenario`]: the language of experiments. [`topology`], [`wiring`]: the paths and the network of a scenario.
+//! - [`limit`]: physical limits. [`model`]: predictions from the literature.
 //! - [`trace`]: events as rows. [`stats`]: intervals, paired differences. [`report`], [`drawing`]: tables and figures.
 //! - [`table`], [`csv`], [`output`]: files. [`markup`]: text for HTML and SVG.
 #![forbid(unsafe_code)]

@@ -1,24 +1,24 @@
 //! Physical bounds of a transfer, for any transport.
 //!
-//! **Time.** The min time from the start of a flow to the arrival of its last byte: the handshake, then every segment
-//! sent as if the sender filled the pipe from the start. Links store and forward, so for n packets of which all but the
-//! last are of length L, and the last of l ≤ L, over links of rates r and delays d, the last bit arrives after the sum
-//! of all d and
+//! **Time.** The minimum time from the start of a flow to the arrival of its last byte: the handshake, then every
+//! segment sent as if the sender filled the pipe from the start. Links store and forward. Consider n packets, all of
+//! length L except the last, which has length l ≤ L, over links with rates r and delays d. The last bit arrives after
+//! the sum of all d and
 //!
 //! ```text
 //! max over k of [ sum over i ≤ k of L/r_i + (n-2) L / min over i ≤ k of r_i + sum over i ≥ k of l/r_i ]     n ≥ 2
 //! ```
 //!
-//! (a tandem of FIFO servers as a path in the max-plus plane: k is the link where the last packet waits last). With
-//! equal packets this is the time of one packet over all links and n-1 times the bottleneck's packet time.
+//! (a tandem of FIFO servers as a path in the max-plus plane; k is the link where the last packet waits last). With
+//! equal packets, this is the time of one packet over all links plus n-1 times the bottleneck's packet time.
 //!
-//! **Goodput.** The bottleneck's rate, less the headers and the packets that the channel loses: min over links of r_i
-//! times the product over j ≥ i of (1-p_j), times payload over wire length.
+//! **Goodput.** The bottleneck's rate, minus headers and packets lost on the channel: min over links of r_i times the
+//! product over j ≥ i of (1-p_j), times payload over wire length.
 //!
-//! Over lines whose rate changes, a transfer may fall in a good time: there the goodput of a transfer of known length is its length
-//! over the min time.
+//! If the rate of a line changes, a transfer may fall into a good period. The goodput of a transfer of known length is
+//! then its length divided by the minimum time.
 //!
-//! Neither counts other flows, ACKs on a shared line, link headers or retransmissions.
+//! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
@@ -37,12 +37,12 @@ const HEADERS: u32 = 40;
 /// The limits of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limit {
-    /// Min time from the flow's start to the last byte at the receiver; `None` for an endless flow.
+    /// Minimum time from the flow's start to the arrival of the last byte; `None` for an endless flow.
     pub time: Option<Duration>,
-    /// Max payload rate in bits per second in the direction of the data (of the responses, if any); `None` if no line
-    /// takes time.
+    /// Maximum payload rate in bits per second in the direction of the data (of the responses, if any); `None` if no
+    /// line takes time.
     pub goodput: Option<f64>,
-    /// The same for a flow without an end, by the mean rates of lines that change.
+    /// The same for an endless flow, using the mean rates of lines that change.
     pub long_run: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ type Way<'s> = (Vec<&'s LinkConfig>, Vec<&'s LinkConfig>);
 /// The limits of a connection; `None` for UDP, whose rate is given.
 ///
 /// # Errors
-/// Fails if no path joins the ends of the flow.
+/// Fails if no path connects the ends of the flow.
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
     let (sizes, opening, workload) = match &flow.kind {
         FlowKind::Tcp(tcp) => {
@@ -76,7 +76,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let mut legs = Vec::new();
     let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
     if through_a_tunnel(flow) {
-        // Data follows at once on the tunnel: the bound is that of the whole path without a handshake.
+        // Data follows at once in the tunnel, so the limit is that of the whole path without a handshake.
         legs.push((links(&topology::forward_path(scenario, flow)?), links(&topology::return_path(scenario, flow)?)));
         sizes.truncate(1);
         opening = None;
@@ -90,11 +90,12 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let goodputs = sizes.iter().zip(&legs);
     let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
     let time = workload_time((workload, opening, &sizes), &opened(scenario, &best, flow, &legs)?, &legs);
-    // A line with bursts or a trace is at times faster than its mean: at best, a period's capacity comes at its start.
+    // A line with bursts or a trace is at times faster than its mean: at best, a whole period's capacity comes at its
+    // start.
     let links = legs.iter().flat_map(|(there, back)| there.iter().chain(back));
     let early = links.filter_map(|link| link.rate_period()).fold(Duration::ZERO, |sum, period| sum + period);
     let time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
-    // Over a schedule it is known when a line can have sent everything.
+    // With a schedule, it is known when a line can have sent everything.
     let scheduled = match workload {
         Workload::Bulk(bytes) => {
             sizes.iter().zip(&legs).filter_map(|(size, (there, _))| scheduled(flow, there, bytes, *size)).max()
@@ -118,7 +119,7 @@ fn through_a_tunnel(flow: &FlowSpec) -> bool {
     matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.iter().any(|split| split.through().is_some()))
 }
 
-/// The legs whose handshakes precede the data; a spoofing gateway opens the leg that ends there.
+/// The legs whose handshakes precede the data. A spoofing gateway opens the leg that ends there.
 fn opened<'s>(
     scenario: &Scenario,
     best: &'s [LinkConfig],
@@ -139,8 +140,8 @@ fn opened<'s>(
     Ok(opened)
 }
 
-/// The time of the handshakes before the data: a packet of `bytes` there and one back. The far leg of a split opens when the
-/// SYN reaches it, so both open at once.
+/// The time of the handshakes before the data: a packet of `bytes` there and one back. The far leg of a split
+/// connection opens when the SYN reaches it, so both legs open at the same time.
 fn handshake_time(legs: &[Way<'_>], bytes: u32) -> Duration {
     let syn = |links: &[&LinkConfig]| pipe_time(links, 1, bytes, bytes);
     let (mut asked, mut data) = (Duration::ZERO, Duration::ZERO);
@@ -195,27 +196,28 @@ impl SegmentSize {
         SegmentSize { payload, headers: QuicFlow::UDP_HEADERS + QuicFlow::min_overhead() }
     }
 
-    /// Bytes of the datagrams that open a QUIC connection before data can follow, one there and one back: both have an Initial
-    /// packet that asks for an ACK, so both are padded (RFC 9000 §14.1). `None` if data goes with the first (0-RTT).
+    /// Bytes of the datagrams that open a QUIC connection before data can follow, one in each direction. Both have an
+    /// Initial packet that asks for an ACK, so both are padded (RFC 9000 §14.1). `None` if data is sent with the first
+    /// one (0-RTT).
     fn of_quic_opening(quic: &QuicFlow) -> Option<u32> {
         (!quic.zero_rtt).then_some(QuicFlow::UDP_HEADERS + u32::from(QuicFlow::MIN_DATAGRAM))
     }
 
-    /// The segments of a leg, which is STP if it has STP settings.
+    /// The segments of a leg. It is an STP leg if it has STP settings.
     pub fn of_leg(stp: &Option<StpConfig>, a: &TcpConfig, b: &TcpConfig) -> Self {
         stp.as_ref().map_or_else(|| SegmentSize::between(a, b), SegmentSize::of_stp)
     }
 
-    /// The segments of a connection between these ends: the smaller MSS, less timestamps if both enable them (RFC 6691:
-    /// the MSS excludes options, so they reduce the payload).
+    /// The segments of a connection between these ends: the smaller MSS, minus timestamps if both enable them (RFC
+    /// 6691: the MSS excludes options, so they reduce the payload).
     pub fn between(a: &TcpConfig, b: &TcpConfig) -> Self {
         let options = if a.timestamps && b.timestamps { 12 } else { 0 };
         SegmentSize { payload: (a.mss.min(b.mss) as u32).saturating_sub(options).max(1), headers: HEADERS + options }
     }
 }
 
-/// The same over the legs of a split connection. Segments of equal size pass all legs as if they were one. Otherwise
-/// only the slowest leg counts, plus the propagation delay of the others, which is a lower bound.
+/// The transfer time over the legs of a split connection. Segments of equal size pass all legs as if these were one.
+/// Otherwise, only the slowest leg counts, plus the propagation delay of the others, which is a lower bound.
 fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSize]) -> Duration {
     if sizes.iter().all(|size| *size == sizes[0]) {
         return transfer_time(&legs.concat(), bytes, sizes[0]);
@@ -229,8 +231,8 @@ fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSiz
     alone.max().unwrap_or(all)
 }
 
-/// The time from the flow's start until the last of the scheduled lines among these links has sent all of the flow's data, and the
-/// data has arrived. The data comes to a line no sooner than the links before it allow.
+/// The time from the flow's start until the last of the scheduled lines among these links has sent all of the flow's
+/// data and the data has arrived. The data reaches a line no sooner than the links before it allow.
 fn scheduled(flow: &FlowSpec, links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> Option<Duration> {
     let wire = bytes.get() + bytes.get().div_ceil(size.payload.into()).max(1) * u64::from(size.headers);
     let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
@@ -267,7 +269,7 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
     delay + Duration::from_secs_f64_rounded(transmission)
 }
 
-/// Max payload rate over these links in bits per second; `None` if no line takes time.
+/// Maximum payload rate over these links in bits per second; `None` if no line takes time.
 pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
     let wire = size.payload + size.headers;
     let mut passes = 1.0;
@@ -282,8 +284,8 @@ pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
     min
 }
 
-/// Transmission time of a packet on a line in seconds, `None` if it takes none. In cells it includes AAL5's overhead,
-/// over the slower of the port and the line to it.
+/// Transmission time of a packet on a line in seconds; `None` if it takes none. For cells, it includes AAL5's overhead,
+/// over the slower of the port and the line to the port.
 pub(crate) fn line_time(link: &LinkConfig, wire: u32) -> Option<f64> {
     let rate = link.rate?;
     let rate = link.cells.and_then(|cells| cells.line).map_or(rate, |line: Rate| line.min(rate));
@@ -298,7 +300,7 @@ fn line_bytes(link: &LinkConfig, wire: u32) -> u64 {
     }
 }
 
-/// The probability that the channel loses a packet of that length at a random time. A schedule of bursts ends, so in
+/// The probability that the channel loses a packet of this length at a random time. A schedule of bursts ends, so in
 /// the long run its channel is good.
 pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
     let loss = |config: &LossConfig| {
@@ -316,7 +318,8 @@ pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
     1.0 - (1.0 - in_time) * (1.0 - link.packet_bursts.as_ref().map_or(0.0, mean_loss_of_sequence))
 }
 
-/// Packets that arrive in a row are geometric with mean (1-p)/p, packets lost in a row with mean 1/(1-b), or fixed.
+/// Numbers of consecutive arrivals are geometric with mean (1-p)/p; numbers of consecutive losses are geometric with
+/// mean 1/(1-b), or fixed.
 fn mean_loss_of_sequence(bursts: &PacketBursts) -> f64 {
     let (start, in_a_row) = match *bursts {
         // A loss that is never followed by an arrival.
@@ -324,7 +327,8 @@ fn mean_loss_of_sequence(bursts: &PacketBursts) -> f64 {
         PacketBursts::Conditional { start, again } => (start.get(), 1.0 / (1.0 - again.get().max(start.get()))),
         PacketBursts::Runs { start, length } => (start.get(), length as f64),
     };
-    // After a run of the first kind the next packet has arrived by definition; runs of the second follow one another.
+    // After a run of the first kind, the next packet arrives by definition; runs of the second kind may follow one
+    // another.
     match bursts {
         PacketBursts::Conditional { .. } => start * in_a_row / (start * in_a_row + 1.0),
         PacketBursts::Runs { .. } => start * in_a_row / (start * in_a_row + 1.0 - start),

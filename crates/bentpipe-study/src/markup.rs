@@ -1,6 +1,6 @@
 //! Text in HTML, XML and SVG.
 
-/// The text with everything escaped that is markup, in elements and in attributes.
+/// Escapes all markup in a text, for elements and attributes.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,5 +1,5 @@
-//! Output files. A regular file is written under a temporary name and renamed: a reader never sees half of it, and an aborted run
-//! leaves none. Anything else (a device, a FIFO, standard output) is written as it is.
+//! Output files. A regular file is written under a temporary name and then renamed: a reader never sees a partial file,
+//! and an aborted run leaves none. Anything else (a device, a FIFO, standard output) is written directly.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
@@ -11,24 +11,25 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
-/// Maximum symbolic links that are followed, as in Linux.
+/// Maximum number of symbolic links that are followed, as in Linux.
 const MAX_LINKS: usize = 40;
 
 const BUFFER: usize = 1 << 17;
 
-/// The temporary files of this process, for [`abandon`]: a signal ends the process without dropping anything.
+/// The temporary files of this process, for [`abandon`]: a signal ends the process without running destructors.
 static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes all temporary files, for a process that ends at once: `exit` drops nothing. What is being written is lost.
+/// Removes all temporary files, for a process that ends at once: `exit` runs no destructors. Files being written are
+/// lost.
 pub fn abandon() {
     let parts = std::mem::take(&mut *PARTS.lock().unwrap_or_else(PoisonError::into_inner));
     for part in parts {
-        // It may have just been renamed.
+        // It may just have been renamed.
         let _ = std::fs::remove_file(part);
     }
 }
 
-/// A file that is being written. Dropped before [`OutputFile::finish`], a regular file keeps its old contents.
+/// A file being written. If it is dropped before [`OutputFile::finish`], a regular file keeps its old contents.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -37,13 +38,13 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Sink {
-    /// To be renamed to the path.
+    /// Will be renamed to the path.
     Part(BufWriter<Temporary>),
     Stream(BufWriter<File>),
     Stdout(BufWriter<Stdout>),
 }
 
-/// A temporary file whose errors have not its name, which the user did not give.
+/// A temporary file whose errors do not contain its name, which the user did not give.
 #[derive(Debug)]
 struct Temporary(NamedTempFile);
 
@@ -55,7 +56,7 @@ impl Temporary {
 
     /// Gives the file its name.
     fn persist(mut self, path: &Path) -> io::Result<()> {
-        // It stays in the list until then, so that a signal between the two leaves nothing.
+        // It stays in the list until the rename, so that a signal in between leaves nothing behind.
         let placeholder = self.0.path().to_owned();
         std::fs::rename(&placeholder, path)?;
         self.0.disable_cleanup(true);
@@ -79,9 +80,9 @@ impl Write for Temporary {
     }
 }
 
-/// What a path stands for.
+/// The kind of output to which a path refers.
 enum Target {
-    /// A regular file, if there is one already, or a name for one; symbolic links are followed.
+    /// An existing regular file, or a name for a new one; symbolic links are followed.
     Whole(PathBuf, Option<Metadata>),
     /// A device, a FIFO or an open file.
     Stream,
@@ -93,7 +94,8 @@ pub fn is_stdout(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
-/// True if this path is standard output, a device, a FIFO or an open file (`/dev/fd/63` of `>(gzip > file)`): its name says nothing about
+/// True if this path is standard output, a device, a FIFO or an open file (`/dev/fd/63` of `>(gzip > file)`). Its name
+/// then says nothing about the format that its reader wants.
 /// the format that its reader wants.
 pub fn is_stream(path: &Path) -> bool {
     matches!(target(path), Ok(Target::Stdout | Target::Stream))
@@ -107,14 +109,14 @@ fn target(path: &Path) -> io::Result<Target> {
     match std::fs::metadata(&path) {
         Ok(found) if found.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
         Ok(found) if found.is_file() && !is_open_file(&path) => {
-            // The rename would replace a file that may not be written.
+            // The rename would otherwise replace a file that may not be written.
             OpenOptions::new().write(true).open(&path)?;
             Ok(Target::Whole(path, Some(found)))
         }
         Ok(_) => Ok(Target::Stream),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = folder(&path);
-            // The name may be mistyped: a folder made for it would be where nobody looks.
+            // The name may be mistyped: a folder created for it would be where nobody looks.
             if !folder.exists() {
                 return Err(io::Error::new(error.kind(), format!("there is no folder {}", folder.display())));
             }
@@ -124,7 +126,7 @@ fn target(path: &Path) -> io::Result<Target> {
     }
 }
 
-/// The path behind symbolic links, except behind those of open files: a pipe has no other name.
+/// The path behind symbolic links, except those of open files: a pipe has no other name.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -144,13 +146,13 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A temporary file in the folder of `path`, with the mode of the file that it will replace, and its owner if the system allows
-/// that.
+/// A temporary file in the folder of `path`. It has the mode of the file that it will replace and, if the system allows
+/// that, its owner.
 fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bentpipe-");
-    // By default only its owner may read a temporary file. A result may be read by everybody, less the umask. And an error would name
-    // the temporary file, which the user did not give.
+    // By default, only its owner may read a temporary file, but everybody may read a result, subject to the umask. And
+    // an error would name the temporary file, which the user did not give.
     let file = builder.make_in(folder(path), |path| OpenOptions::new().write(true).create_new(true).open(path))?;
     if let Some(replaced) = replaced {
         #[cfg(unix)]
@@ -166,7 +168,7 @@ fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
 /// Checks before a run that a file can be written.
 ///
 /// # Errors
-/// Fails as [`OutputFile::create`] would. A device or FIFO is not opened.
+/// Fails in the same cases as [`OutputFile::create`]. A device or FIFO is not opened.
 pub fn check(path: &Path) -> io::Result<()> {
     if let Target::Whole(path, replaced) = target(path)? {
         part(&path, replaced.as_ref())?;
@@ -178,7 +180,8 @@ impl OutputFile {
     /// Starts writing to `path`; `-` is standard output. Opening a FIFO waits for its reader.
     ///
     /// # Errors
-    /// Fails if the path is a folder, if its own folder does not exist, or if it cannot be written. The message has the path.
+    /// Fails if the path is a folder, if its own folder does not exist, or if it cannot be written. The message
+    /// contains the path.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::open(path).map_err(|error| named(path, error))
     }
@@ -200,11 +203,11 @@ impl OutputFile {
         Ok(OutputFile { path, sink })
     }
 
-    /// As [`OutputFile::create`], but a regular file has its name and its contents from the start, for readers that follow it while
-    /// it grows.
+    /// Like [`OutputFile::create`], but a regular file has its name and its contents from the start, for readers that
+    /// follow it while it grows.
     ///
     /// # Errors
-    /// As [`OutputFile::create`].
+    /// Fails in the same cases as [`OutputFile::create`].
     pub fn create_live(path: &Path) -> io::Result<Self> {
         let open = || match target(path)? {
             Target::Whole(path, _) => {
@@ -216,10 +219,10 @@ impl OutputFile {
         open().map_err(|error| named(path, error))
     }
 
-    /// Writes what is buffered, and renames a regular file to its name.
+    /// Writes buffered data, and renames a regular file to its final name.
     ///
     /// # Errors
-    /// Fails if the file cannot be written or renamed. The message has the path.
+    /// Fails if the file cannot be written or renamed. The message contains the path.
     pub fn finish(self) -> io::Result<()> {
         let finished = match self.sink {
             Sink::Part(file) => match file.into_inner() {
@@ -232,10 +235,12 @@ impl OutputFile {
         finished.map_err(|error| named(&self.path, error))
     }
 
-    /// As [`OutputFile::finish`]; returns when the file and its name are on the disk. Only a regular file can be kept so.
+    /// Like [`OutputFile::finish`], but returns only when the file and its name are on the disk. This works only for a
+    /// regular file.
     ///
     /// # Errors
-    /// As [`OutputFile::finish`]; also if the system cannot say that the file is on the disk.
+    /// Fails in the same cases as [`OutputFile::finish`], and if the system cannot confirm that the file is on the
+    /// disk.
     pub fn finish_on_disk(mut self) -> io::Result<()> {
         let path = self.path.clone();
         if let Sink::Part(file) = &mut self.sink {
@@ -368,7 +373,7 @@ mod tests {
         assert!(check(folder.path()).is_err());
     }
 
-    /// A mistyped name makes no folder.
+    /// A mistyped name does not create a folder.
     #[test]
     fn a_missing_folder_is_named_and_not_made() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -387,7 +392,7 @@ mod tests {
 
     #[test]
     fn an_error_names_what_the_user_gave() {
-        // No process may make files there, not even root's.
+        // No process may create files there, not even root's.
         let path = Path::new("/proc/out.csv");
         let said = [check(path).expect_err("no folder for files"), write(path, "x").expect_err("as well")];
         assert!(said.iter().all(|error| !error.to_string().contains(".bentpipe-")), "{said:?}");

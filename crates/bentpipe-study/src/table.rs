@@ -1,7 +1,7 @@
 //! Tables as Apache Parquet: columns of whole numbers, real numbers and text, written in groups of rows.
 //!
-//! Events of a run ([`trace`](crate::trace)) and the runs of a sweep are such tables. Parquet is written without Arrow: the
-//! columns are the buffers that the format wants.
+//! //! Events of a run ([`trace`](crate::trace)) and the runs of a sweep are such tables. Parquet is written without
+//! Arrow, because the columns already are the buffers that the format wants.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ pub struct Heading {
     pub meaning: Cow<'static, str>,
 }
 
-/// A value of a row. It has its column's kind, or is empty.
+/// /// A value in a row: either empty or of its column's kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// A whole number.
@@ -69,8 +69,8 @@ impl<W: Write + Send> std::fmt::Debug for Table<W> {
 }
 
 impl<W: Write + Send> Table<W> {
-    /// Starts a table of these columns. `said` are keys and values for the file's metadata; the meaning of each column follows
-    /// them under `column.NAME`.
+    /// /// Starts a table of these columns. `said` holds keys and values for the file's metadata; they are followed by
+    /// the meaning of each column, under `column.NAME`.
     ///
     /// # Errors
     /// Fails if the first bytes cannot be written.
@@ -100,7 +100,7 @@ impl<W: Write + Send> Table<W> {
         if self.rows == ROW_GROUP { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes the remaining rows and the index, and returns what was written to.
+    /// /// Writes the remaining rows and the index, and returns the sink.
     ///
     /// # Errors
     /// Fails if the remaining rows or the file's index cannot be written, for example if the disk is full.
@@ -199,7 +199,7 @@ fn schema(name: &str, columns: &[Heading]) -> Arc<Type> {
     Arc::new(Type::group_type_builder(name).with_fields(fields).build().expect("a flat table"))
 }
 
-/// The system's error, if there is one inside.
+/// /// The system's error inside, if there is one.
 fn to_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

@@ -1,20 +1,20 @@
-//! Gaps between the bytes that have passed: what was lost, or is late, before the tap.
+//! Gaps in the bytes that have passed: data that was lost, or is late, before the tap.
 
 use std::collections::BTreeMap;
 
-/// Gaps at once.
+/// Maximum number of open gaps.
 const MAX_HOLES: usize = 1 << 16;
 
-/// A part of a gap that came later.
+/// A part of a gap that arrived later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Nanoseconds since the gap was seen.
+    /// Nanoseconds since the gap was first seen.
     pub(crate) after: i64,
 }
 
-/// Open gaps, and what came of those before.
+/// Open gaps, and the outcome of earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Holes {
     open: BTreeMap<u64, (u64, i64)>,
@@ -22,14 +22,14 @@ pub(crate) struct Holes {
 }
 
 impl Holes {
-    /// The bytes from `start` to `end` have been passed over.
+    /// Records that the bytes from `start` to `end` were skipped.
     pub(super) fn open(&mut self, start: u64, end: u64, at: i64) {
         if self.open.len() < MAX_HOLES {
             self.open.insert(start, (end, at));
         }
     }
 
-    /// These bytes pass; true if they were missing.
+    /// Records that these bytes pass. Returns true if they were missing.
     pub(super) fn fill(&mut self, start: u64, end: u64, at: i64) -> bool {
         let before = self.open.range(..start).next_back().filter(|(_, (stop, _))| *stop > start).map(|(&key, _)| key);
         let hit: Vec<u64> = self.open.range(before.unwrap_or(start)..end).map(|(&key, _)| key).collect();
@@ -46,7 +46,8 @@ impl Holes {
         !hit.is_empty()
     }
 
-    /// All up to `acked` has been received; returns the bytes of gaps before it, which the capture has missed.
+    /// Records that everything up to `acked` has been received. Returns the number of bytes in gaps below it, which the
+    /// capture has missed.
     pub(super) fn acknowledged(&mut self, acked: u64) -> u64 {
         let mut missed = 0;
         while let Some(entry) = self.open.first_entry().filter(|entry| entry.get().0 <= acked) {

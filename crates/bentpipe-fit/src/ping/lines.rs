@@ -1,17 +1,17 @@
-//! The lines of a log of pings.
+//! The lines of a ping log.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::error::FitError;
 
-/// Longest line: `ping` prints below 200 bytes.
+/// Maximum length of a line: `ping` prints fewer than 200 bytes.
 const MAX_LINE: u64 = 4096;
-/// Answers that are kept; ten pings a second for four days.
+/// Maximum number of answers kept: ten pings a second for four days.
 const MAX_ANSWERS: usize = 4_000_000;
 /// Numbers are 16 bits in ICMP and wrap.
 const NUMBERS: i64 = 1 << 16;
-/// Missing numbers in a row that are taken for losses; a day of pings each second.
+/// Maximum number of consecutive missing numbers that count as losses: a day of pings at one per second.
 const MAX_MISSING: i64 = 100_000;
 
 /// An answer to a ping.
@@ -25,18 +25,18 @@ pub(super) struct Answer {
     pub(super) took: f64,
 }
 
-/// What a log has.
+/// The content of a log.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Lines {
     /// In order of their numbers.
     pub(super) answers: Vec<Answer>,
     /// Bytes of a ping on the line.
     pub(super) packet: Option<u32>,
-    /// Answers that came twice.
+    /// Number of answers that arrived twice.
     pub(super) copies: u64,
 }
 
-/// A line that counts.
+/// A relevant line.
 enum Line {
     Answer { at: f64, number: i64, took: f64, wraps: bool },
     Size(u32),
@@ -83,7 +83,7 @@ pub(super) fn read(mut source: impl BufRead, path: &Path) -> Result<Lines, FitEr
 impl Lines {
     fn add(&mut self, at: f64, number: i64, took: f64, wraps: bool) -> Result<(), &'static str> {
         let number = match self.answers.last() {
-            // The same number, or the next that has these 16 bits.
+            // The same number, or the next one that has these 16 bits.
             Some(last) if wraps => {
                 let ahead = (number - last.number).rem_euclid(NUMBERS);
                 last.number + if ahead > NUMBERS / 2 { ahead - NUMBERS } else { ahead }
@@ -100,7 +100,7 @@ impl Lines {
 
 fn line(text: &str) -> Result<Line, &'static str> {
     let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    // The header of a table in TOML is no mistake in a log.
+    // A TOML table header is not a mistake in a log.
     if let Some((at, rest)) = bracketed.filter(|(at, rest)| seconds(at).is_some() || rest.contains("icmp_seq=")) {
         let at = seconds(at).ok_or("expected a time in brackets, in seconds, as of `ping -D`")?;
         return answer(at, rest);
@@ -120,7 +120,7 @@ fn line(text: &str) -> Result<Line, &'static str> {
     let (Some(at), Ok(number), Some(took)) = (seconds(at), number.parse::<u32>(), seconds(took)) else {
         return Ok(Line::Other);
     };
-    // In such tables a ping without an answer has no round trip.
+    // In such tables, a ping without an answer has no round trip.
     let answered = Line::Answer { at, number: i64::from(number), took: took / 1e3, wraps: false };
     Ok(if took > 0.0 { answered } else { Line::Other })
 }
@@ -129,7 +129,7 @@ fn line(text: &str) -> Result<Line, &'static str> {
 fn answer(at: f64, rest: &str) -> Result<Line, &'static str> {
     let after = |key: &str| rest.split_once(key).and_then(|(_, value)| value.split_whitespace().next());
     let (Some(number), Some(took)) = (after("icmp_seq="), after("time=")) else {
-        // "no answer yet", or an error of the network: the number is missing among the answers.
+        // "no answer yet", or a network error: the number is then missing among the answers.
         return Ok(Line::Other);
     };
     let number = number.parse::<u32>().map_err(|_| "expected a number after icmp_seq=")?;

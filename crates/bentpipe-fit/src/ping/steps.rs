@@ -1,22 +1,23 @@
-//! Steps of the delay at fixed instants, as of a network that assigns its satellites anew every 15 s.
+//! Steps of the delay at fixed instants, as in a network that reassigns its satellites every 15 s.
 //!
-//! At each candidate instant the median of the seconds after is compared with the median of the seconds before. For a period and a phase
-//! the score is the mean size of that difference. If the delay moves at fixed instants only, the score stands out at their phase; it is
-//! compared with the scores of all phases of the same period.
+//! At each candidate instant, the median of the seconds after it is compared with the median of the seconds before it.
+//! The score of a period and a phase is the mean size of this difference. If the delay moves only at fixed instants,
+//! the score stands out at their phase. It is compared with the scores of all phases of the same period.
 
 use bentpipe_study::stats::Sample;
 use serde::Serialize;
 
-/// Seconds on each side of an instant.
+/// Seconds considered on each side of an instant.
 const SIDE: f64 = 2.0;
-/// Candidate periods, seconds: shorter ones have too few phases to compare with, longer ones few instants.
+/// Candidate periods in seconds. Shorter ones have too few phases to compare with, longer ones too few instants.
 const PERIODS: std::ops::RangeInclusive<usize> = 10..=60;
-/// Phases are tried in steps of this, seconds.
+/// Step between candidate phases in seconds.
 const PHASE: f64 = 0.5;
-/// Instants with both sides that a phase needs.
+/// Minimum number of instants with data on both sides that a phase needs.
 const MIN_INSTANTS: usize = 20;
-/// Standard deviations by which the best score must stand out of a period's, and how many times their mean it must be. Of the 3570 phases
-/// of all periods, independent normal scores reach 5 with probability 0.001; neighbouring phases are alike, so the second bound is needed.
+/// How many standard deviations the best score must stand out of a period's scores, and how many times their mean it
+/// must be. Among the 3570 phases of all periods, independent normal scores reach 5 with probability 0.001.
+/// Neighbouring phases are similar, so the second bound is also needed.
 const DEVIATIONS: f64 = 5.0;
 const TIMES: f64 = 2.0;
 
@@ -25,15 +26,15 @@ const TIMES: f64 = 2.0;
 pub struct Steps {
     /// Seconds between steps.
     pub period: f64,
-    /// Seconds of the clock's minute, modulo the period.
+    /// Phase of the steps: seconds of the clock's minute, modulo the period.
     pub phase: f64,
     /// Mean size of a step, seconds.
     pub size: f64,
-    /// Mean difference at other instants, seconds: what noise alone makes.
+    /// Mean difference at other instants in seconds, which noise alone causes.
     pub elsewhere: f64,
 }
 
-/// Finds the period whose best phase stands out most; samples have seconds and round trip.
+/// Finds the period whose best phase stands out most. Each sample is a pair of seconds and round trip.
 pub(super) fn find(samples: &[(f64, f64)]) -> Option<Steps> {
     let (start, end) = (samples.first()?.0, samples.last()?.0);
     // The difference at each instant of the grid, computed once for all periods.
@@ -51,7 +52,7 @@ pub(super) fn find(samples: &[(f64, f64)]) -> Option<Steps> {
             continue;
         }
         let (top, size) = scores.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        // Instants within a side's length of the steps see them in part.
+        // Instants closer to the steps than one side's length see them in part.
         let far = |phase: &usize| phase.abs_diff(top).min(per - phase.abs_diff(top)) as f64 * PHASE >= SIDE;
         let others: Vec<f64> = (0..per).filter(far).map(|phase| scores[phase]).collect();
         let (mean, deviation) =

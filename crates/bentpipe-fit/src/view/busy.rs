@@ -1,25 +1,25 @@
-//! How long the line of the bottleneck has been busy, near the receiver.
+//! How long the line of the bottleneck has been busy, seen near the receiver.
 //!
-//! There a time in the queue is the time from an acknowledgement to data that echoes it. A sender that had nothing to send answers late.
-//! But what waits in a queue leaves it while the line is busy: if nothing arrived for some time, what arrives then has not waited, and
-//! what follows it has waited since then at most.
+//! There, a time in the queue is the time from an acknowledgement to data that echoes it. A sender that had nothing to
+//! send answers late. But packets leave a queue while the line is busy: if nothing arrived for some time, the next
+//! arrival has not waited, and later ones have waited at most since then.
 
 use super::Event;
 use crate::ledger::Ledger;
 
-/// Times on the line from which a gap between arrivals is a pause.
+/// A gap between arrivals of at least this many segment times on the line is a pause.
 const SEGMENTS: f64 = 2.0;
-/// Shortest pause, nanoseconds: a receiver may see packets so late that came one by one.
+/// Minimum pause in nanoseconds: a receiver may see packets this late that arrived one by one.
 const PAUSE_NS: f64 = 2e6;
 
-/// Bounds times in the queue by how long the line has been busy at `rate` bit/s.
+/// Limits times in the queue by how long the line has been busy at `rate` bit/s.
 pub(super) fn bound(ledger: &Ledger, events: &mut [Event], rate: f64) {
     let mut busy_since: Option<i64> = None;
     let mut last: Option<(i64, u64)> = None;
     for event in events {
         let sent = &ledger.transmissions[event.of as usize];
         let gap = last.map(|(at, end)| {
-            // What is missing between them has been on the line, if the link lost it.
+            // Data missing between them has been on the line, if the link lost it.
             let bytes = sent.start.saturating_sub(end) + u64::from(sent.wire);
             (event.at - at) as f64 - (SEGMENTS * bytes as f64 * 8e9 / rate).max(PAUSE_NS)
         });

@@ -1,4 +1,5 @@
-//! What a carrier sends besides whole frames: parts, probes of the path's MTU and acknowledgements of the peer's.
+//! Datagrams that a carrier sends besides whole frames: parts, probes of the path's MTU, and acknowledgements of the
+//! peer's probes.
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::Time;
@@ -7,7 +8,7 @@ use super::{Carried, Carrier, PathChange};
 use crate::path_mtu::Ask;
 use crate::tunnel::{DATA_HEADER, DATA_OVERHEAD, Sealed, What};
 
-/// Length of the datagram with an acknowledgement.
+/// Length of a datagram with an acknowledgement.
 const ACK: u64 = DATA_OVERHEAD as u64 + 4;
 
 impl Carrier {
@@ -18,7 +19,7 @@ impl Carrier {
         Some(sealed)
     }
 
-    /// Parts, probes and their acknowledgements.
+    /// Sends parts, probes and acknowledgements of probes.
     pub(super) fn poll_path(&mut self, now: Time, out: &mut [u8]) -> Step<Carried> {
         if self.tunnel.allowance() >= u64::from(self.path.size())
             && let Some(sealed) = self.next_part(now, out)
@@ -33,8 +34,8 @@ impl Carrier {
                 return Step::Do(Carried::Send(sealed));
             }
         }
-        // Without keys nothing can be sent, and a probe that was not sent would be counted as lost.
-        // Nor is a path searched that may not be the peer's.
+        // Without keys nothing can be sent, and a probe that was never sent would count as lost. A path that may not be
+        // the peer's is not searched either.
         if self.tunnel.cipher().is_none() || self.endpoint.is_none() || self.tunnel.allowance() < u64::MAX {
             return Step::Wait(None);
         }

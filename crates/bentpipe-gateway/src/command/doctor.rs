@@ -1,4 +1,4 @@
-//! `doctor`: lists what the machine lacks, and how to provide it.
+//! `doctor`: lists what the machine lacks and how to provide it.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -16,13 +16,13 @@ use crate::{Instance, Rules, congestion_controls};
 pub struct Finding {
     /// What was looked for.
     pub what: &'static str,
-    /// True if gateways cannot run without it; otherwise they run worse.
+    /// True if gateways cannot run without it; otherwise they run less well.
     pub is_needed: bool,
-    /// The finding; or what is missing, and a remedy.
+    /// The finding, or what is missing and a remedy.
     pub result: Result<String, (String, &'static str)>,
 }
 
-/// The gateway's requirements and how this machine meets them, with `more` findings in between.
+/// The gateway's requirements and how well this machine meets them, with `more` findings in between.
 pub fn findings(more: &[Finding]) -> Vec<Finding> {
     let programs = [program("nft", "nftables"), program("ip", "iproute2")];
     let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
@@ -56,7 +56,7 @@ pub fn findings(more: &[Finding]) -> Vec<Finding> {
     findings.chain(more.iter().cloned()).chain(settings).collect()
 }
 
-/// Prints the gateway's requirements and how this machine meets them, with `more` findings.
+/// Prints the gateway's requirements and how well this machine meets them, with `more` findings.
 ///
 /// # Errors
 /// Fails if standard output cannot be written.
@@ -112,7 +112,7 @@ fn tproxy() -> Finding {
     Finding { what: "TPROXY", is_needed: true, result: accepted(&rules, help) }
 }
 
-/// Whether nft accepts rules; only root can check.
+/// Checks whether nft accepts the rules; only root can do that.
 fn accepted(rules: &Rules, help: &'static str) -> Result<String, (String, &'static str)> {
     if !is_admin() {
         return Err(("not checked: this needs root".to_owned(), "run it as root"));
@@ -125,14 +125,14 @@ fn is_admin() -> bool {
     caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false)
 }
 
-/// The same for `uplink`.
+/// Checks the rules of `uplink`.
 fn uplink() -> Finding {
     let help = "a kernel with CONFIG_NFT_SOCKET and CONFIG_NFT_CT (modprobe nft_socket nft_ct), for `uplink`";
     let rules = Rules::Uplink { satellite: vec!["lo".into()], device: "bentpipe0".into(), ports: Vec::new() };
     Finding { what: "rules of uplink", is_needed: false, result: accepted(&rules, help) }
 }
 
-/// The default congestion control of `sender = "kernel"`.
+/// Checks the default congestion control of `sender = "kernel"`.
 fn congestion() -> Finding {
     let help =
         "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";

@@ -1,4 +1,4 @@
-//! How the command ends: exit codes, and errors as they are shown.
+//! How the command ends: its exit code, and how errors are shown.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -8,12 +8,12 @@ use bentpipe_io::child::SIGPIPE_CODE;
 use bentpipe_io::{has_colour, note};
 use bentpipe_language::error::ScenarioErrors;
 
-/// How a command ended without an error.
+/// The result of a command that ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All went well.
+    /// Success.
     Done,
-    /// `doctor` found that something needed is missing.
+    /// `doctor` found that something required is missing.
     Lacking,
 }
 
@@ -30,11 +30,11 @@ impl End {
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The gateway failed, or something on the machine that it needs.
+    /// The gateway failed, or something on the machine that it needs did.
     Broken(String),
-    /// Wrong arguments or a wrong set-up of the machine: the mistake, and a remedy.
+    /// Wrong arguments, or a machine that is set up wrongly: the mistake, and a remedy.
     Usage(String, Option<String>),
-    /// The settings.
+    /// Mistakes in the settings.
     Settings(ScenarioErrors),
     /// The reader closed the output: the command prints nothing and ends as if by SIGPIPE.
     Pipe,
@@ -49,7 +49,7 @@ impl Failure {
         Failure::Usage(message.to_string(), help.map(str::to_owned))
     }
 
-    /// Prints the message on standard error. Returns the exit code.
+    /// Prints the message to standard error. Returns the exit code.
     pub fn report(self) -> ExitCode {
         let error = if has_colour() { "\x1b[1;31merror\x1b[0m" } else { "error" };
         match self {
@@ -73,7 +73,7 @@ impl Failure {
     }
 }
 
-/// The value that was read, its warnings printed.
+/// Prints the warnings and returns the value that was read.
 pub(super) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Result<T, Failure> {
     let (value, warnings) = read.map_err(Failure::Settings)?;
     if !warnings.0.is_empty() {

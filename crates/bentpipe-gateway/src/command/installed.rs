@@ -1,4 +1,4 @@
-//! The kernel's rules while a gateway runs.
+//! The kernel rules of a running gateway.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const RULES: u32 = 1 << 7 | 1 << 18;
 /// Minimum time between two log lines about removed rules.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The rules of a running gateway; none if the command leaves the kernel's rules alone.
+/// The rules of a running gateway; none if the command must leave the kernel's rules alone.
 #[derive(Debug)]
 pub(super) struct Installed {
     rules: Option<Rules>,
@@ -38,11 +38,11 @@ impl Installed {
         Ok(Installed { rules: (!no_rules).then_some(rules), instance, notices, said: None })
     }
 
-    /// Installs the rules again if another program has removed them: `nft flush ruleset`, or a network manager that deletes routing
-    /// rules that it does not know.
+    /// Reinstalls the rules if another program has removed them: `nft flush ruleset`, or a network manager that deletes
+    /// routing rules unknown to it.
     pub(super) fn look(&mut self) {
         let Some(rules) = &self.rules else { return };
-        // Both are read.
+        // Both sockets must be read.
         let news = self.notices.each_mut().map(Notices::has_news);
         if !news.contains(&true) || rules.are_installed(&self.instance) {
             return;
@@ -59,8 +59,8 @@ impl Installed {
         }
     }
 
-    /// Applies the rules' settings that may change while the gateway runs: whether new connections are refused, and
-    /// which destinations are behind peers.
+    /// Applies the settings of the rules that may change while the gateway runs: whether new connections are refused,
+    /// and which destinations are behind peers.
     pub(super) fn reload(&mut self, read: &GatewayFile) {
         let Some(Rules::Split { refuse, to, .. }) = &mut self.rules else { return };
         let Rules::Split { refuse: may_refuse, to: behind, .. } = plan::rules(read) else { return };
@@ -75,7 +75,7 @@ impl Installed {
         }
     }
 
-    /// Removes all rules after an orderly end. After a failure, keeps those that the settings require.
+    /// Removes all rules after an orderly end. After a failure, keeps the rules that the settings require.
     pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
         let Some(rules) = self.rules else { return Ok(()) };
         let done = if is_orderly { rules.remove(&self.instance) } else { rules.fall_back(&self.instance) };

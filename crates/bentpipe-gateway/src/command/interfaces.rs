@@ -1,7 +1,8 @@
-//! Whether the interfaces that the settings name exist.
+//! Checks whether the interfaces named in the settings exist.
 //!
-//! They are listed again only after the kernel has announced a change. Listing takes a netlink socket, and closing one waits for a
-//! lock of the whole machine: 200 gateways on two cores that each listed them every second left little CPU for anything else.
+//! They are listed again only after the kernel has announced a change. Listing needs a netlink socket, and closing one
+//! waits for a machine-wide lock: 200 gateways on two cores that each listed interfaces every second left little CPU
+//! for anything else.
 
 use std::collections::BTreeSet;
 
@@ -27,16 +28,16 @@ pub(super) fn needed(file: &GatewayFile) -> Vec<String> {
     }
 }
 
-/// Those of them that do not exist or are down.
+/// The needed interfaces that do not exist or are down.
 pub(super) fn absent(needed: &[String]) -> Vec<String> {
-    // If the kernel does not answer, no interface is known to be absent.
+    // If the kernel does not answer, no interface is reported as absent.
     let Ok(all) = getifaddrs() else { return Vec::new() };
     let up: BTreeSet<String> =
         all.filter(|one| one.flags.contains(InterfaceFlags::IFF_UP)).map(|one| one.interface_name).collect();
     needed.iter().filter(|&name| !up.contains(name)).cloned().collect()
 }
 
-/// Logs once when interfaces disappear and when they return.
+/// Logs once when interfaces disappear, and once when they return.
 #[derive(Debug)]
 pub(super) struct Watched {
     absent: Vec<String>,

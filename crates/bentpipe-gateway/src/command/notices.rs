@@ -1,10 +1,10 @@
-//! The kernel's notifications of changes, by netlink sockets.
+//! The kernel's notifications of changes, received by netlink sockets.
 
 use std::io::ErrorKind;
 
 use netlink_sys::{Socket, SocketAddr as Netlink};
 
-/// Notifications of some groups, in the network namespace of the thread that calls first.
+/// Notifications of some groups, in the network namespace of the thread that makes the first call.
 #[derive(Debug)]
 pub(super) struct Notices {
     protocol: isize,
@@ -14,12 +14,12 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// `groups`: a bit for each, the lowest one is that of group 1.
+    /// `groups`: one bit per group; the lowest bit is group 1.
     pub(super) fn new(protocol: isize, groups: u32) -> Self {
         Notices { protocol, groups, socket: None }
     }
 
-    /// Whether something may have changed since the last call; also true if the kernel's notifications cannot be read.
+    /// True if something may have changed since the last call, or if the kernel's notifications cannot be read.
     pub(super) fn has_news(&mut self) -> bool {
         let Some(socket) = &self.socket else {
             self.socket = self.listen().ok();
@@ -31,7 +31,7 @@ impl Notices {
                 Ok(_) => has_news = true,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return has_news,
-                // ENOBUFS: there were more than fit the socket's buffer.
+                // ENOBUFS: there were more notifications than fit the socket's buffer.
                 Err(_) => {
                     self.socket = None;
                     return true;

@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// Notifies the service manager that started the process, if any.
 pub(super) fn ready() {
     if let Some(name) = std::env::var_os("NOTIFY_SOCKET") {
-        // A failure needs no handling: systemd times out and reports it.
+        // Failure needs no handling: systemd times out and reports it.
         let _ = tell(&name, b"READY=1");
     }
 }

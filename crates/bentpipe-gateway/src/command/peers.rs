@@ -1,4 +1,4 @@
-//! The peers of a gateway, from the file's tables: at the start, and added, changed and removed by a reload.
+//! The peers of a gateway, from the tables in its file: set at the start, and added, changed and removed by a reload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,11 +17,11 @@ use crate::state::last_endpoints;
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
 use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams};
 
-/// The peers of a gateway, and the settings for new ones.
+/// The peers of a gateway, and the settings for new peers.
 #[derive(Debug)]
 pub(super) struct Peers {
     private: PrivateKey,
-    /// The file as read at the start: settings that do not change until the next start.
+    /// The file as read at the start, for settings that do not change until the next start.
     started: GatewayFile,
     /// The current table of each peer.
     tables: Vec<PeerTable>,
@@ -29,7 +29,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Reads all keys, those of the peers too, so that mistakes are reported before anything changes.
+    /// Reads all keys, including those of the peers, so that mistakes are reported before anything changes.
     pub(super) fn new(path: &Path, file: &GatewayFile) -> Result<Peers, Failure> {
         let private: PrivateKey = plan::secret(path, "tunnel.private_key", &plan::table(file).private_key)?;
         let preshared = Preshared::read(path, &file.peers)?;
@@ -39,7 +39,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// Fails if a peer has the key of this box.
+    /// Fails if a peer has the same key as this box.
     fn are_others(&self, path: &Path, file: &GatewayFile) -> Result<(), Failure> {
         let own = self.private.public();
         let is_own = |table: &&PeerTable| table.key.parse() == Ok(own);
@@ -82,8 +82,8 @@ impl Peers {
         Ok(PeerConfig { name: table.name.as_deref().map(Into::into), terminal, reach: reach(table) })
     }
 
-    /// The layer. Of `link` the hosts that take turns are those behind the terminal: the box that names its only peer, or the
-    /// peers of a hub.
+    /// The link layer for a peer. For `link`, the hosts that take turns are those behind the terminal, which is the box
+    /// that names its only peer, or each peer of a hub.
     fn link(&self, table: &PeerTable) -> LinkEndpointConfig {
         let satellite = plan::satellite(&self.started, table.rate, table.round_trip);
         let is_terminal = table.name.is_none() && table.endpoint.is_some();
@@ -94,7 +94,7 @@ impl Peers {
         }
     }
 
-    /// Adds, changes and removes peers as the file now says, and logs which. The others are not affected.
+    /// Adds, changes and removes peers as the file now says, and logs the changes. Other peers are not affected.
     pub(super) fn reload<S: Shape>(
         &mut self,
         path: &Path,
@@ -156,7 +156,8 @@ impl Peers {
         Ok(done.to_string())
     }
 
-    /// Of the only peer the rest waits, as a change would break all connections.
+    /// Reloads the settings of an only peer. Its other settings wait for the next start, because a change would break
+    /// all connections.
     fn reload_only<S: Shape>(
         &mut self,
         gateway: &mut Gateway<S>,
@@ -211,7 +212,7 @@ enum Plan {
     Change,
 }
 
-/// The changes that a reload made, for the log.
+/// The changes made by a reload, for the log.
 #[derive(Default)]
 struct Done {
     added: Vec<String>,
@@ -254,7 +255,7 @@ fn reach(table: &PeerTable) -> Reach {
     }
 }
 
-/// True if a change needs no new tunnel.
+/// True if a change does not need a new tunnel.
 fn is_light(had: &PeerTable, has: &PeerTable) -> bool {
     let rest = |table: &PeerTable| PeerTable {
         name: None,

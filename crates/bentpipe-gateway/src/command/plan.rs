@@ -1,4 +1,4 @@
-//! Builds the gateway's parts from the file's tables.
+//! Builds the parts of a gateway from the tables in its file.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,12 +21,13 @@ use bentpipe_language::text;
 
 use super::failure::Failure;
 
-/// The tunnel's table; only `uplink` has none.
+/// The tunnel's table. Every shape except `uplink` has one.
 pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
     file.tunnel.as_ref().expect("shapes with two gateways have a tunnel")
 }
 
-/// The key in a file that only its owner may read. `key` is the key of the settings at `path` that names the file.
+/// Reads the key from a file that only its owner may read. `key` is the key in the settings at `path` that names the
+/// file.
 pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &Path) -> Result<K, Failure> {
     let error = match read_key(file) {
         Ok(read) => return Ok(read),
@@ -42,7 +43,7 @@ pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &
     Err(mistake(path, key, error.to_string(), expected.to_owned())?)
 }
 
-/// The link as this end uses it to a peer with this rate and round trip.
+/// The link to a peer with this rate and round trip, as seen by this end.
 pub(super) fn satellite(file: &GatewayFile, rate: Rate, round_trip: Duration) -> Satellite {
     Satellite {
         rate,
@@ -59,7 +60,7 @@ pub(super) fn instance(file: &GatewayFile) -> Instance {
     Instance::new(&file.name)
 }
 
-/// The file's policy.
+/// The policy in the file.
 fn policy(file: &GatewayFile) -> Policy {
     let taken = match &file.shape {
         ShapeTable::Split(table) | ShapeTable::Both(table, _) => Some(&table.taken),
@@ -109,7 +110,7 @@ fn client_address(taken: &TakenTable) -> ClientAddress {
 }
 
 fn split_config(file: &GatewayFile, table: &SplitTable) -> SplitConfig {
-    // A stream's window is that of the fastest peer.
+    // The window of a stream suits the fastest peer.
     let windows = file.peers.iter().map(|peer| satellite(file, peer.rate, peer.round_trip).window());
     SplitConfig {
         listen: if table.taken.interfaces.is_empty() { Vec::new() } else { everywhere(table.port) },
@@ -126,8 +127,8 @@ pub(super) fn split(file: &GatewayFile, table: &SplitTable) -> SplitShape {
     SplitShape::new(split_config(file, table))
 }
 
-/// A warning if `memory` is too small for a stream of `split` to fill a lossy link. Before it runs, an end knows only its own rate of
-/// the link; the far end warns about its own.
+/// A warning if `memory` is too small for a stream of `split` to fill a lossy link. Before it runs, an end knows only
+/// its own rate on the link; the far end warns about its own.
 pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
     let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return None };
     let streams = file.peers.iter().filter(|peer| peer.carries == Carries::Streams);
@@ -142,8 +143,7 @@ pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
     })
 }
 
-/// Applies the settings that can change without touching connections. Returns a
-/// description.
+/// Applies the settings that can change without affecting connections. Returns a description.
 pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'static str {
     let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return NOTHING };
     shape.reconfigure(&split_config(file, table));
@@ -202,8 +202,7 @@ fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
     }
 }
 
-/// The gateway with its device. Optional steps that failed are reported; it
-/// works without them.
+/// The gateway with its device. Optional steps that failed are reported; the gateway works without them.
 pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGateway, Failure> {
     let address = client_address(&table.taken);
     let made = UplinkGateway::uplink(&instance(file), &table.device, uplink_config(file, table), address);
@@ -214,7 +213,7 @@ pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGa
     Ok(gateway)
 }
 
-/// As [`reload_split`].
+/// Applies the settings that can change, like [`reload_split`].
 pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> String {
     let ShapeTable::Uplink(table) = &file.shape else { return NOTHING.to_owned() };
     gateway.set_policy(policy(file));
@@ -222,13 +221,13 @@ pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> 
     ONE_BOX.to_owned()
 }
 
-/// Kernel features that the settings need and this machine lacks.
+/// Fails if the settings need kernel features that this machine lacks.
 pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     let ShapeTable::Relay(table) = &file.shape else { return Ok(()) };
     let name = &table.congestion;
     match has_congestion(name) {
         Ok(true) => return Ok(()),
-        // A user without the right to use it can still read the list.
+        // Even a user who may not use the control can read the list.
         Err(_) if congestion_controls().contains(name) => return Ok(()),
         _ => {}
     }
@@ -237,7 +236,7 @@ pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
     Err(mistake(path, "uplink.congestion", message, expected)?)
 }
 
-/// The machine's objection to the value of a key, with its place in the file.
+/// The error for a value that the machine rejects, with the place of its key in the file.
 pub(super) fn mistake(path: &Path, key: &str, message: String, expected: String) -> Result<Failure, Failure> {
     let text = text::read(path).map_err(Failure::broken)?;
     Ok(Failure::Settings(GatewayFile::mistake(&text, &path.display().to_string(), key, message, expected)))
@@ -258,7 +257,7 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
     made.map_err(|error| Failure::broken(format!("the gateway cannot listen: {error}")))
 }
 
-/// As [`reload_split`].
+/// Applies the settings that can change, like [`reload_split`].
 pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> String {
     let ShapeTable::Relay(table) = &file.shape else { return NOTHING.to_owned() };
     gateway.set_policy(policy(file));

@@ -1,4 +1,4 @@
-//! Kernel settings that make a gateway faster. For a service without the right to write them, root sets them before it
+//! Kernel settings that make a gateway faster. If a service has no right to write them, root sets them before it
 //! starts.
 
 use std::fs;
@@ -10,11 +10,11 @@ use crate::sockets;
 /// Maximum size of UDP's buffers: a tenth of a second at 300 Mbit/s.
 const BUFFER: u64 = 4 << 20;
 
-/// Connections being opened: the backlog of the gateway's listeners.
+/// Maximum number of connections being opened: the backlog of the gateway's listeners.
 const BACKLOG: u64 = sockets::BACKLOG as u64;
 const SOMAXCONN: &str = "net/core/somaxconn";
 
-/// A setting of the kernel, and its new value.
+/// A kernel setting, and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     name: &'static str,
@@ -31,7 +31,7 @@ pub(super) fn prepare(file: &GatewayFile) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-/// The settings to change. Values that are already large enough stay.
+/// The settings to change. Values that are already large enough are left alone.
 fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change> {
     let mut changes = Vec::new();
     if file.tunnel.is_some() {
@@ -49,8 +49,8 @@ fn changes(file: &GatewayFile, read: impl Fn(&str) -> Option<u64>) -> Vec<Change
     if listens && read(SOMAXCONN).is_some_and(|count| count < BACKLOG) {
         changes.push(Change { name: SOMAXCONN, value: BACKLOG.to_string() });
     }
-    // The device of `uplink` inherits it. The kernel uses the greater of the device's value and the host's: 2 is loose, 1
-    // strict.
+    // The device of `uplink` inherits this value. The kernel uses the greater of the device's value and the host's: 2
+    // is loose, 1 is strict.
     let default = "net/ipv4/conf/default/rp_filter";
     let is_strict = [default, "net/ipv4/conf/all/rp_filter"].into_iter().filter_map(&read).max() == Some(1);
     if matches!(file.shape, ShapeTable::Uplink(_)) && is_strict {

@@ -1,4 +1,4 @@
-//! The peers' preshared keys, as their files were read last.
+//! The peers' preshared keys, as last read from their files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::plan;
 use crate::settings::PeerTable;
 use crate::tunnel::PresharedKey;
 
-/// By the peers' public keys, of those that have one.
+/// By public key, for the peers that have a preshared key.
 #[derive(Debug)]
 pub(super) struct Preshared(BTreeMap<String, PresharedKey>);
 
@@ -21,8 +21,8 @@ impl Preshared {
         Ok(Preshared(keys.filter_map(Result::transpose).collect::<Result<_, Failure>>()?))
     }
 
-    /// Reads them again. A file that could be read at the start, and cannot be by the user that the gateway is now, leaves its peer the key
-    /// that it has.
+    /// Reads them again. If a file that was readable at the start cannot be read by the gateway's current user, its
+    /// peer keeps the key that it has.
     pub(super) fn read_again(&self, path: &Path, had: &[PeerTable], has: &[PeerTable]) -> Result<Self, Failure> {
         let files: BTreeMap<_, _> = had.iter().map(|table| (&table.key, &table.preshared_key)).collect();
         let mut keys = BTreeMap::new();
@@ -40,12 +40,12 @@ impl Preshared {
         Ok(Preshared(keys))
     }
 
-    /// A peer's.
+    /// The preshared key of a peer.
     pub(super) fn of(&self, table: &PeerTable) -> Option<&PresharedKey> {
         self.0.get(&table.key)
     }
 
-    /// Whether a peer has the same one as there.
+    /// True if a peer has the same preshared key in `other`.
     pub(super) fn is_as_in(&self, other: &Self, table: &PeerTable) -> bool {
         match (self.of(table), other.of(table)) {
             (Some(one), Some(two)) => one.is(two),
@@ -54,7 +54,7 @@ impl Preshared {
     }
 }
 
-/// A peer's table in the settings.
+/// The place of a peer's table in the settings.
 pub(super) fn place(table: &PeerTable) -> String {
     table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"))
 }

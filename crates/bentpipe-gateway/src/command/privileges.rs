@@ -5,7 +5,7 @@ use caps::{CapSet, Capability, CapsHashSet};
 use super::failure::Failure;
 use super::user::User;
 
-/// Requires CAP_NET_ADMIN. Without it everything here fails with misleading system errors.
+/// Requires CAP_NET_ADMIN. Without it, everything here would fail with misleading system errors.
 pub(super) fn needs_privilege() -> Result<(), Failure> {
     match caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN) {
         Ok(true) => Ok(()),
@@ -16,14 +16,14 @@ pub(super) fn needs_privilege() -> Result<(), Failure> {
     }
 }
 
-/// Switches to `user` and keeps only CAP_NET_ADMIN: for listeners and connections in others' names, and for `nft` and `ip` at the
-/// end, which inherit it unless the gateway is root.
+/// Switches to `user` and keeps only CAP_NET_ADMIN. It is needed for listeners and connections in others' names, and
+/// for `nft` and `ip` at the end, which inherit it unless the gateway is root.
 pub(super) fn give_up_privileges(user: Option<&User>) -> Result<(), Failure> {
     let had = caps::read(None, CapSet::Permitted).map_err(Failure::broken)?;
     if had.contains(&Capability::CAP_SETPCAP) {
         for capability in caps::all() {
             if capability != Capability::CAP_NET_ADMIN {
-                // Fails for capabilities that this kernel does not know.
+                // This fails for capabilities that the kernel does not know.
                 let _ = caps::drop(None, CapSet::Bounding, capability);
             }
         }
@@ -32,10 +32,10 @@ pub(super) fn give_up_privileges(user: Option<&User>) -> Result<(), Failure> {
     let kept: CapsHashSet = had.intersection(&[Capability::CAP_NET_ADMIN].into_iter().collect()).copied().collect();
     caps::set(None, CapSet::Effective, &kept).map_err(Failure::broken)?;
     caps::set(None, CapSet::Permitted, &kept).map_err(Failure::broken)?;
-    // The ambient set shrinks with these two sets.
+    // The ambient set shrinks along with these two sets.
     let inherited = if nix::unistd::geteuid().is_root() { CapsHashSet::new() } else { kept };
     caps::set(None, CapSet::Inheritable, &inherited).map_err(Failure::broken)?;
-    // A change of user has emptied the ambient set.
+    // The change of user has emptied the ambient set.
     share_privileges()
 }
 

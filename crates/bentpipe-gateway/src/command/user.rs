@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::plan;
 use crate::settings::GatewayFile;
 
-/// Users of gateways whose settings name none: that of the package, or `nobody`.
+/// Users of gateways whose settings name none: the package's user, or `nobody`.
 const DEFAULTS: [&str; 2] = ["bentpipe", "nobody"];
 
 /// A user other than root.
@@ -28,7 +28,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// The user that the settings name, or a default. `None` if the process does not run as root, or is to stay root.
+    /// The user that the settings name, or a default. `None` if the process does not run as root, or must stay root.
     pub(super) fn wanted(path: &Path, file: &GatewayFile) -> Result<Option<User>, Failure> {
         if !geteuid().is_root() {
             return Ok(None);
@@ -59,8 +59,8 @@ impl User {
         Some(User { name: found.name, uid: found.uid, gid: found.gid, is_asked_for })
     }
 
-    /// Creates the folders to which a gateway writes while it runs. New ones belong to this user, and so does the gateway's own folder: it
-    /// may be of an earlier user.
+    /// Creates the folders to which a gateway writes while it runs. New ones belong to this user. The gateway's own
+    /// folder is also given to this user, because it may belong to an earlier one.
     pub(super) fn make_folders(&self, file: &GatewayFile) -> Result<(), Failure> {
         for folder in written_folders(file) {
             if !folder.exists() || folder == file.own_folder() {
@@ -72,7 +72,8 @@ impl User {
         Ok(())
     }
 
-    /// Makes this user the owner of a folder, if permitted. Neither a link nor a file that another user has put there is given away.
+    /// Makes this user the owner of a folder, if permitted. If another user has put a link or a file in its place, that
+    /// is not given away.
     fn give_folder(&self, folder: &Path) {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         if let Ok(folder) = open(folder, flags, Mode::empty()) {
@@ -82,13 +83,13 @@ impl User {
 
     /// Makes this user the owner of a file, if permitted.
     pub(super) fn give(&self, path: &Path) {
-        // Without CAP_CHOWN it stays root's; a failed write is reported later.
-        // Does not follow symbolic links: the folder may belong to another user.
+        // Without CAP_CHOWN it stays root's; a failed write is reported later. Symbolic links are not followed, because
+        // the folder may belong to another user.
         let _ = std::os::unix::fs::lchown(path, Some(self.uid.as_raw()), Some(self.gid.as_raw()));
     }
 
-    /// Switches to this user permanently; the capabilities stay permitted. Stays root with a warning if the machine does not permit it, as
-    /// in a container without CAP_SETUID, unless the settings name the user.
+    /// Switches to this user permanently; the capabilities stay permitted. If the machine does not permit the switch,
+    /// as in a container without CAP_SETUID, the process stays root with a warning, unless the settings name the user.
     pub(super) fn enter(&self) -> Result<(), Failure> {
         match self.change() {
             Err(error) if self.is_asked_for => {
@@ -126,7 +127,8 @@ fn written_folders(file: &GatewayFile) -> impl Iterator<Item = &Path> {
     folders.filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Warns of what the process cannot do any more as its new user: save the peers' addresses, remove its socket, read its settings again.
+/// Warns about actions that the process can no longer take as its new user: saving the peers' addresses, removing its
+/// socket, and reading its settings again.
 pub(super) fn check_rights(path: &Path, file: &GatewayFile) {
     let refused = |path: &Path| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,6 +1,6 @@
-//! `bentpipe gateway status --interval`: a table of the gateway's traffic, a line for each interval, and sums at the end.
+//! `bentpipe gateway status --interval`: a table of the gateway's traffic, one line per interval, with sums at the end.
 //!
-//! It requests the status at each interval, so it costs the gateway nothing else. Values of several peers are added.
+//! It requests the status once per interval, and costs the gateway nothing else. Values of several peers are added up.
 
 use std::io;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use serde_json::Value as Json;
 
 use super::Failure;
 
-/// The minimum interval: faster lines cannot be read.
+/// The minimum interval: faster lines are unreadable.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// How often it checks whether to end.
+/// How often the command checks whether to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lines before the header is repeated, so that it stays visible on a terminal of 24 lines.
+/// Number of lines before the header is repeated, so that it stays visible on a terminal with 24 lines.
 const REPEAT: usize = 20;
 
 const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dropped  waiting   open\n";
@@ -26,14 +26,14 @@ const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dr
 /// Reads an interval, such as `1s`.
 ///
 /// # Errors
-/// Fails for a text that is not a duration, or for less than 100 ms. The message says what was expected.
+/// Fails if the text is not a duration, or is less than 100 ms. The message says what was expected.
 pub fn interval(text: &str) -> Result<Duration, String> {
     const EXPECTED: &str = "expected a time of at least 100 ms, such as 1s";
     let every = DURATION.parse(text).map(Duration::from_nanos).map_err(|error| format!("{error}: {EXPECTED}"))?;
     if every >= SHORTEST { Ok(every) } else { Err(EXPECTED.to_owned()) }
 }
 
-/// What a gateway has counted; `None` for what its shape does not count.
+/// The counts of a gateway; `None` for what its shape does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     sent: Option<u64>,
@@ -41,13 +41,13 @@ struct Counts {
     packets: Option<u64>,
     resent: Option<u64>,
     dropped: Option<u64>,
-    /// Packets that wait now.
+    /// Number of packets waiting now.
     waiting: Option<u64>,
-    /// Connections that are open now.
+    /// Number of connections open now.
     open: Option<u64>,
 }
 
-/// Tables and keys of each count: two boxes, one box, and one box with the kernel's TCP.
+/// Tables and keys of each count: for two boxes, one box, and one box with the kernel's TCP.
 const SENT: [(&str, &str); 3] = [("satellite", "sent_bytes"), ("satellite", "bytes"), ("uplink", "bytes_sent")];
 const RECEIVED: [(&str, &str); 2] = [("satellite", "received_bytes"), ("uplink", "bytes_received")];
 const PACKETS: [(&str, &str); 2] = [("satellite", "packets_sent"), ("satellite", "packets")];
@@ -57,7 +57,7 @@ const WAITING: [(&str, &str); 1] = [("satellite", "waiting")];
 const OPEN: [(&str, &str); 2] = [("split", "open"), ("uplink", "open")];
 
 impl Counts {
-    /// From a status.
+    /// Reads the counts from a status.
     fn read(status: &str) -> Result<Self, serde_json::Error> {
         let status: Json = serde_json::from_str(status)?;
         let peers = status["peers"].as_object().into_iter().flat_map(|peers| peers.values());
@@ -77,7 +77,7 @@ impl Counts {
         })
     }
 
-    /// The counts since `before`; nothing if the gateway was restarted.
+    /// The line of the counts since `before`; nothing if the gateway was restarted.
     fn line(self, before: Counts, from: Duration, to: Duration) -> String {
         let seconds = (to - from).as_secs_f64();
         let since = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
@@ -101,7 +101,7 @@ impl Counts {
 /// Prints the table until SIGINT, SIGTERM, or the gateway's end.
 ///
 /// # Errors
-/// Fails if the gateway does not answer at its socket, or if its answer is not a status.
+/// Fails if the gateway does not answer at its socket, or if its answer is not a valid status.
 pub(super) fn watch(
     every: Duration,
     ask: impl Fn() -> io::Result<String>,

@@ -1,12 +1,15 @@
-//! Received datagrams of several peers take turns by the CPU time that they take, so that one peer's do not hold up the others'.
+//! Received datagrams of several peers take turns by the CPU time that they cost, so that those of one peer do not
+//! delay the others'.
 //!
-//! A datagram is worked off as it comes, without a copy, as long as its peer has time left in the driver's turn. What comes beyond that
-//! is copied into a queue of its peer. Queues take turns by deficit round robin with time as the cost, for [`QUANTUM`] in each
-//! turn of the driver; then the driver looks at the socket again. So a datagram of a peer that takes little time waits at most for a round
-//! of the others, each with a quantum and the datagram that exceeds it.
+//! A datagram is processed as it arrives, without a copy, as long as its peer has time left in the driver's turn.
+//! Further datagrams are copied into a queue of their peer. Queues take turns by deficit round robin with time as the
+//! cost, for [`QUANTUM`] in each turn of the driver; the driver then looks at the socket again. So a datagram of a peer
+//! that costs little time waits at most for one round of the others, in which each takes a quantum plus the datagram
+//! that exceeds it.
 //!
-//! A peer that is alone for a while has so much time that its datagrams are not copied. First messages of handshakes and others that
-//! belong to no session do not take part: whose they are is not known before they are read, and they are limited otherwise.
+//! A peer that has been alone for a while has so much time that its datagrams are not copied. First messages of
+//! handshakes and other datagrams outside sessions do not take part: it is not known whose they are until they are
+//! read, and they are limited in other ways.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -15,36 +18,36 @@ use bentpipe_engine::units::{Duration, Time};
 
 use super::{Hub, Slot};
 
-/// What a driver measures work with: the hub has no clock.
+/// Measures the driver's work, because the hub has no clock.
 pub trait Meter {
     /// The time since the last call.
     fn lap(&mut self) -> Duration;
 
-    /// A datagram of this peer was worked off, except for the packets that it brought.
+    /// Called when a datagram of this peer has been processed, except for the packets that it brought.
     fn worked_off(&mut self, slot: Slot) {
         let _ = slot;
     }
 }
 
-/// Takes no time: nothing waits.
+/// Reports no time, so that no datagram ever waits.
 impl Meter for () {
     fn lap(&mut self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// CPU time of a peer in a round: some hundred datagrams.
+/// CPU time of a peer per round: enough for some hundred datagrams.
 pub(super) const QUANTUM: Duration = Duration::from_micros(200);
-/// That of a peer that is alone, in a turn: more than all datagrams take that the socket gives at once.
+/// CPU time per turn of a peer that is alone: more than all datagrams take that the socket delivers at once.
 const ALONE: Duration = Duration::from_millis(5);
-/// A peer is alone when no other one was heard for so long.
+/// A peer is alone if no other peer was heard from for this long.
 const ALONE_AFTER: Duration = Duration::from_millis(100);
-/// Datagrams that are measured together, for a reading of the clock takes a fiftieth of the time of one.
+/// Number of datagrams that are measured together, because reading the clock takes a fiftieth of the time of one.
 pub(super) const STRIDE: u32 = 4;
-/// If they take as long as this, the others of the turn are measured one by one.
+/// If a group takes this long, the other datagrams of the turn are measured one by one.
 const COSTLY: Duration = Duration::from_micros(50);
-/// Memory of all datagrams that wait, bytes. Each peer may have as much as is free (Choudhury and Hahne 1998): alone half, among greedy
-/// ones an equal part.
+/// Memory in bytes of all waiting datagrams. Each peer may use as much as is free (Choudhury and Hahne 1998): a single
+/// peer gets half, and several greedy peers get equal parts.
 const ROOM: u64 = 8 << 20;
 /// Memory of a datagram besides its bytes.
 const OVERHEAD: u64 = 64;
@@ -53,22 +56,22 @@ fn nanos(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// What waits of a peer's datagrams.
+/// The waiting datagrams of a peer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     datagrams: VecDeque<(SocketAddr, Box<[u8]>)>,
-    /// Memory of them.
+    /// Memory of these datagrams.
     bytes: u64,
-    /// CPU time that it may take in this round, ns. Below zero it has taken more than its part.
+    /// CPU time that the peer may still use in this round, ns. If negative, it has used more than its share.
     left: i64,
-    /// The last turn in which it was given time.
+    /// The last turn in which the peer was given time.
     turn: u64,
-    /// Datagrams for which there was no room.
+    /// Number of datagrams for which there was no room.
     dropped: u64,
 }
 
 impl Queue {
-    /// True if nothing waits.
+    /// True if no datagram waits.
     pub(super) fn is_empty(&self) -> bool {
         self.datagrams.is_empty()
     }
@@ -82,28 +85,29 @@ impl Queue {
     }
 }
 
-/// What all queues have in common.
+/// State shared by all queues.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     /// Peers whose datagrams wait, in the order of their turns.
     round: VecDeque<Slot>,
-    /// Memory of all that wait.
+    /// Memory of all waiting datagrams.
     bytes: u64,
     /// The instant and the number of the driver's turn.
     now: Option<Time>,
     turn: u64,
-    /// CPU time that queues may still take in it, ns.
+    /// CPU time that queues may still use in this turn, ns.
     left: i64,
-    /// Datagrams worked off since the last reading, and the peer whose they all are.
+    /// Number of datagrams processed since the last reading of the clock, and their peer if they all come from the same
+    /// one.
     taken: u32,
     taken_of: Option<Slot>,
-    /// Each datagram is measured by itself.
+    /// True if each datagram is measured by itself.
     singly: bool,
-    /// There was more than a few datagrams in this turn: the packets that they bring are measured, too.
+    /// True if this turn had more than a few datagrams. The packets that they bring are then measured too.
     measures: bool,
-    /// Whose packets are being delivered, if that is measured, and whether they come from its queue.
+    /// The peer whose packets are being delivered, if that is measured, and whether they come from its queue.
     serving: Option<(Slot, bool)>,
-    /// The peer of the last datagram, and since when no other one was heard.
+    /// The peer of the last datagram, and the time since which no other peer was heard from.
     last: Option<Slot>,
     alone_since: Time,
 }
@@ -117,7 +121,7 @@ impl Arrivals {
         }
     }
 
-    /// True if a datagram may be worked off at once; otherwise it is to be kept.
+    /// True if a datagram may be processed at once; otherwise it must be kept.
     pub(super) fn admits(&mut self, now: Time, slot: Slot, queue: &mut Queue, meter: &mut impl Meter) -> bool {
         self.begin(now, meter);
         if self.last != Some(slot) {
@@ -134,14 +138,14 @@ impl Arrivals {
         queue.left > 0
     }
 
-    /// Charges a datagram that was worked off at once.
+    /// Charges a datagram that was processed at once.
     pub(super) fn on_taken(&mut self, slot: Slot, queue: &mut Queue, meter: &mut impl Meter) {
         meter.worked_off(slot);
         self.taken_of = Some(slot).filter(|_| self.taken == 0 || self.taken_of == Some(slot));
         self.taken += 1;
         if self.singly || self.taken == STRIDE {
             let spent = meter.lap();
-            // If they are of several peers, it is not known whose took so long. The next ones show it.
+            // If they come from several peers, it is not known whose took so long. The next ones will show it.
             if spent < COSTLY || self.taken_of.is_some() {
                 queue.charge(spent);
             }
@@ -150,7 +154,7 @@ impl Arrivals {
         }
     }
 
-    /// Keeps a datagram until it is its peer's turn, if there is room.
+    /// Keeps a datagram until its peer's turn, if there is room.
     pub(super) fn keep(&mut self, slot: Slot, queue: &mut Queue, from: SocketAddr, datagram: &[u8]) {
         let bytes = datagram.len() as u64 + OVERHEAD;
         if self.bytes + queue.bytes + bytes > ROOM {
@@ -166,19 +170,19 @@ impl Arrivals {
         self.measures = true;
     }
 
-    /// Memory of all datagrams that wait, bytes.
+    /// Memory in bytes of all waiting datagrams.
     #[cfg(test)]
     pub(super) fn waiting_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A peer is removed.
+    /// Forgets a peer that is removed.
     pub(super) fn forget(&mut self, slot: Slot, queue: &Queue) {
         self.bytes -= queue.bytes;
         self.round.retain(|other| *other != slot);
     }
 
-    /// Packets of this peer are delivered from now on.
+    /// Begins the delivery of this peer's packets.
     pub(super) fn deliver(&mut self, slot: Slot, meter: &mut impl Meter) {
         if self.measures && self.serving.is_none_or(|(other, _)| other != slot) {
             if self.serving.is_none() {
@@ -188,7 +192,7 @@ impl Arrivals {
         }
     }
 
-    /// All packets of this peer were delivered.
+    /// Ends the delivery of this peer's packets.
     pub(super) fn delivered(&mut self, queue: Option<&mut Queue>, meter: &mut impl Meter) {
         if let Some((_, is_queued)) = self.serving.take() {
             let spent = meter.lap();
@@ -208,12 +212,12 @@ impl Hub {
         !self.arrivals.round.is_empty()
     }
 
-    /// Datagrams of a terminal that were dropped because its earlier ones took too long.
+    /// Number of a terminal's datagrams that were dropped because its earlier ones took too long.
     pub(crate) fn dropped(&self, slot: Slot) -> u64 {
         self.terminals.get(&slot).map_or(0, |terminal| terminal.arrived.dropped())
     }
 
-    /// Works off the next datagram that waits. False if there is none, or no time left in this turn.
+    /// Processes the next waiting datagram. Returns false if none waits, or if no time is left in this turn.
     pub(super) fn work_off(&mut self, now: Time, meter: &mut impl Meter) -> bool {
         if self.arrivals.round.is_empty() {
             return false;

@@ -23,7 +23,7 @@ impl Readings {
         }
     }
 
-    /// Adds a peer's datagrams that were dropped.
+    /// Adds a peer's dropped datagrams.
     pub(crate) fn add_dropped(&mut self, count: u64) {
         let (metric, help) = (
             "bentpipe_gateway_datagrams_dropped_total",

@@ -14,7 +14,7 @@ impl Readings {
         self.add("link", "taken_bytes", "bentpipe_gateway_packets_taken_bytes", help, Level(memory));
     }
 
-    /// Adds the counters of the shape `link` for a peer.
+    /// Adds the counters of the `link` shape for one peer.
     pub(crate) fn add_link_peer(&mut self, too_long: u64, advised: u64, memory: u64) {
         let help = "Packets of the host that are too long for a frame.";
         self.add("link", "too_long", "bentpipe_gateway_packets_too_long_total", help, Value::Total(too_long));

@@ -1,4 +1,4 @@
-//! How prefixes and destinations are written in settings.
+//! The text form of prefixes and destinations in settings.
 
 use std::fmt;
 use std::net::IpAddr;

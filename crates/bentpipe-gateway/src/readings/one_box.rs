@@ -1,4 +1,4 @@
-//! The readings of one box at the uplink, with either TCP.
+//! The readings of a single box at the uplink, with either TCP.
 
 use bentpipe_engine::units::Rate;
 
@@ -13,7 +13,7 @@ impl Readings {
         self.add("satellite", "told_bytes_per_second", "bentpipe_gateway_rate_told_bytes_per_second", help, told);
     }
 
-    /// `totals`: taken, connected, failed, refused, reset, with another port.
+    /// `totals`: taken, connected, failed, refused, reset, and connections with another port.
     pub(crate) fn add_streams(&mut self, open: u64, totals: [u64; 6]) {
         let help = "Open connections.";
         self.add("uplink", "open", "bentpipe_gateway_streams_open", help, Value::Level(open));

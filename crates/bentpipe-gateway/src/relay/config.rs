@@ -17,28 +17,28 @@ pub struct RelayConfig {
     pub listen: Vec<SocketAddr>,
     /// The kernel's congestion control towards clients.
     pub congestion: String,
-    /// Maximum rate of a connection towards its client, IP headers included.
+    /// Maximum rate of a connection towards its client, including IP headers.
     pub rate: Rate,
-    /// The mark of its packets: [`Instance::sent`](crate::Instance::sent).
+    /// The mark of the gateway's packets: [`Instance::sent`](crate::Instance::sent).
     pub mark: u32,
     /// The source address of connections to servers.
     pub client_address: ClientAddress,
     /// Maximum number of open connections.
     pub max_streams: u32,
-    /// Bytes that may wait for receivers. Above half of it each connection may hold less.
+    /// Maximum number of bytes that wait for receivers. Above half of it, each connection may hold less.
     pub memory: u64,
     /// The servers that may be reached.
     pub policy: Policy,
 }
 
 impl RelayConfig {
-    /// The rate at which the kernel paces payload, bytes per second.
+    /// The rate at which the kernel paces payload, in bytes per second.
     pub(super) fn pacing(&self) -> u64 {
         kernel_pacing(self.rate)
     }
 }
 
-/// Counters.
+/// Counters of the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayStats {
     /// Connections that are open or being opened.
@@ -63,10 +63,10 @@ pub struct RelayStats {
     pub held: u64,
 }
 
-/// Tests whether the kernel has a congestion control of this name; loads it if it is a module.
+/// Tests whether the kernel has a congestion control of this name, which loads it if it is a module.
 ///
 /// # Errors
-/// Fails if no socket can be opened, or the congestion control may not be used (root only).
+/// Fails if no socket can be opened, or if the congestion control may not be used (it may be restricted to root).
 pub(crate) fn has_congestion(name: &str) -> io::Result<bool> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
     match socket.set_tcp_congestion(name.as_bytes()) {

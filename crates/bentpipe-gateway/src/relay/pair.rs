@@ -14,11 +14,11 @@ use crate::sockets;
 pub(super) const CLIENT: usize = 0;
 pub(super) const SERVER: usize = 1;
 
-/// Minimum bytes that a direction reads at once.
+/// Minimum number of bytes that a direction reads at once.
 const MIN: usize = 4 << 10;
-/// Bytes read at once before the receiver's rate is known.
+/// Number of bytes read at once before the receiver's rate is known.
 const FIRST: usize = 64 << 10;
-/// Reads of a direction before others have their turn.
+/// Number of reads of a direction before others have their turn.
 const ROUNDS: usize = 16;
 
 /// The result of a turn.
@@ -26,13 +26,13 @@ const ROUNDS: usize = 16;
 pub(super) struct Outcome {
     /// Bytes moved from the client to the server's kernel, and from the server to the client's.
     pub(super) moved: [u64; 2],
-    /// The server has accepted.
+    /// True if the server has accepted.
     pub(super) has_connected: bool,
-    /// There is more to do now.
+    /// True if there is more to do now.
     pub(super) more: bool,
-    /// Both directions have ended.
+    /// True if both directions have ended.
     pub(super) ended: bool,
-    /// The connection is over, in both directions.
+    /// Set if the connection is over in both directions.
     pub(super) failed: Option<io::Error>,
 }
 
@@ -49,25 +49,25 @@ struct End {
     socket: TcpStream,
     readable: bool,
     writable: bool,
-    /// The end of its data has arrived, but not all of it is read.
+    /// True if the end of its data has arrived but not all data has been read.
     closing: bool,
-    /// The kernel may have an error to report.
+    /// True if the kernel may have an error to report.
     suspect: bool,
 }
 
 #[derive(Debug)]
 struct Way {
-    /// Data that its receiver has not accepted; nothing more is read before it has.
+    /// Data that the receiver has not accepted. Nothing more is read until it has.
     held: Buffer,
-    /// Bytes to read at once: halved if some are left over, doubled if none are.
+    /// Number of bytes to read at once: halved if some are left over, doubled if none are.
     max: usize,
-    /// Its sender has finished, and its receiver was notified.
+    /// True if the sender has finished and the receiver was notified.
     ended: bool,
     told: bool,
 }
 
 impl Pair {
-    /// A client's connection, and the connection to its server that is being opened.
+    /// A client's connection, and the connection to its server, which is still being opened.
     pub(super) fn new(client: TcpStream, server: TcpStream) -> Pair {
         let end =
             |socket, is_open| End { socket, readable: is_open, writable: is_open, closing: false, suspect: false };
@@ -86,7 +86,7 @@ impl Pair {
         self.connecting
     }
 
-    /// Bytes that receivers have not accepted.
+    /// Bytes that the receivers have not accepted.
     pub(super) fn held(&self) -> u64 {
         self.ways.iter().map(|way| way.held.len() as u64).sum()
     }
@@ -142,7 +142,7 @@ impl Pair {
         Ok(server.writable)
     }
 
-    /// Moves data from one end to the other. Returns whether there may be more.
+    /// Moves data from one end to the other. Returns true if there may be more.
     fn carry(&mut self, from: usize, pipe: &mut Pipe, limit: usize, moved: &mut u64) -> io::Result<bool> {
         let way = &mut self.ways[from];
         let [client, server] = &mut self.ends;
@@ -163,7 +163,7 @@ impl Pair {
             }
             match unless_busy(&mut from.readable, pipe.fill(&from.socket, way.max.min(limit)))? {
                 None => {}
-                // The end, or urgent data, at which splice(2) stops as at an end.
+                // The end of the data, or urgent data, at which splice(2) stops in the same way.
                 Some(0) => {
                     let mut bytes = [0; MIN];
                     match unless_busy(&mut from.readable, from.socket.read(&mut bytes))? {
@@ -186,7 +186,7 @@ impl Pair {
         Ok(true)
     }
 
-    /// Closes both connections, whose directions have all ended.
+    /// Closes both connections. All directions have ended.
     pub(super) fn close(self) {
         self.ends.into_iter().for_each(|end| sockets::close(end.socket));
     }
@@ -198,7 +198,8 @@ impl Pair {
 }
 
 impl End {
-    /// Takes `count` bytes out of the pipe; returns how many it still has. `more`: other bytes or the end follow at once.
+    /// Takes `count` bytes out of the pipe. Returns how many are left in it. `more`: other bytes or the end follow at
+    /// once.
     fn give(&mut self, pipe: &mut Pipe, count: usize, more: bool) -> io::Result<usize> {
         let mut left = count;
         while left > 0 && self.writable {
@@ -215,7 +216,7 @@ impl End {
     }
 }
 
-/// The result of a call; `None` if it was interrupted, or if the socket is not ready, which is recorded.
+/// The result of a call; `None` if it was interrupted, or if the socket is not ready, which is recorded in `is_ready`.
 fn unless_busy(is_ready: &mut bool, result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

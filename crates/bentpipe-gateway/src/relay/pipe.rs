@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use mio::net::TcpStream;
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 
-/// Its capacity: as much as a socket delivers at once. Without privilege a pipe cannot be longer than 1 MiB.
+/// Its capacity: as much as a socket delivers at once. An unprivileged process cannot have a pipe longer than 1 MiB.
 pub(super) const LENGTH: usize = 1 << 20;
 
-/// The pipe; it is empty whenever its user returns.
+/// The pipe. It is empty whenever its user returns.
 #[derive(Debug)]
 pub(super) struct Pipe {
     out: std::fs::File,
@@ -19,17 +19,18 @@ pub(super) struct Pipe {
 impl Pipe {
     pub(super) fn new() -> io::Result<Pipe> {
         let (out, into) = nix::unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
-        // A shorter one works too.
+        // A shorter pipe also works.
         let _ = fcntl(&into, FcntlArg::F_SETPIPE_SZ(LENGTH as i32));
         Ok(Pipe { out: out.into(), into })
     }
 
-    /// Takes up to `max` bytes that a socket has received; 0 at the end of its data.
+    /// Takes up to `max` received bytes from a socket. Returns 0 at the end of its data.
     pub(super) fn fill(&self, from: &TcpStream, max: usize) -> io::Result<usize> {
         Ok(splice(from.as_fd(), None, self.into.as_fd(), None, max, SpliceFFlags::SPLICE_F_NONBLOCK)?)
     }
 
-    /// Writes some of its `length` bytes to a socket. `more`: a last partial segment waits for the data that follows.
+    /// Writes some of the pipe's `length` bytes to a socket. `more`: a last partial segment waits for the data that
+    /// follows.
     pub(super) fn give(&self, to: &TcpStream, length: usize, more: bool) -> io::Result<usize> {
         let mut flags = SpliceFFlags::SPLICE_F_NONBLOCK;
         flags.set(SpliceFFlags::SPLICE_F_MORE, more);

@@ -6,7 +6,7 @@ use super::RelayStats;
 use crate::readings::{Readings, Value, total};
 
 impl Readings {
-    /// The kernel's sender; `memory`: bytes that may wait.
+    /// Adds the values of the kernel's sender. `memory`: maximum bytes that may wait.
     pub(crate) fn add_relay(&mut self, rate: Rate, memory: u64, counted: &RelayStats) {
         use Value::{Level, Total};
         let RelayStats { open, total, connected, failed, refused, reset, other_port, to_clients, to_servers, held } =

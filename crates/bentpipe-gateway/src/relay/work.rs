@@ -1,4 +1,4 @@
-//! The pairs, for the loop.
+//! The work of the loop for the pairs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,11 +30,11 @@ pub struct Relaying {
     access: Access,
     listeners: Listeners,
     pairs: BTreeMap<u64, (Host, Pair)>,
-    /// The clients' shares.
+    /// The clients' shares of connections and memory.
     shares: Shares,
     next: u64,
     half_open: HalfOpen<u64>,
-    /// Pairs that had more to move when their turn ended.
+    /// Pairs that still had data to move when their turn ended.
     again: Vec<u64>,
     pipe: Pipe,
     max_pairs: usize,
@@ -48,8 +48,8 @@ impl RelayGateway {
     /// Starts listening.
     ///
     /// # Errors
-    /// Fails if a listener cannot be opened (its port is taken); with [`io::ErrorKind::NotFound`] if the kernel does not have
-    /// that congestion control.
+    /// Fails if a listener cannot be opened because its port is taken; with [`io::ErrorKind::NotFound`] if the kernel
+    /// does not have that congestion control.
     pub fn relay(config: RelayConfig) -> io::Result<RelayGateway> {
         // A pair takes two descriptors.
         let max_pairs = listeners::max_conns(2)?.min(config.max_streams as usize);
@@ -73,7 +73,7 @@ impl RelayGateway {
         })
     }
 
-    /// The counters.
+    /// The counters of the relay.
     pub fn counted(&self) -> RelayStats {
         self.work().counted()
     }
@@ -89,7 +89,7 @@ impl RelayGateway {
     }
 }
 
-/// Accepted connections inherit its settings, from the SYN-ACK on.
+/// Opens a listener. Accepted connections inherit its settings, from the SYN-ACK on.
 fn listen(at: SocketAddr, config: &RelayConfig) -> io::Result<TcpListener> {
     let listener = sockets::bind(at)?;
     sockets::tune(&listener);
@@ -144,7 +144,7 @@ impl Relaying {
         evicted.into_iter().for_each(|id| self.give_up(id));
     }
 
-    /// A server takes too long, or its connection is evicted for another one.
+    /// Gives up a connection because its server takes too long, or because it is evicted for another one.
     fn give_up(&mut self, id: u64) {
         if let Some(pair) = self.remove(id) {
             self.stats.failed += 1;
@@ -226,7 +226,7 @@ impl Work for Relaying {
     }
 
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
-        // Connections that the kernel has accepted do not count as new.
+        // Connections that the kernel has already accepted do not count as new.
         while self.listeners.may_accept() {
             self.accept(now, registry);
         }

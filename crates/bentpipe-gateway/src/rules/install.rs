@@ -1,4 +1,4 @@
-//! Installs and removes rules, by `nft` and `ip`.
+//! Installs and removes rules, using `nft` and `ip`.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -10,16 +10,16 @@ impl Rules {
     /// Asks the kernel whether it would accept the rules. Changes nothing.
     ///
     /// # Errors
-    /// Fails if `nft` is not installed, or with its message if the kernel would not accept the rules.
+    /// Fails if `nft` is not installed, or with the message of `nft` if the kernel would not accept the rules.
     pub fn check(&self, instance: &Instance) -> io::Result<()> {
         nft(&["-c"], &self.nft(instance))
     }
 
-    /// Installs them. Rules left by an earlier gateway of this name are replaced atomically.
+    /// Installs the rules. Rules left by an earlier gateway with this name are replaced atomically.
     ///
     /// # Errors
-    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name gives the same marks, or if a foreign routing rule
-    /// has one of them; otherwise with the message of `nft` or `ip`. A failed call leaves nothing behind.
+    /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name gives the same marks, or if a foreign routing
+    /// rule uses one of them; otherwise with the message of `nft` or `ip`. If it fails, nothing is left behind.
     pub fn install(&self, instance: &Instance) -> io::Result<()> {
         for table in run("nft", &["list", "tables", "inet"])?.lines().filter_map(|line| line.rsplit(' ').next()) {
             no_collision(instance, Instance::of_table(table))?;
@@ -45,7 +45,7 @@ impl Rules {
                 _ => {}
             }
         }
-        // Left by a gateway of this name with another shape.
+        // Rules left by a gateway with this name and another shape.
         let left = VERSIONS.map(|family| [instance.local(), instance.device()].map(|routed| (family, routed)));
         for (family, routed) in left.into_iter().flatten() {
             if !wanted.contains(&instance.rule(family, "add", routed)) {
@@ -55,7 +55,7 @@ impl Rules {
         Ok(())
     }
 
-    /// True if they are installed, according to `nft` and `ip`.
+    /// True if the rules are installed, according to `nft` and `ip`.
     pub(crate) fn are_installed(&self, instance: &Instance) -> bool {
         let is_missing = |error: io::Error| error.to_string().contains("No such file");
         if run("nft", &["list", "table", "inet", &instance.table()]).err().is_some_and(is_missing) {
@@ -73,22 +73,22 @@ impl Rules {
         VERSIONS.into_iter().all(is_there)
     }
 
-    /// Removes them. It is not an error if they are missing.
+    /// Removes the rules. It is not an error if they are missing.
     ///
     /// # Errors
-    /// Fails if `nft` is not installed, or with its message if the table cannot be deleted.
+    /// Fails if `nft` is not installed, or with the message of `nft` if the table cannot be deleted.
     pub fn remove(&self, instance: &Instance) -> io::Result<()> {
-        // First the rules that mark packets, then the routes of marked ones.
+        // First the rules that mark packets, then the routes of marked packets.
         let table = instance.table();
         let removed = nft(&[], &format!("add table inet {table}\ndelete table inet {table}\n"));
         self.forget_routes(instance);
         removed
     }
 
-    /// Removes the rules of a gateway that failed, except the one that refuses new connections, if there is one.
+    /// Removes the rules of a gateway that has failed, except those that refuse new connections, if there are any.
     ///
     /// # Errors
-    /// Fails if `nft` is not installed, or with its message if the rules cannot be replaced or deleted.
+    /// Fails if `nft` is not installed, or with the message of `nft` if the rules cannot be replaced or deleted.
     pub(crate) fn fall_back(&self, instance: &Instance) -> io::Result<()> {
         let is_there = run("nft", &["list", "table", "inet", &instance.table()]).is_ok();
         match self.guard(instance) {
@@ -111,7 +111,7 @@ impl Rules {
     }
 }
 
-/// Repeats until none is left: each start of a gateway that was later killed may have added one.
+/// Deletes a routing rule until none is left: each start of a gateway that was later killed may have added one.
 fn delete(instance: &Instance, family: &str, routed: Routed) {
     let mut max = 16;
     while max > 0 && ip(&instance.rule(family, "del", routed)).is_ok() {
@@ -131,10 +131,10 @@ fn no_collision(instance: &Instance, other: Option<Instance>) -> io::Result<()> 
     })
 }
 
-/// The mark and the table of a routing rule, as `ip rule show` prints it.
+/// The mark and the table of a routing rule, from the output of `ip rule show`.
 fn mark_and_table(line: &str) -> (Option<u32>, Option<u32>) {
     let after = |word: &str| line.split_whitespace().skip_while(|&it| it != word).nth(1);
-    // A mark may have a mask behind a slash.
+    // A mark may be followed by a slash and a mask.
     let mark =
         after("fwmark").and_then(|mark| u32::from_str_radix(mark.split('/').next()?.strip_prefix("0x")?, 16).ok());
     (mark, after("lookup").and_then(|table| table.parse().ok()))
@@ -156,11 +156,11 @@ fn is_no_one_elses(instance: &Instance, line: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Packets from the device have clients' addresses, which are routed elsewhere. The kernel uses the greater of the
-/// device's setting and the host's: 1 is strict, and 2, loose, accepts any route.
+/// The value of rp_filter for the device. Its packets have clients' addresses, which are routed elsewhere. The kernel
+/// uses the greater of the device's setting and the host's: 1 is strict, and 2, loose, accepts any route.
 pub(super) const LOOSE: u8 = 2;
 
-/// The routes into the uplink's device, by the IP version.
+/// The routes into the uplink's device, by IP version.
 pub(super) fn into(instance: &Instance, device: &str) -> [(&'static str, Vec<String>); 2] {
     let table = instance.device().table;
     VERSIONS.map(|family| (family, words(&format!("{family} route replace default dev {device} table {table}"))))
@@ -177,7 +177,7 @@ impl Instance {
         }
         let path = |of: &str| format!("/proc/sys/net/ipv4/conf/{of}/rp_filter");
         let is = |of: &str| std::fs::read_to_string(path(of)).ok().and_then(|text| text.trim().parse::<u8>().ok());
-        // If /proc/sys is read-only, net.ipv4.conf.default may have given the device what it needs.
+        // If /proc/sys is read-only, net.ipv4.conf.default may already have given the device the right value.
         let is_strict = is("all").max(is(device)) == Some(1);
         if let (true, Err(error)) = (is_strict, std::fs::write(path(device), LOOSE.to_string())) {
             lacks.push(format!("connections older than the gateway may break: {} is 1: {error}", path(device)));

@@ -1,28 +1,28 @@
-//! The names of a gateway's tables, marks and routes in the kernel, which let several gateways share a machine.
+//! The names of a gateway's tables, marks and routes in the kernel, which allow several gateways to share a machine.
 
 use super::words;
 
-/// The names of one gateway. All are derived from the name in its settings, so a later command finds them.
+/// The names of one gateway. All are derived from the name in its settings, so that a later command finds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     name: String,
     slot: u32,
 }
 
-/// A mark on packets, the routing table of marked packets, and the priority of the routing rule that joins the two.
+/// A packet mark, the routing table for marked packets, and the priority of the routing rule that joins the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Routed {
     pub(super) mark: u32,
     pub(super) table: u32,
-    /// Before the main table's rule, 32766.
+    /// Lower than the priority of the main table's rule, 32766.
     pub(super) preference: u32,
 }
 
-/// Number of slots, which names are hashed into.
+/// Number of slots into which names are hashed.
 const SLOTS: u32 = 1024;
-/// The first mark: four for each slot.
+/// The first mark; each slot has four.
 const MARKS: u32 = 0x00b3_0000;
-/// The first routing table and the first priority of a routing rule: each slot has two.
+/// The first routing table, and the first priority of a routing rule; each slot has two.
 const TABLES: u32 = 179_000;
 const PREFERENCES: u32 = 17_900;
 /// Prefix of the names of nftables tables.
@@ -36,7 +36,7 @@ impl Instance {
         Instance { name: name.to_owned(), slot: hash % SLOTS }
     }
 
-    /// The gateway that owns this table, if one does.
+    /// The gateway that owns this table, if there is one.
     pub(super) fn of_table(table: &str) -> Option<Self> {
         table.strip_prefix(PREFIX).map(Instance::new)
     }
@@ -64,12 +64,13 @@ impl Instance {
         }
     }
 
-    /// Packets to deliver on this machine, whatever their destination.
+    /// For packets to deliver on this machine, whatever their destination.
     pub(super) fn local(&self) -> Routed {
         self.routed(0)
     }
 
-    /// Clients' packets to the device of `uplink`. The only route of the table is the device's, and vanishes with it.
+    /// For clients' packets to the device of `uplink`. The only route in the table is the device's, which vanishes with
+    /// it.
     pub(super) fn device(&self) -> Routed {
         self.routed(1)
     }
@@ -84,12 +85,12 @@ impl Instance {
         self.device().mark
     }
 
-    /// The mark of packets that the gateway sends in others' names.
+    /// The mark of packets that the gateway sends with others' addresses.
     pub fn sent(&self) -> u32 {
         MARKS + 4 * self.slot + 2
     }
 
-    /// The command of `ip` that adds or deletes a routing rule.
+    /// The `ip` command that adds or deletes a routing rule.
     pub(super) fn rule(&self, family: &str, verb: &str, routed: Routed) -> Vec<String> {
         let Routed { mark, table, preference } = routed;
         words(&format!("{family} rule {verb} preference {preference} fwmark {mark:#x} lookup {table}"))

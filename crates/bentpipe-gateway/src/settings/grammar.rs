@@ -94,7 +94,7 @@ pub(super) const TUNNEL: &[Field] = &[
     ),
 ];
 
-/// Keys of `tunnel` that a hub has in each of `[[peers]]`, with their names there.
+/// Keys of `tunnel` that, on a hub, belong to each of `[[peers]]`, with their names there.
 pub(super) const OF_ONE_PEER: &[(&str, &str)] =
     &[("peer_key", "key"), ("preshared_key", "preshared_key"), ("peer", "endpoint"), ("peer_prefixes", "prefixes")];
 
@@ -223,7 +223,7 @@ pub(super) const LINK: &[Field] = &[
     ),
 ];
 
-/// Keys of `uplink` that only the engine's sender uses, and those that only the kernel's uses.
+/// Keys of `uplink` that only the engine's sender uses, and keys that only the kernel's uses.
 pub(super) const ENGINES: &[&str] = &["variant", "window", "device", "mtu", "early_accept", "tcp"];
 pub(super) const KERNELS: &[&str] = &["congestion", "port"];
 

@@ -1,4 +1,4 @@
-//! The tunnel and its peers: one in `[tunnel]`, or several in `[[peers]]`.
+//! The tunnel and its peers: a single one in `[tunnel]`, or several in `[[peers]]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ const LISTEN: &str = "0.0.0.0:4500";
 const KEEPALIVE: Duration = Duration::from_secs(5);
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 const ADDRESS: &str = "an address and a port such as \"198.51.100.7:4500\"";
-/// The same maximum as that of a gateway's name.
+/// The same maximum as for a gateway's name.
 const MAX_PEER_NAME: usize = 64;
 
 pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut Problems) -> Option<TunnelTable> {
@@ -53,7 +53,7 @@ pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut 
     Some(TunnelTable { private_key: private_key?, state, listen: listen?, mtu: mtu?, keepalive, dead_after })
 }
 
-/// The peers; none for one box.
+/// The peers; none for a single box.
 pub(super) fn peers(
     root: &View<'_>,
     beside: &Path,
@@ -61,7 +61,7 @@ pub(super) fn peers(
     problems: &mut Problems,
 ) -> Option<Vec<PeerTable>> {
     let tunnel = match root.get("tunnel") {
-        // Mistakes in its keys have been reported.
+        // Mistakes in its keys have already been reported.
         Some(item) => item.table(TUNNEL, &mut Problems::of("gateway file")),
         None => None,
     };
@@ -101,7 +101,7 @@ pub(super) fn peers(
     peers.into_iter().collect()
 }
 
-/// The only peer, with its keys in `[tunnel]`.
+/// The only peer, whose keys are in `[tunnel]`.
 fn only(
     view: &View<'_>,
     beside: &Path,
@@ -169,7 +169,8 @@ struct Unique<'a> {
 }
 
 impl Unique<'_> {
-    /// Reports overlapping prefixes. Two prefixes are disjoint, or one is within the other; sorting puts it after the other.
+    /// Reports overlapping prefixes. Two prefixes are either disjoint or nested, and sorting puts the inner one after
+    /// the outer one.
     fn overlaps(mut self, problems: &mut Problems) {
         self.prefixes.sort_by_key(|(prefix, item, _)| (prefix.first(), prefix.bits(), item.node.span));
         let mut widest: Option<&(Prefix, Item<'_>, String)> = None;
@@ -179,7 +180,7 @@ impl Unique<'_> {
                 widest = Some(this);
                 continue;
             };
-            // The later one in the file is to be changed; it is reported once.
+            // The prefix that comes later in the file should be changed; it is reported once.
             let [(other, _, of), (prefix, item, _)] =
                 if wide.1.node.span < this.1.node.span { [wide, this] } else { [this, wide] };
             if refused.insert(item.node.span) {
@@ -252,7 +253,7 @@ fn one_of_several<'a>(
     })
 }
 
-/// The shape of the link to a peer, which must be one of the file's.
+/// The shape of the link to a peer, which must be one of the file's shapes.
 fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems) -> Option<Carries> {
     let only = match shape? {
         ShapeTable::Split(_) => Some(Carries::Streams),
@@ -278,7 +279,7 @@ fn carries(view: &View<'_>, shape: Option<&ShapeTable>, problems: &mut Problems)
     Some(wanted)
 }
 
-/// Reports prefixes of peers that contain the box's own address on its device, such as the device's whole network.
+/// Reports peers' prefixes that contain the box's own address on its device, such as the device's whole network.
 fn not_our_own<'a>(
     prefixes: impl Iterator<Item = (&'a Prefix, &'a Item<'a>)>,
     shape: Option<&ShapeTable>,
@@ -294,7 +295,7 @@ fn not_our_own<'a>(
     }
 }
 
-/// The rate advised to a peer's hosts. Only for packets, since streams do not carry QUIC.
+/// The rate advised to a peer's hosts. Only for a peer of `link`, since streams do not carry QUIC.
 fn advice(
     view: &View<'_>,
     carries: Option<Carries>,

@@ -1,4 +1,4 @@
-//! From text to settings.
+//! Reads settings from text.
 
 use std::net::IpAddr;
 use std::path::Path;

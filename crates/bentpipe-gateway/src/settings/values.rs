@@ -1,11 +1,12 @@
-//! Values common to several tables: names, lists.
+//! Values that several tables share: names and lists.
 
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::Item;
 
 use super::grammar::INTERFACES;
 
-/// Names of interfaces (IFNAMSIZ with its zero), and of congestion controls (TCP_CA_NAME_MAX).
+/// Maximum length of the name of an interface (IFNAMSIZ including its zero byte) or a congestion control
+/// (TCP_CA_NAME_MAX).
 pub(super) const MAX_NAME: usize = 15;
 
 /// The expected form of entries of `prefixes` and `peer_prefixes`.
@@ -14,7 +15,7 @@ pub(super) const PREFIXES: &str = "addresses such as \"10.1.7.0/24\", \"10.1.8.9
 pub(super) const DESTINATIONS: &str =
     "destinations such as \"10.0.0.0/8\", \"192.0.2.7:443\", \"*:8000-8999\" or \"[2001:db8::/32]:443\"";
 
-/// A name that is valid for files and interfaces.
+/// Checks that a name is valid for files and interfaces.
 pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problems) -> Option<&'a str> {
     let name = item.name(problems)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

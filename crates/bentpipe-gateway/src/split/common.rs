@@ -1,4 +1,4 @@
-//! What the connections of all peers have in common.
+//! State that the connections of all peers share.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ use crate::sockets;
 pub(super) struct Common {
     pub(super) config: SplitConfig,
     pub(super) access: Access,
-    /// The destinations behind peers of this shape.
+    /// The destinations behind the peers of this shape.
     pub(super) routes: Routes,
     pub(super) tokens: Tokens,
-    /// Bytes.
+    /// Memory, in bytes.
     pub(super) memory: Pool,
-    /// Connections for which there are descriptors.
+    /// Number of connections for which there are descriptors.
     pub(super) descriptors: Pool,
     pub(super) draining: bool,
     pub(super) scratch: Box<[u8]>,
@@ -46,7 +46,8 @@ impl Common {
     }
 }
 
-/// The connection of an epoll event. A token is not used twice, so late events of an ended connection match none.
+/// Finds the connection of an epoll event. A token is never used twice, so late events of an ended connection match
+/// none.
 #[derive(Debug)]
 pub(super) struct Tokens {
     next: usize,

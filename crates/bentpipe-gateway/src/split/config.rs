@@ -7,11 +7,11 @@ use bentpipe_engine::mux::MuxStats;
 use crate::policy::Policy;
 use crate::sockets::ClientAddress;
 
-/// Current bytes of connections.
+/// Bytes that connections hold now.
 pub(crate) struct Waiting {
-    /// From hosts, for the link.
+    /// Bytes from hosts, for the link.
     pub(crate) unsent: u64,
-    /// From the peer, for hosts; and their limit.
+    /// Bytes from the peer, for hosts; and their limit.
     pub(crate) held: u64,
     pub(crate) memory: u64,
 }
@@ -28,7 +28,7 @@ pub enum Fallback {
 /// The settings of the shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SplitConfig {
-    /// The listeners of TPROXY: one or more for each IP version. None: only connections of the peer are served.
+    /// The TPROXY listeners: one or more for each IP version. If empty, only connections from the peer are served.
     pub listen: Vec<SocketAddr>,
     /// The source address with which the far side connects.
     pub client_address: ClientAddress,
@@ -38,9 +38,9 @@ pub struct SplitConfig {
     pub window: u64,
     /// Maximum number of open streams of a peer.
     pub max_streams: u32,
-    /// Maximum bytes that wait for users in total.
+    /// Maximum bytes that wait for users, in total.
     pub budget: u64,
-    /// The destinations that hosts here, and peers from here, may reach.
+    /// The destinations that hosts here may reach, and that peers may reach from here.
     pub policy: Policy,
 }
 
@@ -63,9 +63,9 @@ pub struct SplitStats {
     pub other_port: u64,
     /// Messages of the peer that could not be read.
     pub malformed: u64,
-    /// Connections open at this moment.
+    /// Number of connections open now.
     pub open: usize,
-    /// The multiplexers of all links so far.
+    /// The multiplexers' counters, summed over all links so far.
     pub mux: MuxStats,
 }
 

@@ -63,7 +63,8 @@ impl Readings {
         }
     }
 
-    /// Adds values that belong to no peer: connections refused before their peer was known, and the memory of all peers.
+    /// Adds values that belong to no peer: connections refused before their peer was known, and the memory of all
+    /// peers.
     pub(crate) fn add_split_common(&mut self, turned_away: u64, memory: u64) {
         let help =
             "Connections of hosts reset because their destination is behind no peer, or for lack of descriptors.";

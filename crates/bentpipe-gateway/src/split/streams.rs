@@ -26,7 +26,7 @@ use crate::shares::Shares;
 use crate::sockets;
 use crate::tunnel::Event;
 
-/// The context of a peer's connections for one turn.
+/// The context of a peer's connections during one turn.
 pub(super) struct Cx<'a> {
     pub(super) now: Time,
     pub(super) registry: &'a Registry,
@@ -40,9 +40,9 @@ pub(super) struct Streams {
     from: Sources,
     mux: Option<Mux>,
     conns: BTreeMap<StreamId, (Token, Host, Conn)>,
-    /// The clients' shares.
+    /// The clients' shares of streams and memory.
     shares: Shares,
-    /// Connections whose hosts have new data in this turn.
+    /// Connections for whose hosts data has arrived in this turn.
     brought: Vec<StreamId>,
     /// Connections being opened for the peer.
     half_open: HalfOpen<StreamId>,
@@ -50,16 +50,16 @@ pub(super) struct Streams {
     unsent: u64,
     /// Memory of connections, bytes.
     memory: u64,
-    /// Memory of the link, bytes, and the part that it needs: the rest is freed as soon as connections need it.
+    /// Memory of the link in bytes, and the part that the link needs. The rest is freed as soon as connections need it.
     link: u64,
     needed: u64,
-    /// When the last connection ended, while draining.
+    /// While draining, when the last connection ended.
     done_at: Option<Time>,
     stats: SplitStats,
     past: MuxStats,
-    /// Connections that the policy refused.
+    /// Connections refused by the policy.
     forbidden: u64,
-    /// What the peer may open now, if there are others.
+    /// How many connections the peer may open now, if there are other peers.
     openings: Bucket,
 }
 
@@ -136,12 +136,12 @@ impl Streams {
         self.shares.has_place(Host::of(route.source.ip()), free)
     }
 
-    /// Its memory. Packets that the link can drop do not count.
+    /// The memory in use. Packets that the link can drop do not count.
     fn in_memory(&self, common: &Common) -> Memory {
         Memory { limit: common.memory.limit(self.slot), connections: self.memory, link: self.needed }
     }
 
-    /// Reports its use to the pools that peers share.
+    /// Reports the memory in use to the pools that peers share.
     fn tell_use(&self, common: &mut Common) {
         common.memory.set(self.slot, self.memory + self.link);
         common.descriptors.set(self.slot, self.conns.len() as u64);
@@ -158,7 +158,7 @@ impl Streams {
         self.conns.insert(stream, (token, host, conn));
     }
 
-    /// Takes a host's connection for the peer.
+    /// Takes a host's connection to the peer.
     pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, is_up: bool, socket: TcpStream, route: Route) {
         if cx.common.access.near(route.destination).is_err() {
             self.forbidden += 1;
@@ -186,7 +186,7 @@ impl Streams {
         self.tell_use(cx.common);
     }
 
-    /// A connection is ready.
+    /// Called when a connection is ready.
     pub(super) fn ready(&mut self, cx: &mut Cx<'_>, stream: StreamId, ready: &Ready) {
         if let Some((.., conn)) = self.conns.get_mut(&stream) {
             conn.note(ready);
@@ -226,7 +226,7 @@ impl Streams {
         }
     }
 
-    /// Passes the data of the last packets to hosts.
+    /// Passes the data of the last packets on to hosts.
     fn serve_brought(&mut self, cx: &mut Cx<'_>) {
         let mut brought = std::mem::take(&mut self.brought);
         brought.drain(..).for_each(|stream| self.serve(cx, stream));
@@ -244,7 +244,8 @@ impl Streams {
         }
     }
 
-    /// Handles an output of the multiplexer other than a message. `payload` is that of the message it has just received.
+    /// Handles an output of the multiplexer other than a message. `payload` belongs to the message that it has just
+    /// received.
     fn follow(&mut self, cx: &mut Cx<'_>, output: Output, payload: &[u8]) {
         match output {
             Output::Send(_) => unreachable!("without room nothing is sent"),
@@ -254,7 +255,7 @@ impl Streams {
                     conn.bring(payload);
                     let (change, is_due) = (conn.memory_change(), conn.is_due());
                     self.count_memory(change);
-                    // Not once per message, but once per turn or before its buffer is long.
+                    // This is not done for each message, but once per turn or before its buffer becomes long.
                     if is_due {
                         self.serve(cx, stream);
                     } else if self.brought.last() != Some(&stream) {
@@ -280,7 +281,7 @@ impl Streams {
         }
     }
 
-    /// The link came up or went down.
+    /// Called when the link came up or went down.
     pub(super) fn on_event(&mut self, cx: &mut Cx<'_>, carrier: &Carrier, event: Event) {
         if event != (Event::Up { fresh: false }) {
             self.lose_all(cx.common);
@@ -319,11 +320,12 @@ impl Streams {
         }
     }
 
-    /// A packet has arrived from the peer.
+    /// Called when a packet has arrived from the peer.
     pub(super) fn on_packet(&mut self, cx: &mut Cx<'_>, packet: &[u8]) {
         match wire::parse(packet) {
             Ok((message, payload)) => {
-                // The packet has left the link, which counted it. Packets behind a gap are delivered together, up to a window of them.
+                // The packet has left the link, which had counted it. Packets behind a gap are delivered together, up
+                // to a window of them.
                 self.needed = self.needed.saturating_sub(packet_memory(packet.len() as u64));
                 self.give_budget(cx);
                 self.give(cx.now, Input::Message(message));

@@ -1,14 +1,14 @@
-//! The cipher of data: ChaCha20-Poly1305, or AES-256-GCM between two machines with instructions for it.
+//! The cipher for data: ChaCha20-Poly1305, or AES-256-GCM if both machines have AES instructions.
 //!
-//! With these instructions, AES-GCM takes a third of the time of ChaCha20-Poly1305; without them it takes several times as long. So
-//! both ends say in the authenticated handshake whether they have them. Data is sealed and opened in place, by
-//! `ring`. The nonce is the datagram's number in the form of Noise (revision 34, §12.3 and §12.4).
+//! With these instructions, AES-GCM takes a third of the time of ChaCha20-Poly1305; without them, it takes several
+//! times as long. So both ends say in the authenticated handshake whether they have them. Data is sealed and opened in
+//! place, by `ring`. The nonce is the datagram's number in Noise's format (revision 34, §12.3 and §12.4).
 
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey};
 
 use super::packet::TAG;
 
-/// The cipher of data.
+/// The cipher for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// RFC 8439.
@@ -18,7 +18,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// The cipher of two ends; `have_aes`: whether each has instructions for AES.
+    /// The cipher between two ends; `have_aes`: whether each has AES instructions.
     pub(super) fn between(have_aes: [bool; 2]) -> Self {
         if have_aes == [true; 2] { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 }
     }
@@ -49,10 +49,10 @@ pub(super) fn machine_has_aes() -> bool {
     false
 }
 
-/// The key of one direction. It is wiped when it is dropped.
+/// The key of one direction. It is wiped when dropped.
 pub(super) struct Key {
     cipher: Cipher,
-    /// Boxed so that it does not move: `ring` does not wipe keys, so another key overwrites it.
+    /// Boxed so that it does not move: `ring` does not wipe keys, so it is overwritten with another key.
     key: Box<LessSafeKey>,
 }
 
@@ -77,7 +77,7 @@ impl Key {
         self.cipher
     }
 
-    /// No number may be used twice for sealing.
+    /// The nonce of a number. No number may be used twice for sealing.
     fn nonce(&self, number: u64) -> Nonce {
         let mut nonce = [0; 12];
         nonce[4..].copy_from_slice(&match self.cipher {
@@ -87,7 +87,7 @@ impl Key {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Encrypts `bytes`, except the room for the tag at their end.
+    /// Encrypts `bytes`, leaving room for the tag at the end.
     pub(super) fn seal(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<()> {
         let (text, room) = bytes.split_at_mut(bytes.len().checked_sub(TAG)?);
         let tag: Tag = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::from(additional), text).ok()?;
@@ -95,8 +95,8 @@ impl Key {
         Some(())
     }
 
-    /// Opens `bytes`, which end with a tag. The plaintext is then at their start; if they are not authentic, they hold no
-    /// valid data.
+    /// Opens `bytes`, which end with a tag. The plaintext is then at their start. If they are not authentic, they hold
+    /// no valid data.
     pub(super) fn open(&self, number: u64, additional: &[u8], bytes: &mut [u8]) -> Option<usize> {
         self.key.open_in_place(self.nonce(number), Aad::from(additional), bytes).ok().map(|text| text.len())
     }
@@ -106,7 +106,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    /// Seals as `snow` does, which is tested against the vectors of Noise.
+    /// Seals like `snow`, which is tested against Noise's test vectors.
     #[test]
     fn as_noise_has_it() {
         use snow::params::CipherChoice;
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Test case 14 of GCM's submission to NIST (McGrew and Viega): a block of zeros under a key of zeros and the nonce 0.
+    /// Test case 14 of GCM's submission to NIST (McGrew and Viega): a block of zeros under an all-zero key and nonce 0.
     #[test]
     fn a_vector_of_gcm() {
         let mut sealed = [0; 16 + TAG];

@@ -1,7 +1,7 @@
 //! The checks before the handshake: a stranger's datagram costs no exponentiation and gets no answer.
 //!
-//! - **mac1** is keyed by the shared secret of the two static keys. Both ends can compute it before they have met; others cannot,
-//!   even with the public keys. WireGuard keys it by the receiver's public key alone.
+//! - **mac1** is keyed by the shared secret of the two static keys. Both ends can compute it before they have met;
+//!   nobody else can, even with the public keys. WireGuard keys it by the receiver's public key alone.
 //! - **mac2** and the **cookie** are WireGuard's (§5.4.7): a MAC of the sender's address and port under a secret that changes
 //!   every two minutes, encrypted for the first message that it answers.
 //! - [`Seen`] remembers authentic first messages, so that none is read twice.
@@ -21,10 +21,11 @@ use zeroize::Zeroizing;
 use super::keys::{PrivateKey, PublicKey, wipe_stack};
 use super::packet::{COOKIE, COOKIE_HEADER, COOKIE_REPLY, COOKIE_TEXT, Kind, MAC, MARK, NONCE, start};
 
-/// The age at which a secret of cookies is replaced; the one before it is still accepted (WireGuard §5.4.7).
+/// The age at which a secret for cookies is replaced. The previous one is still accepted (WireGuard §5.4.7).
 const SECRET_LIFE: Duration = Duration::from_secs(120);
-/// First messages that are remembered at least: those of 20 days at one every two minutes. An attacker who has recorded more and replays
-/// all of them is limited only by the cookies. It is as many as 16 384 buckets hold, so that a full record of twice as many takes 0.3 MB.
+/// Minimum number of first messages that are remembered: those of 20 days at one every two minutes. An attacker who has
+/// recorded more and replays all of them is limited only by the cookies. It is as many as 16 384 buckets hold, so a
+/// full record of twice as many takes 0.3 MB.
 const MIN_SEEN: usize = 16_384 / 8 * 7;
 
 fn mac(key: &[u8], text: &[u8]) -> [u8; MAC] {
@@ -46,18 +47,18 @@ fn derive(label: &[u8], agreed: &[u8; 32], receiver: &PublicKey) -> Zeroizing<[u
     Zeroizing::new(hash.finalize().into())
 }
 
-/// The keys of macs and cookies between two ends.
+/// The keys of MACs and cookies between two ends.
 pub(super) struct Guard {
     hears: Zeroizing<[u8; 32]>,
     speaks: Zeroizing<[u8; 32]>,
-    /// For cookies given and received.
+    /// The keys for cookies given and received.
     gives: Zeroizing<[u8; 32]>,
     gets: Zeroizing<[u8; 32]>,
     old_mac: [u8; 32],
 }
 
 impl Guard {
-    /// `None` if the peer's key is a point of low order.
+    /// The guard between two ends; `None` if the peer's key is a point of low order.
     pub(super) fn new(own: &PrivateKey, peer: &PublicKey) -> Option<Self> {
         let agreed = own.agree(&peer.0)?;
         let to_us = &own.public();
@@ -79,17 +80,17 @@ impl Guard {
         *mac(key, b"mark").first_chunk().expect("a mac is longer")
     }
 
-    /// The mark of first messages to the peer.
+    /// The mark in first messages to the peer.
     pub(super) fn mark_to_peer(&self) -> [u8; MARK] {
         Self::mark(&self.speaks)
     }
 
-    /// The mark of first messages of the peer.
+    /// The mark in first messages from the peer.
     pub(super) fn mark_of_peer(&self) -> [u8; MARK] {
         Self::mark(&self.hears)
     }
 
-    /// True if the peer wrote a message whose mac1 ends at `end`.
+    /// True if the peer wrote the message whose mac1 ends at `end`.
     pub(super) fn fits(&self, datagram: &[u8], end: usize) -> bool {
         datagram[..end].split_last_chunk::<MAC>().is_some_and(|(text, mac1)| equal(&mac(&*self.hears, text), mac1))
     }
@@ -106,7 +107,7 @@ impl Guard {
         at + MAC
     }
 
-    /// The reply with `cookie` and the peer's last timestamp, to the sender of a first message with this MAC.
+    /// The reply to the sender of a first message with this MAC, with `cookie` and the peer's last timestamp.
     pub(super) fn write_cookie(&self, receiver: u32, mac1: &[u8], cookie: &[u8; COOKIE], last: u64) -> Vec<u8> {
         let mut reply = vec![0; COOKIE_REPLY];
         let at = start(Kind::Cookie { receiver }, &mut reply);
@@ -121,7 +122,7 @@ impl Guard {
         reply
     }
 
-    /// Cookie and timestamp of a reply to the first message with this MAC.
+    /// Cookie and timestamp from a reply to the first message with this MAC.
     pub(super) fn read_cookie(&self, datagram: &[u8], mac1: &[u8]) -> Option<([u8; COOKIE], u64)> {
         let nonce: [u8; NONCE] = *datagram.get(5..)?.first_chunk()?;
         let (sealed, tag) = datagram.get(COOKIE_HEADER..)?.split_last_chunk::<16>()?;
@@ -183,19 +184,19 @@ impl Cookies {
         self.valid(now, from).any(|valid| equal(&valid, cookie))
     }
 
-    /// True if the MAC at the end of a first message is keyed by a cookie of its address.
+    /// True if the MAC at the end of a first message is keyed by a cookie given to its address.
     pub(super) fn proves(&self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some((message, mac)) = datagram.split_last_chunk::<MAC>() else { return false };
         *mac != [0; MAC] && self.valid(now, from).any(|cookie| equal(&mac2(&cookie, message), mac))
     }
 }
 
-/// Authentic first messages, by a keyed hash of their ephemeral key. With probability 2^-49 a new one is mistaken for an old one, and
-/// its sender tries again.
+/// Authentic first messages, recorded by a keyed hash of their ephemeral key. With probability 2^-49, a new message is
+/// mistaken for an old one, and its sender tries again.
 #[derive(Default)]
 pub(super) struct Seen {
     state: RandomState,
-    /// The last ones, and once there are [`MIN_SEEN`] of them as many before.
+    /// The latest messages and, once there are [`MIN_SEEN`] of them, as many before.
     last: HashSet<u64>,
     before: HashSet<u64>,
 }

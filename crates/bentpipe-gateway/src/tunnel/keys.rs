@@ -1,6 +1,6 @@
 //! Static keys of X25519 and preshared keys, in WireGuard's text form: base64 of 32 bytes.
 //!
-//! A private key is in memory once: clones share it, and it is wiped when the last one is dropped.
+//! A private key exists in memory only once: clones share it, and it is wiped when the last one is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use curve25519_dalek::MontgomeryPoint;
 use zeroize::Zeroizing;
 
-/// Why text is not a key.
+/// Why a text is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// It is not base64 of 32 bytes.
     Form,
     /// All its bytes are zero.
     Zero,
-    /// A public key of low order: its shared secrets are public (RFC 7748 §6.1).
+    /// It is a public key of low order, whose shared secrets are publicly known (RFC 7748 §6.1).
     LowOrder,
 }
 
@@ -44,10 +44,10 @@ fn read(text: &str, out: &mut [u8; 32]) -> Result<(), KeyError> {
     if out.iter().all(|&byte| byte == 0) { Err(KeyError::Zero) } else { Ok(()) }
 }
 
-/// Overwrites the stack below its caller, where functions that have returned may have left copies of secrets.
+/// Overwrites the stack below the caller, where functions that have returned may have left copies of secrets.
 #[inline(never)]
 pub(super) fn wipe_stack() {
-    // More stack than X25519, BLAKE2s and the ciphers use in a build without optimisation.
+    // More stack than X25519, BLAKE2s and the ciphers use in an unoptimised build.
     let mut frame = [0u8; 32 << 10];
     std::hint::black_box(&mut frame);
 }
@@ -93,7 +93,7 @@ impl PrivateKey {
     /// A new key from the system's entropy.
     ///
     /// # Panics
-    /// If the system has no entropy.
+    /// Panics if the system has no entropy.
     pub fn generate() -> Self {
         Self::fill(|secret| {
             getrandom::fill(secret).expect("the system has entropy");
@@ -125,14 +125,14 @@ impl PrivateKey {
         &self.public.0
     }
 
-    /// The shared secret of this key and that public key; `None` if it is a point of low order.
+    /// The shared secret of this key and a public key; `None` if the latter is a point of low order.
     pub(super) fn agree(&self, with: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
         let agreed = Zeroizing::new(MontgomeryPoint(*with).mul_clamped(**self.secret).to_bytes());
         wipe_stack();
         (*agreed != [0; 32]).then_some(agreed)
     }
 
-    /// The key as text, to be kept where only its owner can read it.
+    /// The key as text. Keep it where only its owner can read it.
     pub fn reveal(&self) -> Zeroizing<String> {
         Zeroizing::new(BASE64_STANDARD.encode(**self.secret))
     }
@@ -152,17 +152,17 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// An additional secret of both ends.
+/// An additional secret that both ends share.
 #[derive(Clone)]
 pub struct PresharedKey(pub(super) Arc<Zeroizing<[u8; 32]>>);
 
 impl PresharedKey {
-    /// Whether it is the same.
+    /// True if both are the same key.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 
-    /// The key of ends that have none: all zero, as WireGuard's.
+    /// The key used by ends that have none: all zero, as in WireGuard.
     pub(super) fn none() -> Self {
         PresharedKey(Arc::new(Zeroizing::new([0; 32])))
     }
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The points of order 1, 2, 4 and 8 on curve and twist, with or without p added: all are refused.
+    /// The points of order 1, 2, 4 and 8 on curve and twist, with and without p added: all are refused.
     #[test]
     fn keys_that_nobody_drew_are_refused() {
         let zero = BASE64_STANDARD.encode([0; 32]);

@@ -23,34 +23,35 @@ pub use note::Note;
 use note::Notes;
 use reach::Reach;
 
-/// What both ends hash into their handshake.
+/// The text that both ends hash into their handshake.
 const PROLOGUE: &[u8] = b"bentpipe tunnel 4";
-/// The time between two first messages of a handshake: a round trip over two satellites, with a margin.
+/// Time between two first messages of a handshake: a round trip over two satellites, with a margin.
 const RETRY: Duration = Duration::from_secs(2);
-/// Burst of first messages that are read without a cookie, and the time that each further one takes; the same again for those with
-/// a cookie.
+/// Burst of first messages that are read without a cookie, and the time for each further one. The same limits apply
+/// separately to first messages with a cookie.
 const BURST: u32 = 20;
 const REFILL: Duration = Duration::from_millis(100);
-/// Burst of cookies, and the time that each further one takes: at most 7 kB/s.
+/// Burst of cookies, and the time for each further one: at most 7 kB/s.
 const COOKIE_BURST: u32 = 100;
 const COOKIE_REFILL: Duration = Duration::from_millis(10);
 
 /// The settings of one end.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
-    /// This end's key.
+    /// This end's private key.
     pub private: PrivateKey,
-    /// The peer's key.
+    /// The peer's public key.
     pub peer: PublicKey,
-    /// An additional secret of both ends.
+    /// An additional secret that both ends share.
     pub preshared: Option<PresharedKey>,
-    /// The peer's address. `None`: the peer begins, and its address is learnt.
+    /// The peer's address. `None`: the peer begins, and its address is learned.
     pub endpoint: Option<SocketAddr>,
     /// The peer's last address, as saved by an earlier process.
     pub last_endpoint: Option<SocketAddr>,
     /// An end that has sent nothing for this long sends an empty datagram.
     pub keepalive: Duration,
-    /// A peer that is silent for this long is given up. It must exceed the peer's keepalive and any outage to be endured.
+    /// A peer that is silent for this long is given up. It must exceed the peer's keepalive and any outage to be
+    /// endured.
     pub dead_after: Duration,
 }
 
@@ -70,14 +71,14 @@ pub enum Event {
         /// True if the layers above must restart at both ends; otherwise they continue.
         fresh: bool,
     },
-    /// The peer is lost. The layers above have ended.
+    /// The peer is lost, and the layers above have ended.
     Down,
 }
 
-/// The content of a datagram. The event comes before the payload.
+/// The content of a received datagram. The event must be handled before the payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// The change of the tunnel that it caused.
+    /// The change of the tunnel that the datagram caused.
     pub event: Option<Event>,
     /// The kind of its payload.
     pub what: What,
@@ -105,18 +106,18 @@ pub enum Todo {
     Log(Note),
 }
 
-/// The counters of an end.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunnelStats {
     /// Datagrams encrypted and sent.
     pub sent: u64,
     /// Datagrams received and decrypted.
     pub received: u64,
-    /// Datagrams that were not the tunnel's, or whose MAC was wrong.
+    /// Datagrams that were not the tunnel's, or had a wrong MAC.
     pub garbage: u64,
-    /// Datagrams in the tunnel's form that were not authentic, or arrived twice.
+    /// Datagrams in the tunnel's format that were not authentic, or arrived twice.
     pub refused: u64,
-    /// Data of unknown sessions.
+    /// Data datagrams of unknown sessions.
     pub unknown: u64,
     /// First messages that arrived twice.
     pub replayed: u64,
@@ -130,18 +131,18 @@ pub struct TunnelStats {
 
 /// A handshake begun by this end.
 struct Begun {
-    /// Where the first message went.
+    /// The address to which the first message went.
     to: SocketAddr,
     handshake: Handshake,
     own: u32,
-    /// The MAC that its cookie is bound to, and its timestamp.
+    /// The MAC to which its cookie is bound, and its timestamp.
     mac1: [u8; MAC],
     stamp: u64,
 }
 
-/// A handshake answered by this end; the peer has not used its keys yet.
+/// A handshake answered by this end. The peer has not used its keys yet.
 struct Answered {
-    /// Where the answer went.
+    /// The address to which the answer went.
     to: SocketAddr,
     session: Session,
     theirs: u64,
@@ -149,7 +150,7 @@ struct Answered {
     anew: Option<u64>,
 }
 
-/// A cookie of the peer's, and when it arrived.
+/// A cookie from the peer, and when it arrived.
 #[derive(Clone, Copy)]
 struct Given {
     cookie: [u8; COOKIE],
@@ -164,16 +165,16 @@ pub struct Tunnel {
     has_aes: bool,
     guard: Guard,
     cookies: Cookies,
-    /// First messages that were read, and those that asked for a cookie.
+    /// First messages that were read, and first messages that asked for a cookie.
     seen: Seen,
     asked: Seen,
     reach: Reach,
     current: Option<Session>,
-    /// Still received, since datagrams overtake each other.
+    /// Still accepted for receiving, since datagrams overtake each other.
     previous: Option<Session>,
     begun: Option<Begun>,
     answered: Option<Answered>,
-    /// When the next first message may be sent, and how many were sent.
+    /// When the next first message may be sent, and how many have been sent.
     begin_at: Time,
     attempts: u64,
     /// Until when an end without a configured endpoint calls the peer at its last address.
@@ -183,21 +184,22 @@ pub struct Tunnel {
     stamp: u64,
     /// The largest timestamp of the peer's first messages.
     last: Option<u64>,
-    /// The peer has shown that a first message of it was no recording, so that earlier ones are known by their timestamps.
+    /// True if the peer has shown that a first message of its own was not a recording, so that earlier ones are
+    /// recognised by their timestamps.
     is_last_live: bool,
-    /// Number of this end's memory of the link, and of the peer's.
+    /// The number of this end's memory of the link, and of the peer's.
     memory: u64,
     bound: Option<u64>,
     is_up: bool,
-    /// First messages that may be read: without a cookie, and with one.
+    /// First messages that may still be read: without a cookie, and with one.
     tokens: [Bucket; 2],
     cookie_tokens: Bucket,
-    /// Datagrams to be sent: responses and cookies.
+    /// Datagrams to send: responses and cookies.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     notes: Notes,
     heard_at: Time,
     sent_at: Time,
-    /// The peer waits for a datagram under the new keys.
+    /// True if the peer waits for a datagram under the new keys.
     owes_word: bool,
     /// When the first unanswered payload was sent.
     asked_at: Option<Time>,
@@ -214,10 +216,10 @@ fn draw() -> u64 {
 }
 
 impl Tunnel {
-    /// An end that has received nothing.
+    /// An end that has received nothing yet.
     ///
     /// # Panics
-    /// If the peer's public key is a point of low order, which [`PublicKey`] does not parse.
+    /// Panics if the peer's public key is a point of low order, which [`PublicKey`] never parses.
     pub fn new(config: TunnelConfig, now: Time) -> Self {
         let bucket = || Bucket::new(BURST, REFILL, now);
         Tunnel {
@@ -255,7 +257,7 @@ impl Tunnel {
         }
     }
 
-    /// As [`Tunnel::new`], with `slot` as the lower half of its session numbers, for a socket with several tunnels.
+    /// Sets `slot` as the lower half of the session numbers, for a socket with several tunnels.
     pub(crate) fn in_slot(self, slot: u16) -> Self {
         Tunnel { slot, ..self }
     }
@@ -290,12 +292,13 @@ impl Tunnel {
         self.endpoint().is_some() && self.allowance() == u64::MAX
     }
 
-    /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.
+    /// Number of bytes of UDP payload that may be sent now, because the peer's address may not be proven yet. Sealing
+    /// more is not refused.
     pub(crate) fn allowance(&self) -> u64 {
         self.reach.allowance()
     }
 
-    /// When the peer was last heard.
+    /// When the peer was last heard from.
     pub fn heard_at(&self) -> Time {
         self.heard_at
     }
@@ -310,14 +313,14 @@ impl Tunnel {
         self.stats
     }
 
-    /// True if this end has the keys of the session with that number.
+    /// True if this end has the keys of the session with this number.
     pub(crate) fn has_session(&self, own: u32) -> bool {
         let answered = self.answered.as_ref().map(|answered| &answered.session);
         let sessions = [self.current.as_ref(), self.previous.as_ref(), answered];
         sessions.into_iter().flatten().any(|session| session.own == own)
     }
 
-    /// The mark of the peer's first messages, by which a socket finds the tunnel.
+    /// The mark in the peer's first messages, by which a socket finds the tunnel.
     pub fn mark(&self) -> [u8; MARK] {
         self.guard.mark_of_peer()
     }
@@ -367,7 +370,7 @@ impl Tunnel {
             self.previous = Some(old);
         }
         if anew.is_some() {
-            // Data under old keys belongs to the old link.
+            // Data under the old keys belongs to the old link.
             self.previous = None;
         }
         self.memory = anew.unwrap_or(self.memory);
@@ -377,8 +380,8 @@ impl Tunnel {
         (!was_up || anew.is_some()).then_some(Event::Up { fresh: anew.is_some() })
     }
 
-    /// Makes new keys before anything more is sent: this process may be a copy of a virtual machine, and no number may be
-    /// used twice under one key.
+    /// Makes new keys before anything else is sent. This process may be a copy of a virtual machine, and no number may
+    /// be used twice under one key.
     pub(crate) fn renew(&mut self, now: Time) {
         if let Some(session) = self.current.take() {
             self.previous = Some(session);
@@ -387,7 +390,7 @@ impl Tunnel {
         self.begin_at = self.begin_at.min(now);
     }
 
-    /// The link cannot go on: both ends restart it.
+    /// Restarts the link at both ends, because it cannot continue.
     pub(crate) fn start_over(&mut self, now: Time) {
         if self.bound.take().is_some() {
             self.memory = draw();

@@ -1,8 +1,8 @@
 //! The handshake of Noise (revision 34) by `snow`, with primitives that leave no copies of keys.
 //!
-//! `snow` does not wipe keys in memory. So it is given wrappers around `curve25519-dalek`, `blake2` and `chacha20poly1305` as
-//! primitives, which do not copy the private key and overwrite their state when they are dropped. The state of `snow`, with the
-//! chaining key, is overwritten in place by that of an empty handshake.
+//! `snow` does not wipe keys in memory. So its primitives are wrappers around `curve25519-dalek`, `blake2` and
+//! `chacha20poly1305` that do not copy the private key and overwrite their state when dropped. The state of `snow`,
+//! with the chaining key, is overwritten in place by that of an empty handshake.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,9 +18,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::keys::{PresharedKey, PrivateKey, PublicKey, wipe_stack};
 
-/// The handshake. Ends without a preshared key use one of zeros, as WireGuard's do.
+/// The handshake pattern. Ends without a preshared key use one of zeros, as in WireGuard.
 pub(super) const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
-/// A handshake that has no keys.
+/// A handshake without keys.
 const EMPTY: &str = "Noise_NN_25519_ChaChaPoly_BLAKE2s";
 const TAG: usize = 16;
 
@@ -44,7 +44,7 @@ impl Handshake {
         let Parties { pattern, prologue, private, peer, preshared, ephemeral } = parties;
         let resolver = Resolver { private: Some((*private).clone()), is_given: AtomicBool::new(false) };
         let mut builder = Builder::with_resolver(pattern.parse().expect("a pattern of Noise"), Box::new(resolver))
-            // The resolver has the key; this value is ignored.
+            // The resolver has the key, so this value is ignored.
             .local_private_key(&[])
             .and_then(|builder| builder.prologue(prologue))
             .expect("each is set once");
@@ -70,22 +70,22 @@ impl Handshake {
         written
     }
 
-    /// Reads the next message. Returns the length of its payload. A refused message does not change the handshake.
+    /// Reads the next message. Returns the length of its payload. A refused message leaves the handshake unchanged.
     pub(super) fn read(&mut self, message: &[u8], payload: &mut [u8]) -> Option<usize> {
         let read = self.0.read_message(message, payload).ok();
         wipe_stack();
         read
     }
 
-    /// The other end's key, once it has sent it.
+    /// The other end's key, once that end has sent it.
     pub(super) fn peer(&self) -> Option<PublicKey> {
         self.0.get_remote_static()?.try_into().ok().map(PublicKey)
     }
 
-    /// The keys of the complete handshake: for sending, and for receiving.
+    /// The keys of the completed handshake: for sending, and for receiving.
     ///
     /// # Panics
-    /// If the handshake is not complete.
+    /// Panics if the handshake is not complete.
     pub(super) fn split(mut self) -> [Zeroizing<[u8; 32]>; 2] {
         assert!(self.0.is_handshake_finished(), "before, the keys are nobody's");
         let (from_initiator, from_responder) = self.0.dangerously_get_raw_split();
@@ -112,7 +112,7 @@ impl Drop for Handshake {
     }
 }
 
-// The final keys of this thread's handshakes, inverted so that a test that searches memory for them does not find its own
+// The final keys of this thread's handshakes, inverted so that a test that searches memory for them does not find this
 // copy.
 #[cfg(test)]
 thread_local! {
@@ -121,7 +121,7 @@ thread_local! {
     pub(super) static HASHES: std::cell::RefCell<Vec<[u8; 32]>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-/// The private key for the first X25519 that `snow` asks for, which is the static one.
+/// Supplies the private key for the first X25519 that `snow` asks for, which is the static one.
 struct Resolver {
     private: Option<PrivateKey>,
     is_given: AtomicBool,
@@ -157,7 +157,7 @@ impl Random for Entropy {
     }
 }
 
-/// The private key, not copied.
+/// The private key, without a copy.
 struct Static(PrivateKey);
 
 impl Dh for Static {

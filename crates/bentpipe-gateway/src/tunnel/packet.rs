@@ -8,7 +8,7 @@
 //! cookie    4  receiver(4)  nonce(24)    encrypted cookie and timestamp (40)
 //! ```
 //!
-//! Numbers are little-endian, as Noise's nonces are. Only the lower half of a datagram's number is sent.
+//! Numbers are little-endian, like Noise's nonces. Only the lower half of a datagram's number is sent.
 
 pub use bentpipe_engine::gateway::{DATA_HEADER, DATA_OVERHEAD};
 
@@ -18,11 +18,13 @@ pub(super) const MAC: usize = 16;
 pub(super) const COOKIE: usize = 16;
 pub(super) const MARK: usize = 8;
 pub(super) const NONCE: usize = 24;
-/// Payloads of the handshake. Init: timestamp, number of the sender's memory, number of the receiver's that it remembers, whether it
-/// has AES, cookie. Response: number of the sender's memory, whether the link continues, whether it has AES.
+/// Handshake payloads. Init: timestamp, number of the sender's memory, remembered number of the receiver's memory,
+/// whether the sender has AES, cookie. Response: number of the sender's memory, whether the link continues, whether the
+/// sender has AES.
 pub(super) const INIT_PAYLOAD: usize = 25 + COOKIE;
 pub(super) const RESPONSE_PAYLOAD: usize = 10;
-/// Noise IK's messages: an ephemeral key, a sealed static key, a sealed payload; an ephemeral key, a sealed payload.
+/// Noise IK's messages. First: an ephemeral key, a sealed static key, a sealed payload. Second: an ephemeral key, a
+/// sealed payload.
 pub(super) const INIT_NOISE: usize = 32 + 32 + TAG + INIT_PAYLOAD + TAG;
 pub(super) const RESPONSE_NOISE: usize = 32 + RESPONSE_PAYLOAD + TAG;
 pub(super) const INIT_HEADER: usize = 1 + 4 + MARK;
@@ -33,7 +35,7 @@ pub(super) const RESPONSE: usize = RESPONSE_HEADER + RESPONSE_NOISE + MAC;
 pub(super) const COOKIE_TEXT: usize = COOKIE + 8;
 pub(super) const COOKIE_HEADER: usize = 1 + 4 + NONCE;
 pub(super) const COOKIE_REPLY: usize = COOKIE_HEADER + COOKIE_TEXT + TAG;
-/// The first message of version 3, which had neither mark nor cookie.
+/// Length of the first message of version 3, which had neither mark nor cookie.
 pub(super) const INIT_3: usize = 142;
 
 /// The kind of a payload.
@@ -76,16 +78,16 @@ pub enum Kind {
         /// Identifies the sender's keys to the receiver.
         mark: [u8; MARK],
     },
-    /// The second.
+    /// The second message of a handshake.
     Response {
         /// The sender's number for the session.
         sender: u32,
-        /// The receiver's.
+        /// The receiver's number for the session.
         receiver: u32,
     },
     /// An encrypted payload.
     Data {
-        /// What the payload is.
+        /// The kind of the payload.
         what: What,
         /// The receiver's number for the session.
         receiver: u32,
@@ -101,7 +103,7 @@ pub enum Kind {
     Init3,
 }
 
-/// The header of a datagram; `None` if it is not one of the tunnel's.
+/// Reads the header of a datagram; `None` if it is not one of the tunnel's.
 pub fn classify(datagram: &[u8]) -> Option<Kind> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(*datagram.get(at..)?.first_chunk()?));
     let kind = match (datagram.first()?, datagram.len()) {

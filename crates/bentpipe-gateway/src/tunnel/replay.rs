@@ -1,4 +1,4 @@
-//! The numbers that have been received: a window that slides with the highest (as RFC 6479, whose words are cleared
+//! The numbers received so far: a window that slides with the highest one (like RFC 6479, whose words are cleared
 //! ahead).
 
 /// How late a number may be: more than networks reorder, plus a burst of GSO.
@@ -17,7 +17,7 @@ impl Replay {
         Replay { bits: [0; (SPAN / 64) as usize], end: 0 }
     }
 
-    /// The number after the highest recorded one.
+    /// One past the highest recorded number.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
@@ -26,14 +26,14 @@ impl Replay {
         ((number % SPAN / 64) as usize, 1 << (number % 64))
     }
 
-    /// False if a number was received or is too old to tell. Call before the costly decryption, and `note` the number only after
-    /// it.
+    /// Returns false if a number was already received or is too old to tell. Call this before the costly decryption,
+    /// and [`Self::note`] only after it.
     pub(super) fn may_be_new(&self, number: u64) -> bool {
         let (word, bit) = Self::place(number);
         number >= self.end || self.end - number <= SPAN && self.bits[word] & bit == 0
     }
 
-    /// Records an authentic number. Returns whether it is the highest so far.
+    /// Records an authentic number. Returns true if it is the highest so far.
     pub(super) fn note(&mut self, number: u64) -> bool {
         let highest = number >= self.end;
         if highest {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Compared with a set of all received numbers.
+        /// Compares with a set of all received numbers.
         #[test]
         fn each_number_once(steps in prop::collection::vec((0u64..5000, any::<bool>()), 1..300)) {
             let (mut replay, mut been, mut end) = (Replay::new(), BTreeSet::new(), 0u64);

@@ -11,19 +11,20 @@ use super::noise::Handshake;
 use super::packet::{DATA_HEADER, DATA_OVERHEAD, Kind, What, start};
 use super::replay::Replay;
 
-/// The age of a session at which the initiator makes a new one (WireGuard's REKEY-AFTER-TIME).
+/// The age at which the initiator of a session makes a new one (WireGuard's REKEY-AFTER-TIME).
 pub(super) const REKEY_AFTER: Duration = Duration::from_secs(120);
-/// The age at which the responder makes a new one if the initiator has not: long after several attempts.
+/// The age at which the responder makes a new session if the initiator has not, after the initiator has had several
+/// attempts.
 pub(super) const LATE_REKEY_AFTER: Duration = Duration::from_secs(150);
-/// The age from which none of its datagrams is accepted.
+/// The age from which a session's datagrams are no longer accepted.
 pub(super) const REJECT_AFTER: Duration = Duration::from_secs(240);
-/// Numbers are sent as their lower half, which stands for the value nearest to the highest so far.
+/// Only the lower half of a number is sent. It stands for the value nearest to the highest so far.
 const COUNT: Numbering = Numbering::from_isn(0);
-/// Maximum datagrams of one session: far below the limit of Noise, 2^64 - 1.
+/// Maximum number of datagrams in a session: far below the limit of Noise, 2^64 - 1.
 pub(super) const MAX_NUMBER: u64 = 1 << 60;
 
 pub(super) struct Session {
-    /// This end's number for it, and the peer's.
+    /// This end's number for the session, and the peer's.
     pub(super) own: u32,
     pub(super) theirs: u32,
     seals: Key,
@@ -34,7 +35,8 @@ pub(super) struct Session {
     ours: bool,
 }
 
-/// Frames have no additional data, which saves time. All others include their kind, so that no kind can pass for another.
+/// Frames have no additional data, which saves time. All other kinds include their kind, so that none can pass for
+/// another.
 fn additional(what: &What) -> &'static [u8] {
     match what {
         What::Frame => &[],
@@ -45,7 +47,7 @@ fn additional(what: &What) -> &'static [u8] {
 }
 
 impl Session {
-    /// The session of a complete handshake. `ours`: this end makes the next one.
+    /// The session of a completed handshake. `ours`: this end makes the next one.
     pub(super) fn new(own: u32, theirs: u32, ours: bool, handshake: Handshake, cipher: Cipher, since: Time) -> Self {
         let [seals, opens] = handshake.split().map(|secret| Key::new(cipher, &secret));
         wipe_stack();
@@ -56,8 +58,8 @@ impl Session {
         self.seals.cipher()
     }
 
-    /// Seals a datagram in place. `out` has `payload` bytes of payload after [`DATA_HEADER`]. Returns its length; `None` if there is
-    /// no room, or no number left.
+    /// Seals a datagram in place. `out` has `payload` bytes of payload after [`DATA_HEADER`]. Returns the datagram's
+    /// length; `None` if there is no room, or no number is left.
     pub(super) fn seal(&mut self, what: What, payload: usize, out: &mut [u8]) -> Option<usize> {
         let number = self.next;
         let datagram = out.get_mut(..payload + DATA_OVERHEAD).filter(|_| number < MAX_NUMBER)?;
@@ -78,7 +80,7 @@ impl Session {
         Some((DATA_HEADER..DATA_HEADER + length, self.replay.note(number)))
     }
 
-    /// When new keys are to be made.
+    /// When new keys must be made.
     pub(super) fn old_at(&self) -> Time {
         if self.next >= MAX_NUMBER / 2 {
             return Time::ZERO;

@@ -4,7 +4,7 @@ use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::tcp::TcpStats;
 use bentpipe_io::Endpoint;
 
-/// The smallest size of each of a connection's buffers, bytes.
+/// Minimum size of each of a connection's buffers in bytes.
 pub(super) const MIN_BUFFER: usize = 16 << 10;
 
 /// The settings of the machine.
@@ -21,7 +21,7 @@ pub struct UplinkConfig {
 }
 
 impl UplinkConfig {
-    /// Maximum half-open connections: half of all places, and half of the memory, are reserved for open ones.
+    /// Maximum number of half-open connections: half of all places, and half of the memory, are reserved for open ones.
     pub(super) fn max_half_open(&self) -> usize {
         let room = self.memory / 2 / (2 * MIN_BUFFER as u64);
         usize::try_from(room.min(u64::from(self.max_streams) / 2)).unwrap_or(usize::MAX).max(1)
@@ -41,27 +41,27 @@ pub struct UplinkStats {
     pub failed: u64,
     /// Connections refused for lack of descriptors or memory, or because there were too many.
     pub refused: u64,
-    /// Connections reset by the client, or because it was gone.
+    /// Connections reset by the client, or because the client was gone.
     pub reset: u64,
     /// Connections given up because the client was silent.
     pub silent: u64,
-    /// Packets of other connections, which passed unchanged.
+    /// Packets of foreign connections, which passed unchanged.
     pub passed: u64,
-    /// Packets that were damaged.
+    /// Damaged packets.
     pub malformed: u64,
-    /// Packets sent, and their bytes.
+    /// Packets sent.
     pub packets: u64,
-    /// Bytes of them, headers included.
+    /// Bytes of these packets, including headers.
     pub bytes: u64,
-    /// Segments that take sequence space.
+    /// Segments sent that take sequence space.
     pub segments: u64,
     /// Retransmissions.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Packets of clients dropped for lack of memory.
+    /// Packets from clients dropped for lack of memory.
     pub no_room: u64,
-    /// Bytes that buffers take.
+    /// Bytes occupied by buffers.
     pub memory: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The connections of the clients, the order in which they send, and the driver's tasks.
+//! The clients' connections, the order in which they send, and the driver's tasks.
 //!
-//! No clock and no I/O. A connection begins with a client's SYN, which waits until the server has accepted. It is then an
-//! [`Endpoint`]. Segments with data are sent in turns as the pacer has room, all others at once.
+//! It has no clock and no I/O. A connection begins with a client's SYN, which waits until the server has accepted. It
+//! then becomes an [`Endpoint`]. Segments with data are sent in turns as the pacer has room, all others at once.
 
 mod arriving;
 mod ending;
@@ -31,13 +31,13 @@ pub struct ConnectionId(pub u64);
 /// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It belongs to one of these connections.
+    /// It belongs to one of the connections here.
     Taken,
     /// It belongs to a foreign connection: pass it on.
     Pass,
     /// It is damaged.
     Malformed,
-    /// It is not TCP. The rules do not route it here, but hosts send such packets to every new device.
+    /// It is not TCP. The rules do not route such packets here, but hosts send them to every new device.
     Foreign,
 }
 
@@ -48,22 +48,22 @@ pub enum Uplinked {
     Send(usize),
     /// Connect to the route's destination, and report the result.
     Connect(ConnectionId, Route),
-    /// There may be more to read or room to write, or the client sends no more.
+    /// There may be more to read or room to write, or the client has finished sending.
     Ready(ConnectionId),
     /// Both directions have ended, and all of the client's data has been read.
     Closed(ConnectionId),
-    /// It is over in both directions. Unread data is discarded.
+    /// The connection is over in both directions. Unread data is discarded.
     Reset(ConnectionId),
 }
 
-/// The size of buffers while a connection only waits for stray segments.
+/// The size of a connection's buffers while it only waits for stray segments.
 const NO_BUFFER: usize = 1;
 
 type Key = (SocketAddr, SocketAddr);
 
 #[derive(Debug)]
 enum Stage {
-    /// The server is being contacted; the client's latest SYN waits.
+    /// The server is being contacted, and the client's latest SYN waits.
     Asking(Vec<u8>),
     Open(Box<Endpoint>),
 }
@@ -72,30 +72,30 @@ enum Stage {
 struct Entry {
     key: Key,
     stage: Stage,
-    /// Its place in a queue; entries with another ticket are stale.
+    /// Its place in a queue. Queue entries with another ticket are stale.
     ticket: Option<u64>,
     timer: Option<Time>,
-    /// A [`Uplinked::Ready`] for the driver is pending.
+    /// True if an [`Uplinked::Ready`] for the driver is pending.
     is_told: bool,
-    /// The values reported to the driver last: acknowledged, received, ended.
+    /// The values last reported to the driver: acknowledged, received, ended.
     seen: (u64, u64, bool),
-    /// The driver is done with it.
+    /// True if the driver is done with it.
     is_over: bool,
-    /// The server sends no more.
+    /// True if the server sends no more.
     is_closed: bool,
-    /// The server has accepted; the client has not acknowledged that, or the server has not accepted.
+    /// True if the server has accepted. `is_half_open`: true until the client has acknowledged that.
     is_connected: bool,
     is_half_open: bool,
     memory: u64,
-    /// When the client was last heard, and when it last made progress.
+    /// When the client was last heard from, and when it last made progress.
     heard: Time,
     moved: Time,
-    /// Both SYNs had timestamps; the client's latest one, once both FINs have arrived.
+    /// Whether both SYNs had timestamps; also the client's latest timestamp, once both FINs have arrived.
     has_timestamps: bool,
     last_timestamp: Option<u32>,
-    /// The largest number that this end used on the connection that it replaces.
+    /// The largest number that this end used on the connection that this one replaces.
     above: Option<SeqNumber>,
-    /// The end of its TIME-WAIT.
+    /// When its TIME-WAIT ends.
     lingers_until: Option<Time>,
 }
 
@@ -112,22 +112,22 @@ pub struct Uplink {
     pacer: Pacer,
     ids: BTreeMap<Key, ConnectionId>,
     entries: BTreeMap<ConnectionId, Entry>,
-    /// Connections to be polled: at once, and when the pacer has room.
+    /// Connections to poll: at once, and when the pacer has room.
     at_once: VecDeque<(ConnectionId, u64)>,
     in_turns: InTurns,
     timers: BTreeSet<(Time, ConnectionId)>,
     half_open: HalfOpen<ConnectionId>,
-    /// Connections in TIME-WAIT with which the driver is done, by the end of their wait.
+    /// Connections in TIME-WAIT with which the driver is done, by the end of their TIME-WAIT.
     lingering: BTreeSet<(Time, ConnectionId)>,
     told: VecDeque<Uplinked>,
-    /// Resets for SYNs without a connection.
+    /// Resets in answer to SYNs without a connection.
     resets: VecDeque<Vec<u8>>,
     next_id: u64,
     next_ticket: u64,
-    /// Entries with which the driver is not done.
+    /// Number of entries with which the driver is not done.
     live: u64,
     memory: u64,
-    /// The clients' shares of places and memory.
+    /// The clients' shares of connections and memory.
     shares: Shares,
     sweep_at: Time,
     draining: bool,
@@ -176,7 +176,7 @@ impl Uplink {
         stats
     }
 
-    /// All connections, including those that only wait for stray segments.
+    /// Number of all connections, including those that only wait for stray segments.
     pub fn held(&self) -> usize {
         self.entries.len()
     }
@@ -198,7 +198,7 @@ impl Uplink {
         heard
     }
 
-    /// The server has accepted.
+    /// Records that the server has accepted.
     pub fn connected(&mut self, now: Time, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.is_connected = true;
@@ -208,7 +208,8 @@ impl Uplink {
         }
     }
 
-    /// The server has not accepted. If it was silent, the client gets no answer; otherwise the client is reset.
+    /// Records that the server has not accepted. If it was silent, the client gets no answer; otherwise the client is
+    /// reset.
     pub fn failed(&mut self, now: Time, id: ConnectionId, reason: Reason) {
         let Some(entry) = self.entries.get(&id) else { return };
         if reason == Reason::NoResources {
@@ -228,7 +229,8 @@ impl Uplink {
         }
     }
 
-    /// The number of bytes that the connection accepts now, 0 after [`Uplink::close`] and after its end. Grows its buffer if there is memory.
+    /// The number of bytes that the connection accepts now; 0 after [`Uplink::close`] and after its end. Enlarges its
+    /// buffer if there is memory.
     pub fn room(&mut self, id: ConnectionId) -> usize {
         let (max, budget) = (self.config.sender.send_buffer(), self.spare(id));
         let Some(Entry { stage: Stage::Open(endpoint), is_over: false, is_closed: false, .. }) =
@@ -253,7 +255,7 @@ impl Uplink {
     /// Writes data for the client. Returns the number of bytes accepted.
     pub fn write(&mut self, now: Time, id: ConnectionId, data: &[u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
-        // A connection that has ended accepts nothing; its end is reported to the driver.
+        // A connection that has ended accepts nothing. Its end is reported to the driver.
         let count = endpoint.write(&mut Context::silent(now), data).unwrap_or(0);
         if count > 0 {
             self.enqueue(id);
@@ -261,7 +263,7 @@ impl Uplink {
         count
     }
 
-    /// Reads data of the client. Returns the number of bytes.
+    /// Reads data from the client. Returns the number of bytes.
     pub fn read(&mut self, now: Time, id: ConnectionId, data: &mut [u8]) -> usize {
         let Some(endpoint) = self.endpoint(id) else { return 0 };
         let count = endpoint.read(&mut Context::silent(now), data);
@@ -279,7 +281,7 @@ impl Uplink {
         }
     }
 
-    /// The server sends no more.
+    /// Records that the server sends no more.
     pub fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(endpoint) = self.endpoint(id) {
             endpoint.close(&mut Context::silent(now));
@@ -290,7 +292,7 @@ impl Uplink {
         }
     }
 
-    /// The server is gone: the client is reset.
+    /// Resets the client, because the server is gone.
     pub fn abort(&mut self, now: Time, id: ConnectionId) {
         match self.entries.get_mut(&id).map(|entry| &mut entry.stage) {
             Some(Stage::Open(endpoint)) => {
@@ -319,7 +321,7 @@ impl Uplink {
         }
     }
 
-    /// Updates the accounting of its memory.
+    /// Updates the accounting of the connection's memory.
     fn account(&mut self, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id)
             && let Stage::Open(endpoint) = &entry.stage
@@ -331,7 +333,7 @@ impl Uplink {
         }
     }
 
-    /// The bytes that the client of a connection may add.
+    /// The number of bytes that the client of a connection may add.
     fn spare(&self, id: ConnectionId) -> u64 {
         let free = self.config.memory.saturating_sub(self.memory);
         self.entries.get(&id).map_or(0, |entry| self.shares.spare(entry.host(), free))

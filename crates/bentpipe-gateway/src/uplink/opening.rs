@@ -1,4 +1,4 @@
-//! Segments outside of any connection: reading one, and the reset that answers a SYN.
+//! Segments outside of any connection: reads one, and makes the reset that answers a SYN.
 
 use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::wire::ip::{self, Ports};

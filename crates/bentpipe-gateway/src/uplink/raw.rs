@@ -1,8 +1,9 @@
-//! Sends segments to the clients by raw sockets, IP header included.
+//! Sends segments to the clients over raw sockets, including the IP header.
 //!
-//! The TUN device cannot be used. The kernel would assign a packet from there, with a server's address as its source and a client's as
-//! its destination, to the gateway's connection to the server in the client's name: early demultiplexing finds that socket, and the
-//! packet is not forwarded. Packets of a raw socket are not looked up.
+//! The TUN device cannot be used for this. A packet from the device would have a server's address as its source and a
+//! client's as its destination. The kernel would assign it to the gateway's own connection to the server that uses the
+//! client's address: early demultiplexing finds that socket, and the packet is not forwarded. For packets from a raw
+//! socket, there is no such lookup.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// IPPROTO_RAW: packets include their IP header.
 const RAW: i32 = 255;
-/// The kernel's queue: the longest that pacing permits, with room for packets that are not paced.
+/// Size of the kernel's queue: the longest that pacing permits, with room for packets that are not paced.
 const KERNEL_BUFFER: usize = 1 << 20;
 
 /// A socket of each IP version.
@@ -21,7 +22,7 @@ pub(super) struct Raw {
     v4: Socket,
     /// `None` if the host has no IPv6.
     v6: Option<Socket>,
-    /// Packets that the kernel refused: no room, no route, or no permission. They count as lost on the line.
+    /// Number of packets refused by the kernel: no room, no route, or no permission. They count as lost on the line.
     pub(super) refused: u64,
 }
 

@@ -6,7 +6,8 @@ use super::UplinkStats;
 use crate::readings::{Readings, Value, total};
 
 impl Readings {
-    /// `refused_by_kernel`: packets. `other_port`: connections that use another port because the client's was taken.
+    /// `refused_by_kernel`: number of packets. `other_port`: number of connections that use another port because the
+    /// client's was taken.
     pub(crate) fn add_uplink(&mut self, rate: Rate, counted: &UplinkStats, refused_by_kernel: u64, other_port: u64) {
         use Value::{Level, Total};
         self.add_one_box(rate);

@@ -1,13 +1,13 @@
-//! Whether a SYN may take the place of a connection in TIME-WAIT (RFC 6191).
+//! Decides whether a SYN may replace a connection in TIME-WAIT (RFC 6191).
 
 use bentpipe_engine::wire::seq::SeqNumber;
 
 /// The state of the client's direction in TIME-WAIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Incarnation {
-    /// The number after the FIN's.
+    /// One past the number of the FIN.
     pub(super) next: SeqNumber,
-    /// Both SYNs had timestamps.
+    /// True if both SYNs had timestamps.
     pub(super) has_timestamps: bool,
     /// The last timestamp seen; `None` if none has been echoed yet.
     pub(super) last_timestamp: Option<u32>,
@@ -21,7 +21,7 @@ pub(super) struct Opening {
 }
 
 impl Incarnation {
-    /// True if the SYN is not an old duplicate: its timestamp or its number is beyond all of this connection's.
+    /// True if the SYN is not an old duplicate, because its timestamp or its number is beyond all of this connection's.
     pub(super) fn gives_way_to(self, syn: Opening) -> bool {
         //= RFC 6191 §2: "it refers to the sequence number corresponding to the FIN flag of the previous incarnation of the
         //= connection, for that direction of the data transfer."

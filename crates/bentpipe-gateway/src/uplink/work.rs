@@ -26,10 +26,10 @@ use crate::rules::Instance;
 use crate::run::{FIRST_TOKEN, Loop, Work};
 use crate::sockets::{self, ClientAddress};
 
-/// Segments to send before the device is read again. At a rate that the box cannot reach, the pacer would let it send until the device's
-/// queue overflows.
+/// Maximum number of segments to send before the device is read again. At a rate that the box cannot reach, the pacer
+/// would let it send until the device's queue overflows.
 const MAX_SENDS: usize = 64;
-/// Maximum bytes of a client that wait for a server's kernel; then the client's window closes.
+/// Maximum bytes from a client that wait for a server's kernel; after that, the client's window closes.
 const MAX_WAITING: usize = 64 << 10;
 
 /// The shape's work for the loop.
@@ -42,7 +42,7 @@ pub struct Uplinking {
     conns: BTreeMap<ConnectionId, Server>,
     access: Access,
     client_address: ClientAddress,
-    /// The mark of packets in others' names.
+    /// The mark of packets with others' addresses.
     mark: u32,
     other_port: u64,
     scratch: Box<[u8]>,
@@ -53,22 +53,23 @@ pub struct Uplinking {
 #[derive(Debug)]
 struct Server {
     conn: Conn,
-    /// Both directions have ended, except for data that its kernel has not accepted yet.
+    /// True if both directions have ended, except for data that the server's kernel has not accepted yet.
     is_closing: bool,
 }
 
 /// The box at the uplink.
 pub type UplinkGateway = Loop<Uplinking>;
 
-/// The longest packet that a device can carry: connections that only pass through it keep their own segments.
+/// The longest packet that a device can carry. Connections that only pass through it keep their segment sizes.
 const DEVICE_MTU: u16 = 65_535;
 
-/// RFC 7600 §3: the dummy address of a host without one. Without any address the loose test of sources drops every packet.
+/// RFC 7600 §3: the dummy address of a host that has none. Without any address, the loose source check drops every
+/// packet.
 const DUMMY: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 32);
 
 impl UplinkGateway {
-    /// Creates the device `name` and starts serving connections routed into it. Also returns readable messages for optional steps
-    /// that failed.
+    /// Creates the device `name` and starts serving connections routed into it. Also returns readable messages about
+    /// optional steps that failed.
     ///
     /// # Errors
     /// Fails if the TUN device cannot be created (CAP_NET_ADMIN and `/dev/net/tun` are needed), or epoll cannot be
@@ -115,7 +116,7 @@ impl UplinkGateway {
         self.work().machine.stats()
     }
 
-    /// Sets the servers that may be contacted from now on; until then, those allowed by default.
+    /// Sets the servers that may be contacted from now on. Until this is called, the default applies.
     pub(crate) fn set_policy(&mut self, policy: Policy) {
         self.work_mut().access.set_policy(policy);
     }
@@ -131,7 +132,7 @@ fn token(id: ConnectionId) -> Token {
 }
 
 impl Uplinking {
-    /// Takes packets from clients, at most the device's whole queue. Returns whether there may be more.
+    /// Takes packets from clients, at most as many as the device's queue holds. Returns true if there may be more.
     fn take(&mut self, now: Time) -> io::Result<bool> {
         for _ in 0..tun::QUEUE {
             if !self.tun_is_readable {
@@ -141,8 +142,8 @@ impl Uplinking {
                 None => self.tun_is_readable = false,
                 Some(length) => {
                     let packet = &self.out[..length];
-                    // A foreign packet is sent out of the device again. It does not enter by the satellite's interface, so the rules
-                    // leave it alone.
+                    // A foreign packet is sent out of the device again. It does not enter by the satellite's interface,
+                    // so the rules ignore it.
                     if self.machine.receive(now, packet) == Heard::Pass {
                         self.pass(length)?;
                     }
@@ -152,8 +153,8 @@ impl Uplinking {
         Ok(true)
     }
 
-    /// Sends a packet out of the device again. A packet that the kernel refuses is lost, as on a line; only the loss of the device ends
-    /// the gateway.
+    /// Sends a packet out of the device again. A packet that the kernel refuses is lost, as on a line. Only the loss of
+    /// the device ends the gateway.
     fn pass(&mut self, length: usize) -> io::Result<()> {
         match self.tun.write(&self.out[..length]) {
             Ok(true) => Ok(()),

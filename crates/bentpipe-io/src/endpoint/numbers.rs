@@ -5,7 +5,7 @@ use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
 
 use super::Endpoint;
 
-/// Distance of [`Endpoint::begin_above`] from the old connection's last number: more than any unscaled window.
+/// How far [`Endpoint::begin_above`] goes beyond the old connection's last number: more than any unscaled window.
 const GAP: u32 = 1 << 16;
 
 impl Endpoint {
@@ -16,9 +16,9 @@ impl Endpoint {
         Some((peer, translation.iss.wrap(self.connection.snd_una())))
     }
 
-    /// True if a segment without SYN and RST, with these numbers, can come from the current peer: its number is the
-    /// next expected one, in the receive window, or that of a keep-alive, and it acknowledges outstanding data or
-    /// nothing new.
+    /// True if a segment without SYN and RST that has these numbers can come from the current peer. Its number must be
+    /// the next expected one, in the receive window, or that of a keep-alive. Its acknowledgement must acknowledge
+    /// outstanding data or nothing new.
     ///
     /// This is stricter than RFC 9293 §3.10.7.4. A blind attacker has one chance in 2^32 divided by the receive window,
     /// and for the acknowledgement another in 2^32 divided by the outstanding data.
@@ -32,7 +32,7 @@ impl Endpoint {
     }
 
     /// Raises our initial sequence number above `last`, the highest one of an earlier connection between these two
-    /// ends. No effect if it is already above (RFC 9293 §3.4: compared modulo 2^32).
+    /// ends. Has no effect if it is already above (RFC 9293 §3.4: compared modulo 2^32).
     ///
     /// # Panics
     /// Panics in debug builds if the peer has acknowledged anything, since the number has then been sent. Call this

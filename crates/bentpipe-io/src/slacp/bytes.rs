@@ -1,8 +1,8 @@
-//! The bytes of a packet, in memory that is used again.
+//! The bytes of a packet, in memory that is reused.
 //!
-//! A link at full speed takes and releases thousands of packets of one length per second, and a report releases all that it confirms
-//! at once. Some allocators, musl's for one, then return pages to the system all the time and ask for them again. So a thread keeps
-//! some arrays of released packets for the next ones. All links of a thread share them.
+//! A link at full speed takes and releases thousands of packets of one length per second, and a report releases all
+//! that it confirms at once. Some allocators, such as musl's, then keep returning pages to the system and requesting
+//! them again. So each thread keeps some arrays of released packets for later ones. All links of a thread share them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,28 +11,28 @@ use std::sync::Arc;
 
 use super::cost;
 
-/// A packet's bytes, in an array that may be longer by up to [`SLACK`].
+/// A packet's bytes, in an array that may be longer than the packet by up to [`SLACK`].
 #[derive(Clone, Debug)]
 pub(super) struct Bytes {
     array: Arc<[u8]>,
     len: usize,
 }
 
-/// Bytes of an array that a packet may leave unused. [`cost`] has room for them.
+/// Maximum bytes of an array that a packet may leave unused. [`cost`] allows for them.
 const SLACK: usize = 63;
-/// Packets shorter than this are allocated: their pages are not returned as often.
+/// Shorter packets are always allocated: their pages are not returned as often.
 const SHORTEST: usize = 512;
-/// Bytes that spare arrays have at most: what a report releases every 20 ms at 400 Mbit/s.
+/// Maximum bytes in spare arrays: what a report releases every 20 ms at 400 Mbit/s.
 const MAX_SPARE: usize = 1 << 20;
-/// Spare arrays that are tried for a packet, from the oldest on: a box writes packets to ascending addresses, and spends 1 to 8 % less time
-/// than with the latest first.
+/// Number of spare arrays that are tried for a packet, from the oldest on. A box thus writes packets to ascending
+/// addresses, which takes 1 to 8 % less time than using the latest array first.
 const TRIED: usize = 8;
 
 thread_local! {
     static SPARE: RefCell<Spare> = const { RefCell::new(Spare { arrays: VecDeque::new(), bytes: 0 }) };
 }
 
-/// Arrays without a packet, the oldest first. Nobody else refers to them.
+/// Arrays without a packet, the oldest first. Nothing else refers to them.
 #[derive(Debug)]
 struct Spare {
     arrays: VecDeque<Arc<[u8]>>,
@@ -48,7 +48,7 @@ impl Spare {
         Some(array)
     }
 
-    /// Keeps an array. The oldest ones make way for it: packets may have another length now.
+    /// Keeps an array. The oldest ones make way for it, because packets may now have a different length.
     fn keep(&mut self, array: Arc<[u8]>) {
         self.bytes += array.len();
         self.arrays.push_back(array);
@@ -61,7 +61,7 @@ impl Spare {
 }
 
 impl Bytes {
-    /// Drops this reference. Returns the memory of the packet that this frees: none while there is another reference.
+    /// Drops this reference. Returns the memory of the packet that this frees; 0 while there is another reference.
     pub(super) fn release(mut self) -> u64 {
         if Arc::get_mut(&mut self.array).is_none() {
             return 0;
@@ -139,7 +139,7 @@ mod tests {
             let freed: u64 = packets.into_iter().map(Bytes::release).sum();
             assert_eq!(freed, 4000 * cost(len));
             let (count, bytes) = spare();
-            // Short ones leave those of 1400 bytes there.
+            // Short packets leave those of 1400 bytes in place.
             let len = if len < SHORTEST { 1400 } else { len };
             assert_eq!((count, bytes), (MAX_SPARE / len, MAX_SPARE / len * len));
         }

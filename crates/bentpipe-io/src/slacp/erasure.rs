@@ -1,6 +1,6 @@
 //! The erasure code of a block: packets to symbols, and back. `docs/specs/slacp.md` has the format.
 //!
-//! The low-rate form of the code is always used: there symbol i does not depend on the number of symbols.
+//! The low-rate form of the code is always used, because there symbol i does not depend on the number of symbols.
 
 mod locator;
 
@@ -14,8 +14,8 @@ use locator::ShortEngine;
 
 const HEADER: usize = PROTECTED_HEADER as usize;
 
-/// Builds the code's tables: 8.4 MiB, once for a process. The first repair frame and the first recovery do not wait for them, and the
-/// memory of a process does not grow at the first loss.
+/// Builds the code's tables, 8.4 MiB, once per process. So the first repair frame and the first recovery do not have to
+/// wait for them, and a process's memory does not grow at the first loss.
 pub(super) fn prepare() {
     let _ = ShortEngine::new();
 }
@@ -50,8 +50,8 @@ pub(super) fn encode<'a>(block: impl ExactSizeIterator<Item = &'a Held>, len: us
     encoder.encode().expect("all are there").recovery_iter().map(<[u8]>::to_vec).collect()
 }
 
-/// The packets of a block of `count` that are missing in `there`, each with its index; `None` if the symbols are too
-/// few or were not made from packets.
+/// The packets of a block of `count` that are missing in `there`, each with its index; `None` if there are too few
+/// symbols, or if they were not made from packets.
 pub(super) fn decode<'a>(
     count: usize,
     len: usize,
@@ -60,7 +60,7 @@ pub(super) fn decode<'a>(
 ) -> Option<Vec<(usize, Held)>> {
     let repairs: Vec<_> = repairs.collect();
     if let (1, [(_, symbol)]) = (count, &repairs[..]) {
-        // A polynomial of one packet is that packet everywhere.
+        // A polynomial through one packet has that packet as its value everywhere.
         return Some(vec![(0, packet(symbol)?)]);
     }
     let highest = repairs.iter().map(|&(index, _)| index).max()?;
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// A change of this would part both ends of a link that are of different versions.
+    /// Changing the code would separate link ends that run different versions.
     #[test]
     fn the_code_stays_what_it_is() {
         let packets = [&b"first"[..], b"second", b"the third"];
@@ -136,12 +136,12 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Any `count` of a block's symbols give the block.
+        /// Any `count` symbols of a block restore the block.
         #[test]
         fn any_are_enough(count in 1usize..=128, seed: u8, keys in prop::collection::vec(any::<u32>(), 256)) {
             let block = block(count, seed);
             let repairs = encode(block.iter(), 96, 128);
-            // So many of all in a random order.
+            // This many of all symbols, in random order.
             let mut order: Vec<usize> = (0..count + 128).collect();
             order.sort_by_key(|&at| keys[at]);
             order.truncate(count);

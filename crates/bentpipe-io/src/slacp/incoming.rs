@@ -12,26 +12,26 @@ use super::{Held, cost, erasure};
 #[derive(Debug)]
 pub(super) struct Incoming {
     packets: Numbered<Packet>,
-    /// Packets that were delivered.
+    /// Number of delivered packets that are kept.
     kept: usize,
-    /// Blocks that begin below this may lack packets, which had to go, or follow one that could not be decoded.
+    /// Blocks that begin below this may lack packets that had to make way, or precede one that could not be decoded.
     spared: u64,
     /// No packet below this can make way.
     spare_from: u64,
-    /// Frames stored, less the packets of decoded blocks, at most those of [`MAX_SPAN`].
+    /// Number of frames stored minus the packets of decoded blocks, at most [`MAX_SPAN`].
     earned: u64,
-    /// Number of kept packets at which those that are not needed are searched and dropped.
+    /// Number of kept packets at which those no longer needed are searched for and dropped.
     sweep_at: usize,
     blocks: BTreeMap<u64, Symbols>,
-    /// Those of them of which something has come since the last [`Incoming::tidy`]: others wait for more as before.
+    /// The blocks for which something has arrived since the last [`Incoming::tidy`]. Others still wait for more.
     touched: Vec<u64>,
-    /// Number of blocks at which all of them are looked at.
+    /// Number of blocks at which all of them are checked.
     look_at: usize,
-    /// Recovered, and not requested yet.
+    /// Packets that were recovered but not yet requested.
     computed: BTreeMap<u64, Held>,
-    /// What packets and symbols cost.
+    /// Memory of packets and symbols.
     bytes: u64,
-    /// What packets that were delivered cost.
+    /// Memory of packets that were delivered.
     kept_bytes: u64,
 }
 
@@ -39,14 +39,14 @@ pub(super) struct Incoming {
 #[derive(Debug)]
 struct Packet {
     held: Held,
-    /// Delivered, but possibly needed for a block.
+    /// True if it was delivered, but may still be needed for a block.
     is_kept: bool,
 }
 
 /// The repair symbols of a block.
 #[derive(Debug)]
 struct Symbols {
-    /// Packets of the block.
+    /// Number of packets in the block.
     count: u8,
     len: u32,
     by_index: BTreeMap<u8, Vec<u8>>,
@@ -60,13 +60,16 @@ impl Symbols {
 
 const MIN_SWEEP: usize = 256;
 
-/// Longest range of packet numbers: a window, and what is kept for repair frames. Room for as many gaps goes with it.
+/// Length of the longest range of packet numbers: a window, plus what is kept for repair frames. As many gaps are
+/// allowed.
 const MAX_SPAN: u64 = 2 * SlacpConfig::MAX_WINDOW as u64;
 
-/// Packets that may be passed over for a frame in search of some that can make way. The next frame goes on where it ended.
+/// Maximum number of packets that may be passed over, per frame, in the search for packets that can make way. The next
+/// frame continues where the search ended.
 const MAX_PASSED_OVER: usize = 1024;
 
-/// Frees `excess` bytes of what channels keep for repair frames only, or what is found of that within some steps.
+/// Frees `excess` bytes of packets that channels keep only for repair frames, or as much as is found within a limited
+/// number of steps.
 pub(super) fn spare(channels: &mut [Incoming], mut excess: u64) {
     for channel in channels {
         if excess > 0 {
@@ -75,7 +78,7 @@ pub(super) fn spare(channels: &mut [Incoming], mut excess: u64) {
     }
 }
 
-/// Frees all of that.
+/// Frees all packets kept only for repair frames.
 pub(super) fn spare_all(channels: &mut [Incoming]) {
     for channel in channels {
         channel.spare(u64::MAX, usize::MAX);
@@ -100,7 +103,7 @@ impl Incoming {
         }
     }
 
-    /// True if there is a place for a packet. Packets that were delivered so long ago make way for it, and their blocks get no more
+    /// True if there is a place for a packet. Old delivered packets make way for it, and their blocks get no more
     /// symbols.
     pub(super) fn reaches(&mut self, seq: u64) -> bool {
         while self.packets.span_to(seq) > MAX_SPAN {
@@ -127,7 +130,7 @@ impl Incoming {
         }
     }
 
-    /// The bytes of a packet that is delivered now. It is kept until the next [`Incoming::tidy`] at least.
+    /// The bytes of a packet that is delivered now. It is kept at least until the next [`Incoming::tidy`].
     pub(super) fn deliver(&mut self, seq: u64) -> &[u8] {
         if seq < self.spare_from && !self.is_needed(seq) {
             self.spare_from = seq;
@@ -151,7 +154,7 @@ impl Incoming {
         len.is_multiple_of(2) && len > 0 && self.blocks.get(&first).is_none_or(|block| block.len == len)
     }
 
-    /// True if the packets of the block that begins there are kept as long as the machine needs them.
+    /// True if the packets of the block that begins at `first` are kept as long as the machine needs them.
     pub(super) fn protects(&self, first: u64) -> bool {
         first >= self.spared || self.blocks.contains_key(&first)
     }
@@ -162,10 +165,11 @@ impl Incoming {
         block.is_some_and(|(first, block)| seq - first < u64::from(block.count))
     }
 
-    /// Drops delivered packets, the oldest first, until `wanted` bytes of memory are free; but for those of blocks that have repair
-    /// symbols. Blocks before them get no more symbols. Passes over `steps` packets at most. Returns what is free now.
+    /// Drops delivered packets, the oldest first, until `wanted` bytes of memory are free, but spares those of blocks
+    /// with repair symbols. Blocks before them get no more symbols. Passes over at most `steps` packets. Returns the
+    /// number of bytes freed.
     fn spare(&mut self, wanted: u64, mut steps: usize) -> u64 {
-        // Some more, so that not each packet that arrives looks for another one that goes.
+        // Frees some more, so that not every arriving packet has to look for another one to drop.
         let wanted = wanted.max(self.kept_bytes / 16);
         let (mut expected, mut gone, mut from) = (0, Vec::new(), self.spare_from);
         for (seq, packet) in self.packets.range(from..u64::MAX) {
@@ -190,7 +194,7 @@ impl Incoming {
         let len = symbol.len() as u32;
         self.touch(first);
         if !self.blocks.contains_key(&first) && self.is_needed(first) {
-            // The one before it ends here: a genuine peer's blocks have no packets in common.
+            // The block before it ends here: a genuine peer's blocks have no packets in common.
             self.spare_from = self.spare_from.min(first);
         }
         let block = self.blocks.entry(first).or_insert_with(|| Symbols { count, len, by_index: BTreeMap::new() });
@@ -203,12 +207,13 @@ impl Incoming {
         }
     }
 
-    /// A frame was stored, which may be part of a block.
+    /// Records that a frame was stored, which may be part of a block.
     pub(super) fn earn(&mut self) {
         self.earned = (self.earned + 1).min(MAX_SPAN);
     }
 
-    /// A block could not be decoded. An honest peer's always can be. It gets no more symbols, nor do blocks before it.
+    /// Records that a block could not be decoded, which does not happen with an honest peer. This block and those
+    /// before it get no more symbols.
     pub(super) fn fail(&mut self, first: u64) {
         self.spared = self.spared.max(first + 1);
         self.drop_block(first);
@@ -221,8 +226,8 @@ impl Incoming {
         }
     }
 
-    /// Recovers a packet of a block. Decoding takes as many stored frames as the block has packets: that many have come for each block,
-    /// and blocks that share packets would cost more than their frames.
+    /// Recovers a packet of a block. Decoding uses up as many stored frames as the block has packets. For genuine
+    /// blocks this many have arrived; blocks that share packets would cost more than their frames.
     pub(super) fn recover(&mut self, seq: u64, first: u64, count: u8) -> Option<Held> {
         if !self.computed.contains_key(&seq) {
             let symbols = self.blocks.get(&first)?;
@@ -241,7 +246,8 @@ impl Incoming {
     /// does not `await`.
     pub(super) fn tidy(&mut self, needs: impl Fn(u64) -> bool, awaits: impl Fn(u64) -> bool) {
         self.computed.clear();
-        // The machine gives up blocks without another frame of them, too: the oldest as a rule, and the others are found once there are many.
+        // The machine also gives up blocks without another frame for them. Usually these are the oldest; others are
+        // found once there are many.
         while let Some((&first, _)) = self.blocks.first_key_value().filter(|(first, _)| !awaits(**first)) {
             self.drop_block(first);
         }
@@ -278,12 +284,12 @@ impl Incoming {
         self.packets.len() + symbols + self.computed.len()
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Those of them that packets take which were delivered: they are kept for repair frames.
+    /// Bytes of these taken by delivered packets that are kept for repair frames.
     pub(super) fn kept_bytes(&self) -> u64 {
         self.kept_bytes
     }
@@ -296,7 +302,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What can make way is found where it is looked for, and the oldest goes first.
+        /// Packets that can make way are found where the search looks for them, and the oldest goes first.
         #[test]
         fn what_makes_way_is_found(steps in prop::collection::vec((0u8..6, 0u64..60, 1u8..9), 1..200)) {
             let mut incoming = Incoming::new();
@@ -323,7 +329,7 @@ mod tests {
                         };
                         let (before, kept_before) = (spareable(&incoming), incoming.kept);
                         let freed = incoming.spare(u64::from(count) * cost(100), usize::MAX);
-                        // A sixteenth of what is kept at least: `spare` frees some more.
+                        // At least a sixteenth of what is kept, since `spare` frees some more.
                         let gone = before.len().min(kept_before.div_ceil(16).max(usize::from(count)));
                         prop_assert_eq!(freed, gone as u64 * cost(100));
                         prop_assert_eq!(spareable(&incoming), &before[gone..]);
@@ -334,7 +340,7 @@ mod tests {
         }
     }
 
-    /// All packets are needed: a search ends, and is not repeated.
+    /// If all packets are needed, a search ends and is not repeated.
     #[test]
     fn where_nothing_makes_way_nothing_is_searched() {
         let mut incoming = Incoming::new();
@@ -351,7 +357,7 @@ mod tests {
         assert_eq!(searched(&mut incoming), (100 * cost(10), 2624));
     }
 
-    /// Blocks that wait are not looked at again and again; those that are complete go.
+    /// Waiting blocks are not checked again and again, and completed blocks are removed.
     #[test]
     fn only_blocks_with_news_are_looked_at() {
         let mut incoming = Incoming::new();
@@ -367,23 +373,23 @@ mod tests {
             (asked.take(), incoming.blocks.len())
         };
         (0..100).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
-        // The oldest one is always looked at.
+        // The oldest block is always checked.
         assert_eq!(tidy(&mut incoming, &[500]), (1 + 100, 99));
         assert_eq!(tidy(&mut incoming, &[600]), (1, 99), "none has news");
         incoming.keep(650, Held { bytes: [7; 10][..].into(), behind: 0 });
         incoming.keep_symbol(700, 100, 1, &[1; 20]);
         assert_eq!(tidy(&mut incoming, &[600, 700, 800]), (1 + 2, 97));
-        // Once there are many all are.
+        // Once there are many, all blocks are checked.
         (100..300).for_each(|n| incoming.keep_symbol(n * 100, 100, 0, &[1; 20]));
         assert_eq!(tidy(&mut incoming, &[800]), (1 + 297, 296));
         assert_eq!(tidy(&mut incoming, &[900]), (1, 296));
         assert_eq!(incoming.bytes(), 296 * cost(20) + cost(10));
-        // Those that the machine gives up without a frame of them are the oldest.
+        // The blocks that the machine gives up without a frame for them are the oldest.
         assert_eq!(tidy(&mut incoming, &[0, 100, 200]), (4, 293));
         assert_eq!(incoming.bytes(), 293 * cost(20) + cost(10));
     }
 
-    /// Each symbol gives one packet more, and would cost a decoding of 128.
+    /// Each symbol yields one more packet, and would cost a decoding of 128.
     #[test]
     fn blocks_that_overlap_are_not_decoded_for_each_frame() {
         let packets: Vec<_> = (0..200).map(|n| Held { bytes: [n; 8][..].into(), behind: 0 }).collect();

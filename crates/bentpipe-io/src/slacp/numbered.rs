@@ -1,24 +1,25 @@
-//! Values by sequence number, where most numbers of a range have one: an array in chunks, from the lowest number on.
+//! Values by sequence number, for ranges in which most numbers have a value: an array in chunks, from the lowest number
+//! on.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A map from sequence numbers. Each step takes constant time, and a step over a gap that of its chunks. Memory is that of the chunks
-/// with values, and a pointer for each of the range.
+/// A map from sequence numbers. Each step takes constant time, and a step over a gap takes time in proportion to the
+/// chunks of the gap. It needs memory for chunks with values, and a pointer for each chunk of the range.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
     /// The number of the first chunk, which is never empty.
     first: u64,
     chunks: VecDeque<Option<Box<Chunk<T>>>>,
-    /// Values.
+    /// Number of values.
     len: usize,
 }
 
-/// Values of [`CHUNK`] numbers in a row.
+/// The values of [`CHUNK`] consecutive numbers.
 #[derive(Debug)]
 struct Chunk<T> {
     slots: [Option<T>; CHUNK as usize],
-    /// A bit for each slot that is not empty.
+    /// One bit for each slot that is not empty.
     taken: u64,
 }
 
@@ -113,7 +114,7 @@ impl<T> Numbered<T> {
         self.range(0..u64::MAX)
     }
 
-    /// Removes the values for which `stays` is false, and passes them to `gone`.
+    /// Removes the values for which `stays` returns false, and passes them to `gone`.
     pub(super) fn retain(&mut self, mut stays: impl FnMut(u64, &T) -> bool, mut gone: impl FnMut(T)) {
         for (at, place) in (self.first..).zip(&mut self.chunks) {
             let Some(chunk) = place else { continue };
@@ -131,7 +132,7 @@ impl<T> Numbered<T> {
         self.trim();
     }
 
-    /// The range begins with a value again.
+    /// Makes the range begin with a value again.
     fn trim(&mut self) {
         while let Some(None) = self.chunks.front() {
             self.chunks.pop_front();
@@ -174,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// It does what a map does.
+        /// It behaves like a map.
         #[test]
         fn it_is_a_map(steps in prop::collection::vec((0u8..5, 0u64..400), 1..300)) {
             let (mut numbered, mut map) = (Numbered::new(), BTreeMap::new());

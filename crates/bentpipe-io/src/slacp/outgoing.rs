@@ -20,7 +20,7 @@ impl Given {
         self.0.get(handle).expect("the machine names only unreleased handles")
     }
 
-    /// Drops a packet. Returns the memory that this frees: none while repair frames may protect it.
+    /// Drops a packet. Returns the memory that this frees; 0 while repair frames may still protect it.
     pub(super) fn release(&mut self, handle: u32) -> u64 {
         let packet = self.0.take(handle);
         debug_assert!(packet.is_some(), "released once");
@@ -32,7 +32,7 @@ impl Given {
     }
 }
 
-/// A channel's packets that repair frames may still protect; none without an erasure code.
+/// A channel's packets that repair frames may still protect; empty without an erasure code.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     fec: Option<Fec>,
@@ -49,7 +49,7 @@ impl Outgoing {
 
     /// Called when a data frame is sent.
     pub(super) fn on_sent(&mut self, seq: u64, behind: u32, bytes: &Bytes) {
-        // Otherwise it is a retransmission.
+        // Any other number is a retransmission.
         if self.fec.is_some() && seq == self.first + self.packets.len() as u64 {
             self.packets.push_back(Held { bytes: bytes.clone(), behind: behind as u16 });
         }
@@ -64,7 +64,7 @@ impl Outgoing {
             if self.packets.len() < block.end {
                 return None;
             }
-            // As many as the machine may request: together they cost little more than one.
+            // As many as the machine may request: computing them together costs little more than one.
             let max = (self.fec?.max_overhead * f64::from(count)) as usize;
             let repairs = max.min(usize::from(Fec::MAX_REPAIRS)).max(index + 1);
             self.symbols = (first, erasure::encode(self.packets.range(block), len as usize, repairs));
@@ -72,7 +72,7 @@ impl Outgoing {
         self.symbols.1.get(index)
     }
 
-    /// Packets below this are no longer protected. Returns the memory that this frees.
+    /// Forgets the packets below this number, which are no longer protected. Returns the memory that this frees.
     pub(super) fn forget(&mut self, below: u64) -> u64 {
         let mut bytes = 0;
         while self.first < below
@@ -94,7 +94,7 @@ impl Outgoing {
 
     /// Memory of the symbols, bytes.
     pub(super) fn symbol_bytes(&self) -> u64 {
-        // All of one length.
+        // All have the same length.
         self.symbols.1.first().map_or(0, |symbol| self.symbols.1.len() as u64 * cost(symbol.len()))
     }
 }

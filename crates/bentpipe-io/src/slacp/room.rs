@@ -1,4 +1,4 @@
-//! Memory of one end: what it stores, and the limit of it.
+//! The memory of one end: what it stores, and the limit.
 
 use bentpipe_engine::compression::Headers;
 use bentpipe_engine::gateway::queue_room;
@@ -21,37 +21,40 @@ impl LinkEndpoint {
         self.given_bytes + symbols + self.incoming.iter().map(Incoming::bytes).sum::<u64>()
     }
 
-    /// Memory of all packets but those kept for repair frames only, which go as soon as [`LinkEndpoint::set_room`] leaves less.
+    /// Memory of all packets except those kept only for repair frames, which are dropped as soon as
+    /// [`LinkEndpoint::set_room`] leaves less.
     pub fn needed_bytes(&self) -> u64 {
         self.held_bytes() - self.incoming.iter().map(Incoming::kept_bytes).sum::<u64>()
     }
 
-    /// Memory of the packets for the far end that it has not confirmed, bytes.
+    /// Memory in bytes of the packets for the far end that it has not confirmed.
     pub fn given_bytes(&self) -> u64 {
         self.given_bytes
     }
 
-    /// Memory of what header compression knows of flows, bytes. [`LinkEndpoint::held_bytes`] has no part in it.
+    /// Memory in bytes of the flow contexts of header compression. [`LinkEndpoint::held_bytes`] does not include it.
     pub fn context_bytes(&self) -> u64 {
         self.headers.as_ref().map_or(0, Headers::memory)
     }
 
-    /// Limits the memory of packets and symbols to `bytes`. Without room:
+    /// Limits the memory of packets and symbols to `bytes`. If there is no room:
     ///
-    /// - Packets that are kept for repair frames go first and at once, the oldest first, and repair frames for them are not accepted any more.
-    ///   They are found within some steps: where a thousand others lie before them, at the next call.
-    /// - A packet of [`LinkEndpoint::send`] takes the place of one that waits, as when the queue is full, or is dropped. These packets have at
-    ///   most half of the limit, so that what comes from the far end has the rest, and five eighths in channels other than the default
-    ///   one.
-    /// - A frame from the far end is not accepted and comes again, but for the packet that all others wait for. So the far end should
-    ///   repeat the oldest first (`ChannelConfig::resends_oldest_first`): a frame that is not accepted brings no report.
+    /// - Packets kept for repair frames are dropped first and at once, the oldest first, and repair frames for them are
+    ///   no longer accepted. The search for them is limited: if a thousand others lie before them, they are found at
+    ///   the next call.
+    /// - A packet given to [`LinkEndpoint::send`] replaces a waiting one, as when the queue is full, or is dropped.
+    ///   Packets for the far end may take at most half of the limit, and five eighths in channels other than the
+    ///   default one, so that the rest is left for packets from the far end.
+    /// - A frame from the far end is refused and will be repeated, unless it has the packet that all others wait for.
+    ///   So the far end should repeat the oldest first (`ChannelConfig::resends_oldest_first`): a refused frame is not
+    ///   reported.
     pub fn set_room(&mut self, bytes: u64) {
         self.room = bytes;
         let excess = self.held_bytes().saturating_sub(bytes);
         incoming::spare(&mut self.incoming, excess);
     }
 
-    /// Leaves a queue as much room for the next packet as the limit of memory does.
+    /// Gives a queue as much room for the next packet as the memory limit leaves.
     pub(super) fn limit_queue(&mut self, channel: u8) {
         let free = queue_room(self.room, self.given_bytes, channel == self.default_channel);
         let is_plenty = free >= self.max_packet as u64;

@@ -11,8 +11,8 @@ pub struct LinkEndpointStats {
     pub undecodable: u64,
     /// Packets whose headers could not be expanded.
     pub unexpanded: u64,
-    /// Header bytes saved by compression; each packet is counted once.
+    /// Header bytes saved by compression. Each packet counts once.
     pub headers_saved: u64,
-    /// Frames not accepted because there was no memory to keep them. Their sender repeats them.
+    /// Frames refused for lack of memory. Their sender repeats them.
     pub no_room: u64,
 }

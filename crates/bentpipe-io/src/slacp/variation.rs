@@ -2,7 +2,7 @@
 
 use bentpipe_engine::units::{Duration, Time};
 
-/// The time as in frames.
+/// The time in the form used in frames.
 pub(super) fn microseconds(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
@@ -12,7 +12,7 @@ pub(super) fn microseconds(now: Time) -> u32 {
 pub(super) struct Variation {
     /// Our clock minus the far end's at the last frame, in microseconds modulo 2^32.
     transit: Option<u32>,
-    /// In units of 1/16 µs.
+    /// The variation in units of 1/16 µs.
     pub(super) scaled: u64,
 }
 

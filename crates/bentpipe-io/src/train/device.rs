@@ -13,7 +13,7 @@ use super::{LONGEST, Packet, ROOM, Train};
 use crate::overruns::Overruns;
 use crate::tun::{self, TunConfig};
 
-/// Max number of empty buffers kept, of 64 kB each; a burst's other buffers are freed.
+/// Maximum number of empty buffers kept, of 64 kB each. Further buffers of a burst are freed.
 const SPARE: usize = 512;
 
 /// Empty buffers for whole trains, for reuse.
@@ -64,15 +64,15 @@ impl TrainTun {
     /// Creates the device in the network namespace of the calling thread and brings it up.
     ///
     /// # Errors
-    /// Fails if the device cannot be created: CAP_NET_ADMIN and `/dev/net/tun` are needed, and a free name.
+    /// Fails if the device cannot be created: it needs CAP_NET_ADMIN, `/dev/net/tun`, and a free name.
     pub fn create(config: &TunConfig) -> io::Result<Self> {
         Self::over(config.build()?)
     }
 
-    /// As [`TrainTun::create`], with addresses of either version and their prefix lengths.
+    /// Like [`TrainTun::create`], with addresses of either version and their prefix lengths.
     ///
     /// # Errors
-    /// As [`TrainTun::create`].
+    /// Fails in the same cases as [`TrainTun::create`].
     pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16) -> io::Result<Self> {
         Self::over(tun::with_addresses(name, addresses, mtu, true)?)
     }
@@ -84,37 +84,37 @@ impl TrainTun {
         Ok(TrainTun { device, join, gather, overruns, refused: 0, written: 0 })
     }
 
-    /// Sends of the host that the kernel dropped because the device's queue was full. Each is a train or a single
-    /// packet: the kernel does not count packets of trains.
+    /// Number of trains or single packets of the host that the kernel dropped because the device's queue was full. The
+    /// kernel does not count the packets in a train.
     ///
     /// # Errors
-    /// Fails if the device is gone.
+    /// Fails if the device no longer exists.
     pub fn overruns(&self) -> io::Result<u64> {
         self.overruns.count()
     }
 
-    /// Changes the device's MTU: the kernel then tells hosts, and clamps the MSS of new connections where a rule says so.
+    /// Changes the device's MTU. The kernel then tells hosts, and clamps the MSS of new connections if a rule says so.
     ///
     /// # Errors
-    /// Fails if the device is gone, or without CAP_NET_ADMIN.
+    /// Fails if the device no longer exists, or without CAP_NET_ADMIN.
     pub fn set_mtu(&self, mtu: u16) -> io::Result<()> {
         self.device.set_mtu(mtu)
     }
 
-    /// Packets that the host did not accept.
+    /// Number of packets that the host did not accept.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Trains passed to the host, including single packets.
+    /// Number of trains passed to the host, including single packets.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Reads the host's next train or packet into `each`; false if there is none.
+    /// Reads the host's next train or packet and passes it to `each`. Returns false if there is none.
     ///
     /// # Errors
-    /// Fails if the device cannot be read: it was removed.
+    /// Fails if the device cannot be read, because it was removed.
     pub fn read(&mut self, buffers: &mut Buffers, each: impl FnOnce(&mut Buffers, Train)) -> io::Result<bool> {
         let mut bytes = buffers.take();
         let end = match self.device.recv(&mut bytes) {
@@ -152,7 +152,7 @@ impl TrainTun {
     /// Adds a packet with full checksums to the next train.
     ///
     /// # Errors
-    /// As [`TrainTun::hand_over`], which is called if there is no room.
+    /// Fails in the same cases as [`TrainTun::hand_over`], which is called if there is no room.
     pub fn put_whole(&mut self, packet: &[u8]) -> io::Result<()> {
         if self.gather.is_full() {
             self.hand_over()?;
@@ -164,7 +164,7 @@ impl TrainTun {
     /// Writes the packets that were added with full checksums.
     ///
     /// # Errors
-    /// Fails if the device cannot be written: it was removed.
+    /// Fails if the device cannot be written, because it was removed.
     pub fn hand_over(&mut self) -> io::Result<()> {
         if self.gather.is_empty() {
             return Ok(());
@@ -181,7 +181,7 @@ impl TrainTun {
     /// Writes the added packets.
     ///
     /// # Errors
-    /// Fails if the device cannot be written: it was removed.
+    /// Fails if the device cannot be written, because it was removed.
     pub fn flush(&mut self, buffers: &mut Buffers) -> io::Result<()> {
         if self.join.is_empty() {
             return Ok(());
@@ -204,7 +204,7 @@ fn note(sent: io::Result<usize>, packets: u16, refused: &mut u64, gone: &mut io:
     match sent {
         Ok(_) => {}
         Err(error) if is_gone(&error) => *gone = Err(error),
-        // The host's queue is full, or the packet is invalid: dropped, as by a network card.
+        // The host's queue is full, or the packet is invalid. It is dropped, as by a network card.
         Err(_) => *refused += u64::from(packets),
     }
 }

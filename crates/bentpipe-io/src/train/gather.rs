@@ -1,14 +1,14 @@
 //! Makes trains of packets that arrive one by one with full checksums.
 //!
 //! A train from the far gateway's host leaves the tunnel packet by packet. A packet joins the last train of its flow
-//! under the rules of `join`, and only if its checksums are right: the kernel recomputes the checksums of a train, so
-//! the receiver would no longer detect earlier damage. Payloads are copied once, to be contiguous.
+//! under the rules of `join`, but only if its checksums are right: the kernel recomputes the checksums of a train, so
+//! the receiver would no longer detect earlier damage. Payloads are copied once, to make them contiguous.
 
 use super::headers::{Headers, LAST, Part, Place, SPECIAL};
 use super::join::{DATAGRAMS, OPEN};
 use super::{LONGEST, ROOM};
 
-/// Max number of waiting trains and single packets; then they must be written.
+/// Maximum number of waiting trains and single packets; after that, they must be written.
 const MAX: usize = 64;
 
 /// An unfinished train, or a single packet.
@@ -30,7 +30,7 @@ struct Gathered {
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     trains: Vec<Gathered>,
-    /// Empty buffers, at the size they have grown to.
+    /// Empty buffers, each at the size to which it has grown.
     spare: Vec<Vec<u8>>,
     /// True if the host accepts UDP trains.
     takes_udp: bool,
@@ -67,7 +67,7 @@ impl Gather {
         self.trains.push(Gathered { bytes, headers, first: packet.len(), packets: 1, flags, is_open });
     }
 
-    /// As in `join`: nothing overtakes a packet of unknown flow.
+    /// The last train of a flow, as in `join`: nothing overtakes a packet of unknown flow.
     fn last_of(&self, headers: &Headers) -> Option<usize> {
         let flow = headers.flow?;
         for (at, train) in self.trains.iter().enumerate().rev().take(OPEN) {
@@ -78,7 +78,7 @@ impl Gather {
         None
     }
 
-    /// Passes each train in the kernel's form, with its packet count.
+    /// Passes each train in the kernel's form, with its number of packets.
     pub(super) fn drain(&mut self, mut each: impl FnMut(&[u8], u16)) {
         for mut train in self.trains.drain(..) {
             if train.packets > 1 {

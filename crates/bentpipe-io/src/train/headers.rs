@@ -1,9 +1,9 @@
-//! The headers before payloads: virtio-net's, which says how a train is split, and those of IP, TCP and UDP.
+//! The headers before payloads: virtio-net's, which says how to split a train, and those of IP, TCP and UDP.
 //!
-//! The packets of a train share its headers, except for lengths, checksums, the IPv4 identification and TCP's sequence
-//! number, which count up, and flags: only the first packet has CWR, only the last has PSH and FIN. The transport
-//! checksum is partial if the kernel left it to the card (NEEDS_CSUM): the field holds the sum of the pseudo header, in
-//! which only the length differs between packets.
+//! The packets of a train share its headers, with some exceptions. Lengths and checksums differ. The IPv4
+//! identification and TCP's sequence number count up. Of the flags, only the first packet has CWR, and only the last
+//! has PSH and FIN. If the kernel left the transport checksum to the card (NEEDS_CSUM), it is partial: the field holds
+//! the sum of the pseudo header, in which only the length differs between packets.
 
 use bentpipe_engine::wire::checksum::Checksum;
 use tun_rs::{VIRTIO_NET_HDR_GSO_TCPV4, VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_GSO_UDP_L4, VirtioNetHdr};
@@ -35,13 +35,13 @@ const CWR: u8 = 0x80;
 /// Flags that only the last packet of a train has.
 pub(super) const LAST: u8 = FIN | PSH;
 
-/// Flags that no packet of our trains has. (A train of the kernel may have CWR on its first packet.)
+/// Flags that no packet of our own trains has. (A train from the kernel may have CWR on its first packet.)
 pub(super) const SPECIAL: u8 = SYN | RST | URG | CWR;
 
 /// The kind of trains that a packet can be part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Of none.
+    /// It cannot be part of a train.
     Alone,
     Tcp,
     Udp,
@@ -67,7 +67,7 @@ pub(super) struct Headers {
     pub(super) length: u16,
     /// Payload size of each packet except the last, which may be shorter.
     pub(super) size: u16,
-    /// A flow hash: equal for packets of one flow, rarely for others; `None` if unknown.
+    /// A flow hash: equal for packets of the same flow, rarely for others; `None` if unknown.
     pub(super) flow: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ impl Headers {
     /// A packet with payload that others may follow: no IP options, no special flags.
     fn single(self, packet: &[u8], start: u16, offset: u16) -> Option<Headers> {
         let (protocol, is_plain) = match packet.first()? >> 4 {
-            // Not a fragment: the flag for more fragments and the offset are 0.
+            // It is not a fragment if the flag for more fragments and the offset are 0.
             4 => (*packet.get(9)?, start == 20 && packet[0] == 0x45 && packet[6] & 0x3f == 0 && packet[7] == 0),
             6 => (*packet.get(6)?, start == 40),
             _ => return None,
@@ -118,13 +118,13 @@ impl Headers {
         let transport = packet.get(start.into()..)?;
         let length = start + header_length(part, transport)?;
         let size = packet.len().checked_sub(length.into()).filter(|size| *size > 0)? as u16;
-        // Bytes after a datagram (UDP options) would become part of it, because lengths are rewritten.
+        // Bytes after a datagram (UDP options) would become part of the datagram, because lengths are rewritten.
         let is_whole = length_in_ip(packet)? == packet.len()
             && (part == Part::Tcp || usize::from(get(transport, 4)) == transport.len());
         (is_plain && is_whole).then_some(Headers { part, length, size, ..self })
     }
 
-    /// Parses a packet with full checksums: it can be part of a train if they are right.
+    /// Parses a packet with full checksums. It can be part of a train if they are right.
     pub(super) fn of_whole(packet: &[u8]) -> Headers {
         let alone = Headers { flow: flow(packet), ..Headers::ALONE };
         Headers::of_sound(alone, packet).unwrap_or(alone)
@@ -152,8 +152,8 @@ impl Headers {
         (has_sums && is_right()).then_some(headers)
     }
 
-    /// Turns a packet with these headers and full checksums, with space before it and the payloads of others after it,
-    /// into a train in the kernel's form.
+    /// Turns a packet with these headers and full checksums into a train in the kernel's form. There must be space
+    /// before the packet, and the payloads of the other packets must follow it.
     pub(super) fn make_train(&self, train: &mut [u8], packets: u16, last: u8) {
         let (start, at) = self.checksum.expect("a joined packet has a checksum");
         let (start, at) = (usize::from(start), usize::from(at));
@@ -182,8 +182,8 @@ impl Headers {
         }
     }
 
-    /// Appends the headers of a train that starts with packet `index` of this one, `whole`, with this payload size and
-    /// with these flags on its last packet. The transport's checksum is partial.
+    /// Appends the headers of a train that starts with packet `index` of this one, `whole`, with this payload size, and
+    /// with these flags on its last packet. The transport checksum is partial.
     pub(super) fn write(&self, whole: &[u8], index: u16, payload: usize, last: u8, to: &mut Vec<u8>) {
         let (start, at) = self.checksum.expect("a split train has a partial checksum");
         let (start, at) = (usize::from(start), usize::from(at));
@@ -195,14 +195,14 @@ impl Headers {
             put(header, 4, (length - 40) as u16);
         } else {
             let id = get(whole, 4).wrapping_add(index);
-            // Updated incrementally (RFC 1624): reading back words that were just written is slow.
+            // Updated incrementally (RFC 1624), because reading back words that were just written is slow.
             let sum = Checksum::new().bytes(&whole[..start]).word(!get(whole, 10));
             let sum = sum.word(!get(whole, 2)).word(length as u16).word(!get(whole, 4)).word(id).finish();
             put(header, 2, length as u16);
             put(header, 4, id);
             put(header, 10, sum);
         }
-        // RFC 1624: the old length out, the new one in.
+        // RFC 1624: subtracts the old length, adds the new one.
         let (old, new) = ((whole.len() - start) as u16, (length - start) as u16);
         let sum = Checksum::new().word(get(header, at)).word(!old).word(new).finish();
         put(header, at, !sum);
@@ -220,9 +220,9 @@ impl Headers {
     /// Replaces a packet's partial checksum with the full one.
     pub(super) fn finish_checksum(&self, packet: &mut [u8]) {
         let Some((start, at)) = self.checksum else { return };
-        // The field has the pseudo header's sum, which is included in the sum.
+        // The field has the pseudo header's sum, which the total includes.
         let sum = !sum(&packet[start.into()..]);
-        // RFC 768: zero in UDP would mean no checksum.
+        // RFC 768: in UDP, zero would mean no checksum.
         let is_udp = at - start == UDP_CHECKSUM;
         put(packet, at.into(), if is_udp && sum == 0 { u16::MAX } else { sum });
     }
@@ -245,7 +245,7 @@ impl Headers {
         }
     }
 
-    /// TCP's flags of one packet.
+    /// The TCP flags of one packet.
     pub(super) fn flags(&self, whole: &[u8], index: u16) -> u8 {
         let (Part::Tcp, Some((start, _))) = (self.part, self.checksum) else { return 0 };
         let mut flags = whole[usize::from(start) + 13];
@@ -259,9 +259,9 @@ impl Headers {
         flags
     }
 
-    /// True if the packet at `to` in the train `follower` continues the flow after `from` in this train, `whole`: its
-    /// headers are equal except for lengths, checksums and a last packet's flags, and its counters have advanced
-    /// accordingly.
+    /// True if the packet at `to` in the train `follower` continues the flow after `from` in this train, `whole`. Its
+    /// headers must be equal except for lengths, checksums and a last packet's flags, and its counters must have
+    /// advanced accordingly.
     pub(super) fn go_on(&self, whole: &[u8], from: Place, other: &Headers, follower: &[u8], to: Place) -> bool {
         if (self.part, self.checksum, self.length) != (other.part, other.checksum, other.length) {
             return false;
@@ -347,7 +347,7 @@ fn flow(packet: &[u8]) -> Option<u64> {
     if !matches!(*protocol, TCP | UDP) {
         return None;
     }
-    // FNV-1a over words: security does not depend on it.
+    // FNV-1a over words; security does not depend on it.
     let mut hash = 0xcbf2_9ce4_8422_2325 ^ u64::from(*protocol);
     for word in packet.get(addresses)?.chunks(4).chain(packet.get(ports)?.chunks(4)) {
         let word = u32::from_be_bytes(word.try_into().ok()?);

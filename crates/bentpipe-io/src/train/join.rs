@@ -1,11 +1,11 @@
 //! Joins packets that leave together into trains.
 //!
-//! A packet joins the last train of its flow if the kernel, splitting that train again, would produce the same
-//! packets: there is no hole, its headers count up from the first packet's, and the packet before it was full and
-//! without PSH or FIN. Trains leave in the order of their first packets, so each flow stays in order.
+//! A packet joins the last train of its flow if the kernel, splitting that train again, would produce the same packets:
+//! there is no hole, its headers count up from the first packet's, and the packet before it was full and without PSH or
+//! FIN. Trains leave in the order of their first packets, so each flow stays in order.
 //!
-//! Datagrams join those of the same length only. A host that forwards drops a train as a whole if its packets are longer
-//! than the next MTU, and the datagram behind a QUIC probe of the path's MTU must not be lost with it.
+//! Datagrams only join those of the same length. A forwarding host drops a whole train if its packets are longer than
+//! the next MTU, and the datagram behind a QUIC path MTU probe must not be lost with it.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use super::headers::{LAST, Part, Place, SPECIAL};
 use super::{LONGEST, Packet, ROOM, Train};
 
-/// Max number of open trains that a packet may join, and so of interleaved flows.
+/// Maximum number of open trains that a packet may join, and so of interleaved flows.
 pub(super) const OPEN: usize = 16;
 
-/// Max number of pieces of read trains in a train.
+/// Maximum number of pieces of read trains in a new train.
 const PIECES: u32 = 62;
 
-/// Max packets of a UDP train (UDP_MAX_SEGMENTS before Linux 6.9).
+/// Maximum number of packets in a UDP train (UDP_MAX_SEGMENTS before Linux 6.9).
 pub(super) const DATAGRAMS: u16 = 64;
 
 /// Consecutive packets of one read train.
@@ -135,7 +135,7 @@ impl Join {
         has_size && ours.headers.go_on(ours.whole(), from, &theirs.headers, theirs.whole(), to)
     }
 
-    /// Passes each train in the kernel's form, with its packet count; the buffers go to `spare`.
+    /// Passes each train in the kernel's form, with its number of packets. The buffers go to `spare`.
     pub(super) fn drain(&mut self, mut each: impl FnMut(&[IoSlice<'_>], u16), mut spare: impl FnMut(Arc<Train>)) {
         for joined in self.joined.drain(..) {
             let first = &self.pieces[joined.first as usize];
@@ -169,7 +169,7 @@ impl Join {
 }
 
 impl Joined {
-    /// A train without packets; this will be its first piece.
+    /// A train without packets, of which this will be the first piece.
     fn at(piece: u32, size: u16) -> Self {
         Joined { first: piece, last: piece, pieces: 1, packets: 0, size, payload: 0, flags: 0, is_open: true }
     }
@@ -189,8 +189,8 @@ impl Joined {
         self.payload += u32::from(payload);
         let is_last = packet.index + 1 == packet.train.count;
         self.flags = if is_last { packet.flags() } else { 0 };
-        // This train's size counts, not that of the train that the packet was read in: a shorter packet is the last
-        // one.
+        // The size of this train counts, not that of the train from which the packet was read: a shorter packet is the
+        // last one.
         self.is_open &= payload == self.size && self.flags & LAST == 0;
     }
 }

@@ -1,4 +1,4 @@
-//! Makes the end of a connection from a model, and keeps what remains of it.
+//! Makes the end of a connection from a model, and keeps what remains of the end.
 
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::tcp::{Connection, State};
@@ -9,12 +9,12 @@ use crate::ended::{Ended, Outcome, Rest};
 use crate::transport::Transport;
 
 impl TcpEnd {
-    /// Makes it the model of this number: its clones become ends by [`TcpEnd::begin`].
+    /// Makes this end the model with this number: its clones become ends by [`TcpEnd::begin`].
     pub(crate) fn set_model(&mut self, number: u32) {
         self.model = Some(number);
     }
 
-    /// Makes it the end `end`, whose application starts at `start`.
+    /// Turns a clone of the model into the end `end`, whose application starts at `start`.
     pub(crate) fn begin(&mut self, end: EndId, start: Time) {
         (self.end, self.start) = (end, start);
         if !self.opened {
@@ -28,7 +28,7 @@ impl TcpEnd {
         matches!(&self.connection, Transport::Tcp(tcp) if matches!(tcp.state(), State::Closed | State::TimeWait))
     }
 
-    /// Restores the end of a resting connection from this model. It does not rest again.
+    /// Restores the end of a connection in TIME-WAIT from this model. It is not reduced again.
     pub(crate) fn woken(&self, end: EndId, start: Time, outcome: &Outcome, connection: Connection) -> TcpEnd {
         let &Outcome { connected_at, acked_at, received_at, aborted, received, .. } = outcome;
         TcpEnd {
@@ -60,7 +60,7 @@ impl TcpEnd {
         }
     }
 
-    /// What remains of it, if its connection is closed or rests and it has nothing more to do.
+    /// What remains of it, if its connection is closed or in TIME-WAIT and it has nothing more to do.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let Transport::Tcp(connection) = &self.connection else { return None };
         if !self.is_done() || self.next_action != Time::NEVER {

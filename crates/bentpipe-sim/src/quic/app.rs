@@ -9,7 +9,7 @@ use super::repair::Coded;
 use crate::pacer::Pacer;
 use crate::workload::Share;
 
-/// The content of all data.
+/// The content of all data: zeros.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// A stream that this end writes.
@@ -18,7 +18,7 @@ struct Outgoing {
     id: StreamId,
     /// Bytes not written yet.
     left: u64,
-    /// No more will be added.
+    /// True if no more data will be added.
     is_last: bool,
     finished: bool,
 }
@@ -30,19 +30,19 @@ pub(super) struct App {
     streams: u16,
     client: bool,
     start: Time,
-    /// Bytes to write, and to expect, until the flow is done.
+    /// Bytes to write, and bytes to expect, until the flow is done.
     to_send: u64,
     expected: u64,
     requests_left: u32,
     outgoing: Vec<Outgoing>,
     unordered: bool,
-    /// The code over the data.
+    /// The erasure code over the data, if any.
     coded: Option<Coded>,
     /// Bytes that the application has passed to streams.
     given: u64,
     /// Bytes read.
     pub(super) read: u64,
-    /// For an application that writes at a rate.
+    /// Times of writes, for an application that writes at a rate.
     pacer: Option<Pacer>,
     /// When it next acts by itself.
     pub(super) next_action: Time,
@@ -88,7 +88,7 @@ impl App {
         !matches!(self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
     }
 
-    /// The connection accepts data: with 0-RTT before it is open.
+    /// Starts the application when the connection accepts data; with 0-RTT, this is before it is open.
     pub(super) fn begin(&mut self, now: Time, connection: &mut Connection) {
         if !self.client {
             return;
@@ -157,7 +157,7 @@ impl App {
         stream.is_last = true;
     }
 
-    /// Runs the planned action. Returns whether the connection is to be closed.
+    /// Runs the planned action. Returns true if the connection must be closed.
     pub(super) fn act(&mut self, now: Time, connection: &mut Connection) -> bool {
         if self.next_action > now {
             return false;
@@ -176,7 +176,7 @@ impl App {
         false
     }
 
-    /// Writes what the windows allow.
+    /// Writes as much as the windows allow.
     fn write(&mut self, connection: &mut Connection) {
         for stream in &mut self.outgoing {
             let mut sender = connection.send_stream(stream.id);
@@ -185,7 +185,7 @@ impl App {
                 match sender.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
                     Ok(written) => stream.left -= written.bytes as u64,
                     Err(WriteError::Blocked) => break,
-                    // The peer has closed it: nothing more can be written.
+                    // The peer has closed the stream, so nothing more can be written.
                     Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
                         (stream.left, stream.finished) = (0, true);
                     }
@@ -193,7 +193,7 @@ impl App {
             }
             if stream.left == 0 && stream.is_last && !stream.finished {
                 stream.finished = true;
-                // It fails only for a stream that is closed already.
+                // This fails only for a stream that is already closed.
                 _ = sender.finish();
             }
         }
@@ -251,7 +251,7 @@ impl App {
         if self.read >= self.expected && self.expected > 0 && self.received_at.is_none() {
             self.received_at = Some(now);
             if self.coded.is_some() {
-                // It fails only if the stream has ended.
+                // This fails only if the stream has ended.
                 _ = connection.recv_stream(id).stop(VarInt::from_u32(0));
             }
         }
@@ -260,7 +260,7 @@ impl App {
         }
         if let Workload::RequestResponse { response, think, .. } = self.workload {
             if !self.client {
-                // The answer has the request's stream.
+                // The answer uses the request's stream.
                 self.outgoing.push(Outgoing { id, left: response.get(), is_last: true, finished: false });
                 self.given += response.get();
                 self.write(connection);
@@ -270,7 +270,8 @@ impl App {
         }
     }
 
-    /// True if the data of this end has been acknowledged and the peer's has arrived: the client ends the connection.
+    /// True if the data of this end has been acknowledged and the peer's data has arrived. The client then ends the
+    /// connection.
     pub(super) fn closes(&self) -> bool {
         self.client && self.is_finite() && self.is_done()
     }

@@ -1,7 +1,7 @@
-//! Wrappers around TLS's keys: they record packets before encryption, or leave packets in the clear.
+//! Wrappers around TLS's keys: they record packets before encryption, or leave packets unencrypted.
 //!
-//! The handshake is TLS's in every case. Packets in the clear have the lengths of encrypted ones: they keep the 16 bytes of the
-//! tag, and their keys have the limits of TLS's.
+//! The handshake is TLS's in every case. Unencrypted packets have the same lengths as encrypted ones: they keep the 16
+//! bytes of the tag, and their keys have the limits of TLS's.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl crypto::ServerConfig for CoveredServer {
 struct Covered {
     session: Box<dyn Session>,
     cover: Cover,
-    /// The kind of packet of the next keys: the handshake's come first (RFC 9001 section 4.1.4).
+    /// The kind of packet for which the next keys are used: the handshake's come first (RFC 9001 section 4.1.4).
     next: QuicKind,
 }
 

@@ -1,17 +1,17 @@
-//! Virtual time for quinn, which counts in [`Instant`]s.
+//! Virtual time for quinn, which uses [`Instant`]s.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bentpipe_engine::units::Time;
 
-/// The instant of time 0; any instant, since quinn only computes differences.
+/// The instant that stands for time 0. Any instant will do, since quinn only computes differences.
 fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(Instant::now)
 }
 
-/// The instant of a time, in whole nanoseconds, rounded down: a timer of quinn's expires when it is due, not before.
+/// The instant of a time in whole nanoseconds, rounded down: a timer of quinn expires when it is due, not before.
 pub(super) fn instant(time: Time) -> Instant {
     origin() + Duration::from_nanos(time.as_nanos())
 }
@@ -21,15 +21,15 @@ pub(super) fn time(instant: Instant) -> Time {
     span(instant.saturating_duration_since(origin())).map_or(Time::NEVER, |span| Time::ZERO + span)
 }
 
-/// A duration of quinn's; `None` if it is longer than any run.
+/// A duration from quinn; `None` if it is longer than any run.
 fn span(duration: Duration) -> Option<bentpipe_engine::units::Duration> {
-    /// A run has at most nine years (2^64 ticks of 1/64 ns).
+    /// A run lasts at most nine years (2^64 ticks of 1/64 ns).
     const LONGEST: u128 = (u64::MAX / 64) as u128;
     let nanos = duration.as_nanos();
     (nanos < LONGEST).then(|| bentpipe_engine::units::Duration::from_nanos(nanos as u64))
 }
 
-/// The same, at most the longest one.
+/// A duration from quinn, limited to the longest run.
 pub(super) fn duration(duration: Duration) -> bentpipe_engine::units::Duration {
     span(duration).unwrap_or(bentpipe_engine::units::Duration::from_nanos(u64::MAX / 64))
 }

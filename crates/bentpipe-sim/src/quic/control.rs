@@ -1,7 +1,7 @@
-//! The engine's congestion controls as controllers of quinn.
+//! The engine's congestion controls as quinn controllers.
 //!
-//! quinn reports each acknowledged packet, the end of a batch of ACKs, and losses; it asks for a window and paces
-//! at 1.25 windows per round trip. It does not accept a rate, so the engine's BBR cannot be used.
+//! quinn reports each acknowledged packet, the end of a batch of ACKs, and losses. It asks for a window and paces at
+//! 1.25 windows per round trip. It does not accept a rate, so the engine's BBR cannot be used.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::steady::SteadyConfig;
 /// Initial window of the engine's controls, in packets (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
 
-/// The controls of a flow's ends.
+/// The controls of the ends of a flow.
 pub(super) fn factory(quic: &QuicFlow) -> Arc<dyn ControllerFactory + Send + Sync> {
     let initial = quic.initial_window.map(|window| window.get());
     let ours = |row| -> Arc<dyn ControllerFactory + Send + Sync> {
@@ -86,10 +86,10 @@ struct OurControl {
     window: WindowControl,
     initial_window: u64,
     mtu: u16,
-    /// When the last loss was found: packets sent before it say nothing about the window after it (RFC 9002 §7.3.2).
+    /// When the last loss was found. Packets sent before that say nothing about the window after it (RFC 9002 §7.3.2).
     recovery_start: Option<Instant>,
     batch: Option<Batch>,
-    /// Bytes in flight after the last batch, with those sent since.
+    /// Bytes in flight after the last batch, including those sent since.
     flight: u64,
     /// The number of the last packet sent.
     sent: u64,
@@ -145,7 +145,7 @@ impl Controller for OurControl {
         self.window.set_mss(new_mtu);
     }
 
-    /// At least two packets (RFC 9002 §7.2).
+    /// The window, at least two packets (RFC 9002 §7.2).
     fn window(&self) -> u64 {
         self.window.window().max(2 * u64::from(self.mtu))
     }

@@ -1,7 +1,7 @@
 //! TLS 1.3 for simulated connections: one fixed certificate, a clock that stands still, and tickets for 0-RTT.
 //!
-//! The handshake is real and its keys are random, but no length depends on them: the key exchange is X25519, the signature is
-//! Ed25519, and tickets have a constant length. A test compares runs.
+//! The handshake is real and its keys are random, but no length depends on them: the key exchange is X25519, the
+//! signature is Ed25519, and tickets have a constant length. A test compares runs.
 //!
 //! The certificate was made once, with a key that protects nothing:
 //!
@@ -29,7 +29,7 @@ pub(super) const SERVER_NAME: &str = "bentpipe";
 const CERTIFICATE: &[u8] = include_bytes!("credentials/certificate.der");
 const KEY: &[u8] = include_bytes!("credentials/key.der");
 
-/// The time at which all handshakes take place, for the certificate and the age of tickets: 2027-01-01.
+/// The time at which all handshakes take place (2027-01-01), used for the certificate and the age of tickets.
 #[derive(Debug)]
 struct Still;
 
@@ -47,10 +47,10 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// `tickets`: the client keeps the server's tickets, and uses them.
+    /// `tickets`: the client keeps the server's tickets and uses them.
     pub(super) fn new(tickets: bool) -> Self {
         const SOUND: &str = "the certificate was made for this";
-        // X25519 alone: a share has 32 bytes.
+        // Only X25519 is offered: a key share has 32 bytes.
         let provider = Arc::new(CryptoProvider { kx_groups: vec![kx_group::X25519], ..default_provider() });
         let versions = [&rustls::version::TLS13];
 
@@ -72,7 +72,7 @@ impl Credentials {
             .with_no_client_auth()
             .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], key)
             .expect(SOUND);
-        // All early data or none: QUIC has no other values (RFC 9001 section 4.6.1).
+        // Either all early data or none: QUIC allows no other values (RFC 9001 section 4.6.1).
         server.max_early_data_size = u32::MAX;
         Credentials {
             client: Arc::new(QuicClientConfig::try_from(client).expect(SOUND)),

@@ -1,17 +1,17 @@
-//! Reads the frames of a packet for observers: the largest packet acknowledged, and data of streams (RFC 9000 §19).
+//! Reads the frames of a packet for observers: the largest acknowledged packet, and stream data (RFC 9000 §19).
 
 /// The contents of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// The largest packet number acknowledged.
     pub(super) acknowledges: Option<u64>,
-    /// Bytes of data of streams.
+    /// Bytes of stream data.
     pub(super) data: u64,
-    /// Stream, offset and length of the first data.
+    /// Stream, offset and length of the first stream data.
     pub(super) first: Option<(u64, u64, u64)>,
 }
 
-/// Reads the frames of a packet; stops at a frame that it does not know.
+/// Reads the frames of a packet. Stops at an unknown frame.
 pub(super) fn read(payload: &[u8]) -> Said {
     let mut said = Said::default();
     let mut rest = Rest(payload);
@@ -49,7 +49,7 @@ impl Rest<'_> {
                 let len = self.number()?;
                 self.skip(len)?;
             }
-            // STREAM: the lowest bits say whether it ends the stream, and has a length and an offset.
+            // STREAM: the lowest bits say whether it ends the stream, and whether it has a length and an offset.
             0x08..=0x0f => {
                 let stream = self.number()?;
                 let offset = if kind & 0x04 != 0 { self.number()? } else { 0 };
@@ -64,7 +64,7 @@ impl Rest<'_> {
             0x05 | 0x11 | 0x15 => self.skip_numbers(2)?,
             // RESET_STREAM.
             0x04 => self.skip_numbers(3)?,
-            // NEW_CONNECTION_ID: two numbers, the ID behind its length in a byte, and a token.
+            // NEW_CONNECTION_ID: two numbers, the ID after its length in one byte, and a token.
             0x18 => {
                 self.skip_numbers(2)?;
                 let len = *self.0.first()?;
@@ -72,7 +72,7 @@ impl Rest<'_> {
             }
             // PATH_CHALLENGE, PATH_RESPONSE.
             0x1a | 0x1b => self.skip(8)?,
-            // CONNECTION_CLOSE, of the transport with the type of a frame, and of the application.
+            // CONNECTION_CLOSE: the transport's includes a frame type, the application's does not.
             0x1c | 0x1d => {
                 self.skip_numbers(if kind == 0x1c { 2 } else { 1 })?;
                 let len = self.number()?;
@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn frames_in_a_row() {
-        // ACK of 20 with a range more, MAX_DATA, padding, STREAM 4 at 1000 with 3 bytes, STREAM 0 from its start to the end.
+        // ACK of 20 with an additional range, MAX_DATA, padding, STREAM 4 at 1000 with 3 bytes, STREAM 0 from its start
+        // to the end.
         let packet = [
             &[0x02, 20, 0, 1, 3, 2, 2][..],
             &[0x10, 0x44, 0x00, 0x00, 0x00],
@@ -144,7 +145,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(read(&packet), Said { acknowledges: Some(20), data: 7, first: Some((4, 1000, 3)) });
-        // A frame that is cut off, or unknown, ends it.
+        // Reading stops at a frame that is truncated or unknown.
         assert_eq!(read(&packet[..15]), Said { acknowledges: Some(20), data: 0, first: None });
         assert_eq!(read(&[0x3f, 0x0e, 4, 0, 1, 1]), Said::default());
     }

@@ -1,4 +1,4 @@
-//! A congestion control with a gauge, for values that quinn's statistics lack.
+//! A congestion control with a gauge, for values that quinn's statistics do not include.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use std::time::Instant;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-/// Values after the last batch of ACKs or the last loss; shared by an end and its control. One thread uses both.
+/// Values after the last batch of ACKs or the last loss, shared by an end and its control. A single thread uses both.
 #[derive(Debug, Default)]
 pub(super) struct Gauge {
-    /// Counts batches and losses.
+    /// Number of batches and losses.
     changes: AtomicU64,
     window: AtomicU64,
     ssthresh: AtomicU64,
     flight: AtomicU64,
     max_flight: AtomicU64,
     max_window: AtomicU64,
-    /// The round trip of the newest packet of the batch, nanoseconds; 0 if a loss came last.
+    /// The round trip of the newest packet in the batch, in nanoseconds; 0 if the last event was a loss.
     round_trip: AtomicU64,
-    /// The probe timeout, without the delay of ACKs, nanoseconds.
+    /// The probe timeout without the ACK delay, in nanoseconds.
     timeout: AtomicU64,
 }
 
@@ -28,13 +28,13 @@ pub(super) struct Gauge {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) changes: u64,
-    /// Bytes.
+    /// The window in bytes.
     pub(super) window: u64,
     pub(super) ssthresh: u64,
     pub(super) flight: u64,
     pub(super) max_flight: u64,
     pub(super) max_window: u64,
-    /// Nanoseconds; 0 if a loss came last.
+    /// The round trip in nanoseconds; 0 if the last event was a loss.
     pub(super) round_trip: u64,
     pub(super) timeout: u64,
 }
@@ -64,7 +64,7 @@ impl Gauge {
     }
 }
 
-/// Makes controls with a gauge. One for each end, since they share it.
+/// Makes controls with a gauge. Each end needs its own, because an end and its control share it.
 pub(super) struct Gauged {
     pub(super) factory: Arc<dyn ControllerFactory + Send + Sync>,
     pub(super) gauge: Arc<Gauge>,
@@ -80,10 +80,11 @@ impl ControllerFactory for Gauged {
 struct WithGauge {
     control: Box<dyn Controller>,
     gauge: Arc<Gauge>,
-    /// Of the batch: bytes acknowledged, and when the newest of its packets was sent.
+    /// For the current batch: bytes acknowledged, and when the newest of its packets was sent.
     acked: u64,
     newest: Instant,
-    /// The smoothed round trip and its variation, nanoseconds; computed here, since quinn does not expose its own.
+    /// The smoothed round trip and its variation, in nanoseconds. They are computed here, since quinn does not expose
+    /// its own.
     smoothed: u64,
     variation: Option<u64>,
 }
@@ -115,7 +116,7 @@ impl Controller for WithGauge {
         self.control.on_end_acks(now, in_flight, app_limited, largest);
         self.gauge.max_flight.fetch_max(in_flight + self.acked, Relaxed);
         let round_trip = now.saturating_duration_since(self.newest).as_nanos() as u64;
-        // A batch of bare ACKs has no packets that ask for ACKs.
+        // A batch of bare ACKs acknowledges no ack-eliciting packets.
         if std::mem::take(&mut self.acked) > 0 {
             self.measure(round_trip);
             self.gauge.set(&*self.control, in_flight, round_trip);

@@ -1,7 +1,8 @@
-//! Connection IDs and seeds, drawn for a flow and an end.
+//! Connection IDs and seeds, drawn per flow and end.
 //!
-//! By default quinn draws them from the system's entropy. Of a connection's random draws only those of quinn's generator
-//! change what is sent and when: it skips packet numbers, updates keys, and adds a transport parameter of random length.
+//! By default, quinn draws them from the system's entropy. Of the random draws of a connection, only those of quinn's
+//! own generator change what is sent and when: it skips packet numbers, updates keys, and adds a transport parameter of
+//! random length.
 
 use bentpipe_engine::stream::Stream;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator};
@@ -12,7 +13,7 @@ pub(super) fn bytes<const N: usize>(seed: u64, name: &str) -> [u8; N] {
     [0; N].map(|_| (stream.uniform() * 256.0) as u8)
 }
 
-/// Numbered connection IDs: unique for an end, and of constant length.
+/// Numbered connection IDs: unique within an end, and of constant length.
 #[derive(Debug)]
 pub(super) struct Ids {
     prefix: [u8; Self::LEN - 4],
@@ -20,7 +21,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Bytes of an ID.
+    /// Length of an ID in bytes.
     const LEN: usize = bentpipe_study::scenario::QuicFlow::CONNECTION_ID as usize;
 
     pub(super) fn new(prefix: [u8; Self::LEN - 4]) -> Self {

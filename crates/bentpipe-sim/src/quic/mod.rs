@@ -1,14 +1,15 @@
-//! Flows of QUIC, by quinn.
+//! QUIC flows, using quinn.
 //!
-//! quinn-proto is a machine too: datagrams and instants go in, datagrams and a timeout come out. [`QuicEnd`] drives one end of a
-//! connection as `endpoint` drives TCP's, and its datagrams travel over the same links. The handshake is TLS's, with real keys;
-//! pacing, loss detection, path MTU discovery and flow control are quinn's. Reading order: this file; `app`, the
-//! application; `peer`, quinn's side; `settings`, a flow's settings for quinn; `credentials` and `cipher`, TLS; `control`, `gauge` and
-//! `steady`, congestion control; `repair`, a code over the data; `rare`, rare ACKs; `scone`, a network's advice; `notes` and `frames`,
-//! for observers.
+//! quinn-proto is also a state machine: datagrams and instants go in, datagrams and a timeout come out. [`QuicEnd`]
+//! drives one end of a connection as `endpoint` drives TCP's, and its datagrams travel over the same links. The
+//! handshake is TLS's, with real keys; pacing, loss detection, path MTU discovery and flow control are quinn's.
 //!
-//! The kernel's part is left out: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of datagrams
-//! reaches the line at once, as with segmentation offload.
+//! Reading order: this file; `app` (the application); `peer` (quinn's side); `settings` (a flow's settings for quinn);
+//! `credentials` and `cipher` (TLS); `control`, `gauge` and `steady` (congestion control); `repair` (a code over the
+//! data); `rare` (rare ACKs); `scone` (a network's advice); `notes` and `frames` (for observers).
+//!
+//! The kernel's part is not modelled: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of
+//! datagrams reaches the line at once, as with segmentation offload.
 
 mod app;
 mod cipher;
@@ -71,10 +72,10 @@ pub(crate) struct QuicEnd {
     fresh: VecDeque<BytesMut>,
     notes: Option<Notes>,
     scone: Option<Scone>,
-    /// At a receiver whose ACKs are rare from the start.
+    /// Used at a receiver whose ACKs are rare from the start.
     rare: Option<Rare>,
     gauge: Arc<Gauge>,
-    /// The reading last reported to the observer.
+    /// The reading that was last reported to the observer.
     told: Reading,
     connected_at: Option<Time>,
     aborted: Option<Abort>,
@@ -89,8 +90,8 @@ impl fmt::Debug for QuicEnd {
     }
 }
 
-/// The two ends of a connection: the client at its `from`, the server at its `to`. `watched`: there is an observer of packets'
-/// contents.
+/// The two ends of a connection: the client at its `from`, the server at its `to`. `watched`: an observer wants the
+/// packets' contents.
 pub(crate) fn both(
     scenario: &Scenario,
     (connection, flow, quic): (ConnectionId, &FlowSpec, &QuicFlow),
@@ -151,7 +152,7 @@ impl QuicEnd {
         self.aborted.is_some() || self.app.is_done()
     }
 
-    /// True if it is finite and not done: the run waits for it.
+    /// True if the run must wait for it, because it is finite and not done.
     pub(crate) fn counts(&self) -> bool {
         self.app.is_finite() && !self.is_done()
     }
@@ -168,7 +169,7 @@ impl QuicEnd {
         }
     }
 
-    /// quinn's counters under the names of TCP's. It does not count timeouts.
+    /// quinn's counters under the names of TCP's. quinn does not count timeouts.
     fn stats(&self) -> TcpStats {
         let Some(stats) = self.peer.stats() else { return TcpStats::default() };
         let reading = self.gauge.read();
@@ -227,7 +228,7 @@ impl QuicEnd {
         }
     }
 
-    /// True if a receiver delays its ACK. Nothing is delayed once it has everything.
+    /// True if the receiver delays its ACK. Once it has everything, it delays nothing.
     fn waits(&mut self, now: Time, expired: bool) -> bool {
         let Some(rare) = self.rare.as_mut().filter(|_| !self.app.is_done()) else { return false };
         if expired {
@@ -240,7 +241,7 @@ impl QuicEnd {
         waits
     }
 
-    /// When it must be polled again.
+    /// The time at which it must be polled again.
     fn next(&mut self, now: Time) -> Option<Time> {
         let timer = self.peer.timeout().map_or(Time::NEVER, clock::time);
         let due = self.rare.as_ref().map_or(Time::NEVER, Rare::due);
@@ -249,7 +250,7 @@ impl QuicEnd {
         (until != Time::NEVER).then(|| until.max(now + MIN_WAIT))
     }
 
-    /// Sets the window that follows from the network's advice.
+    /// Sets the window according to the network's advice.
     fn follow(&mut self, now: Time) {
         if let Some(scone) = &mut self.scone
             && let Some(connection) = self.peer.connection()
@@ -259,7 +260,7 @@ impl QuicEnd {
         }
     }
 
-    /// Handles the connection's events, and lets the application act. Returns whether there were any.
+    /// Handles the connection's events and lets the application act. Returns true if there were any events.
     fn hear(&mut self, now: Time) -> bool {
         let mut heard = false;
         if !self.begun
@@ -304,7 +305,7 @@ impl QuicEnd {
             let (mut told, mut main) = (0, QuicPacket::default());
             while let Some(packet) = noted.next_if(|packet| told + packet.len as usize <= datagram.len()) {
                 told += packet.len as usize;
-                // A datagram of several packets is represented by the one with most data, or the first.
+                // A datagram of several packets is represented by the one with the most data, or by the first.
                 if told == packet.len as usize || packet.data > main.data {
                     main = packet;
                 }
@@ -337,7 +338,7 @@ impl QuicEnd {
     }
 }
 
-/// Why a connection ended, under the names of TCP's reasons; `None` if this end closed it.
+/// The reason why a connection ended, under the names of TCP's reasons; `None` if this end closed it.
 fn why(reason: &ConnectionError) -> Option<Abort> {
     match reason {
         ConnectionError::TimedOut => Some(Abort::RetriesExhausted),

@@ -7,7 +7,7 @@ use bentpipe_engine::probe::{QuicKind, QuicPacket};
 
 use super::frames;
 
-/// The packets since they were last taken; shared by an end and its keys.
+/// The packets since they were last taken. An end and its keys share this.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes(Arc<Mutex<Pages>>);
 
@@ -15,7 +15,7 @@ pub(super) struct Notes(Arc<Mutex<Pages>>);
 struct Pages {
     sent: Vec<QuicPacket>,
     received: Vec<QuicPacket>,
-    /// By stream: the end of the data sent so far.
+    /// For each stream, the end of the data sent so far.
     ends: BTreeMap<u64, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! One host of a connection: quinn's endpoint, and its connection once there is one.
+//! One host of a connection: quinn's endpoint and, once there is one, its connection.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,8 +11,8 @@ use quinn_proto::{
 
 use super::credentials::SERVER_NAME;
 
-/// Datagrams of equal length that are made at once: as many as quinn passes to the kernel (`MAX_TRANSMIT_SEGMENTS`). On the line
-/// each is separate.
+/// Number of datagrams of equal length that are made at once: as many as quinn passes to the kernel
+/// (`MAX_TRANSMIT_SEGMENTS`). On the line, each is separate.
 const BATCH: usize = 10;
 
 /// The address of the client, or of the server; its value does not matter.
@@ -21,7 +21,7 @@ fn address(client: bool) -> SocketAddr {
     (Ipv4Addr::new(10, 0, 0, last), port).into()
 }
 
-/// An end of a connection without its application.
+/// An end of a connection, without its application.
 pub(super) struct Peer {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
@@ -50,7 +50,7 @@ impl Peer {
         self.connection.as_ref().map(|(_, connection)| connection.stats())
     }
 
-    /// Takes a datagram. Direct answers of the endpoint go into `outbox`.
+    /// Takes a datagram. Direct answers of the endpoint are added to `outbox`.
     pub(super) fn receive(&mut self, now: Instant, datagram: BytesMut, outbox: &mut VecDeque<BytesMut>) {
         let from = address(!self.is_client);
         self.buffer.clear();
@@ -76,7 +76,7 @@ impl Peer {
         self.settle();
     }
 
-    /// Lets timers that are due expire. Returns whether there were any.
+    /// Lets due timers expire. Returns true if there were any.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         if let Some((_, connection)) = &mut self.connection
             && connection.poll_timeout().is_some_and(|due| due <= now)
@@ -93,7 +93,7 @@ impl Peer {
         self.connection()?.poll_timeout()
     }
 
-    /// Puts the next datagrams into `outbox`. False if there is none.
+    /// Adds the next datagrams to `outbox`. Returns false if there is none.
     pub(super) fn send(&mut self, now: Instant, outbox: &mut VecDeque<BytesMut>) -> bool {
         let Some((_, connection)) = &mut self.connection else { return false };
         self.buffer.clear();
@@ -125,7 +125,8 @@ fn cut<'a>(buffer: &'a [u8], transmit: &Transmit) -> impl Iterator<Item = BytesM
     buffer[..transmit.size].chunks(size).map(BytesMut::from)
 }
 
-/// Runs two hosts without delay until both are silent: an earlier connection, which leaves its tickets with the client.
+/// Runs two hosts without delay until both are silent. This simulates an earlier connection, which leaves its tickets
+/// with the client.
 pub(super) fn meet(client: &mut Peer, server: &mut Peer, now: Instant) {
     let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
     loop {

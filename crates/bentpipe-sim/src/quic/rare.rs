@@ -1,8 +1,9 @@
 //! Rare ACKs from the start.
 //!
-//! draft-ietf-quic-ack-frequency lets a sender ask for fewer ACKs, but its frame can only be sent after the handshake: a round
-//! trip after the first data of 0-RTT. A receiver that knows the request from an earlier connection need not wait (RFC 9000
-//! §13.2 leaves it the choice). quinn has no setting for this, so here the host polls its connection for packets less often.
+//! draft-ietf-quic-ack-frequency lets a sender ask for fewer ACKs, but its frame can only be sent after the handshake,
+//! which is a round trip after the first 0-RTT data. A receiver that knows the request from an earlier connection need
+//! not wait for it (RFC 9000 §13.2 leaves it the choice). quinn has no setting for this, so here the host polls its
+//! connection for packets less often.
 
 use bentpipe_engine::units::{Duration, Time};
 
@@ -11,7 +12,8 @@ use bentpipe_engine::units::{Duration, Time};
 pub(super) struct Rare {
     every: u32,
     delay: Duration,
-    /// Datagrams that have arrived since the connection was last polled, and when the first of them has waited long enough.
+    /// Number of datagrams that have arrived since the connection was last polled, and when the first of them has
+    /// waited long enough.
     waiting: u32,
     due: Time,
     /// True if something other than data has arrived.
@@ -23,7 +25,7 @@ impl Rare {
         Rare { every, delay, waiting: 0, due: Time::NEVER, is_urgent: false }
     }
 
-    /// A datagram has arrived. Packets of a handshake are answered at once.
+    /// Records that a datagram has arrived. Handshake packets are answered at once.
     pub(super) fn received(&mut self, now: Time, datagram: &[u8]) {
         if self.waiting == 0 {
             self.due = now + self.delay;
@@ -32,28 +34,28 @@ impl Rare {
         self.is_urgent |= !is_data(datagram);
     }
 
-    /// A timer of the connection has expired.
+    /// Records that a timer of the connection has expired.
     pub(super) fn hurry(&mut self) {
         self.is_urgent = true;
     }
 
-    /// True if the connection is not yet to be polled for packets.
+    /// True if the connection must not be polled for packets yet.
     pub(super) fn waits(&self, now: Time) -> bool {
         self.waiting > 0 && self.waiting < self.every && now < self.due && !self.is_urgent
     }
 
-    /// The connection has been polled.
+    /// Records that the connection has been polled.
     pub(super) fn asked(&mut self) {
         *self = Rare::new(self.every, self.delay);
     }
 
-    /// When it is to be polled at the latest.
+    /// The latest time at which it must be polled.
     pub(super) fn due(&self) -> Time {
         self.due
     }
 }
 
-/// True if the first packet of a datagram has a short header, or is a 0-RTT packet (RFC 9000 §17.2).
+/// True if the first packet of a datagram has a short header or is a 0-RTT packet (RFC 9000 §17.2).
 fn is_data(datagram: &[u8]) -> bool {
     const LONG: u8 = 0x80;
     const TYPE: u8 = 0x30;

@@ -1,23 +1,27 @@
-//! Forward error correction by the application: the places of a code's symbols in a stream, and which of them have arrived.
+//! Forward error correction by the application: the positions of a code's symbols in a stream, and which symbols have
+//! arrived.
 //!
-//! The data is divided into blocks, and each block into symbols. The repair symbols of a block follow its data. The code is assumed to
-//! be a Reed–Solomon code: any set of symbols of a block as large as its number of data symbols restores it. Nothing is computed,
-//! since data here has no content. The application reads the stream in any order, and tells the sender to stop once it has all.
+//! The data is divided into blocks, and each block into symbols. The repair symbols of a block follow its data. The
+//! code is assumed to be a Reed–Solomon code: any set of a block's symbols as large as its number of data symbols
+//! restores the block. Nothing is computed, since data has no content here. The application reads the stream in any
+//! order, and tells the sender to stop once it has everything.
 
-/// Bytes of a symbol. A packet of 1400 B overlaps 3.7 of them on average, so its loss costs 1.35 times as much as its data.
+/// Length of a symbol in bytes. A packet of 1400 B overlaps 3.7 of them on average, so losing it costs 1.35 times as
+/// much as its data.
 const SYMBOL: u64 = 512;
-/// Data symbols of a block; with as many repair symbols 2^16, the maximum of codes over 16 bits.
+/// Number of data symbols in a block. Together with as many repair symbols this is 2^16, the maximum of codes over 16
+/// bits.
 const BLOCK_SYMBOLS: u64 = 1 << 15;
 
 /// A block of the stream.
 #[derive(Debug)]
 struct Block {
-    /// Its place in the stream, and its length there without repair symbols.
+    /// Its position in the stream, and its length there without repair symbols.
     start: u64,
     data: u64,
-    /// Bytes of each symbol that have arrived; of those for data, then of those for repair.
+    /// Number of bytes of each symbol that have arrived, data symbols first, then repair symbols.
     arrived: Vec<u16>,
-    /// Symbols that have arrived as a whole.
+    /// Number of symbols that have arrived completely.
     whole: u64,
 }
 
@@ -26,17 +30,17 @@ impl Block {
         self.data.div_ceil(SYMBOL)
     }
 
-    /// One past its last byte, repair symbols included.
+    /// One past its last byte, including repair symbols.
     fn end(&self) -> u64 {
         self.start + self.data + (self.arrived.len() as u64 - self.needed()) * SYMBOL
     }
 
-    /// The bytes of data that can be computed from what has arrived: all, or what whole symbols hold.
+    /// Number of data bytes that can be computed from what has arrived: all, or those in complete symbols.
     fn known(&self) -> u64 {
         (self.whole * SYMBOL).min(self.data)
     }
 
-    /// The place of a symbol.
+    /// The position of a symbol.
     fn symbol(&self, n: u64) -> (u64, u64) {
         match n.checked_sub(self.needed()) {
             None => (self.start + n * SYMBOL, self.start + ((n + 1) * SYMBOL).min(self.data)),
@@ -44,7 +48,7 @@ impl Block {
         }
     }
 
-    /// The number of the symbol that has this byte.
+    /// The number of the symbol that contains this byte.
     fn number(&self, offset: u64) -> u64 {
         match (offset - self.start).checked_sub(self.data) {
             None => (offset - self.start) / SYMBOL,
@@ -57,7 +61,7 @@ impl Block {
 #[derive(Debug)]
 pub(super) struct Coded {
     blocks: Vec<Block>,
-    /// Bytes of data that the receiver has.
+    /// Number of data bytes that the receiver has.
     pub(super) known: u64,
 }
 
@@ -76,7 +80,7 @@ impl Coded {
         Coded { blocks, known: 0 }
     }
 
-    /// Bytes of the stream.
+    /// Length of the stream in bytes.
     pub(super) fn len(&self) -> u64 {
         self.blocks.last().map_or(0, Block::end)
     }
@@ -107,7 +111,7 @@ mod tests {
 
     #[test]
     fn places_by_hand() {
-        // 1000 B are two symbols, the second of 488 B; half of that is one repair symbol.
+        // 1000 B are two symbols, the second of 488 B; half of that number is one repair symbol.
         let small = Coded::new(1000, 0.5);
         assert_eq!(
             (small.len(), small.blocks[0].symbol(1), small.blocks[0].symbol(2)),
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn as_many_symbols_as_data_are_enough() {
         let mut coded = Coded::new(10 * SYMBOL, 0.3);
-        // Half of the second symbol is missing, and the whole fifth.
+        // Half of the second symbol and the whole fifth symbol are missing.
         coded.take(0, SYMBOL + 200);
         coded.take(2 * SYMBOL, 2 * SYMBOL);
         coded.take(5 * SYMBOL, 5 * SYMBOL);
@@ -133,7 +137,7 @@ mod tests {
         assert_eq!(coded.known, 9 * SYMBOL);
         coded.take(11 * SYMBOL + 100, SYMBOL - 100);
         assert_eq!(coded.known, 10 * SYMBOL);
-        // Later symbols are of no use.
+        // Later symbols are of no further use.
         coded.take(12 * SYMBOL, SYMBOL);
         assert_eq!(coded.known, 10 * SYMBOL);
     }
@@ -147,7 +151,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the pieces and their order, all data is known once everything has arrived, and never more.
+        /// Whatever the pieces and their order, all data is known once everything has arrived, and never more than all.
         #[test]
         fn pieces_in_any_order(data in 1_u64..40_000, repair in 0.0_f64..1.0, mut cuts in proptest::collection::vec(0_u64..60_000, 0..40), shift in 0_usize..40) {
             let mut coded = Coded::new(data, repair);

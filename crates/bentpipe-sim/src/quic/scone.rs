@@ -1,7 +1,8 @@
-//! SCONE at one end (draft-ietf-scone-protocol): packets at the head of its datagrams, and the advice in those of its peer.
+//! SCONE at one end (draft-ietf-scone-protocol): adds packets to the head of its datagrams, and reads the advice in
+//! those of its peer.
 //!
-//! Advice concerns the other end's data, so this end follows it by flow control, as the draft suggests: its window is the one that
-//! fills the advised rate.
+//! Advice concerns the other end's data, so this end follows it by flow control, as the draft suggests: it sets the
+//! window that fills the advised rate.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Rate, Time};
@@ -9,18 +10,20 @@ use bentpipe_engine::wire::scone::{self, Signal};
 use bentpipe_study::scenario::{PairSpec, QuicFlow, Scenario};
 use bytes::BytesMut;
 
-/// How long advice holds: the draft's monitoring period.
+/// How long advice is valid: the draft's monitoring period.
 const PERIOD: Duration = Duration::from_secs(67);
-/// Datagrams at the start of a flow that have a packet: the first window, so that a burst of losses does not take all of them.
+/// Number of datagrams at the start of a flow that carry a SCONE packet: the first window, so that a burst of losses
+/// does not hit all of them.
 const FIRST: u8 = 10;
-/// Time between packets after those: the shorter end of what the draft calls likely sufficient.
+/// Interval between later SCONE packets: the shorter end of the range that the draft calls likely sufficient.
 const INTERVAL: Duration = Duration::from_secs(20);
-/// UDP payload of an IPv4 packet of 1500 bytes: a datagram without room for a packet gets none.
+/// UDP payload of an IPv4 packet of 1500 bytes. A datagram without room for a SCONE packet carries none.
 const MAX_PAYLOAD: usize = 1500 - QuicFlow::UDP_HEADERS as usize;
-/// The first byte of a packet with a long header. SCONE packets go before short ones: those that follow the handshake.
+/// The first byte of a packet with a long header. SCONE packets precede packets with short headers, which follow the
+/// handshake.
 const LONG_HEADER: u8 = 0x80;
 
-/// The minimum advice of the network elements before these links, and of the gateways that send on them.
+/// The minimum of the advice of the network elements before these links and of the gateways that send on them.
 pub(super) fn advice(scenario: &Scenario, path: &[LinkId]) -> Signal {
     let rates = path.iter().filter_map(|&link| scenario[link].throughput_advice);
     let sent_on = |pair: &PairSpec| [0, 1].map(|side| pair.advice[side].filter(|_| path.contains(&pair.over[side])));
@@ -31,21 +34,22 @@ pub(super) fn advice(scenario: &Scenario, path: &[LinkId]) -> Signal {
 /// The state of one end.
 #[derive(Debug)]
 pub(super) struct Scone {
-    /// The signal after the network elements on this end's path. It is constant, so it is written at the start.
+    /// The signal after the network elements on this end's path. It is constant, so it is already written when the
+    /// packet is sent.
     on_path: Signal,
     first: u8,
     due: Time,
-    /// The window without advice, bytes.
+    /// The window used without advice, in bytes.
     own_window: u64,
-    /// The minimum rate advised in the current period, and when that ends.
+    /// The minimum rate advised in the current period, and when the period ends.
     followed: Option<(Rate, Time)>,
-    /// The window has to be set.
+    /// True if the window must be set.
     is_new: bool,
     min_rtt: Duration,
 }
 
 impl Scone {
-    /// The window until a datagram has shown whether there is advice, bytes: granted credit cannot be taken back.
+    /// The window until a datagram has shown whether there is advice, in bytes: granted credit cannot be withdrawn.
     pub(super) const FIRST_WINDOW: u64 = QuicFlow::MIN_WINDOW;
 
     pub(super) fn new(on_path: Signal, own_window: u64) -> Scone {
@@ -60,7 +64,7 @@ impl Scone {
         }
     }
 
-    /// The datagram as it arrives at the peer: with a packet before it if one is due.
+    /// The datagram as it arrives at the peer: preceded by a SCONE packet if one is due.
     pub(super) fn sent(&mut self, now: Time, datagram: BytesMut) -> BytesMut {
         const ID: usize = QuicFlow::CONNECTION_ID as usize;
         let fits = datagram.len() > ID && datagram.len() + scone::length(ID) <= MAX_PAYLOAD;
@@ -76,20 +80,20 @@ impl Scone {
         both
     }
 
-    /// Removes the packet from a datagram that has arrived, and takes its advice.
+    /// Removes the SCONE packet from a datagram that has arrived, and takes its advice.
     pub(super) fn received(&mut self, now: Time, datagram: &mut BytesMut) {
         let Some((signal, length)) = scone::parse(datagram) else { return };
         bytes::Buf::advance(datagram, length);
         self.is_new |= self.followed.is_none();
         let Some(rate) = signal.rate() else { return };
-        // The draft: the lowest advice of a period counts.
+        // As in the draft, the lowest advice of a period counts.
         if self.followed.is_none_or(|(lowest, until)| rate <= lowest || until <= now) {
             self.is_new |= self.followed.is_none_or(|(before, _)| before != rate);
             self.followed = Some((rate, now + PERIOD));
         }
     }
 
-    /// The receive window to be set now, if it changes, bytes. `rtt` is the connection's estimate.
+    /// The receive window in bytes that must be set now, if it changes. `rtt` is the connection's estimate.
     pub(super) fn window(&mut self, now: Time, rtt: Duration) -> Option<u64> {
         if self.followed.take_if(|(_, until)| *until <= now).is_some() {
             self.is_new = true;
@@ -98,7 +102,7 @@ impl Scone {
             return None;
         }
         self.min_rtt = self.min_rtt.min(rtt);
-        // quinn announces new credit once it is an eighth of the window: up to that much is missing.
+        // quinn announces new credit once it reaches an eighth of the window, so up to that much may be missing.
         let fills = |(rate, _): (Rate, Time)| rate.bytes_in_floor(self.min_rtt) / 7 * 8;
         Some(self.followed.map_or(self.own_window, |advice| fills(advice).min(self.own_window)))
     }
@@ -123,7 +127,7 @@ mod tests {
         Signal::at_most(Rate::from_bits_per_second(bits).expect("above zero"))
     }
 
-    /// A datagram with a short header, over a path with this advice.
+    /// A datagram with a short header, after a path with this advice.
     fn datagram(now: Time, on_path: Signal) -> BytesMut {
         let mut sender = Scone::new(on_path, 0);
         sender.sent(now, BytesMut::from(&[0x40; 100][..]))
@@ -143,7 +147,7 @@ mod tests {
         assert_eq!(length(at(20), &[0x40; 100]), 100);
     }
 
-    /// 10 Mbit/s for 600 ms are 750 kB; 1 Mbit/s are 75 kB.
+    /// 10 Mbit/s for 600 ms is 750 kB; 1 Mbit/s is 75 kB.
     #[test]
     fn the_lowest_advice_of_a_period_is_followed() {
         let mut end = Scone::new(Signal::UNKNOWN, 5_000_000);

@@ -22,7 +22,7 @@ use super::scone::{self, Scone};
 /// The assumed capacity of a path without a rate.
 const NO_RATE: Bytes = Bytes::new(8 << 20);
 
-/// The capacity of the path of a flow's data, in flight and in the queue of its bottleneck; the larger of both directions.
+/// The capacity of the path of a flow's data, in flight and in the bottleneck's queue; the larger of both directions.
 fn path_holds(scenario: &Scenario, flow: &FlowSpec) -> Bytes {
     let Ok((there, back)) = topology::flow_paths(scenario, flow) else { return NO_RATE };
     let [there, back] = [there, back].map(|path| topology::facts(scenario, &path, 1500));
@@ -103,7 +103,7 @@ impl Settings<'_> {
         Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
     }
 
-    /// A window, bytes: as set, or as large as the path needs.
+    /// A window in bytes: as configured, or as large as the path needs.
     fn window(&self, set: Option<Bytes>) -> u64 {
         set.unwrap_or_else(|| QuicFlow::window(path_holds(self.scenario, self.flow))).get()
     }
@@ -125,14 +125,14 @@ impl Settings<'_> {
         config.stream_receive_window(VarInt::from_u64(receive).unwrap_or(VarInt::MAX));
         config.send_window(send);
         let streams = match quic.workload {
-            // Each request has a stream; a response ends it, so that one is open at a time.
+            // Each request has its own stream. A response ends it, so one stream is open at a time.
             Workload::RequestResponse { .. } => 100,
             _ => u32::from(quic.streams).max(100),
         };
         config.max_concurrent_uni_streams(streams.into());
         config.max_concurrent_bidi_streams(streams.into());
         let idle = Duration::from_nanos(quic.idle_timeout.as_nanos());
-        // Longer than can be offered: none.
+        // A time that is too long to be offered means none.
         config.max_idle_timeout(IdleTimeout::try_from(idle).ok());
         if let Some(round_trip) = quic.initial_rtt {
             config.initial_rtt(Duration::from_nanos(round_trip.as_nanos()));
@@ -150,7 +150,7 @@ impl Settings<'_> {
         }
         if let Some(asked) = quic.ack_frequency {
             let mut config_of_acks = AckFrequencyConfig::default();
-            // quinn counts the packets without an ACK.
+            // quinn's setting counts the packets without an ACK.
             config_of_acks.ack_eliciting_threshold((asked.every - 1).into());
             config_of_acks.max_ack_delay(asked.delay.map(|delay| Duration::from_nanos(delay.as_nanos())));
             config.ack_frequency_config(Some(config_of_acks));

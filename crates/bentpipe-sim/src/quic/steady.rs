@@ -1,17 +1,19 @@
 //! A window that random losses do not change.
 //!
-//! For paths whose losses say little about congestion. A round ends when a packet sent in the next one is acknowledged; each is
-//! judged as a whole:
+//! For paths whose losses say little about congestion. A round ends when a packet sent in the next one is acknowledged.
+//! Each round is judged as a whole:
 //!
-//! - More than 2 % of its bytes were lost, and more than three packets: the window shrinks to 0.7 of itself. Both values are
-//!   BBRv3's (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
-//! - No queue was seen: the window grows by an eighth, if it limited the sender.
-//! - A queue was seen: it stays.
+//! - If more than 2 % of its bytes and more than three packets were lost, the window shrinks to 0.7 of its size. Both
+//!   values are BBRv3's (draft-ietf-ccwg-bbr, BBRLossThresh and BBRBeta).
+//! - If no queue was seen, the window grows by an eighth, provided that it limited the sender.
+//! - If a queue was seen, the window stays.
 //!
-//! A queue is seen if even the minimum round trip of the round is a quarter above that of the connection, and 20 ms above it.
+//! A queue is seen if even the minimum round trip of the round is both a quarter and 20 ms above the connection's
+//! minimum.
 //!
-//! Without an initial window it begins with ten packets and doubles each round trip until a queue is seen within a round; then it is
-//! halved, since half of it has been sent since. A configured initial window is used unchanged: it is known from an earlier connection.
+//! Without an initial window, it begins with ten packets and doubles each round trip until a queue is seen within a
+//! round. It is then halved, since half of it has been sent since. A configured initial window is used unchanged: it is
+//! known from an earlier connection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,15 +22,15 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-/// Initial window without a given one, in packets (RFC 9002 §7.2).
+/// Initial window in packets if none is configured (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
 /// Minimum window, in packets: BBR's.
 const MIN_PACKETS: u64 = 4;
-/// Packets that may be lost in a round, however few it has.
+/// Number of packets that may be lost in a round, however few it has.
 const SPARE_PACKETS: u64 = 3;
-/// Batches of ACKs after which the round trips of a round count: HyStart's eight samples (RFC 9406).
+/// Number of batches of ACKs after which the round trips of a round count: HyStart's eight samples (RFC 9406).
 const ENOUGH: u32 = 8;
-/// Minimum delay that counts as a queue: moving links vary as much without one.
+/// Minimum delay that counts as a queue: moving links vary by this much without one.
 const MIN_QUEUE: Duration = Duration::from_millis(20);
 
 /// Creates controls.
@@ -45,14 +47,14 @@ impl ControllerFactory for SteadyConfig {
 /// The state of a round.
 #[derive(Clone, Copy)]
 struct Round {
-    /// It ends when a packet with a greater number is acknowledged.
+    /// The round ends when a packet with a greater number is acknowledged.
     end: u64,
     acked: u64,
     lost: u64,
     /// Its minimum round trip, and the number of its batches of ACKs.
     min_rtt: Duration,
     batches: u32,
-    /// True if the window did not limit the sender at some time.
+    /// True if there was a time when the window did not limit the sender.
     had_room: bool,
 }
 
@@ -64,16 +66,16 @@ impl Round {
 
 #[derive(Clone)]
 struct Steady {
-    /// Bytes.
+    /// The window in bytes.
     window: u64,
     initial_window: u64,
     mtu: u64,
-    /// True until the first queue or loss, if nothing was known.
+    /// True until the first queue or loss, if no initial window was configured.
     doubles: bool,
     /// The minimum round trip.
     min_rtt: Duration,
     round: Round,
-    /// Bytes of the batch of ACKs, and when the newest of its packets was sent.
+    /// For the current batch of ACKs: bytes, and when the newest of its packets was sent.
     batch: (u64, Instant),
     /// The number of the last packet sent.
     sent: u64,
@@ -94,7 +96,7 @@ impl Steady {
         }
     }
 
-    /// A packet of the batch.
+    /// Takes a packet of the batch.
     fn acknowledge(&mut self, sent: Instant, bytes: u64) {
         let (so_far, newest) = self.batch;
         self.batch = (so_far + bytes, if so_far == 0 { sent } else { newest.max(sent) });
@@ -136,7 +138,7 @@ impl Controller for Steady {
         }
         let round_trip = now.saturating_duration_since(newest);
         if self.min_rtt == Duration::MAX {
-            // All that was sent before the first ACK is one round.
+            // Everything sent before the first ACK forms one round.
             self.round = Round::until(self.sent);
         }
         self.min_rtt = self.min_rtt.min(round_trip);
@@ -199,7 +201,8 @@ mod tests {
 
     const MTU: u64 = 1000;
 
-    /// The window in packets after a round of a control with this window, whose round trips were 600 ms and a queue.
+    /// The window in packets after a round, for a control with a window of `packets`, if the round trips were 600 ms
+    /// plus `queue`.
     fn after(packets: u64, queue: u64, lost: u64) -> u64 {
         let mut control = Steady::new(Some(packets * MTU), MTU, Instant::now());
         control.min_rtt = Duration::from_millis(600);
@@ -211,11 +214,11 @@ mod tests {
 
     #[test]
     fn random_losses_change_nothing() {
-        // A queue of 151 ms is more than a quarter of 600: no growth. 20 of 1000 are 2 %, 21 are more.
+        // A queue of 151 ms is more than a quarter of 600: no growth. 20 of 1000 is 2 %; 21 is more.
         assert_eq!([after(1000, 151, 10), after(1000, 151, 20), after(1000, 151, 21)], [1000, 1000, 700]);
-        // Without a queue an eighth more.
+        // Without a queue, it grows by an eighth.
         assert_eq!(after(1000, 149, 10), 1125);
-        // Of few packets three may be lost.
+        // With few packets, three may be lost.
         assert_eq!([after(20, 151, 3), after(20, 151, 4)], [20, 14]);
     }
 
@@ -238,8 +241,8 @@ mod tests {
             }
             windows.push(control.window / MTU);
         }
-        // The fourth window's first packet has left with the first batch of the third's ACKs, so that its round begins with the second
-        // batch of its own. The eighth after that sees the queue: half of 80 + 9 x 8 packets stay.
+        // The fourth window's first packet has left with the first batch of the third's ACKs, so its round begins with
+        // the second batch of its own. The eighth batch after that sees the queue: half of 80 + 9 x 8 packets remains.
         assert_eq!(windows, [20, 40, 80, 76, 76]);
     }
 

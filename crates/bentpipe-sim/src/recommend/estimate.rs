@@ -15,25 +15,25 @@ use super::system::{Ground, System};
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     segments: f64,
-    /// Round trip of the whole path, and of the satellite part of it, seconds.
+    /// Round trip of the whole path, and of its satellite part, in seconds.
     rtt: f64,
     satellite_rtt: f64,
     /// Segments per second that the path carries without loss.
     line: f64,
     initial_window: f64,
-    /// Round trips per segment of growth in congestion avoidance: 1 with byte counting, otherwise segments per
-    /// ACK.
+    /// Round trips per segment of growth in congestion avoidance: 1 with byte counting, otherwise the number of
+    /// segments per ACK.
     every: f64,
     /// The probability of random loss, and of any loss.
     random: f64,
     mean: f64,
     /// Seconds from one outage to the next.
     outages: Option<f64>,
-    /// The min time that the links allow, seconds.
+    /// The minimum time that the links allow, in seconds.
     limit: f64,
 }
 
-/// Seconds for the transfer with this system; `None` outside the formulas' range.
+/// Estimated seconds for the transfer with this system; `None` outside the range of the formulas.
 pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> Option<f64> {
     let facts = facts(scenario, ground)?;
     let window = facts.line * facts.rtt;
@@ -47,9 +47,9 @@ pub(super) fn estimate(scenario: &Scenario, ground: &Ground, system: System) -> 
             });
             by_tcp((facts.line * (1.0 - facts.mean)).min(random)).max(outages)
         }
-        // Losses cost their retransmission, by the boxes or by BBR; slow start is TCP's.
+        // The boxes or BBR pay only for the retransmission of losses; slow start is TCP's.
         System::Link | System::Bbr => by_tcp(facts.line * (1.0 - facts.mean)),
-        // The window is open from the start; the last losses take an additional round trip of the satellite.
+        // The window is open from the start. The last losses take an additional round trip of the satellite.
         System::Uplink | System::Split => {
             let repair = if facts.mean > 0.0 { facts.satellite_rtt } else { 0.0 };
             facts.limit + facts.segments * facts.mean / facts.line + repair

@@ -1,8 +1,8 @@
 //! Finds where the choice changes: with more or less loss, transfer size or satellite delay.
 //!
-//! The search goes from the scenario outwards in steps until another system is chosen; then it bisects the step, on a
-//! logarithmic scale, until its ends are a fifth apart. Each point is decided like the choice itself, with fewer
-//! replications.
+//! The search moves from the scenario outwards in steps until another system is chosen. It then bisects the step, on a
+//! logarithmic scale, until its ends are within a ratio of 1.25. Each point is decided like the choice itself, with
+//! fewer replications.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub enum Dimension {
     Delay,
 }
 
-/// Between `here` and `there` another system becomes the choice.
+/// Another system becomes the choice between `here` and `there`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Flip {
     /// The varied dimension.
@@ -35,13 +35,13 @@ pub struct Flip {
     pub here: f64,
     /// The first value at which it does not.
     pub there: f64,
-    /// The choice there.
+    /// The choice at `there`.
     pub system: System,
 }
 
 /// Ratio of successive values.
 const STEP: f64 = 4.0;
-/// Max ratio of the ends of the answer.
+/// Maximum ratio of the two ends of the answer.
 const CLOSE: f64 = 1.25;
 
 impl Dimension {
@@ -79,7 +79,7 @@ impl Dimension {
             }
         };
         match self {
-            // Also the return direction, if it was equal.
+            // The return direction too, if it was equal.
             Dimension::Loss => each(&|link| {
                 if link.good == before.good {
                     link.good.packet = Probability::new(value).expect("inside the range of losses");
@@ -96,14 +96,14 @@ impl Dimension {
                 }
             }
         }
-        // Time for transfers some hundred times worse than the limit.
+        // Allows time for transfers some hundred times slower than the limit.
         let limit = flow_limit(&changed, &changed[ground.flow]).ok().flatten().and_then(|limit| limit.time);
         changed.time_limit = changed.time_limit.max(limit.unwrap_or_default().saturating_mul(500));
         changed
     }
 }
 
-/// Searches in each dimension, upwards and downwards.
+/// Searches each dimension, upwards and downwards.
 pub(super) fn search(
     scenario: &Scenario,
     ground: &Ground,
@@ -136,7 +136,7 @@ fn outwards(
     at: impl Fn(f64) -> Result<Option<System>, RunError>,
 ) -> Result<Option<Flip>, RunError> {
     let (min, max) = dimension.range();
-    // From zero loss the search goes only upwards, starting just above zero.
+    // From zero loss, the search only goes upwards, starting just above zero.
     let mut here = start;
     let next = |here: f64| match (here == 0.0, up) {
         (true, true) => min,

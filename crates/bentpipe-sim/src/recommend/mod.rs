@@ -1,11 +1,12 @@
 //! Recommends a system for a path: formulas first, then paired runs, then a verdict and where it would change.
 //!
-//! The verdict is the simplest system among those as good as the best, whose time is, with 95 % confidence, within a
-//! margin of the best one's. All systems of a replication have the same fades.
+//! The verdict is the simplest system among those that are as good as the best: with 95 % confidence, their time is
+//! within a margin of the best one's. In each replication, all systems meet the same fades.
 //!
-//! On a path where nothing is drawn each system runs once.
+//! On a path without random draws, each system runs once.
 //!
-//! Reading order: `system` the candidates, `estimate` the formulas, `verdict` the choice, `flip` where it changes.
+//! Reading order: `system` (the candidates), `estimate` (the formulas), `verdict` (the choice), `flip` (where the
+//! choice changes).
 
 mod estimate;
 mod flip;
@@ -30,8 +31,8 @@ pub use verdict::{Gain, Verdict};
 
 use system::Ground;
 
-/// An estimate this many times the smallest one is hopeless. The margin is wide, because steady-state formulas can be
-/// wrong by a factor of several in either direction, and slow systems are worth knowing.
+/// A system whose estimate is this many times the smallest one is hopeless. The margin is wide, because steady-state
+/// formulas can be wrong by a factor of several in either direction, and slow systems are worth knowing.
 const HOPELESS: f64 = 30.0;
 
 /// The options.
@@ -41,24 +42,24 @@ pub struct Options {
     pub reps: u32,
     /// Replications at each point of the search for changes of the choice; 0 does not search.
     pub flip_reps: u32,
-    /// Max slowdown of a system that counts as good as the best: 0.05 is 5 %.
+    /// Maximum slowdown of a system that counts as good as the best: 0.05 is 5 %.
     pub margin: f64,
-    /// Number of parallel runs (0: one per core); the results do not depend on it.
+    /// Number of parallel runs (0: one per core). The results do not depend on it.
     pub threads: usize,
-    /// Called regularly; true stops the work.
+    /// Called regularly. If it returns true, the work stops.
     pub stop: fn() -> bool,
 }
 
 /// One system on the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
-    /// Which.
+    /// The system.
     pub system: System,
-    /// Why it does not fit the path; the other fields are then `None`.
+    /// Why it does not fit the path; the other fields are then empty.
     pub unfit: Option<String>,
-    /// Time by the formulas, seconds.
+    /// Time according to the formulas, in seconds.
     pub estimate_s: Option<f64>,
-    /// The min time that the links allow this system, seconds: some open without a round trip.
+    /// The minimum time that the links allow this system, in seconds: some systems open without a round trip.
     pub limit_s: Option<f64>,
     /// True if it was not simulated because its estimate is hopeless.
     pub hopeless: bool,
@@ -75,35 +76,37 @@ pub struct Recommendation {
     pub bytes: u64,
     /// Name of the satellite link.
     pub link: String,
-    /// The min time that the links allow any of the systems, seconds.
+    /// The minimum time that the links allow any of the systems, in seconds.
     pub limit_s: Option<f64>,
     /// The systems, in order.
     pub candidates: Vec<Candidate>,
     /// The choice; `None` if no transfer finished.
     pub verdict: Option<Verdict>,
-    /// True if nothing on the path is drawn: each system was run once.
+    /// True if nothing on the path is random, so that each system was run once.
     pub deterministic: bool,
     /// Where the choice changes.
     pub flips: Vec<Flip>,
-    /// True if that was looked for to the end.
+    /// True if the search for changes was completed.
     pub searched: bool,
     /// True if the search was stopped before its end.
     pub interrupted: bool,
 }
 
 impl Candidate {
-    /// The time by the formulas, if it is within 30 % of the median of the runs: otherwise it says nothing about this path.
+    /// The time according to the formulas, if it is within 30 % of the median of the runs; otherwise it says nothing
+    /// about this path.
     pub fn sound_estimate_s(&self) -> Option<f64> {
         let median = self.median_s()?;
         self.estimate_s.filter(|estimate| (estimate / median - 1.0).abs() <= 0.3)
     }
 
-    /// A quantile of its times, seconds; `None` if it falls on a transfer that did not finish: these are the slowest.
+    /// A quantile of its times in seconds; `None` if it falls on a transfer that did not finish (these count as the
+    /// slowest).
     pub fn quantile_s(&self, p: f64) -> Option<f64> {
         Sample::with_unfinished(self.times_s.iter().copied()).ok()?.finite_quantile(p)
     }
 
-    /// Their median.
+    /// The median of its times in seconds.
     pub fn median_s(&self) -> Option<f64> {
         self.quantile_s(0.5)
     }
@@ -126,8 +129,8 @@ pub type Progress<'a> = &'a (dyn Fn(&str, usize, usize) + Sync);
 /// Recommends a system for the first TCP transfer of a scenario that describes the bare path.
 ///
 /// # Errors
-/// Fails if there is no such transfer, if something is already on the path, if the ends are not connected, or if
-/// threads cannot be started.
+/// Fails if there is no such transfer, if the path is not bare, if the ends are not connected, or if threads cannot be
+/// started.
 pub fn recommend(
     scenario: &Scenario,
     options: &Options,
@@ -163,7 +166,7 @@ pub fn recommend(
 /// The scenario with this system on the path of its first transfer.
 ///
 /// # Errors
-/// As [`recommend`]; also fails if the system does not fit.
+/// Fails in the same cases as [`recommend`], and if the system does not fit.
 pub fn equipped(scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
     Ground::of(scenario)?.with(scenario, system)
 }

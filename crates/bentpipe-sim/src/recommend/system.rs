@@ -13,7 +13,7 @@ use bentpipe_study::scenario::{
 use bentpipe_study::topology;
 use serde::Serialize;
 
-/// A system, from the least to the most change.
+/// A system. The order is from the smallest to the largest change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
@@ -21,18 +21,18 @@ pub enum System {
     Plain,
     /// BBR at the hosts.
     Bbr,
-    /// One box before the satellite link ends connections; over the link it sends with SACK and a constant window of one
-    /// bandwidth-delay product. Helps only TCP, and only in that direction.
+    /// A box before the satellite link terminates connections. Over the link, it sends with SACK and a constant window
+    /// of one bandwidth-delay product. It helps only TCP, and only in that direction.
     Uplink,
-    /// Two boxes with S-LACP between them: helps packets of any kind and terminates nothing.
+    /// Two boxes with S-LACP between them. They help packets of any kind and terminate nothing.
     Link,
-    /// Two boxes that end connections, and streams over S-LACP between them: helps only TCP, and the hosts' security must
-    /// allow it.
+    /// Two boxes that terminate connections, with streams over S-LACP between them. They help only TCP, and the hosts'
+    /// security must allow it.
     Split,
 }
 
 impl System {
-    /// All of them, in order.
+    /// All systems, in order.
     pub const ALL: [System; 5] = [System::Plain, System::Bbr, System::Uplink, System::Link, System::Split];
 
     /// Its display name.
@@ -68,13 +68,13 @@ pub enum Unfit {
     /// The satellite link has no line rate, so nothing can be paced.
     #[error("the link `{0}` has no rate")]
     NoRate(String),
-    /// No return link over the satellite.
+    /// There is no return link over the satellite.
     #[error("the acknowledgements do not return over the satellite link, but S-LACP needs both directions")]
     OneWay,
-    /// Cells.
+    /// The path has links in cells.
     #[error("the satellite link carries cells, but S-LACP carries packets")]
     Cells,
-    /// No node for a gateway.
+    /// There is no node for a gateway.
     #[error("a host is at the end of the satellite link: there is no node for a box")]
     NoGateway,
     /// The scenario does not allow it.
@@ -94,7 +94,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Finds the satellite link: the one with the longest delay on the path of the first transfer's data.
+    /// Finds the satellite link: the link with the longest delay on the path of the first transfer's data.
     pub(super) fn of(scenario: &Scenario) -> Result<Ground, Unfit> {
         let bulk = |flow: &FlowSpec| matches!(flow.kind.workload(), Some(Workload::Bulk(_)));
         let tcp = |flow: &FlowSpec| matches!(flow.kind, FlowKind::Tcp(_));
@@ -123,7 +123,7 @@ impl Ground {
         Ok(Ground { flow, there, back: way_back.into_iter().find(leads_back) })
     }
 
-    /// The same scenario with this system.
+    /// The same scenario, using this system.
     pub(super) fn with(&self, scenario: &Scenario, system: System) -> Result<Scenario, Unfit> {
         match system {
             System::Plain => Ok(scenario.clone()),
@@ -134,7 +134,7 @@ impl Ground {
         }
     }
 
-    /// Two boxes at the ends of the satellite link; the one at which its data arrives is the near one.
+    /// Places two boxes at the ends of the satellite link. The one at which the data arrives is the near one.
     fn boxes(&self, scenario: &Scenario, carries: Carries) -> Result<Scenario, Unfit> {
         let there = self.back.ok_or(Unfit::OneWay)?;
         let over = [there, self.there];
@@ -167,7 +167,7 @@ impl Ground {
         scenario.with_pair(pair).map_err(Unfit::Refused)
     }
 
-    /// One box at the beginning of the satellite link.
+    /// Places one box at the beginning of the satellite link.
     fn uplink(&self, scenario: &Scenario) -> Result<Scenario, Unfit> {
         let over = [self.there, self.back.ok_or(Unfit::OneWay)?];
         let [link, back] = over.map(|link| &scenario[link]);
@@ -189,7 +189,7 @@ impl Ground {
         scenario.with_uplink(spec).map_err(Unfit::Refused)
     }
 
-    /// The window of the box in segments: the bandwidth-delay product of what lies behind it.
+    /// The window of the box in segments: the bandwidth-delay product of the path behind it.
     fn window(&self, scenario: &Scenario, rate: Rate) -> Result<u64, Unfit> {
         let link = &scenario[self.there];
         let flow = &scenario[self.flow];
@@ -210,7 +210,7 @@ impl Ground {
 /// The MTU that a tunnel finds on a path of Ethernets.
 const MTU: u32 = 1500;
 
-/// What a box is told of a line: a little less than it has, so that no queue builds up in it.
+/// The rate configured at a box for a line: slightly less than the line has, so that no queue builds up in it.
 fn told(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() / 1000 * 995).unwrap_or(rate)
 }

@@ -1,4 +1,4 @@
-//! The choice among systems that were simulated under the same seeds.
+//! The choice among systems that were simulated with the same seeds.
 
 use bentpipe_study::stats::paired_ratio;
 use serde::Serialize;
@@ -11,17 +11,17 @@ const CONFIDENCE: f64 = 0.95;
 /// The speed-up of one system over another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Gain {
-    /// The other one.
+    /// The other system.
     pub over: System,
-    /// Geometric mean of the ratio of the times, pair by pair; above 1 if the choice is faster.
+    /// Geometric mean of the pairwise ratios of the times; above 1 if the choice is faster.
     pub factor: f64,
-    /// Its 95 % confidence interval (Student's t on logarithms).
+    /// Lower end of its 95 % confidence interval (Student's t on logarithms).
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// Pairs in which the choice was faster.
+    /// Number of pairs in which the choice was faster.
     pub wins: usize,
-    /// Pairs in which both transfers finished.
+    /// Number of pairs in which both transfers finished.
     pub pairs: usize,
 }
 
@@ -32,13 +32,13 @@ pub struct Verdict {
     pub system: System,
     /// Median time with it, seconds.
     pub median_s: f64,
-    /// The system with the smallest median; if it is not the choice, that is simpler and as good.
+    /// The system with the smallest median. If it is not the choice, the choice is simpler and as good.
     pub fastest: System,
     /// Its gain over each of the other simulated systems.
     pub gains: Vec<Gain>,
 }
 
-/// The gain of one over another; `exact` if one pair says all.
+/// The gain of one system over another. `exact`: a single pair is sufficient.
 fn gain(choice: &Candidate, other: &Candidate, exact: bool) -> Option<Gain> {
     let pairs = choice.times_s.iter().zip(&other.times_s).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
     let (ours, others): (Vec<f64>, Vec<f64>) = pairs.unzip();
@@ -52,8 +52,9 @@ fn gain(choice: &Candidate, other: &Candidate, exact: bool) -> Option<Gain> {
     Some(Gain { over: other.system, factor: ratio.estimate, low, high, wins, pairs: ours.len() })
 }
 
-/// The simplest system that is as good as the fastest, and has as many finished transfers. It is as good if it is not shown to
-/// be slower, or is shown to be slower by at most `margin`, with confidence. `exact`: nothing is drawn, and each was run once.
+/// The simplest system that is as good as the fastest and has as many finished transfers. It is as good unless it is
+/// shown to be slower, or if it is shown with confidence to be slower by at most `margin`. `exact`: nothing is random,
+/// and each was run once.
 pub(super) fn choose(candidates: &[Candidate], margin: f64, exact: bool) -> Option<Verdict> {
     let medians: Vec<_> = candidates.iter().map(Candidate::median_s).collect();
     let known = || (0..candidates.len()).filter_map(|n| Some((n, medians[n]?)));
@@ -92,18 +93,18 @@ mod tests {
 
     #[test]
     fn what_needs_changes_must_be_shown_to_be_faster() {
-        // Always by 1.2.
+        // Always slower by a factor of 1.2.
         let plain = [12.0, 13.2, 10.8, 12.0];
         let faster = plain.map(|time| time / 1.2);
         assert_eq!(chosen(&plain, &faster, false), (System::Bbr, System::Bbr));
-        // Faster at the median, and in three of four pairs, but the interval of the ratio reaches below 1.
+        // Faster in the median and in three of four pairs, but the interval of the ratio extends below 1.
         assert_eq!(chosen(&plain, &[9.0, 12.0, 10.0, 20.0], false), (System::Plain, System::Bbr));
         // Shown to be faster, but by less than the margin.
         assert_eq!(chosen(&plain, &plain.map(|time| time / 1.02), false), (System::Plain, System::Bbr));
-        // One run says all where nothing is drawn.
+        // Without random draws, one run is sufficient.
         assert_eq!(chosen(&[12.0], &[11.0], true), (System::Bbr, System::Bbr));
         assert_eq!(chosen(&[12.0], &[11.9], true), (System::Plain, System::Bbr));
-        // One that does not always finish is not as good.
+        // A system that does not always finish is not as good.
         assert_eq!(chosen(&[12.0, 13.0, 11.0, 0.0], &[12.0, 12.5, 11.0, 12.0], false).0, System::Bbr);
     }
 }

@@ -9,13 +9,13 @@ use serde::Serialize;
 /// A channel in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChannelSummary {
-    /// Name of its layer, or of the gateway.
+    /// Name of its link layer or gateway.
     pub layer: String,
     /// The link that it sends on.
     pub link: String,
     /// Its name.
     pub channel: String,
-    /// Packets from above.
+    /// Packets taken from above.
     pub packets: u64,
     /// Refused because the queue was full.
     pub dropped_full: u64,
@@ -27,7 +27,7 @@ pub struct ChannelSummary {
     pub lost_frames: u64,
     /// Retransmitted frames.
     pub resent_frames: u64,
-    /// Frames sent again into an idle line, before their fate was known.
+    /// Frames sent again into an idle line before their fate was known.
     pub copied_frames: u64,
     /// Repair frames sent.
     pub repair_frames: u64,
@@ -35,15 +35,15 @@ pub struct ChannelSummary {
     pub recovered: u64,
     /// Packets delivered at the far end.
     pub delivered: u64,
-    /// Abandoned packets.
+    /// Packets given up.
     pub skipped: u64,
-    /// Mean wait for the first transmission, seconds.
+    /// Mean waiting time until the first transmission, in seconds.
     pub mean_wait_s: f64,
-    /// The maximum, seconds.
+    /// Maximum waiting time, in seconds.
     pub longest_wait_s: f64,
     /// Mean time between arrival and release at the far end, seconds.
     pub mean_hold_s: f64,
-    /// The maximum, seconds.
+    /// Maximum of that time, in seconds.
     pub longest_hold_s: f64,
 }
 
@@ -51,7 +51,7 @@ fn mean(sum: Duration, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum.as_secs_f64() / count as f64 }
 }
 
-/// Name, links and names of channels of each pair of S-LACP's ends: the layers, then the gateways.
+/// Name, links and channel names of each pair of S-LACP ends: first the layers, then the gateways.
 fn lines(scenario: &Scenario) -> impl Iterator<Item = (&str, [LinkId; 2], Vec<&str>)> {
     let layers = scenario.layers.iter().map(|layer| {
         let names = layer.channels.iter().map(|channel| channel.name.as_str()).collect();

@@ -1,6 +1,6 @@
 //! Every event of a run as a row of a table: CSV or Parquet.
 //!
-//! [`Names`] says how ends and links are called, [`bentpipe_study::trace::COLUMNS`] describes the columns.
+//! [`Names`] gives the names of ends and links, and [`bentpipe_study::trace::COLUMNS`] describes the columns.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::Names;
 use crate::observe::{Observer, Passage};
 use crate::packet::Packet;
 
-/// An unfinished table of events. An error during a run is kept for [`Columns::finish`].
+/// A table of events that is being written. An error during a run is kept for [`Columns::finish`].
 #[derive(Debug)]
 pub struct Columns {
     table: trace::Columns,
@@ -23,7 +23,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Starts the table `path` for runs of `scenario`; `comment` says how to reproduce it.
+    /// Starts the table `path` for runs of `scenario`. `comment` says how to reproduce it.
     ///
     /// # Errors
     /// Fails with the path if the file cannot be created.

@@ -1,12 +1,12 @@
-//! Variants under the same seeds: in each replication all have the same fades.
+//! Compares variants with the same seeds: in each replication, all of them meet the same fades.
 //!
-//! The compared quantity is the time of a run's slowest transfer or, if all flows are endless, the total goodput.
-//! The ratio to the first variant is the geometric mean over the pairs; its interval is a paired bootstrap (pairs
-//! are drawn, not runs).
+//! The compared quantity is the time of a run's slowest transfer or, if all flows are endless, the total goodput. The
+//! ratio to the first variant is the geometric mean over the pairs. Its interval is a paired bootstrap (pairs are
+//! drawn, not runs).
 //!
-//! A run whose transfers did not all finish counts as slower than all that did. Quantiles rank it last, and have no value where
-//! they fall on it; a mean or a ratio has none if one run did not finish. If such runs were left out, a variant that stalls in its
-//! worst fades would look better than one that survives them.
+//! A run in which some transfer did not finish counts as slower than all runs in which all did. Quantiles rank it last,
+//! and have no value if they fall on it; a mean or a ratio has none if any run did not finish. If such runs were left
+//! out, a variant that stalls in its worst fades would look better than one that survives them.
 
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
@@ -25,14 +25,14 @@ const DRAWS: usize = 4000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Time of the slowest transfer of a run, seconds: less is better.
+    /// Time of the slowest transfer of a run, in seconds: less is better.
     SlowestTimeS,
     /// Goodput of all connections together, bits per second: more is better.
     GoodputBitS,
 }
 
 impl Measure {
-    /// The quantity by which a scenario's runs are compared.
+    /// The quantity by which the runs of a scenario are compared.
     pub fn of(scenario: &Scenario) -> Self {
         let ends = |kind: &FlowKind| {
             kind.workload().is_some_and(|workload| {
@@ -42,7 +42,7 @@ impl Measure {
         if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
     }
 
-    /// The run's value, and its ratio to the limit, `None` where nothing arrived; `None` if a transfer did not finish.
+    /// The run's value, and its ratio to the limit (`None` if nothing arrived); `None` if a transfer did not finish.
     pub fn take(self, summary: &Summary) -> Option<(f64, Option<f64>)> {
         let tcp = || summary.flows.iter().filter(|flow| flow.variant.is_some());
         match self {
@@ -80,19 +80,20 @@ pub struct VariantRow {
     pub finished: usize,
     /// Replications with an unfinished transfer, which rank last.
     pub unfinished: usize,
-    /// First quartile; `None`, like the other two, if it falls on an unfinished replication.
+    /// First quartile. Like the other two, it is `None` if it falls on an unfinished replication.
     pub p25: Option<f64>,
     /// Median.
     pub median: Option<f64>,
     /// Third quartile.
     pub p75: Option<f64>,
-    /// Mean; `None` if one did not finish.
+    /// Mean; `None` if a replication did not finish.
     pub mean: Option<f64>,
-    /// Lower end of its 95 % confidence interval (Student's t); `None` for fewer than two.
+    /// Lower end of its 95 % confidence interval (Student's t); `None` with fewer than two replications.
     pub mean_low: Option<f64>,
     /// Upper end.
     pub mean_high: Option<f64>,
-    /// Over the first variant, pair by pair; `None` for the first itself, and if one replication of either did not finish.
+    /// Ratio to the first variant, pair by pair; `None` for the first itself, and if a replication of either did not
+    /// finish.
     pub ratio_to_first: Option<Ratio>,
     /// Median ratio to the physical limit; `None` if it falls on an unfinished replication.
     pub x_limit: Option<f64>,
@@ -110,8 +111,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares `scenarios`, one for each variant; `runs[r][v]` is replication `r` of variant `v`. `seed`
-    /// determines the bootstrap's draws.
+    /// Compares `scenarios`, one per variant. `runs[r][v]` is replication `r` of variant `v`. `seed` determines the
+    /// bootstrap's draws.
     pub fn new(scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>], seed: u64) -> Comparison {
         let measure = scenarios.first().map_or(Measure::SlowestTimeS, |(_, scenario)| Measure::of(scenario));
         let columns: Vec<Vec<_>> = scenarios
@@ -145,7 +146,7 @@ fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> Varian
         median: quantile(0.5),
         p75: quantile(0.75),
         mean: sample.as_ref().and_then(Sample::finite_mean),
-        // Student's t reaches below zero if few runs differ widely; no time and no rate is there.
+        // Student's t extends below zero if few runs differ widely, where there are no times or rates.
         mean_low: interval.map(|interval| interval.low.max(0.0)),
         mean_high: interval.map(|interval| interval.high),
         ratio_to_first: first.and_then(|first| ratio(name, first, column, seed)),
@@ -153,7 +154,7 @@ fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> Varian
     }
 }
 
-/// `None` if there is a replication in which one of the two did not finish or delivered nothing.
+/// The ratio; `None` if in some replication one of the two did not finish or delivered nothing.
 fn ratio(name: &str, first: &Column, column: &Column, seed: u64) -> Option<Ratio> {
     let log = |(a, b): (&Taken, &Taken)| Some(((*b)?.0 / (*a)?.0).ln()).filter(|log| log.is_finite());
     let logs: Vec<f64> = first.iter().zip(column).map(log).collect::<Option<_>>()?;
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!((row.finished, row.unfinished, row.median, row.x_limit), (2, 0, Some(41.0), Some(20.5)));
         let ratio = row.ratio_to_first.expect("two pairs");
         assert!((ratio.estimate - 4.0).abs() < 1e-12, "{ratio:?}");
-        // Two pairs drawn twice are both the one, both the other, or one of each.
+        // Two pairs drawn twice give the first pair twice, the second twice, or one of each.
         assert!((ratio.low.expect("two pairs") - 2.0).abs() < 1e-12 && (ratio.high.expect("two") - 8.0).abs() < 1e-12);
     }
 

@@ -1,8 +1,8 @@
 //! Results of a run: observers that write them, and summaries for people and programs.
 //!
-//! Reading order: [`Names`] of what is observed; [`Columns`] every event as a row; [`Pcap`] every packet as a capture, seen from [`Tap`]s;
-//! [`Sequence`] the points of plots, and [`Plot`] their kinds; [`Summary`] one run in a few numbers; [`Comparison`] variants
-//! under the same seeds; [`Outlook`] the limits of the links before a run.
+//! Reading order: [`Names`] (what is observed); [`Columns`] (every event as a row); [`Pcap`] (every packet as a
+//! capture, seen from [`Tap`]s); [`Sequence`] (the points of plots) and [`Plot`] (their kinds); [`Summary`] (one run in
+//! a few numbers); [`Comparison`] (variants with the same seeds); [`Outlook`] (the limits of the links before a run).
 
 mod channels;
 #[cfg(feature = "files")]

@@ -1,4 +1,4 @@
-//! The names of what is observed: ends of flows, and links.
+//! The names of what is observed: the ends of flows, and links.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::Who;
@@ -10,11 +10,11 @@ use crate::observe::LINK_BASE;
 
 /// The names of a scenario's machines.
 ///
-/// Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`, those of the legs of a split flow
-/// `FLOW/leg-1/sender` and so on, links by their names.
+/// Ends of flows are called `FLOW/sender` (the end at `from`) and `FLOW/receiver`; those of the legs of a split flow
+/// are called `FLOW/leg-1/sender` and so on. Links are called by their names.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// The ends, by their numbers; then the links.
+    /// The ends by their numbers, followed by the links.
     all: Vec<String>,
     /// Number of ends of connections.
     ends: u32,
@@ -39,7 +39,7 @@ impl Names {
         &self.all
     }
 
-    /// The place of a machine among the names.
+    /// The index of a machine in the list of names.
     pub fn index(&self, who: Who) -> Who {
         if who.0 >= LINK_BASE { Who(self.ends + (who.0 - LINK_BASE)) } else { who }
     }
@@ -49,13 +49,13 @@ impl Names {
         self.get(Who(LINK_BASE + link.0))
     }
 
-    /// The name of a flow, or of a leg of a split one.
+    /// The name of a flow, or of a leg of a split flow.
     pub fn flow(&self, connection: ConnectionId) -> &str {
         let end = self.get(ends::who(ends::opener(connection)));
         end.strip_suffix("/sender").unwrap_or(end)
     }
 
-    /// The name of a machine; empty for one that the scenario does not have.
+    /// The name of a machine; empty if the scenario does not have it.
     pub fn get(&self, who: Who) -> &str {
         self.all.get(self.index(who).0 as usize).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! A flow's prospects before a run: path, round trip, bandwidth-delay product, queue, limit.
+//! The prospects of a flow before a run: path, round trip, bandwidth-delay product, queue, limit.
 
 mod hints;
 
@@ -33,7 +33,7 @@ pub struct QueueOutlook {
     pub bdps: f64,
 }
 
-/// The outlook for a flow's data; with requests and responses, for the responses.
+/// The outlook for the data of a flow; with requests and responses, for the responses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowOutlook {
     /// Its name.
@@ -42,35 +42,35 @@ pub struct FlowOutlook {
     pub nodes: Vec<String>,
     /// Links on the data's path, in order.
     pub links: Vec<String>,
-    /// Propagation delay of the data, milliseconds; the mean of one that changes.
+    /// Propagation delay of the data in milliseconds; the mean if it changes.
     pub one_way_ms: f64,
-    /// Round-trip propagation delay, milliseconds; likewise.
+    /// Round-trip propagation delay in milliseconds; the mean if it changes.
     pub rtt_ms: f64,
-    /// True if the delay of a link on the way there or back changes.
+    /// True if the delay of a link changes, in either direction.
     pub delay_changes: bool,
     /// The slowest link on the path; `None` if no line takes time.
     pub bottleneck: Option<String>,
-    /// Its rate, bits per second; the mean of one that changes.
+    /// Its rate in bits per second; the mean if it changes.
     pub bottleneck_bit_s: Option<u64>,
     /// True if its rate changes.
     pub rate_changes: bool,
-    /// The lowest and the highest rate of a schedule that does not repeat, bits per second: it has no mean, and
-    /// `bottleneck_bit_s` is the rate with which it begins. Left out otherwise.
+    /// The lowest and the highest rate in bits per second, for a schedule that does not repeat. Such a schedule has no
+    /// mean, and `bottleneck_bit_s` is its initial rate. Omitted otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_range_bit_s: Option<[u64; 2]>,
     /// A full packet on the wire, bytes.
     pub packet_bytes: u32,
-    /// Data in flight when the bottleneck is busy and its queue empty, bytes.
+    /// Data in flight in bytes when the bottleneck is busy and its queue is empty.
     pub bdp_bytes: Option<u64>,
     /// The same in full packets.
     pub bdp_packets: Option<f64>,
     /// The queue before the bottleneck; `None` if unlimited.
     pub queue: Option<QueueOutlook>,
-    /// Loss probability of full packets on the channels at a random time, 0 to 1.
+    /// Loss probability of full packets on the channels at a random time, from 0 to 1.
     pub mean_loss: f64,
-    /// The min time that the links allow, seconds; `None` for an endless flow.
+    /// The minimum time that the links allow, in seconds; `None` for an endless flow.
     pub limit_time_s: Option<f64>,
-    /// The max payload rate that they allow, bits per second.
+    /// The maximum payload rate that the links allow, in bits per second.
     pub limit_goodput_bit_s: Option<f64>,
     /// Hints that follow from the numbers.
     pub hints: Vec<String>,
@@ -154,7 +154,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec) -> Result<FlowOutlook, Unreachable
     Ok(outlook)
 }
 
-/// Number of other flows with data on this link.
+/// Number of other flows whose data uses this link.
 fn sharing(scenario: &Scenario, flow: &FlowSpec, link: Option<LinkId>) -> usize {
     let Some(link) = link else { return 0 };
     let passes = |other: &&FlowSpec| {

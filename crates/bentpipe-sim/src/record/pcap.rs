@@ -1,8 +1,8 @@
 //! Every packet of a run as a capture in pcapng: real IPv4, TCP and UDP headers with correct checksums.
 //!
-//! Lengths are those of the written headers. With ns-2's lengths (`ns2_lengths`), the links counted some bytes fewer;
-//! the capture's comment says so. Of QUIC's datagrams only the headers are captured, with the length on the line; a trace has
-//! their packets.
+//! Lengths are those of the written headers. With ns-2's lengths (`ns2_lengths`), the links count some bytes fewer, and
+//! the capture's comment says so. For QUIC datagrams, only the headers are captured, with the length on the line; a
+//! trace has their packets.
 
 use std::io;
 use std::path::Path;
@@ -22,32 +22,32 @@ use crate::packet::{Body, Packet};
 /// The captured part of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Snap {
-    /// All of it.
+    /// The whole packet.
     #[default]
     Whole,
-    /// Its headers, with the length on the line.
+    /// Only its headers, with the length on the line.
     Headers,
 }
 
-/// An unfinished capture. An error during a run is kept for [`Pcap::finish`].
+/// A capture that is being written. An error during a run is kept for [`Pcap::finish`].
 #[derive(Debug)]
 pub struct Pcap {
     writer: PcapWriter,
     snap: Snap,
     error: Option<io::Error>,
-    /// The number of the tap at each node, at each link's entrance, and at its exit.
+    /// The numbers of the taps at each node, at each link's entrance, and at each link's exit.
     hosts: Vec<Option<u32>>,
     entrances: Vec<Option<u32>>,
     exits: Vec<Option<u32>>,
-    /// Ends of each link, as nodes.
+    /// The nodes at the ends of each link.
     links: Vec<(NodeId, NodeId)>,
-    /// Ends of each connection, as nodes.
+    /// The nodes at the ends of each connection.
     connections: Vec<(NodeId, NodeId)>,
     bytes: Bytes,
 }
 
 impl Pcap {
-    /// Starts the capture `path` of runs of `scenario`, with one interface for each of `taps`; `comment` says how to
+    /// Starts the capture `path` for runs of `scenario`, with one interface for each of `taps`. `comment` says how to
     /// reproduce it.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Pcap {
 
     fn record(&mut self, now: Time, taps: [Option<u32>; 2], packet: &Packet) -> io::Result<()> {
         let Lengths { headers, whole } = self.bytes.write(packet, 0).map_err(io::Error::other)?;
-        // What QUIC says is not kept, so nothing is shown instead of it.
+        // The contents of QUIC packets are not kept, so nothing is shown in their place.
         let is_told = self.snap == Snap::Whole && !matches!(packet.body, Body::Quic(_));
         let kept = if is_told { whole } else { headers };
         for tap in taps.into_iter().flatten() {
@@ -117,7 +117,7 @@ impl Probe for Pcap {
 
 impl Observer for Pcap {
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
-        // Whether or not a tap sees it.
+        // This must be done whether a tap sees the packet or not.
         self.bytes.learn(packet);
         let taps = self.taps(link, passage, packet);
         if self.error.is_none() && taps != [None, None] {

@@ -1,4 +1,4 @@
-//! Plots of a run, or of several: one quantity over time, as a panel of a figure.
+//! Plots of one run or several: a quantity over time, as a panel of a figure.
 
 use std::collections::HashSet;
 
@@ -13,26 +13,26 @@ use super::sequence::{FlowTrace, Point, Sequence, WindowPoint};
 pub enum Plot {
     /// Sequence numbers sent, acknowledged, lost and retransmitted.
     Sequence,
-    /// Congestion window and data in flight, beside the bandwidth-delay product.
+    /// Congestion window and data in flight, compared with the bandwidth-delay product.
     Window,
     /// The queue of the observed link, with the packets that it dropped or marked.
     Queue,
     /// Round-trip samples of the sender.
     RoundTrip,
-    /// Bits per second of new data that arrives at the receiver.
+    /// Rate of new data that arrives at the receiver, in bits per second.
     Throughput,
 }
 
-/// Values to draw beside the measured ones.
+/// Reference values to draw beside the measured ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guides<'s> {
-    /// The path's bandwidth-delay product, segments.
+    /// The path's bandwidth-delay product in segments.
     pub bdp: Option<f64>,
-    /// The limit of the observed link's queue, packets.
+    /// The limit of the observed link's queue in packets.
     pub queue_limit: Option<f64>,
-    /// The maximum goodput that the links allow, bit/s.
+    /// The maximum goodput that the links allow, in bit/s.
     pub goodput_limit: Option<f64>,
-    /// The link that sets it and the seed of the run, if the link's rate changes.
+    /// The link that limits the goodput and the seed of the run, if the link's rate changes.
     pub changing: Option<(&'s LinkSpec, u64)>,
 }
 
@@ -41,7 +41,7 @@ impl Guides<'_> {
     fn goodput_over_time(&self, end: f64) -> Option<Vec<Point>> {
         let limit = self.goodput_limit? / 1e6;
         let Some((link, seed)) = self.changing else { return Some(vec![(0.0, limit), (end, limit)]) };
-        // What is left of the line's rate without headers and losses.
+        // The part of the line's rate that remains without headers and losses.
         let share = limit / link.config.at_best().rate?.bits_per_second() as f64;
         let width = end / INTERVALS;
         let sent = |n: f64| link.capacity(seed, Time::ZERO + Duration::from_secs_f64_rounded(n * width));
@@ -56,7 +56,7 @@ impl Guides<'_> {
 /// Resolution along the time axis: two points per pixel of a usual plot.
 const COLUMNS: f64 = 1000.0;
 
-/// Intervals over which throughput is averaged, at most.
+/// Maximum number of intervals over which throughput is averaged.
 const INTERVALS: f64 = 100.0;
 
 impl Plot {
@@ -70,7 +70,7 @@ impl Plot {
         }
     }
 
-    /// What to compare with, to the end of the time axis.
+    /// The reference values to draw, up to the end of the time axis.
     fn guide(self, guides: Guides<'_>, end: f64) -> Option<Series> {
         let level = |value: f64| vec![(0.0, value), (end, value)];
         let (name, points) = match self {
@@ -84,8 +84,8 @@ impl Plot {
 }
 
 impl Sequence {
-    /// The plot of one connection, to its last ACK. Points that would fall on the same pixel are drawn once; of a curve the first,
-    /// the last and the extremes of each pixel are kept.
+    /// The plot of one connection, up to its last ACK. Points that would fall on the same pixel are drawn once. For a
+    /// curve, the first, the last and the extremes of each pixel are kept.
     pub fn plot(&self, plot: Plot, connection: usize, title: &str, guides: Guides<'_>) -> Panel {
         let data = &self.flows[connection];
         if plot == Plot::Sequence {
@@ -101,7 +101,7 @@ impl Sequence {
                 let flight = envelope(flight, end);
                 vec![series("congestion window", Mark::Step, main), series("in flight", Mark::Dot, flight)]
             }
-            // Between two arrivals the queue drains unseen.
+            // Between two arrivals, the queue drains without being observed.
             Plot::Queue => vec![series("waiting, at each arrival", Mark::Dot, main)],
             Plot::RoundTrip => vec![series("sample", Mark::Dot, main)],
             Plot::Throughput => vec![series("new data at the receiver", Mark::Step, main)],
@@ -141,7 +141,8 @@ impl Sequence {
         (!bursts.is_empty()).then(|| ("error burst".into(), bursts))
     }
 
-    /// Mbit/s that arrive in each interval, of which there are a fixed number until `end`. Data that comes again does not count.
+    /// The rate in Mbit/s that arrives in each interval; the number of intervals until `end` is fixed. Repeated data
+    /// does not count.
     fn goodput(&self, connection: usize, end: f64) -> Vec<Point> {
         let width = end / INTERVALS;
         let mut bits = vec![0.0; INTERVALS as usize];
@@ -157,11 +158,11 @@ impl Sequence {
     }
 }
 
-/// The same connection in several runs of the same links, one curve each, over the time of the longest. The names in the legend
-/// count what was lost. Every second curve is dashed: where two coincide, both are seen.
+/// The same connection in several runs over the same links, one curve each, over the time of the longest. The names in
+/// the legend include the number of losses. Every second curve is dashed, so that both are visible where two coincide.
 ///
 /// # Panics
-/// If a run has no such connection.
+/// Panics if a run has no such connection.
 pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title: &str, guides: Guides<'_>) -> Panel {
     let end = runs.iter().map(|(_, run)| run.flows[connection].end()).fold(1e-9, f64::max);
     let curves = runs.iter().enumerate().map(|(n, (name, run))| Series {
@@ -174,19 +175,20 @@ pub fn overlay(plot: Plot, runs: &[(&str, &Sequence)], connection: usize, title:
     Panel { title: title.into(), x: Axis::time().between(0.0, end), y: plot.axis(), series, spans }
 }
 
-/// Measurements of another sender, to be drawn beside a simulated one; points in order of time.
+/// Measurements of another sender, drawn beside a simulated one. Points are in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Congestion window: seconds, and segments.
+    /// Congestion window, as pairs of seconds and segments.
     pub windows: Vec<Point>,
-    /// Slow start threshold, while there is one: seconds, and segments.
+    /// Slow start threshold, while there is one, as pairs of seconds and segments.
     pub thresholds: Vec<Point>,
-    /// Smoothed round trip: seconds, and milliseconds.
+    /// Smoothed round trip, as pairs of seconds and milliseconds.
     pub round_trips: Vec<Point>,
 }
 
 impl Sequence {
-    /// The windows and the smoothed round trips of one connection of TCP, each with those of another sender over the same links.
+    /// The windows and the smoothed round trips of one TCP connection, each together with those of another sender over
+    /// the same links.
     pub fn beside(&self, connection: usize, title: &str, other: &str, measured: &Measured) -> [Panel; 2] {
         let data = &self.flows[connection];
         let last = |points: &[Point]| points.last().map_or(0.0, |point| point.0);
@@ -217,7 +219,7 @@ impl Sequence {
     }
 }
 
-/// The points of a staircase without those that change nothing.
+/// The points of a staircase, without those that change nothing.
 fn corners(mut points: Vec<Point>) -> Vec<Point> {
     let last = points.pop();
     points.dedup_by(|next, kept| next.1 == kept.1);
@@ -225,7 +227,7 @@ fn corners(mut points: Vec<Point>) -> Vec<Point> {
     points
 }
 
-/// Thresholds of at least this many bytes mean that there is none: no window of TCP is larger (RFC 7323 §2.3).
+/// Thresholds of at least this many bytes mean that there is none: no TCP window is larger (RFC 7323 §2.3).
 const NONE: f64 = (1_u64 << 30) as f64;
 
 /// The smoothed round trip after each sample.
@@ -240,7 +242,7 @@ fn smoothed(samples: &[Point]) -> Vec<Point> {
     samples.iter().map(smooth).collect()
 }
 
-/// The losses of a run, which a curve does not show.
+/// The number of losses in a run, which a curve does not show.
 fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
     match plot {
         Plot::Sequence => {
@@ -254,7 +256,7 @@ fn losses(plot: Plot, run: &Sequence, flow: &FlowTrace) -> String {
     }
 }
 
-/// The first, lowest, highest and last point of each column of the plot, in order of time.
+/// The first, lowest, highest and last point in each column of the plot, in order of time.
 fn envelope(points: Vec<Point>, end: f64) -> Vec<Point> {
     let column = |point: &Point| (point.0 / end * COLUMNS) as i64;
     let mut kept: Vec<Point> = Vec::new();
@@ -274,7 +276,8 @@ fn envelope(points: Vec<Point>, end: f64) -> Vec<Point> {
 mod tests {
     use super::*;
 
-    /// RFC 6298 §2.2 and §2.3 by hand: the first sample, then seven eighths of the average and one of the next sample.
+    /// RFC 6298 §2.2 and §2.3 by hand: the first sample, then seven eighths of the average plus one eighth of the next
+    /// sample.
     #[test]
     fn round_trips_are_smoothed() {
         assert_eq!(smoothed(&[(1.0, 80.0), (2.0, 160.0), (3.0, 10.0)]), [(1.0, 80.0), (2.0, 90.0), (3.0, 80.0)]);

@@ -1,8 +1,9 @@
 //! The points of time–sequence plots: data sent, received and lost, ACKs, windows, and the queue of one link.
 //!
 //! Sequence numbers count segments from 1, as papers draw them. A flow's data goes from its `from` to its `to`; with
-//! requests and responses, the responses are used, which go in the other direction. Of QUIC the place in the packet's stream is
-//! drawn. An ACK of QUIC is drawn at the last data of the newest packet that it acknowledges, or at the ACK before if that is further on.
+//! requests and responses, the responses are used, which go in the other direction. For QUIC, the position in the
+//! packet's stream is drawn. An ACK of QUIC is drawn at the last data of the newest packet that it acknowledges, or at
+//! the previous ACK if that is further on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,19 +20,19 @@ use bentpipe_study::topology::{self, Connection};
 use crate::observe::{LINK_BASE, Observer, Passage};
 use crate::packet::{Body, Packet};
 
-/// An instant, seconds, and the number of a segment of the flow, from 1.
+/// A time in seconds, and the number of a segment of the flow, from 1.
 pub type Point = (f64, f64);
 
 /// One TCP flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTrace {
-    /// Data sent, and true for retransmissions.
+    /// Data sent; true for retransmissions.
     pub sent: Vec<(Point, bool)>,
     /// Data at the receiver.
     pub received: Vec<Point>,
     /// ACKs at the sender: the last segment acknowledged.
     pub acks: Vec<Point>,
-    /// The same: the last segment that the receiver's window allows.
+    /// ACKs at the sender: the last segment that the receiver's window allows.
     pub allowed: Vec<Point>,
     /// Data lost before the line: in queues, or by a drop list.
     pub queue_drops: Vec<Point>,
@@ -49,18 +50,18 @@ pub struct FlowTrace {
     pub left: Vec<f64>,
     /// Timeouts, seconds.
     pub timeouts: Vec<f64>,
-    /// Round-trip samples: when, seconds, and how long, milliseconds.
+    /// Round-trip samples, as pairs of the time in seconds and the sample in milliseconds.
     pub round_trips: Vec<Point>,
 }
 
 impl FlowTrace {
-    /// The last ACK or, without one, the last data, seconds.
+    /// The time of the last ACK or, without one, of the last data, in seconds.
     pub(super) fn end(&self) -> f64 {
         let last = self.acks.last().or(self.sent.last().map(|(point, _)| point));
         last.map_or(1.0, |point| point.0).max(1e-9)
     }
 
-    /// True if the sender has once sent all that the receiver's window allows: only then the window tells something.
+    /// True if the sender has ever sent everything that the receiver's window allows. Only then does the window matter.
     fn fills_the_window(&self) -> bool {
         let mut allowed = self.allowed.iter().peekable();
         let mut edge = f64::INFINITY;
@@ -68,7 +69,7 @@ impl FlowTrace {
             while let Some(point) = allowed.next_if(|point| point.0 <= at) {
                 edge = point.1;
             }
-            // A segment that is not full may fit yet.
+            // A segment that is not full may still fit.
             segment + 1.0 >= edge
         })
     }
@@ -77,7 +78,7 @@ impl FlowTrace {
 /// A sender's windows after an ACK or a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowPoint {
-    /// When, seconds.
+    /// The time in seconds.
     pub at: f64,
     /// Congestion window, segments.
     pub cwnd: f64,
@@ -90,7 +91,7 @@ pub struct WindowPoint {
 /// The observed link's queue at the arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePoint {
-    /// When, seconds.
+    /// The time in seconds.
     pub at: f64,
     /// Packets waiting.
     pub packets: u32,
@@ -101,14 +102,14 @@ pub struct QueuePoint {
 /// How a flow's segments are numbered.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
-    /// The end that sends the data: 0 the one at `from`, 1 the one at `to`.
+    /// The end that sends the data: 0 for the one at `from`, 1 for the one at `to`.
     data_end: u32,
     /// Bytes of data in a full segment; 1 for UDP.
     payload: f64,
 }
 
 impl Numbers {
-    /// The numbering of one leg of a flow; the first is the flow's own.
+    /// The numbering for one leg of a flow; the first leg is the flow's own.
     fn of(kind: &FlowKind, leg: usize) -> Self {
         match kind {
             FlowKind::Tcp(tcp) => {
@@ -147,17 +148,18 @@ impl Numbers {
 /// The observer.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// Flows in the order of the scenario, with the first legs of split flows; then the further legs
+    /// Flows in the order of the scenario, with the first legs of split flows, followed by the further legs
     /// (`bentpipe_study::topology::connections`). Empty for UDP.
     pub flows: Vec<FlowTrace>,
     /// The observed link's queue.
     pub queue: Vec<QueuePoint>,
-    /// Packets of all flows that this queue dropped: seconds, and the packets waiting.
+    /// Packets of all flows that this queue dropped, as pairs of seconds and the number of packets waiting.
     pub dropped: Vec<Point>,
-    /// Packets that it marked instead (RFC 3168).
+    /// Packets that it marked instead of dropping (RFC 3168).
     pub marked: Vec<Point>,
     numbers: Vec<Numbers>,
-    /// By flow of QUIC: the last segment of the data in each packet from the last one acknowledged on, by packet number.
+    /// For each QUIC flow, the last segment of the data in each packet from the last acknowledged one on, by packet
+    /// number.
     unacknowledged: Vec<BTreeMap<u64, f64>>,
     link: Option<LinkId>,
     bursts: Option<Channel>,
@@ -168,7 +170,7 @@ impl Sequence {
     pub fn new(scenario: &Scenario, link: Option<LinkId>) -> Self {
         let channel = |link: LinkId| {
             let link = &scenario[link];
-            // The same process and name as the link's own.
+            // It uses the same process and name as the link's own channel.
             Channel::new(&link.config.channel, scenario.seed, &format!("{}/channel", link.component()))
         };
         let connections = topology::connections(scenario);
@@ -203,14 +205,14 @@ impl Sequence {
         self.numbers[connection].payload
     }
 
-    /// Bursts of the observed link that begin before `end` seconds: start and end, seconds.
+    /// Bursts of the observed link that begin before `end` seconds, as pairs of start and end in seconds.
     pub fn bursts_until(&self, end: f64) -> Vec<(f64, f64)> {
         let Some(mut channel) = self.bursts.clone() else { return Vec::new() };
         let next = || channel.next_burst().map(|Burst { start, end }| (start.as_secs_f64(), end.as_secs_f64()));
         std::iter::from_fn(next).take_while(|&(start, _)| start < end).collect()
     }
 
-    /// The plot of one flow: segments sent and retransmitted, ACKs, losses, bursts; until `until` seconds, or to its
+    /// The plot of one flow: segments sent and retransmitted, ACKs, losses and bursts, up to `until` seconds or to its
     /// end. Overlapping points are drawn once.
     pub fn panel(&self, flow: usize, title: &str, until: Option<f64>) -> Panel {
         let data = &self.flows[flow];
@@ -227,7 +229,7 @@ impl Sequence {
         };
         let sent = |again: bool| data.sent.iter().filter(move |s| s.1 == again).map(|s| s.0);
         let lost = || data.queue_drops.iter().chain(&data.channel_drops).copied();
-        // Marks fall on one another; the legend counts them.
+        // Marks may overlap, so the legend counts them.
         let counted = |name: &str, points: &mut dyn Iterator<Item = Point>| {
             let count = points.filter(|point| point.0 <= end).count();
             format!("{name} ({count})")
@@ -251,12 +253,12 @@ impl Sequence {
     }
 }
 
-/// The place of a packet's data in its stream, numbered as TCP's is.
+/// The position of a packet's data in its stream, numbered like TCP's.
 fn offset(packet: &QuicPacket) -> u64 {
     packet.at.map_or(0, |(_, offset)| offset) + FIRST_BYTE
 }
 
-/// Resolution of a plot along an axis.
+/// Resolution of a plot along one axis.
 const FINEST: f64 = 1000.0;
 
 impl Probe for Sequence {
@@ -297,7 +299,7 @@ impl Probe for Sequence {
                 flow.sent.push(((at, first), packet.repeats));
             }
             Event::QuicReceived(packet) if is_sender => {
-                // The handshake's packets have other numbers.
+                // The handshake's packets have a separate number space.
                 if let (QuicKind::OneRtt, Some(largest)) = (packet.kind, packet.acknowledges) {
                     let sent = &mut self.unacknowledged[index];
                     *sent = sent.split_off(&largest);

@@ -1,5 +1,5 @@
 //! One run in a few numbers: each flow's results with its physical limit, and each link's counters. Field names carry
-//! their units, because they are the keys of the JSON.
+//! their units, because they are the keys of the JSON output.
 
 use bentpipe_engine::link::{LinkConfig, LinkCounters};
 use bentpipe_engine::tcp::{Abort, TcpStats};
@@ -50,22 +50,22 @@ pub struct FlowSummary {
     pub profile: Option<String>,
     /// When it started, seconds.
     pub start_s: f64,
-    /// Payload at the receiver, bytes; for responses 0 until all have arrived. For UDP headers are included.
+    /// Payload at the receiver in bytes; for responses, 0 until all have arrived. For UDP, headers are included.
     pub bytes: u64,
-    /// From its start to the arrival of the last byte, seconds; `None` if it is endless or did not finish.
+    /// Seconds from its start to the arrival of the last byte; `None` if it is endless or did not finish.
     pub time_s: Option<f64>,
-    /// Payload per second until then, or until the flow's or the run's end, in bits.
+    /// Payload bits per second until that time, or until the end of the flow or the run.
     pub goodput_bit_s: Option<f64>,
-    /// The min time that the links allow ([`flow_limit`]), seconds.
+    /// The minimum time in seconds that the links allow ([`flow_limit`]).
     pub limit_time_s: Option<f64>,
-    /// The max payload rate that they allow, in bits per second.
+    /// The maximum payload rate that the links allow, in bits per second.
     pub limit_goodput_bit_s: Option<f64>,
-    /// Ratio to the limit: the time over the min time, or, for a flow that is endless or did not finish, the max
-    /// goodput over the goodput.
+    /// Ratio to the limit: the time divided by the minimum time or, for a flow that is endless or did not finish, the
+    /// maximum goodput divided by the goodput.
     pub x_limit: Option<f64>,
-    /// Segments with data, SYN or FIN sent by the end that sends the data; for UDP datagrams.
+    /// Segments with data, SYN or FIN sent by the end that sends the data; for UDP, datagrams.
     pub segments: u64,
-    /// Those that had been sent before.
+    /// The number of these that had been sent before.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -73,19 +73,19 @@ pub struct FlowSummary {
     pub fast_retransmits: u64,
     /// Timeouts found spurious.
     pub spurious_timeouts: u64,
-    /// Reductions of the window for an echoed mark (RFC 3168); left out if there are none.
+    /// Reductions of the window for an echoed mark (RFC 3168); omitted if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub ecn_reductions: u64,
-    /// Max outstanding bytes.
+    /// Maximum outstanding bytes.
     pub max_flight_bytes: u64,
-    /// The legs of a split flow, in order from `from`; empty for others. Segments, retransmissions and timeouts of the
-    /// flow are those of the first leg of the data.
+    /// The legs of a split flow, in order from `from`; empty for other flows. The segments, retransmissions and
+    /// timeouts of the flow are those of the first leg of the data.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub legs: Vec<LegSummary>,
     /// One-way delays of its datagrams; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelaySummary>,
-    /// Why it was aborted, if it was.
+    /// Why it was aborted, if so.
     pub aborted: Option<&'static str>,
 }
 
@@ -128,13 +128,13 @@ pub struct LegSummary {
     pub variant: String,
     /// Segments with data, SYN or FIN sent by the end that sends the data.
     pub segments: u64,
-    /// Those that had been sent before.
+    /// The number of these that had been sent before.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Losses found by duplicate ACKs or SACK.
     pub fast_retransmits: u64,
-    /// Max outstanding bytes.
+    /// Maximum outstanding bytes.
     pub max_flight_bytes: u64,
 }
 
@@ -163,13 +163,13 @@ pub struct Drops {
 pub struct LinkSummary {
     /// Its name.
     pub name: String,
-    /// Line rate, bits per second, or the mean of one that changes, over this run if it does not repeat; `None` if the line takes no
-    /// time.
+    /// Line rate in bits per second. If it changes, the mean, which is that of this run if the rate does not repeat.
+    /// `None` if transmission takes no time.
     pub rate_bit_s: Option<u64>,
-    /// True if it changes; left out if it does not.
+    /// True if the rate changes; omitted otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rate_changes: bool,
-    /// Delivered bytes, as a share of what the line could send during the run, 0 to 1.
+    /// Delivered bytes as a share of what the line could send during the run, from 0 to 1.
     pub utilisation: Option<f64>,
     /// Packets offered.
     pub offered_packets: u64,
@@ -179,10 +179,10 @@ pub struct LinkSummary {
     pub delivered_bytes: u64,
     /// Packets lost.
     pub dropped: Drops,
-    /// Packets marked by the queue instead of dropped (RFC 3168); left out if there are none.
+    /// Packets marked by the queue instead of dropped (RFC 3168); omitted if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub marked_packets: u64,
-    /// Max number of waiting packets.
+    /// Maximum number of waiting packets.
     pub max_queue_packets: u32,
 }
 
@@ -259,7 +259,7 @@ impl FlowSummary {
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",
-                // QUIC has no limit of retries.
+                // QUIC has no limit on retries.
                 Abort::RetriesExhausted if matches!(spec.kind, FlowKind::Quic(_)) => "idle timeout",
                 Abort::RetriesExhausted => "retries exhausted",
                 Abort::Local => "aborted",
@@ -298,7 +298,7 @@ fn payload(workload: Workload, flow: &FlowResult) -> u64 {
     }
 }
 
-/// When a flow was over, or the run.
+/// When a flow was over, or the run if that ended first.
 fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
     match workload {
         Some(Workload::Greedy { duration: Some(duration) }) => end.min(flow.start + duration),
@@ -313,7 +313,7 @@ impl LinkSummary {
     fn new(spec: &LinkSpec, counters: &LinkCounters, result: &RunResult) -> Self {
         let room = spec.capacity(result.seed, result.end);
         let room = room.filter(|room| *room > 0.0);
-        // What repeats has a mean; anything else has one of this run.
+        // A rate that repeats has a mean; any other has the mean of this run.
         let LinkConfig { rate, phases, .. } = &spec.config;
         let drawn = phases.is_some() || topology::rate_range(&spec.config).is_some();
         let mean = room.filter(|_| drawn).map(|bytes| (bytes * 8.0 / result.end.as_secs_f64()).round() as u64);

@@ -7,12 +7,12 @@ use bentpipe_study::topology::{self, Connection};
 /// A capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tap {
-    /// A node at the end of a flow, or that splits one: packets that it sends, before the first queue, and that it
-    /// receives.
+    /// A node at the end of a flow, or one that splits a flow: captures the packets that it sends, before the first
+    /// queue, and those that it receives.
     Host(NodeId),
-    /// A link, before its queue: all offered packets, dropped or not.
+    /// A link before its queue: captures all offered packets, dropped or not.
     Entrance(LinkId),
-    /// The far end of a link: all delivered packets.
+    /// The far end of a link: captures all delivered packets.
     Exit(LinkId),
 }
 
@@ -52,7 +52,7 @@ impl Tap {
         }
     }
 
-    /// The taps called `name`: one, both of a link (`sat/forward`), or `all`.
+    /// The taps called `name`: a single one, both of a link (`sat/forward`), or all (`all`).
     ///
     /// # Errors
     /// Fails if nothing has this name.

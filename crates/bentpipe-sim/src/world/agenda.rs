@@ -1,7 +1,7 @@
 //! The timers of ends, and the first actions of ends that do not exist yet.
 //!
-//! A timer has a slot only while it is set. Of the ends of 50 000 flows some thousand are active at a time, so the slots stay
-//! in the cache. Slots do not affect the order of events.
+//! A timer has a slot only while it is set. Of the ends of 50 000 flows, some thousand are active at a time, so the
+//! slots stay in the cache. Slots do not affect the order of events.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use bentpipe_engine::network::{Due, Tournament};
 pub(super) struct Slot(u32);
 
 impl Slot {
-    /// The timer is not set.
+    /// No slot: the timer is not set.
     pub(super) const NONE: Slot = Slot(u32::MAX);
 }
 
@@ -20,17 +20,17 @@ impl Slot {
 #[derive(Debug)]
 pub(super) struct Agenda {
     timers: Tournament,
-    /// Number of slots that were ever used at once.
+    /// Maximum number of slots used at once so far.
     used: u32,
     /// Slots without a timer.
     free: Vec<Slot>,
     /// First actions, the next one last.
     starts: Vec<Due>,
-    /// The slot of the next one.
+    /// The slot of the next first action.
     start: Slot,
-    /// The ends of waits of equal length, the next one first.
+    /// The ends of TIME-WAITs of equal length, the next one first.
     rests: VecDeque<Due>,
-    /// The slot of the next one.
+    /// The slot of the next end of a TIME-WAIT.
     rest: Slot,
 }
 
@@ -59,7 +59,7 @@ impl Agenda {
         if slot == Slot::NONE { Due::NEVER } else { self.timers.due(slot.0 as usize) }
     }
 
-    /// Sets a timer, which takes a slot if it has none; [`Due::NEVER`] stops it and frees its slot.
+    /// Sets a timer, which takes a slot if it has none. [`Due::NEVER`] stops it and frees its slot.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: &mut Slot, due: Due) {
         if due == Due::NEVER {
@@ -101,7 +101,7 @@ impl Agenda {
         self.start = slot;
     }
 
-    /// Removes a due event: if it is the next first action, the one after it is planned.
+    /// Removes a due event. If it is the next first action, the one after it is scheduled.
     #[inline(always)]
     pub(super) fn take_start(&mut self, due: Due) {
         if self.starts.last() == Some(&due) {
@@ -110,8 +110,8 @@ impl Agenda {
         }
     }
 
-    /// Adds the end of a wait after the others, which share one slot. Returns false, and adds nothing, if it is not later than all
-    /// of them.
+    /// Adds the end of a wait after the others, which share one slot. Returns false, and adds nothing, unless it is
+    /// later than all of them.
     pub(super) fn add_rest(&mut self, due: Due) -> bool {
         if self.rests.back().is_some_and(|last| *last >= due) {
             return false;
@@ -123,7 +123,7 @@ impl Agenda {
         true
     }
 
-    /// Removes the end of a wait, if [`Agenda::add_rest`] has added it.
+    /// Removes the end of a wait that was added by [`Agenda::add_rest`].
     pub(super) fn remove_rest(&mut self, due: Due) {
         if let Ok(place) = self.rests.binary_search(&due) {
             self.rests.remove(place);
@@ -131,7 +131,7 @@ impl Agenda {
         }
     }
 
-    /// Removes a due event. Returns true if it is the end of a wait, and plans the next one.
+    /// Removes a due event. Returns true if it is the end of a wait; the next one is then scheduled.
     #[inline(always)]
     pub(super) fn take_rest(&mut self, due: Due) -> bool {
         let is_rest = self.rests.front() == Some(&due);
@@ -190,14 +190,14 @@ mod tests {
             prop_assert!(agenda.used as usize <= max_set + 1, "{} slots for {} timers", agenda.used, max_set);
         }
 
-        /// Waits of equal length come in the order of a sorted list, and share one slot.
+        /// Waits of equal length come in the order of a sorted list and share one slot.
         #[test]
         fn waits_share_a_slot(steps in prop::collection::vec((0u8..4, 0u64..100), 1..200)) {
             let mut agenda = Agenda::new();
             let (mut list, mut now) = (Vec::new(), 0);
             for (kind, number) in steps {
                 match kind {
-                    // One after the last, or before it, which is refused.
+                    // An end after the last one, or before it, which is refused.
                     0 | 1 => {
                         let at = if kind == 0 { now + 100 } else { now + number };
                         let next = due(at, number as usize);
@@ -208,7 +208,7 @@ mod tests {
                         }
                         now += number / 10;
                     }
-                    // One of them ends early, or one that was not added.
+                    // One of the waits ends early, or one that was not added.
                     2 if !list.is_empty() => agenda.remove_rest(list.remove(number as usize % list.len())),
                     2 => agenda.remove_rest(due(number, 0)),
                     _ => {

@@ -1,7 +1,7 @@
-//! Boxes of gateways: connections that end at one and continue from the other, and packets with compressed headers.
+//! Gateway boxes: connections that end at one box and continue from the other, and packets with compressed headers.
 //!
-//! A box works like the gateway's loop. Data of a packet or a segment is moved as far as possible, then the layer gets
-//! as many messages as it has room for.
+//! A box works like the gateway's loop. The data of a packet or segment is moved as far as possible; then the layer
+//! gets as many messages as it has room for.
 
 use bentpipe_engine::compression::Announcement;
 use bentpipe_engine::gateway::ROOM;
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// Ends a flow at a box, and continues it from the other as another connection.
+    /// Ends a flow at a box and continues it from the other box as another connection.
     pub(super) fn cross(
         &mut self,
         scenario: &Scenario,
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Reports a socket's turn to the multiplexer. Returns true if the socket was given something.
+    /// Reports the result of a socket's turn to the multiplexer. Returns true if the socket was given something.
     fn follow_socket<O: Observer>(&mut self, end: EndId, outcome: Outcome, observer: &mut O) -> bool {
         let Outcome { connected, read, taken, ended, failed, touched } = outcome;
         let (side, route) = (self.socket(end).side, self.socket(end).route);
@@ -191,7 +191,7 @@ impl World {
         true
     }
 
-    /// A socket's stream has ended.
+    /// Forgets a socket's stream, which has ended.
     fn forget(&mut self, end: EndId) {
         let socket = self.socket(end);
         let (side, stream, memory) = (socket.side, socket.stream.take(), socket.forget_memory());
@@ -202,7 +202,8 @@ impl World {
         }
     }
 
-    /// Records the memory of the tunnel's packets, and sets its limit. Returns the memory of those for the far end.
+    /// Records the memory of the tunnel's packets and sets its limit. Returns the memory of the packets for the far
+    /// end.
     fn note_link(&mut self, side: usize) -> u64 {
         let state = self.boxes.side(side);
         let room = state.in_memory().for_link();
@@ -220,7 +221,7 @@ impl World {
         let end = self.tunnel_end(side);
         let waiting = self.layer(end).end.waiting(0);
         let state = self.boxes.side(side);
-        // Streams may hold the memory that connections and the link do not use otherwise.
+        // Streams may hold the memory that connections and the link do not otherwise use.
         let budget = state.in_memory().for_streams(state.mux.held());
         let room = if given < state.budget / 2 { ROOM.saturating_sub(waiting) } else { 0 };
         self.give(side, MuxInput::Budget(budget), observer);
@@ -306,7 +307,7 @@ impl World {
         self.boxes.side(side).dirty.push(end);
     }
 
-    /// The other box has opened a stream: this one connects to the destination.
+    /// Connects to the destination of a stream that the other box has opened.
     fn connect<O: Observer>(&mut self, side: usize, stream: StreamId, observer: &mut O) {
         let end = self.boxes.onward.remove(&(side ^ 1, stream)).expect("a stream is opened for a flow");
         if !self.boxes.side(side).has_room() {
@@ -323,7 +324,7 @@ impl World {
         state.dirty.push(end);
     }
 
-    /// A packet of the boxes has arrived through the tunnel at this end.
+    /// Takes a packet of the boxes that has arrived through the tunnel at this end.
     pub(super) fn take_own<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         if let (Own::Message(message), &Above::Streams(side)) = (self.boxes.take(parcel.slot()), &self.layer(end).above)
         {
@@ -331,7 +332,7 @@ impl World {
         }
     }
 
-    /// The length of a packet with its headers compressed, and the base that goes with it.
+    /// The length of a packet with compressed headers, and the header base to be sent with it.
     pub(super) fn compress(&mut self, side: usize, parcel: Parcel) -> (u32, Option<Announcement>) {
         let packet = self.packets.get(parcel);
         let Boxes { bytes, identifications, headers, .. } = &mut self.boxes;
@@ -366,7 +367,7 @@ impl World {
         }
     }
 
-    /// The layer is done with a handle.
+    /// Records that the layer is done with a handle.
     pub(super) fn note_base(&mut self, side: usize, handle: u32, how: Released) {
         if let Some(headers) = &mut self.boxes.headers[side] {
             headers.released(handle, how);

@@ -29,7 +29,7 @@ use crate::udp::UdpSource;
 /// The settings of connections, shared if equal: a run may have a hundred thousand connections.
 #[derive(Default)]
 struct Settings {
-    /// The latest ones: mostly those of a flow's two ends.
+    /// The most recent settings, mostly those of a flow's two ends.
     latest: Vec<Arc<TcpConfig>>,
 }
 
@@ -49,7 +49,7 @@ impl Settings {
 /// State shared by the connections from one host to another.
 type Hosts = BTreeMap<(NodeId, NodeId), Rc<RefCell<TcbCache>>>;
 
-/// What the ends of flows share while a world is built.
+/// State shared by the ends of flows while a world is built.
 struct Parts<'a> {
     scenario: &'a Scenario,
     seed: u64,
@@ -108,7 +108,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// The ends of a TCP flow: its first sender and its last receiver, or the gateway that acknowledges for that.
+    /// The ends of a TCP flow: its first sender, and its last receiver or the gateway that acknowledges for it.
     fn tcp_ends(
         &mut self,
         flow: &FlowSpec,
@@ -188,7 +188,7 @@ impl World {
         Ok(world)
     }
 
-    /// Adds a further leg of a split flow, with the gateway before it.
+    /// Adds a further leg of a split flow, with the gateway in front of it.
     fn add_leg(&mut self, scenario: &Scenario, id: ConnectionId, connection: &Connection) {
         let (FlowKind::Tcp(tcp), 1..) = (&scenario[connection.flow].kind, connection.number) else { return };
         match tcp.splits[connection.number - 1].gateway {
@@ -204,8 +204,8 @@ impl World {
         }
     }
 
-    /// Puts a gateway between the last leg of a flow so far and its next leg, a connection. The end that was the flow's
-    /// last one moves to the end of the new leg. `place` says where the gateway is.
+    /// Puts a gateway between a flow's last leg so far and its next leg, a connection. The end that was the flow's last
+    /// one moves to the end of the new leg. `place` says where the gateway is.
     fn split(
         &mut self,
         flow: FlowId,
@@ -238,12 +238,13 @@ impl World {
     fn plan_first_actions(&mut self) {
         let mut starts = Vec::new();
         for n in EndId::first(self.ends.len()) {
-            // Whether the run ends only when this end is done.
+            // Whether the run must wait until this end is done.
             let (counts, first) = match &self.ends[n.index()].kind {
                 Endpoint::Tcp(tcp) => (tcp.counts(), tcp.first_action()),
                 &Endpoint::Late { model } => {
                     let start = self.flows[ends::connection(n).index()].start;
-                    // The model of the passive end already listens, which would be an event if the ends existed from the start.
+                    // The model of the passive end already listens, which would be an event if the ends existed from
+                    // the start.
                     self.events += !ends::opens(n) as u64;
                     let first = if ends::opens(n) { start } else { Time::NEVER };
                     (self.models[model as usize].end.counts(), first)
@@ -252,7 +253,7 @@ impl World {
                 #[cfg(feature = "quic")]
                 Endpoint::Quic(quic) => (quic.counts(), quic.first_action()),
                 Endpoint::UdpSource(source) => (false, source.first_action()),
-                // Listens from the start; the far port is polled with the near one.
+                // It listens from the start. The far port is polled together with the near one.
                 Endpoint::Port { leg: Leg::Near, .. } => (false, Time::ZERO),
                 Endpoint::Spoofer(spoofer) => (false, spoofer.first_action()),
                 Endpoint::Port { leg: Leg::Far, .. }

@@ -1,4 +1,4 @@
-//! Link layers: packets enter where their path reaches the link, and leave at its far end.
+//! Link layers: packets enter a layer where their path reaches the link, and leave it at the link's far end.
 
 use bentpipe_engine::link::LinkCounters;
 use bentpipe_engine::network::{EndId, LinkId};
@@ -31,7 +31,7 @@ impl World {
         }
         if scenario.lines().next().is_some() {
             for Connection { flow: id, number, .. } in topology::connections(scenario) {
-                // The legs of a split flow have its ports.
+                // The legs of a split flow use its ports.
                 let flow = &scenario[id];
                 let ports = packet::ports(id);
                 let protocol = match &flow.kind {
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// True if it is a frame of a layer, not a packet of a flow.
+    /// True if it is a layer's frame and not a flow's packet.
     #[inline(always)]
     pub(super) fn is_frame(&self, parcel: Parcel) -> bool {
         self.network.layers().index(parcel.to()).is_some()
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// A second parcel with the same packet or frame.
+    /// Makes a second parcel with the same packet or frame.
     pub(super) fn copy(&mut self, parcel: Parcel) -> Parcel {
         if !self.is_frame(parcel) {
             return self.packets.copy(parcel);
@@ -79,7 +79,7 @@ impl World {
         Parcel::new(self.frames.copy(parcel.slot()), parcel.to(), bentpipe_engine::link::Wire::wire_len(&parcel))
     }
 
-    /// A packet or a frame does not reach the end of its link.
+    /// Handles a packet or frame that does not reach the end of its link.
     pub(super) fn lose<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
         if !self.is_frame(parcel) {
             self.packets.release(parcel);
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// A packet arrives from above.
+    /// Handles a packet that arrives from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
         let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to().index()] };
@@ -138,10 +138,10 @@ impl World {
         }
     }
 
-    /// A frame arrives from below.
+    /// Handles a frame that arrives from below.
     pub(super) fn leave_line<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let frame = self.frames.take(parcel.slot());
-        // Without memory it is refused, and the peer retransmits it.
+        // Without memory, the frame is refused, and the peer retransmits it.
         if !self.layer(end).has_room(&frame) {
             return;
         }
@@ -164,9 +164,9 @@ impl World {
         }
     }
 
-    /// Polls an end of a layer until it waits. A delivered packet may return to it as an ACK before this returns. It is then
-    /// not polled from there: behind a repaired gap a whole window is delivered at one instant, and the stack would grow by
-    /// each packet of it.
+    /// Polls an end of a layer until it waits. A delivered packet may return to the end as an ACK before this returns.
+    /// The end is not polled again from there: behind a repaired gap, a whole window is delivered at one instant, and
+    /// the stack would grow with each of its packets.
     pub(super) fn run_line<O: Observer>(&mut self, end: EndId, observer: &mut O) {
         let layers = self.network.layers();
         let (far, frames) = (layers.far(end), layers.frames(end));
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// The far end of a layer is done with a frame of a packet.
+    /// Records that the far end of a layer is done with a frame of a packet.
     fn done<O: Observer>(&mut self, end: EndId, link: LinkId, taken: Taken, observer: &mut O) {
         match taken {
             Taken::InPart => {}
@@ -254,7 +254,7 @@ impl World {
         self.packets.release(parcel);
     }
 
-    /// A packet leaves the layer at the far end of a link.
+    /// Passes on a packet that leaves the layer at the far end of a link.
     fn pass_on<O: Observer>(&mut self, link: LinkId, parcel: Parcel, observer: &mut O) {
         if O::WATCHES {
             observer.packet(self.now, link, Passage::Delivered, &self.packets.get(parcel));
@@ -263,7 +263,7 @@ impl World {
         self.go(hop, parcel, observer);
     }
 
-    /// Adds the packets that a layer refused, which never reached its link.
+    /// Adds the packets that a layer refused as too long, which never reached its link.
     pub(crate) fn add_too_long(&self, counters: &mut [LinkCounters]) {
         for (n, end) in self.ends.iter().enumerate().skip(self.first_layer_end.index()) {
             if let Endpoint::Layer(layer) = &end.kind {

@@ -1,8 +1,9 @@
-//! The ends of connections exist only while they act. Of 50 000 flows, some thousand are active at a time: an end is made
-//! from its model when it first acts, and when its connection is closed, only its results remain. In TIME-WAIT, where most ends are,
-//! the state that answers stray segments remains too.
+//! The ends of connections exist only while they act. Of 50 000 flows, some thousand are active at a time: an end is
+//! made from its model when it first acts, and when its connection is closed, only its results remain. In TIME-WAIT,
+//! where most ends are, the state that answers stray segments also remains.
 //!
-//! An observer sees what every end does from the start, so with one all ends exist for the whole run. Tests compare the two.
+//! An observer sees what every end does from the start, so all ends then exist for the whole run. Tests compare the
+//! two.
 
 use bentpipe_engine::Context;
 use bentpipe_engine::network::{Due, EndId};
@@ -17,44 +18,44 @@ use crate::ends;
 use crate::observe::Observer;
 use crate::packet::Parcel;
 
-/// True if the ends of a flow can be made late: before they act they are all alike, and their first actions depend on
+/// True if the ends of a flow can be made late: before they act, they are all alike, and their first actions depend on
 /// nothing else.
 pub(super) fn can_be_late(tcp: &TcpFlow) -> bool {
     let alone = tcp.stp.is_none() && tcp.splits.is_empty() && tcp.spoof.is_none();
-    // The times of paced writes are drawn for each flow.
+    // The times of paced writes are drawn per flow.
     let draws = matches!(tcp.workload, Workload::Paced { .. });
     let end =
         |config: &TcpConfig| config.tcb_sharing == TcbSharing::Off && config.shortcuts.handshake != Handshake::None;
     alone && !draws && end(&tcp.sender) && end(&tcp.receiver)
 }
 
-/// Ends are made, and retired, this many at a time: the code for it is some hundred cache lines, which the packets between two
-/// ends would evict again.
+/// Number of ends that are made or retired at a time: the code for this takes some hundred cache lines, which packets
+/// between two ends would evict again.
 const BATCH: usize = 16;
 
 /// A model of equal ends.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) end: TcpEnd,
-    /// Ends that are made but not in use yet.
+    /// Ends that are made but not yet in use.
     #[allow(clippy::vec_box, reason = "the boxes themselves are used")]
     ready: Vec<Box<TcpEnd>>,
-    /// How many are still to be made.
+    /// Number of ends still to be made.
     left: usize,
 }
 
 /// Ends that are no longer needed.
 #[derive(Debug, Default)]
 pub(super) struct Former {
-    /// Ends whose connection is closed, or waits in TIME-WAIT.
+    /// Ends whose connection is closed or in TIME-WAIT.
     retiring: Vec<EndId>,
-    /// Memory for the next ends.
+    /// Memory for new ends.
     #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
     spare: Vec<Box<TcpEnd>>,
 }
 
 impl World {
-    /// Adds two models, of the ends of flows with equal settings. The passive one listens from the start.
+    /// Adds two models, for the ends of flows with equal settings. The passive one listens from the start.
     pub(super) fn add_models(&mut self, mut ends: [TcpEnd; 2]) {
         ends[1].act(&mut Context::silent(Time::ZERO));
         for mut end in ends {
@@ -63,7 +64,7 @@ impl World {
         }
     }
 
-    /// Adds the ends of a flow that equals the one of the last two models.
+    /// Adds the ends of a flow that equals the flow of the last two models.
     pub(super) fn add_late_ends(&mut self) {
         let first = self.models.len() - 2;
         for model in first..first + 2 {
@@ -72,7 +73,7 @@ impl World {
         }
     }
 
-    /// How many late ends are still to be made.
+    /// Number of late ends still to be made.
     pub(super) fn late_ends(&self) -> usize {
         self.models.iter().map(|model| model.left).sum()
     }
@@ -99,7 +100,8 @@ impl World {
         }
     }
 
-    /// An end whose connection is closed or in TIME-WAIT has nothing else to do: it will be retired with the next batch.
+    /// Schedules an end for retirement with the next batch: its connection is closed or in TIME-WAIT, and it has
+    /// nothing else to do.
     #[inline(never)]
     pub(super) fn retire(&mut self, n: EndId) {
         self.former.retiring.push(n);
@@ -127,8 +129,8 @@ impl World {
         self.former.retiring = retiring;
     }
 
-    /// A retired end needs no slot in the agenda: its TIME-WAIT joins the others there, and a stopped timer is forgotten. It keeps its
-    /// slot if its TIME-WAIT ends before another's that began earlier.
+    /// Frees the slot of a retired end in the agenda: its TIME-WAIT joins the others there, and a stopped timer is
+    /// forgotten. It keeps its slot if its TIME-WAIT ends before another's that began earlier.
     fn free_timer(&mut self, n: EndId, time_wait: Option<Time>) {
         let due = self.due_of_end(n);
         let rests = time_wait.is_some_and(|until| until == due.at());
@@ -137,7 +139,8 @@ impl World {
         }
     }
 
-    /// A TIME-WAIT that has joined the others is over. Its state is freed at once: that of 50 000 flows would take 15 MB.
+    /// Handles the end of a TIME-WAIT that has joined the others. Its state is freed at once: that of 50 000 flows
+    /// would take 15 MB.
     pub(super) fn end_rest(&mut self, n: EndId) {
         let state = &mut self.ends[n.index()];
         state.until = Time::NEVER;
@@ -146,7 +149,7 @@ impl World {
         }
     }
 
-    /// A segment reaches an end whose connection is closed, or in TIME-WAIT.
+    /// Handles a segment for an end whose connection is closed or in TIME-WAIT.
     pub(super) fn reach_ended<O: Observer>(&mut self, n: EndId, parcel: Parcel, observer: &mut O) {
         let Endpoint::Ended { at } = self.ends[n.index()].kind else { return };
         if self.wake(n, at) {
@@ -160,14 +163,14 @@ impl World {
         self.packets.release(parcel);
     }
 
-    /// Makes a connection in TIME-WAIT whole again. Returns false if it is closed.
+    /// Restores a connection in TIME-WAIT. Returns false if it is closed.
     fn wake(&mut self, n: EndId, at: u32) -> bool {
         let due = self.due_of_end(n);
         let Ended { outcome, rest, model, .. } = &mut self.ended[at as usize];
         let Rest::Waits(resting) = rest else { return false };
         let closed = Rest::Closed(resting.closed());
         let Rest::Waits(resting) = core::mem::replace(rest, closed) else { return false };
-        // From here on it has its own timer again.
+        // From here on, it has its own timer again.
         self.agenda.remove_rest(due);
         let start = self.flows[ends::connection(n).index()].start;
         let woken = || self.models[*model as usize].end.woken(n, start, outcome, resting.wake());
@@ -176,7 +179,8 @@ impl World {
     }
 }
 
-/// Puts an end into the memory of a former one, if there is one. It is made by a function, and so copied once.
+/// Puts an end into the memory of a former one, if there is one. It is made by a function so that it is copied only
+/// once.
 #[allow(clippy::vec_box, reason = "the boxes themselves are used again")]
 fn in_memory_of(former: &mut Vec<Box<TcpEnd>>, make: impl FnOnce() -> TcpEnd) -> Box<TcpEnd> {
     match former.pop() {
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_a_flow_weighs() {
-        // An end and its timer are one cache line. The other sizes count 50 000 times.
+        // An end and its timer fit one cache line. The other sizes count 50 000 times.
         assert_eq!(size_of::<EndState>(), 64);
         assert!(size_of::<TcpEnd>() <= 1720, "{}", size_of::<TcpEnd>());
         assert!(size_of::<Ended>() <= 232, "{}", size_of::<Ended>());
@@ -230,10 +234,11 @@ mod tests {
 
     #[test]
     fn ends_exist_while_they_act() {
-        // Two that act, and a batch to be retired. In TIME-WAIT, which is six times as long as a transfer, they do not exist.
+        // Two ends that act, and a batch to be retired. During TIME-WAIT, which is six times as long as a transfer,
+        // ends do not exist.
         let (max, ended) = lives(false);
         assert!(max <= 2 + BATCH && ended > 2 * COUNT - BATCH, "{max}, {ended}");
-        // All exist from the start.
+        // All ends exist from the start.
         assert_eq!(lives(true).0, 2 * COUNT);
     }
 }

@@ -17,31 +17,30 @@ use crate::ends;
 pub struct FlowResult {
     /// Its start time.
     pub start: Time,
-    /// When the opening was done at the sender, which then sends data.
+    /// When the opening was complete at the sender, which then sends data.
     pub connected_at: Option<Time>,
     /// When the ACK of the last byte arrived at the sender.
     pub acked_at: Option<Time>,
     /// When the last missing byte arrived at the receiver.
     pub received_at: Option<Time>,
-    /// Bytes that arrived in order at the flow's far end; for UDP all bytes that arrived, with
-    /// headers.
+    /// Bytes that arrived in order at the flow's far end; for UDP, all bytes that arrived, including headers.
     pub delivered: u64,
-    /// Counters of the sender; for UDP only `data_segments`, the datagrams sent.
+    /// Counters of the sender; for UDP, only `data_segments`, the number of datagrams sent.
     pub stats: TcpStats,
     /// Counters of the receiver.
     pub receiver_stats: TcpStats,
     /// Counters of both ends of each leg of a split flow; empty for others.
     pub legs: Vec<[TcpStats; 2]>,
-    /// Why it was aborted, if it was.
+    /// Why it was aborted, if so.
     pub aborted: Option<Abort>,
-    /// Segments for which the spoofing gateway had no room.
+    /// Number of segments for which the spoofing gateway had no room.
     pub refused: u64,
     /// One-way delays of its datagrams; `None` if it has none.
     pub delays: Option<Box<Delays>>,
 }
 
 impl World {
-    /// Both ends of each leg, from one gateway to the next.
+    /// Counters of both ends of each leg, from one gateway to the next.
     fn leg_stats(&self, flow: FlowId, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
         let mut legs = Vec::new();
         let (mut sender, mut end) = (first, ends::listener(ConnectionId(flow.0)));
@@ -62,7 +61,7 @@ impl World {
         legs
     }
 
-    /// What the end of a connection has come to; `None` for an end of another kind.
+    /// The outcome of the end of a connection; `None` for an end of another kind.
     fn outcome(&self, end: EndId) -> Option<Outcome> {
         match &self.ends[end.index()].kind {
             Endpoint::Tcp(tcp) => Some(tcp.outcome()),
@@ -83,7 +82,7 @@ impl World {
                 start,
                 connected_at: from.connected_at,
                 acked_at: from.acked_at,
-                // With requests and responses the client's last byte ends the flow.
+                // With requests and responses, the client's last byte ends the flow.
                 received_at: from.received_at.or(to.received_at),
                 delivered: to.received,
                 stats: from.stats,

@@ -1,5 +1,5 @@
-//! Flows whose TCP ends at a gateway: its arrivals, its forwarded data, and the space freed by the far end's
-//! acknowledgements.
+//! Flows whose TCP connection ends at a gateway: arrivals at the gateway, its forwarded data, and the space freed by
+//! the far end's acknowledgements.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::observe::Observer;
 use crate::packet::{IPV4_HEADER, Parcel, TCP_HEADER};
 use crate::spoofing::{Buffer, Sink, SpoofEnd};
 
-/// Spoofed flows.
+/// Number of spoofed flows.
 pub(super) fn count(scenario: &Scenario) -> usize {
     scenario.flows.iter().filter(|flow| flow.kind.spoof().is_some()).count()
 }
@@ -30,13 +30,13 @@ pub(super) fn count(scenario: &Scenario) -> usize {
 pub(super) struct Sinks {
     /// The end of the first sink.
     first: EndId,
-    /// The bytes that each expects, and the length of its packets' headers.
+    /// The number of bytes that each sink expects, and the length of its packets' headers.
     sinks: Vec<(u64, u32)>,
     buffers: BTreeMap<NodeId, Rc<RefCell<Buffer>>>,
 }
 
 impl Sinks {
-    /// No sinks yet; the ends from `first` on are theirs.
+    /// An empty list of sinks, whose ends are numbered from `first` on.
     pub(super) fn new(first: EndId) -> Self {
         Sinks { first, sinks: Vec::new(), buffers: BTreeMap::new() }
     }
@@ -75,13 +75,13 @@ impl Sinks {
 }
 
 impl World {
-    /// The end whose first hop a packet uses: its source, or a gateway's for forwarded data.
+    /// The end whose first hop a packet uses: its source or, for forwarded data, a gateway's end.
     #[inline(always)]
     pub(super) fn leaves_by(&self, parcel: Parcel) -> EndId {
         if parcel.to() >= self.first_sink { parcel.to() } else { parcel.from() }
     }
 
-    /// A segment of the source reaches its gateway.
+    /// Handles a segment from the source that reaches its gateway.
     pub(super) fn reach_spoofer<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let segment = self.packets.segment(parcel);
         self.bring_spoofer(end, Input::Segment(segment), observer);
@@ -95,7 +95,8 @@ impl World {
         }
     }
 
-    /// A layer has released a packet: if a gateway forwarded it, its buffer has space again, for all that share it.
+    /// Handles a packet that a layer has released: if a gateway forwarded it, its buffer has space again for all that
+    /// share it.
     pub(super) fn note_released<O: Observer>(&mut self, parcel: Parcel, observer: &mut O) {
         let Endpoint::Sink(sink) = &self.ends[parcel.to().index()].kind else { return };
         let (end, payload) = (sink.spoofer, sink.payload(parcel.wire_len()));

@@ -5,10 +5,10 @@ use bentpipe_engine::units::Time;
 
 use super::{EndState, World};
 
-/// Handling of timers in the agenda. Both give the same run; the literal one is the lazy one's twin in tests.
+/// How timers are handled in the agenda. Both ways give the same run; tests compare the lazy one with the literal one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timers {
-    /// A timer that moves later keeps its slot; when the slot is due, the machine is polled and returns the new time.
+    /// A timer that moves later keeps its slot. When the slot is due, the machine is polled and returns the new time.
     #[default]
     Lazy,
     /// Each change updates the agenda at once.
@@ -39,7 +39,7 @@ impl World {
         if until != state.until {
             (state.until, state.begun) = (until, self.now);
         }
-        // Lazy: a slot that lies in the future but too early only costs a poll.
+        // Lazy: a slot that is due in the future but too early only costs a poll.
         let keep = self.timers == Timers::Lazy && state.on_agenda > self.now && state.on_agenda < until;
         if !keep {
             self.plan(n);

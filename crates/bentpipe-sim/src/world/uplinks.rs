@@ -1,6 +1,7 @@
 //! Boxes of shape `uplink`: the order in which their connections send to the clients.
 //!
-//! As in the gateway, segments with data leave in turns as the pacer has room, one of each connection; all others at once.
+//! As in the gateway, segments with data leave in turns as the pacer has room, one from each connection. All other
+//! segments leave at once.
 
 use std::collections::VecDeque;
 
@@ -18,11 +19,11 @@ use crate::observe::Observer;
 #[derive(Debug)]
 pub(super) struct UplinkBox {
     pacer: Pacer,
-    /// The connections that wait for their turn, by their splices.
+    /// The connections that wait for their turn, identified by their splices.
     turns: VecDeque<u32>,
 }
 
-/// What ends a poll of a splice.
+/// The reason why a poll of a splice ended.
 enum Polled {
     /// Data has taken its turn, and more may wait.
     Turn,
@@ -58,7 +59,7 @@ impl World {
         }
     }
 
-    /// Something has happened to a splice at a box.
+    /// Handles an event at the splice of a box.
     pub(super) fn run_at_uplink<O: Observer>(&mut self, gateway: u32, observer: &mut O) {
         if let Polled::Waits(until) = self.poll_at_uplink(gateway, false, observer) {
             self.wait(self.gateways[gateway as usize].slot(), until);
@@ -73,7 +74,7 @@ impl World {
         self.take_turns(number, observer);
     }
 
-    /// Lets connections send as the pacer has room, then waits for it in the name of the next one.
+    /// Lets connections send as the pacer has room, then waits for room on behalf of the next one.
     fn take_turns<O: Observer>(&mut self, number: usize, observer: &mut O) {
         while self.uplinks[number].pacer.has_room(self.now)
             && let Some(gateway) = self.uplinks[number].turns.pop_front()

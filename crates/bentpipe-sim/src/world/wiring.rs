@@ -15,11 +15,11 @@ use crate::run::RunError;
 /// Number of ends of each kind, in this order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
-    /// Two for each connection.
+    /// Two ends for each connection.
     pub(super) connections: usize,
-    /// One for each spoofed flow: its destination.
+    /// One end for each spoofed flow: its destination.
     pub(super) sinks: usize,
-    /// Two for each link layer and for each pair of boxes.
+    /// Two ends for each link layer and for each pair of boxes.
     pub(super) layers: usize,
 }
 
@@ -32,7 +32,7 @@ impl Counts {
         }
     }
 
-    /// Ends that belong to flows.
+    /// Number of ends that belong to flows.
     pub(super) fn of_flows(&self) -> usize {
         self.connections + self.sinks
     }
@@ -47,7 +47,7 @@ pub(super) struct Ways {
     pub(super) network: Network<Parcel>,
     /// The first hop of each end's packets.
     pub(super) first_hop: Vec<Hop>,
-    /// By spoofed flow: its end at the gateway.
+    /// For each spoofed flow, its end at the gateway.
     pub(super) spoofers: Vec<EndId>,
 }
 
@@ -74,7 +74,7 @@ impl Ways {
             let Connection { flow, number, leg } = connection;
             let kind = &scenario[flow].kind;
             let there = leg.forward_path(scenario)?;
-            // Nobody answers datagrams.
+            // Datagrams are not answered.
             let back = match kind {
                 FlowKind::Udp(_) => leg.return_path(scenario).unwrap_or_default(),
                 _ => leg.return_path(scenario)?,
@@ -93,7 +93,7 @@ impl Ways {
     }
 }
 
-/// True for a flow's only connection that takes the ways of the flow before.
+/// True if this is the only connection of its flow and takes the same paths as the flow before it.
 fn is_like_before(scenario: &Scenario, id: ConnectionId) -> bool {
     let n = id.index();
     if n == 0 || n >= scenario.flows.len() {
@@ -118,7 +118,7 @@ impl Laying<'_> {
         self.first_hop[from.index()] = self.wiring.lead(to, path, nodes);
     }
 
-    /// The paths of a connection that are those of the one before.
+    /// Lays the same paths for a connection as for the one before it.
     fn lay_like_before(&mut self, id: ConnectionId) {
         let before = ConnectionId(id.0 - 1);
         for (end, other) in [(ends::opener(id), ends::opener(before)), (ends::listener(id), ends::listener(before))] {
@@ -127,7 +127,7 @@ impl Laying<'_> {
         }
     }
 
-    /// Source and gateway reach each other, the gateway reaches the sink.
+    /// Lays the paths of a spoofed flow: source and gateway reach each other, and the gateway reaches the sink.
     fn lay_spoofed(
         &mut self,
         (flow, id): (FlowId, ConnectionId),
@@ -137,7 +137,7 @@ impl Laying<'_> {
     ) -> Result<(), RunError> {
         let scenario = self.scenario;
         let to_host = scenario[flow].to;
-        // An explicit route leads through the gateway: the language checks this.
+        // An explicit route leads through the gateway, as the scenario's checks ensure.
         let cut = |path: &[LinkId]| path.iter().position(|&link| scenario[link].from == spoof.at);
         let (onto, from, to) = match (cut(&there), cut(&back)) {
             (Some(there_at), Some(back_at)) => {
@@ -150,7 +150,7 @@ impl Laying<'_> {
             ),
         };
         let (source, gateway) = (ends::opener(id), ends::listener(id));
-        // Connections are in another order than flows; sinks are in the order of flows.
+        // Connections are ordered differently from flows; sinks are in the order of flows.
         let which = scenario.flows[..flow.index()].iter().filter(|flow| flow.kind.spoof().is_some()).count();
         let sink = EndId::from(self.first_sink.index() + which);
         self.spoofers[which] = gateway;
@@ -161,7 +161,7 @@ impl Laying<'_> {
     }
 }
 
-/// The virtual channel of the packets to each end: one per pair of hosts, as in Classical IP over ATM.
+/// The virtual channel of packets to each end: one per pair of hosts, as in Classical IP over ATM.
 fn channels(scenario: &Scenario, connections: &[Connection<'_>]) -> Vec<u32> {
     let mut known = BTreeMap::new();
     let mut channels = Vec::new();
@@ -172,7 +172,7 @@ fn channels(scenario: &Scenario, connections: &[Connection<'_>]) -> Vec<u32> {
         let next = known.len() as u32;
         channels.push(*known.entry(pair).or_insert(next));
     }
-    // Frames of a layer have a separate channel in each direction.
+    // The frames of a layer have a separate channel in each direction.
     let first = known.len() as u32;
     channels.extend(first..first + 2 * scenario.lines().count() as u32);
     channels

@@ -1,4 +1,4 @@
-//! The blocks that a packet passes in order: processors, queues with their servers, delays, errors.
+//! The blocks that a packet passes in order: processors, queues with their servers, delays, and errors.
 
 use crate::scenario::{LinkSpec, NodeId, Scenario};
 use crate::topology;
@@ -25,7 +25,7 @@ fn end(scenario: &Scenario, node: NodeId, transport: &str) -> Block {
     Block(scenario[node].to_owned(), lines)
 }
 
-/// Queue and server before a line, the line's delay, and its errors.
+/// The queue and server before a line, the line's delay, and its errors.
 fn of_link(scenario: &Scenario, link: &LinkSpec) -> Vec<Block> {
     let config = &link.config;
     let mut blocks = Vec::new();
@@ -60,7 +60,7 @@ fn along(scenario: &Scenario, path: &[LinkId], ends: [Block; 2]) -> Vec<Block> {
     std::iter::once(first).chain(links).chain([last]).collect()
 }
 
-/// Number of blocks that the lists share at their end.
+/// Number of blocks that the lists have in common at their ends.
 fn shared(lists: &[Vec<Block>]) -> usize {
     let [first, rest @ ..] = lists else { return 0 };
     let common = |list: &Vec<Block>| first.iter().rev().zip(list.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -73,7 +73,7 @@ fn draw(canvas: &mut Canvas, (x, y): (i32, i32), Block(title, lines): &Block) {
     canvas.lines((x + WIDTH / 2, y + 37), Anchor::Middle, BLACK, lines);
 }
 
-/// All flows from their sources; below, the path of the first flow's ACKs.
+/// Draws all flows from their sources and, below, the path of the first flow's ACKs.
 pub fn blocks(scenario: &Scenario, title: &str) -> Drawing {
     let paths: Vec<_> = scenario
         .flows

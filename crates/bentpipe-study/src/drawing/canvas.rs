@@ -31,7 +31,7 @@ pub(super) struct Canvas {
     height: i32,
 }
 
-/// Estimated width of text of 13 pixels; no font is available.
+/// Estimated width of text set in 13 pixels; no font is available.
 pub(super) fn width_of(text: &str) -> i32 {
     (text.chars().count() as f64 * 7.2).ceil() as i32
 }
@@ -46,7 +46,7 @@ impl Canvas {
         self.text_with("", place, anchor, colour, text);
     }
 
-    /// Text that hides the lines behind it.
+    /// Writes text that hides the lines behind it.
     pub(super) fn label(&mut self, place: (i32, i32), anchor: Anchor, colour: &str, text: &str) {
         let halo = " stroke=\"#ffffff\" stroke-width=\"5\" stroke-linejoin=\"round\" paint-order=\"stroke\"";
         self.text_with(halo, place, anchor, colour, text);
@@ -66,14 +66,14 @@ impl Canvas {
         );
     }
 
-    /// Lines of text below one another, the first one's baseline at `y`.
+    /// Writes lines of text one below the other, the first with its baseline at `y`.
     pub(super) fn lines(&mut self, (x, y): (i32, i32), anchor: Anchor, colour: &str, lines: &[String]) {
         for (line, y) in lines.iter().zip((y..).step_by(LINE as usize)) {
             self.text((x, y), anchor, colour, line);
         }
     }
 
-    /// Labels below one another, the first one's baseline at `y`.
+    /// Writes labels one below the other, the first with its baseline at `y`.
     pub(super) fn labels(&mut self, (x, y): (i32, i32), anchor: Anchor, colour: &str, lines: &[String]) {
         for (line, y) in lines.iter().zip((y..).step_by(LINE as usize)) {
             self.label((x, y), anchor, colour, line);
@@ -88,7 +88,7 @@ impl Canvas {
         );
     }
 
-    /// A line through points; with an arrow head at its end.
+    /// Draws a line through points, optionally with an arrow head at its end.
     pub(super) fn path(&mut self, points: &[(i32, i32)], colour: &str, dashed: bool, arrow: bool) {
         for &(x, y) in points {
             self.covers(x, y);
@@ -101,7 +101,7 @@ impl Canvas {
             listed.join(" ")
         );
         if let (true, [.., (x0, y0), (x, y)]) = (arrow, points) {
-            // Along the last piece, which is horizontal or vertical.
+            // The arrow follows the last piece, which is horizontal or vertical.
             let (dx, dy) = ((x - x0).signum(), (y - y0).signum());
             let corner = |side: i32| (x - 9 * dx + 4 * side * dy, y - 9 * dy + 4 * side * dx);
             let ((ax, ay), (bx, by)) = (corner(1), corner(-1));

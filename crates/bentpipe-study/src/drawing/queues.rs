@@ -19,13 +19,13 @@ pub enum Shape {
 /// A queue or a group of servers.
 #[derive(Clone, Debug)]
 pub struct Station {
-    /// What stands above it.
+    /// The text above it.
     pub title: String,
     /// How it is drawn.
     pub shape: Shape,
     /// The facts written below: quantity and value.
     pub facts: Vec<(String, String)>,
-    /// Why packets return here from the next station.
+    /// Why packets return here from the next station, if they do.
     pub back: Option<String>,
 }
 
@@ -49,7 +49,7 @@ fn inside(canvas: &mut Canvas, (x, y): (i32, i32), shape: Shape) {
     }
 }
 
-/// The stations, of which there is at least one, from left to right, with their facts below them and as a table.
+/// Draws the stations, at least one, from left to right, with their facts below them and as a table.
 pub fn queues(title: &str, ends: [&str; 2], stations: &[Station]) -> Drawing {
     let mut canvas = Canvas::default();
     let mut csv = String::from("station,quantity,value\n");

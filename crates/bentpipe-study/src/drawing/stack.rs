@@ -54,7 +54,7 @@ fn transport(kind: &FlowKind) -> (String, usize, usize) {
     }
 }
 
-/// A node: the layers common to both its links, and those on either side.
+/// A node: the layers that both of its links share, and those on either side.
 struct Column {
     name: String,
     common: Layers,
@@ -98,7 +98,7 @@ fn columns(scenario: &Scenario, path: &[LinkId], kind: &FlowKind) -> Vec<Column>
     nodes.enumerate().map(column).collect()
 }
 
-/// Layers on the higher side of a node.
+/// Number of layers on the higher side of a node.
 fn sided(column: &Column) -> usize {
     let height = |side: &Option<Layers>| side.as_ref().map_or(0, Vec::len);
     height(&column.left).max(height(&column.right))
@@ -109,7 +109,7 @@ fn left_of(n: usize) -> i32 {
     20 + (WIDTH + GAP) * n as i32
 }
 
-/// A picture that is being drawn, and the same as a table.
+/// A picture being drawn, and the same content as a table.
 struct Picture<'a> {
     scenario: &'a Scenario,
     columns: Vec<Column>,
@@ -143,7 +143,7 @@ impl Picture<'_> {
             for (row, (words, bytes)) in layers.iter().enumerate() {
                 let height = if row == last { *ground - y } else { LAYER };
                 canvas.rect((from, y), (width, height), LIGHT, BLACK);
-                // Half a column is too narrow for all of it.
+                // Half a column is too narrow for the full text.
                 let short = words.split([':', ',']).next().unwrap_or(words);
                 let short = if width_of(words) < width { words } else { short };
                 canvas.text((from + width / 2, y + height / 2 + 5), Anchor::Middle, BLACK, short);
@@ -165,7 +165,7 @@ impl Picture<'_> {
         }
     }
 
-    /// The links of ACKs that are not the other directions of those of `path`. Returns the height below them.
+    /// Draws the links of ACKs that are not the other directions of those in `path`. Returns the height below them.
     fn links_of_acks(&mut self, path: &[LinkId], back: &[LinkId]) -> i32 {
         let (scenario, ground) = (self.scenario, self.ground);
         let mut y = ground + 66;
@@ -184,7 +184,7 @@ impl Picture<'_> {
         y
     }
 
-    /// Sizes of a full packet on the receiver's layers, down to the line.
+    /// Draws the sizes of a full packet on the receiver's layers, down to the line.
     fn sizes(&mut self) {
         let Some(receiver) = self.columns.last() else { return };
         let x = left_of(self.columns.len() - 1) + WIDTH + 16;
@@ -200,8 +200,8 @@ impl Picture<'_> {
     }
 }
 
-/// The protocols of the nodes on the first flow's path, with the size of a full packet on each layer; `notes` are
-/// written below. There must be a flow whose ends are joined.
+/// Draws the protocols of the nodes on the first flow's path, with the size of a full packet on each layer; `notes` are
+/// written below. There must be a flow whose ends are connected.
 pub fn stack(scenario: &Scenario, title: &str, notes: &[String]) -> Drawing {
     let flow = scenario.flows.first().expect("a flow to follow");
     let (path, back) = topology::flow_paths(scenario, flow).expect("its ends are joined");

@@ -11,7 +11,7 @@ use bentpipe_engine::units::Rate;
 use super::canvas::{Anchor, BLACK, BLUE, Canvas, GREY, LIGHT, LINE, ORANGE, width_of};
 use super::{Drawing, csv_row, words};
 
-/// Pixels from one rank of nodes to the next, and from one node to the one below it.
+/// Pixels from one rank of nodes to the next, and from a node to the one below it.
 const STEP: i32 = 264;
 const LANE: i32 = 126;
 const MARGIN: i32 = 80;
@@ -25,8 +25,7 @@ pub(super) fn forward_links(scenario: &Scenario) -> BTreeSet<LinkId> {
 /// Number of data links before each node, on the longest path.
 fn ranks(scenario: &Scenario, forward: &BTreeSet<LinkId>) -> Vec<usize> {
     let mut ranks = vec![0; scenario.nodes.len()];
-    // In a ring a rank would grow forever; no path is longer than the number of
-    // nodes.
+    // In a ring, a rank would grow without end. No path is longer than the number of nodes.
     for _ in 0..scenario.nodes.len() {
         for link in forward.iter().map(|&link| &scenario[link]) {
             let rank = ranks[link.to.index()].max(ranks[link.from.index()] + 1);
@@ -97,7 +96,7 @@ fn labels(scenario: &Scenario, link: &LinkSpec) -> [Vec<String>; 2] {
 
 /// Functions of a node.
 fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
-    // Flows may do the same here: each task once, whole.
+    // Several flows may do the same thing here: each task is listed once, in full.
     let mut all: Vec<Vec<String>> = Vec::new();
     let mut lines = Vec::new();
     lines.extend(scenario.hosts[node.index()].processing.as_ref().map(words::processing).into_iter().flatten());
@@ -125,7 +124,7 @@ fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
     lines
 }
 
-/// The nodes, and the way of a link that leads beneath them.
+/// The positions of the nodes, and the way of a link that leads beneath them.
 struct Places<'s> {
     scenario: &'s Scenario,
     at: Vec<(i32, i32)>,
@@ -137,7 +136,7 @@ impl Places<'_> {
         width_of(&self.scenario[node]).max(28) / 2 + 10
     }
 
-    /// From the foot of a node, `aside` from its middle, to the height `beneath`, past the nodes below it.
+    /// The way from the foot of a node, `aside` from its middle, to the height `beneath`, past the nodes below it.
     fn down(&self, node: NodeId, aside: i32, beneath: i32) -> Vec<(i32, i32)> {
         let (x, y) = self.at[node.index()];
         let foot = (x + aside, y + NODE / 2);
@@ -156,9 +155,10 @@ impl Places<'_> {
 
 /// How a link of the data is drawn.
 enum Way {
-    /// From node to node; beside other links from the same node it turns at once, and its label is in the lane of its end.
+    /// From node to node. Beside other links from the same node, it turns at once, and its label is in the lane of its
+    /// end.
     Straight { turns_at_once: bool },
-    /// Beneath the nodes: beside another link between the same nodes, or for the return direction alone.
+    /// Beneath the nodes: for a link beside another one between the same nodes, or for the return direction alone.
     Beneath(&'static str),
 }
 
@@ -206,7 +206,7 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     }
     for (n, &(x, y)) in places.at.iter().enumerate() {
         let (node, tasks) = (NodeId::from(n), tasks(scenario, NodeId::from(n)));
-        // Above the node where a line leads to its foot.
+        // Above the node if a line leads to its foot.
         let y = match aside.iter().any(|(link, ..)| [link.from, link.to].contains(&node)) {
             true => y - NODE / 2 - 8 - LINE * (tasks.len() as i32 - 1),
             false => y + NODE / 2 + 17,
@@ -216,7 +216,7 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     let lowest = texts.iter().map(|((_, y), _, lines)| y + LINE * (lines.len() as i32 - 1)).max().unwrap_or(0);
     let mut beneath = (bottom + 70).max(lowest + 20);
     for (n, (link, colour, words)) in aside.into_iter().enumerate() {
-        // The upright parts of the first few do not cover one another.
+        // The vertical parts of the first few do not cover one another.
         let apart = (10 - 4 * n as i32).max(2);
         let sign = if places.at[link.from.index()].0 <= places.at[link.to.index()].0 { -1 } else { 1 };
         let (from, to) = (sign * apart, -sign * apart);
@@ -267,7 +267,7 @@ fn csv(scenario: &Scenario) -> String {
 mod tests {
     use super::*;
 
-    /// A link with that name, from and to, one way.
+    /// A one-way link with this name, from and to.
     fn link(name: &str, from: &str, to: &str) -> String {
         format!(
             "[[links]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"\n"
@@ -303,7 +303,7 @@ mod tests {
         let svg = drawn(&[("up", "A", "B"), ("down", "A", "C"), ("b", "B", "A"), ("c", "C", "A")], &["up", "down"]);
         let (up, down) = (place(&svg, "up"), place(&svg, "down"));
         assert!(down.1 - up.1 >= LANE, "{up:?} {down:?}\n{svg}");
-        // Links between the same nodes: the second is drawn beneath, with all of its label in one line.
+        // Links between the same nodes: the second is drawn beneath, with its whole label in one line.
         let svg = drawn(&[("one", "A", "B"), ("two", "A", "B"), ("back", "B", "A")], &["one", "two"]);
         let (one, two) = (place(&svg, "one"), place(&svg, "two, 1 Mbit/s, 9 ms, unlimited queue"));
         assert!(two.1 - one.1 >= 100, "{one:?} {two:?}\n{svg}");
@@ -314,7 +314,7 @@ mod tests {
         let text = Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/hybrid-shared.toml"), &[]);
         let svg = topology(&text.unwrap_or_else(|errors| panic!("{errors}")), "t").svg;
         assert_eq!((svg.matches("TCP ends here:").count(), svg.matches("30 packets").count()), (1, 1), "{svg}");
-        // Beneath the node where nothing else is, above it where a line leads to its foot.
+        // Beneath the node if nothing else is there, above it if a line leads to its foot.
         assert!(place(&svg, "TCP ends here:").1 > place(&svg, "gateway").1, "{svg}");
         let text = Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/minei-split.toml"), &[]);
         let svg = topology(&text.unwrap_or_else(|errors| panic!("{errors}")), "t").svg;

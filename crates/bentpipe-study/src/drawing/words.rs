@@ -76,7 +76,7 @@ pub(super) fn losses(loss: &LossConfig) -> Vec<String> {
     lines
 }
 
-/// What of a link is not the same all the time, and what its channel does beside single losses.
+/// The properties of a link that change with time, and what its channel does besides losing single packets.
 pub(super) fn changes(link: &LinkConfig) -> Vec<String> {
     let mut lines = Vec::new();
     let loses = |loss: &LossConfig| loss.packet.get() > 0.0 || loss.bit.get() > 0.0;
@@ -113,7 +113,7 @@ pub(super) fn changes(link: &LinkConfig) -> Vec<String> {
     lines
 }
 
-/// A time in the unit that fits, to two digits.
+/// A time in the appropriate unit, with two digits.
 fn seconds(secs: f64) -> String {
     let (value, unit) = if secs < 1.0 { (secs * 1e3, "ms") } else { (secs, "s") };
     let scale = 10f64.powi(1 - value.max(1e-9).log10().floor() as i32).min(10.0);
@@ -153,7 +153,7 @@ pub(super) fn name(link: &LinkSpec) -> &str {
     direction.unwrap_or(&link.name)
 }
 
-/// True if two links are the directions of one.
+/// True if two links are the two directions of one link.
 pub(super) fn is_partner(link: &LinkSpec, other: &LinkSpec) -> bool {
     (other.from, other.to) == (link.to, link.from) && name(link) == name(other)
 }
@@ -163,7 +163,7 @@ pub(super) fn partner<'s>(scenario: &'s Scenario, link: &LinkSpec) -> Option<&'s
     scenario.links.iter().find(|other| is_partner(link, other))
 }
 
-/// The rate of a link, in the mean if it changes, or of the cell port after it if that is the data's line.
+/// The rate of a link (the mean if it changes), or of the cell port after it if that is the data's line.
 pub(super) fn data_rate(scenario: &Scenario, link: &LinkSpec) -> Option<Rate> {
     let port = || scenario.links.iter().filter(|next| next.from == link.to).find_map(|next| next.config.cells?.line);
     mean_rate(&link.config).or_else(port)

@@ -1,4 +1,4 @@
-//! Rough transfer times, to narrow down a choice of systems before simulating.
+//! Rough transfer times, to narrow down a choice of systems before simulating them.
 //!
 //! Rates are in segments per second, times in seconds. The formulas hold within a factor of about two: they ignore
 //! the queue and successive timeouts.
@@ -9,11 +9,11 @@ pub fn opening_rounds(initial_window: f64, window: f64) -> f64 {
     libm::log2(window / initial_window).max(0.0)
 }
 
-/// The rate of TCP under random loss, with its timeouts: Padhye, Firoiu, Towsley and Kurose (1998), equation 30,
+/// The rate of TCP under random loss, including timeouts: Padhye, Firoiu, Towsley and Kurose (1998), equation 30,
 /// without a receiver limit.
 ///
-/// `loss` is the probability of a loss event per segment, `rtt` and `rto` are in seconds, and the window grows by a
-/// segment in `every` round trips. Infinite without loss.
+/// `loss` is the probability of a loss event per segment, `rtt` and `rto` are in seconds, and the window grows by one
+/// segment in `every` round trips. Without loss, the rate is infinite.
 pub fn rate_under_loss(loss: f64, rtt: f64, rto: f64, every: f64) -> f64 {
     if loss <= 0.0 {
         return f64::INFINITY;
@@ -23,9 +23,9 @@ pub fn rate_under_loss(loss: f64, rtt: f64, rto: f64, every: f64) -> f64 {
     1.0 / (growth + timeouts)
 }
 
-/// The time of a transfer of this many segments by TCP, whose window starts at its maximum of `window` segments, is
-/// halved by an outage every `gap` seconds and grows by a segment in `every` round trips in between. The sawtooth is
-/// summed tooth by tooth.
+/// The time of a TCP transfer of this many segments. The window starts at its maximum of `window` segments, is halved
+/// by an outage every `gap` seconds, and grows by one segment in `every` round trips in between. The sawtooth is summed
+/// tooth by tooth.
 pub fn time_between_outages(segments: f64, window: f64, gap: f64, rtt: f64, every: f64) -> f64 {
     let (mut left, mut at, mut time) = (segments, window, 0.0);
     loop {
@@ -43,8 +43,8 @@ pub fn time_between_outages(segments: f64, window: f64, gap: f64, rtt: f64, ever
     }
 }
 
-/// The time of a transfer of this many segments at this rate, after an opening of this many round trips in each of
-/// which the window doubles. Segments sent in the opening are subtracted.
+/// The time of a transfer of this many segments at this rate, after an opening of this many round trips, in each of
+/// which the window doubles. Segments sent during the opening are subtracted.
 pub fn time(segments: f64, rate: f64, rtt: f64, initial_window: f64, rounds: f64) -> f64 {
     // 2^n - 1 windows of the initial size in n round trips.
     let opening = initial_window * (libm::exp2(rounds) - 1.0);
@@ -85,7 +85,7 @@ mod tests {
         let all: f64 = teeth.iter().sum();
         assert!((time_between_outages(all, 100.0, 12.0, 0.6, 1.0) - 48.0).abs() < 1e-9);
         assert!((time_between_outages(all - teeth[3] / 2.0, 100.0, 12.0, 0.6, 1.0) - 42.0).abs() < 1e-9);
-        // From 5 back to 10 it takes 3 s of 60, a quarter of which is lost: 1.25 %.
+        // Growing from 5 back to 10 takes 3 s of 60, a quarter of which is lost: 1.25 %.
         let full = 1e6 * 0.6 / 10.0;
         assert!((time_between_outages(1e6, 10.0, 60.0, 0.6, 1.0) / full - 1.0 / (1.0 - 0.0125)).abs() < 0.001);
     }

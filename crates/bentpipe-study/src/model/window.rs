@@ -1,7 +1,7 @@
-//! Windows: their rates, the time to open them, and the time to reopen them.
+//! Windows: their rates, and the time to open and reopen them.
 //!
-//! The formulas of the ACTS paper (section 7), with older sources where they exist. All windows are in segments,
-//! all times in seconds or in the unit of the given round trip.
+//! The formulas are those of the ACTS paper (section 7), with older sources where they exist. All windows are in
+//! segments, and all times are in seconds or in the unit of the given round trip.
 
 /// The window that fills a path: rate times round trip, in the unit of the rate times seconds (equation 2).
 pub fn window_for(rate: f64, rtt_s: f64) -> f64 {
@@ -19,7 +19,7 @@ pub fn slow_start_rounds(window: f64, delayed_acks: bool) -> f64 {
     if delayed_acks { 1.0 + libm::log(window) / libm::log(1.5) } else { libm::log2(window) }
 }
 
-/// Round trips of a transfer of this many windows; slow start carries the first one and each of the others takes a
+/// Round trips of a transfer of this many windows: slow start carries the first one, and each of the others takes a
 /// round trip.
 pub fn transfer_rounds(windows: f64, slow_start: f64) -> f64 {
     slow_start + windows - 1.0
@@ -30,12 +30,12 @@ pub fn efficiency(windows: f64, slow_start: f64) -> f64 {
     windows / transfer_rounds(windows, slow_start)
 }
 
-/// Time in which congestion avoidance, a segment per round trip, doubles a halved window.
+/// Time in which congestion avoidance, at one segment per round trip, doubles a halved window.
 pub fn linear_recovery(window: f64, rtt_s: f64) -> f64 {
     window / 2.0 * rtt_s
 }
 
-/// The same after fast recovery, which has added the three segments of the duplicate ACKs.
+/// The same after fast recovery, which has already added the three segments of the duplicate ACKs.
 pub fn fast_recovery(window: f64, rtt_s: f64) -> f64 {
     (window / 2.0 - 3.0) * rtt_s
 }
@@ -58,7 +58,7 @@ mod tests {
         near(efficiency(10.0, 5.0), 10.0 / 14.0);
         near(linear_recovery(100.0, 0.5), 25.0);
         near(fast_recovery(100.0, 0.5), 23.5);
-        // 1 Mbyte in flight for half a second; 16 Mbit/s need it.
+        // 1 Mbyte in flight for half a second is 16 Mbit/s.
         near(rate_for(1e6, 0.5), 16e6);
         near(window_for(16e6, 0.5), 8e6);
     }

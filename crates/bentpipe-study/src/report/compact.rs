@@ -1,9 +1,10 @@
-//! The same picture in a smaller SVG. plotters writes an element for each packet, a third of a megabyte for a transfer of 1 MB:
-//! here neighbours of one look become one path, and what covers the same pixels again is left out.
+//! Makes an SVG of the same picture smaller. plotters writes an element for each packet, a third of a megabyte for a
+//! transfer of 1 MB. Here, consecutive elements of the same style become one path, and elements that cover the same
+//! pixels again are left out.
 
 use std::collections::BTreeSet;
 
-/// The document with its dots and strokes joined. Elements are as plotters writes them: one on a line, whole pixels.
+/// The document with its dots and strokes joined. Elements are as plotters writes them: one per line, in whole pixels.
 pub(super) fn compact(svg: &str) -> String {
     let (mut out, mut run) = (String::new(), Run::default());
     for line in svg.lines() {
@@ -26,7 +27,7 @@ pub(super) fn compact(svg: &str) -> String {
     out
 }
 
-/// Neighbours of one look.
+/// Consecutive elements of the same style.
 #[derive(Default)]
 struct Run {
     look: String,
@@ -56,12 +57,13 @@ fn value<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     rest.split_once('"').map(|(value, _)| value)
 }
 
-/// Opaque: drawn twice, it looks the same.
+/// True if the element is opaque, so that drawing it twice makes no difference.
 fn is_opaque(line: &str) -> bool {
     value(line, "opacity") == Some("1")
 }
 
-/// Look and path of a filled circle: the round caps of a stroke. Of a stroke without any length some programs draw none.
+/// Style and path of a filled circle, drawn as the round caps of a stroke. Some programs draw nothing for a stroke of
+/// zero length.
 fn dot(line: &str) -> Option<(String, String)> {
     let is_dot = line.starts_with("<circle") && is_opaque(line) && value(line, "stroke") == Some("none");
     let radius: u32 = is_dot.then(|| value(line, "r"))??.parse().ok()?;
@@ -69,7 +71,7 @@ fn dot(line: &str) -> Option<(String, String)> {
     Some((look, format!("M{},{}h.01", value(line, "cx")?, value(line, "cy")?)))
 }
 
-/// Look and path of a straight line.
+/// Style and path of a straight line.
 fn stroke(line: &str) -> Option<(String, String)> {
     let is_line = line.starts_with("<line") && is_opaque(line);
     let colour = is_line.then(|| value(line, "stroke"))??;
@@ -78,7 +80,8 @@ fn stroke(line: &str) -> Option<(String, String)> {
     Some((look, format!("M{},{}L{},{}", x1?, y1?, x2?, y2?)))
 }
 
-/// A polyline without the points that it passes within a column of pixels: of those, the first, the ends and the last stay.
+/// A polyline without superfluous points within a column of pixels: the first, the lowest, the highest and the last
+/// stay.
 fn without_repeats(line: &str) -> Option<String> {
     let points = line.starts_with("<polyline").then(|| value(line, "points"))??;
     let pairs = points.split_whitespace().map(|point| {

@@ -24,7 +24,7 @@ impl Axis {
         Axis::new("time", "s")
     }
 
-    /// The axis cut to a range.
+    /// The axis limited to a range.
     pub fn between(self, low: f64, high: f64) -> Self {
         Axis { range: Some((low, high)), ..self }
     }
@@ -40,11 +40,11 @@ impl Axis {
 pub enum Mark {
     /// Straight lines from point to point.
     Line,
-    /// Level until the next point: counters, ACK numbers.
+    /// Level until the next point, for counters and ACK numbers.
     Step,
-    /// The same, dashed: two runs that coincide are both seen.
+    /// Like `Step`, but dashed, so that both are visible where two runs coincide.
     DashedStep,
-    /// Level until the next point, dotted and grey: what the others are compared with, such as a limit.
+    /// Level until the next point, dotted and grey: a reference such as a limit.
     Guide,
     /// A dot at each point: packets sent.
     Dot,
@@ -54,12 +54,12 @@ pub enum Mark {
     Ring,
 }
 
-/// Colours of series; then they begin again.
+/// Number of colours for series, after which they repeat.
 pub(super) const COLOURS: usize = 6;
 
 impl Mark {
-    /// The n-th of several curves: solid and dashed in turns, so that where two coincide both are seen, and no two of twelve are
-    /// alike.
+    /// The mark of the n-th of several curves: solid and dashed alternate, so that both are visible where two coincide,
+    /// and no two of twelve look alike.
     pub const fn of_curve(n: usize) -> Self {
         if (n + n / COLOURS).is_multiple_of(2) { Mark::Step } else { Mark::DashedStep }
     }
@@ -77,8 +77,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// The percentage of `runs` whose value is at most x, as a staircase. Runs without a value (unfinished ones) are counted in the
-    /// name, and the curve ends below 100 %.
+    /// The percentage of `runs` whose value is at most x, as a staircase. Runs without a value (unfinished ones) are
+    /// counted in the name, and the curve then ends below 100 %.
     pub fn distribution(name: &str, mark: Mark, mut values: Vec<f64>, runs: usize) -> Self {
         values.sort_by(f64::total_cmp);
         let missing = runs - values.len();
@@ -119,7 +119,7 @@ pub struct Panel {
 pub struct Figure {
     /// Title over all panels.
     pub title: String,
-    /// Panels from left to right; of more than two, row by row.
+    /// Panels from left to right; if there are more than two, row by row.
     pub panels: Vec<Panel>,
 }
 
@@ -148,7 +148,7 @@ impl Panel {
 }
 
 impl Figure {
-    /// The same panels with the same axes, which contain the data of all of them: what is higher in one panel is more.
+    /// The same panels with shared axes that contain all of their data, so that higher means more in every panel.
     pub fn with_shared_axes(mut self) -> Self {
         let ranges: Vec<_> = self.panels.iter().map(Panel::ranges).collect();
         let union = |pick: fn(&(Range, Range)) -> Range| {

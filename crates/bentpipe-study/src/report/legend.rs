@@ -1,4 +1,4 @@
-//! The legend of a panel: in rows beneath it, where it covers no data.
+//! The legend of a panel: rows beneath it, where they cover no data.
 
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
@@ -11,7 +11,7 @@ use super::paint::{DrawError, SHADE, colours};
 const ROW: u32 = 18;
 /// Width of a mark, with the space behind it.
 const MARK: i32 = 20;
-/// Measured: letters of 12 pixels are 6 wide on the average.
+/// Measured: letters of 12 pixels are 6 pixels wide on average.
 const LETTER: i32 = 6;
 /// Space between two entries, and to the left of the first.
 const GAP: i32 = 16;
@@ -29,7 +29,7 @@ fn width(name: &str) -> i32 {
     MARK + LETTER * name.chars().count() as i32 + GAP
 }
 
-/// The entries in rows that are at most as wide as the panel; one that is wider has a row of its own.
+/// The entries in rows that are at most as wide as the panel. An entry that is wider has its own row.
 fn rows<'p>(entries: Vec<Entry<'p>>, wide: i32) -> Vec<Vec<Entry<'p>>> {
     let mut rows: Vec<Vec<Entry<'p>>> = Vec::new();
     let mut used = wide;

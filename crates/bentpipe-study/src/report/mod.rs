@@ -1,8 +1,8 @@
 //! The results of a study: rows that compare a published value with ours, figures, and their files.
 //!
-//! Reading order: [`Row`], [`Verdict`] and [`Tally`]; [`render_text`] and [`to_json`]; [`Figure`], its [SVG](Figure::to_svg) and
-//! its [CSV](Figure::to_csv), and [other formats](Picture); [`Page`], a report as HTML; [`write_whole`], which leaves a complete file or
-//! none.
+//! Reading order: [`Row`], [`Verdict`] and [`Tally`]; [`render_text`] and [`to_json`]; [`Figure`], its
+//! [SVG](Figure::to_svg) and [CSV](Figure::to_csv), and [other formats](Picture); [`Page`], a report as HTML;
+//! [`write_whole`], which leaves either a complete file or none.
 
 #[cfg(feature = "svg")]
 mod compact;

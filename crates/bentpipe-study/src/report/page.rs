@@ -1,4 +1,4 @@
-//! A report as HTML: one file, no scripts, nothing from a network; readable on paper.
+//! A report as HTML: a single file without scripts or network access, readable on paper.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ pre{font:13px/1.4 ui-monospace,monospace;background:#8881;padding:.8rem;overflow
 th,td{white-space:pre-wrap;padding-right:.5rem}h2{break-after:avoid}tr{break-inside:avoid}
 figure.plot{display:inline-block;width:49%;margin:.3rem 0}pre{font-size:9px;overflow-x:visible}}";
 
-/// A page in the making.
+/// A page being written.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -30,7 +30,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page that begins with a title, a paragraph, and where they come from.
+    /// A page that begins with a title, a description, and their source.
     pub fn new(title: &str, description: &str, source: Option<&str>) -> Self {
         let (title, description) = (escaped(title), escaped(description));
         let body = format!("<h1>{title}</h1>\n<p>{description}</p>\n");
@@ -52,22 +52,22 @@ impl Page {
         let _ = writeln!(self.body, "<h2>{}</h2>", escaped(text));
     }
 
-    /// A small line: where something comes from.
+    /// Adds a small line that gives a source.
     pub fn source(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p class=\"source\">{}</p>", escaped(text));
     }
 
-    /// A remark; its lines are kept.
+    /// Adds a remark; its line breaks are kept.
     pub fn note(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p class=\"note\">{}</p>", escaped(text));
     }
 
-    /// Text as a terminal shows it.
+    /// Adds text as a terminal shows it.
     pub fn listing(&mut self, text: &str) {
         let _ = writeln!(self.body, "<pre>{}</pre>", escaped(text));
     }
 
-    /// Text as a terminal shows it, to be opened.
+    /// Adds collapsed text as a terminal shows it.
     pub fn details(&mut self, summary: &str, text: &str) {
         let _ = writeln!(
             self.body,
@@ -77,7 +77,7 @@ impl Page {
         );
     }
 
-    /// Rows under a header; columns from `numbers` on are right-aligned.
+    /// Adds rows under a header. Columns from `numbers` on are right-aligned.
     pub fn table(&mut self, header: &[&str], numbers: usize, rows: &[Vec<String>]) {
         let class = |column: usize| if column >= numbers { " class=\"n\"" } else { "" };
         let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
@@ -93,18 +93,18 @@ impl Page {
         );
     }
 
-    /// An SVG document.
+    /// Adds an SVG document.
     pub fn drawing(&mut self, svg: &str) {
         let _ = writeln!(self.body, "<figure class=\"wide\">{}</figure>", without_prologue(svg));
     }
 
-    /// An SVG document with a caption.
+    /// Adds an SVG document with a caption.
     pub fn figure(&mut self, svg: &str, caption: &str) {
         let (svg, caption) = (without_prologue(svg), escaped(caption));
         let _ = writeln!(self.body, "<figure class=\"plot\"><figcaption>{caption}</figcaption>{svg}</figure>");
     }
 
-    /// Markup of the caller, who has [`escaped`] all text in it.
+    /// Adds markup of the caller, who has [`escaped`] all text in it.
     pub fn markup(&mut self, html: &str) {
         self.body.push_str(html);
         self.body.push('\n');
@@ -121,7 +121,7 @@ impl Page {
     }
 }
 
-/// From the element on: in HTML nothing may stand before it.
+/// The SVG from its element on: in HTML, nothing may precede it.
 fn without_prologue(svg: &str) -> &str {
     svg.find("<svg").map_or(svg, |at| &svg[at..])
 }

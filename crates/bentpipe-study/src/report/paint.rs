@@ -18,11 +18,11 @@ const COLOURS: [RGBColor; figure::COLOURS] = [
     RGBColor(86, 180, 233),
     RGBColor(230, 159, 0),
 ];
-/// Of what was lost.
+/// The colour of losses.
 const RED: RGBColor = RGBColor(213, 94, 0);
-/// Of shaded spans.
+/// The colour of shaded spans.
 pub(super) const SHADE: RGBColor = RGBColor(240, 228, 66);
-/// Of guides.
+/// The colour of guides.
 const GREY: RGBColor = RGBColor(80, 80, 80);
 
 impl DrawError {
@@ -31,7 +31,7 @@ impl DrawError {
     }
 }
 
-/// The colour of each series. Guides and crosses have one of their own, and no other series has that.
+/// The colour of each series. Guides and crosses have colours of their own, which no other series uses.
 pub(super) fn colours(series: &[Series]) -> impl Iterator<Item = RGBColor> + '_ {
     let has_crosses = series.iter().any(|series| series.mark == Mark::Cross);
     let mut cycle = COLOURS.iter().copied().filter(move |colour| !(has_crosses && *colour == RED)).cycle();

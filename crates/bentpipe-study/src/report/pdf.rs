@@ -1,5 +1,5 @@
-//! A picture as a PDF of one page, as far as our figures need it: filled and stroked paths, whole shapes half transparent. Letters
-//! have already become paths.
+//! Writes a picture as a PDF of one page, as far as our figures need it: filled and stroked paths, and whole shapes
+//! that are half transparent. Letters have already been converted to paths.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use pdf_writer::{Content, Filter, Name, Pdf, Rect, Ref, TextStr};
 use resvg::tiny_skia::{PathSegment, Transform};
 use resvg::usvg::{Color, Group, LineCap, LineJoin, Node, Paint, Path, Tree};
 
-/// Points, of which 72 are an inch, per unit of SVG, of which 96 are one.
+/// Points (72 per inch) per unit of SVG (96 per inch).
 const POINTS: f32 = 0.75;
 
 /// What is drawn on a page.
@@ -16,7 +16,7 @@ pub(super) struct Page {
     size: (f32, f32),
     /// Operators of the page description language.
     pub(super) operators: Vec<u8>,
-    /// The opacities that it names, in thousandths.
+    /// The opacities to which it refers, in thousandths.
     opacities: BTreeSet<u16>,
 }
 
@@ -58,7 +58,8 @@ fn name(opacity: u16) -> String {
     format!("o{opacity}")
 }
 
-/// The shapes of a group. An opacity is that of each of its shapes, which is the same while they do not overlap.
+/// The shapes of a group. The group's opacity is applied to each shape, which is equivalent as long as they do not
+/// overlap.
 fn group(of: &Group, opacity: f32, content: &mut Content, opacities: &mut BTreeSet<u16>) {
     let opacity = opacity * of.opacity().get();
     for node in of.children() {
@@ -108,7 +109,7 @@ fn draw(path: &Path, opacity: f32, content: &mut Content, opacities: &mut BTreeS
     content.restore_state();
 }
 
-/// The path itself. PDF has no quadratic curves; a cubic one with control points at two thirds is the same.
+/// The path itself. PDF has no quadratic curves; a cubic one with control points at two thirds is equivalent.
 fn outline(path: &Path, content: &mut Content) {
     let mut last = (0.0, 0.0);
     for segment in path.data().segments() {

@@ -1,7 +1,8 @@
 //! Figures as SVG, PNG and PDF.
 //!
-//! PNG and PDF are made from the SVG, so that all three show the same. Their letters are outlines of
-//! DejaVu Sans, which is part of the program: a picture does not depend on the fonts of the machine. Characters that this font lacks are missing in them.
+//! PNG and PDF are made from the SVG, so that all three look the same. Their letters are outlines of DejaVu Sans, which
+//! is part of the program, so a picture does not depend on the machine's fonts. Characters that this font lacks are
+//! missing in them.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,7 +18,7 @@ use super::paint::DrawError;
 use super::pdf;
 use crate::markup::escaped;
 
-/// Pixels of a PNG per unit of the SVG: sharp in print, and on screens of today.
+/// Pixels of a PNG per unit of the SVG: sharp in print and on today's screens.
 const SCALE: f32 = 2.0;
 
 /// A format of pictures.
@@ -32,7 +33,7 @@ pub enum Picture {
 }
 
 impl Picture {
-    /// The format that a file's name ends in, if it is one.
+    /// The format indicated by a file's extension, if it is one of these.
     pub fn of(path: &Path) -> Option<Picture> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
@@ -45,11 +46,11 @@ impl Picture {
 }
 
 impl Figure {
-    /// The figure as a file of this format. `about` says how to make it again; it is not shown: SVG has it as `<desc>`, PNG as the
-    /// text `Comment`, PDF as its subject.
+    /// The figure as a file of this format. `about` says how to reproduce it. It is not shown: SVG has it as `<desc>`,
+    /// PNG as the text `Comment`, PDF as its subject.
     ///
     /// # Errors
-    /// As [`Figure::to_svg`].
+    /// Fails in the same cases as [`Figure::to_svg`].
     pub fn to_picture(&self, picture: Picture, about: &str) -> Result<Vec<u8>, DrawError> {
         let svg = self.to_svg()?;
         match picture {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The verdict on an item of a paper.
 ///
-/// `Match`, `Shape` and `Differs` are the results of a comparison: a number or an ordering of ours was compared with
-/// the paper's in this run. The other three compare nothing. The order is that of "worst": the worst of several
-/// verdicts is their maximum, and a verdict without comparison is not worse than any comparison.
+/// `Match`, `Shape` and `Differs` are results of a comparison: a number or an ordering of ours was compared with the
+/// paper's in this run. The other three involve no comparison. The order is from best to worst: the worst of several
+/// verdicts is their maximum, and a verdict without comparison is never worse than one with a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -43,7 +43,7 @@ impl Verdict {
         }
     }
 
-    /// What it says, in words.
+    /// Its meaning in words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Verdict::Match => {
@@ -161,7 +161,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row without bounds or reason; the ratio is set if both numbers exist and the published one is not 0.
+    /// A row without bounds or reason. The ratio is set if both numbers exist and the published one is not 0.
     pub fn new(
         id: impl Into<String>,
         item: impl Into<String>,
@@ -228,7 +228,7 @@ mod tests {
             "8 rows: 5 compared (1 match, 2 shape, 2 differs), 1 built, 1 decision, 1 missing"
         );
         assert_eq!(tally.compared(), rows.iter().chain(&rows[1..3]).filter(|row| row.verdict.is_compared()).count());
-        // What compares nothing never hides a comparison.
+        // A verdict without comparison never hides a comparison.
         assert_eq!([Verdict::Built, Verdict::Match, Verdict::Decision].into_iter().max(), Some(Verdict::Match));
         assert_eq!([Verdict::Differs, Verdict::Missing].into_iter().max(), Some(Verdict::Missing));
     }

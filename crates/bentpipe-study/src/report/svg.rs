@@ -40,7 +40,7 @@ impl Figure {
     }
 }
 
-/// Rows and columns of this many panels: two beside one another, whose labels can be read on a page.
+/// Rows and columns for this many panels: two side by side, so that their labels are readable on a page.
 const fn grid(panels: usize) -> (usize, usize) {
     let columns = if panels == 1 { 1 } else { 2 };
     (panels.div_ceil(columns), columns)
@@ -72,7 +72,7 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .map_err(DrawError::of)?;
     if let Some((_, spans)) = &panel.spans {
         let inside = spans.iter().filter(|s| s.to >= x0 && s.from <= x1);
-        // However short, it is as wide as a pixel; the corners are rounded to whole ones.
+        // However short the span is, it is drawn at least one pixel wide; the corners are rounded to whole pixels.
         let pixel = (x1 - x0) / f64::from(chart.plotting_area().dim_in_pixel().0 - 1);
         let bars = inside.map(|s| {
             let end = s.to.max(s.from + pixel).min(x1);
@@ -124,7 +124,7 @@ fn visible(line: &[(f64, f64)], ((x0, x1), (y0, y1)): (Range, Range)) -> Vec<Vec
     let mut parts: Vec<Vec<(f64, f64)>> = Vec::new();
     for pair in line.windows(2) {
         let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
-        // The shares of the segment at which it enters and leaves each strip (Liang and Barsky 1984).
+        // The fractions of the segment at which it enters and leaves each strip (Liang and Barsky 1984).
         let (mut from, mut to) = (0.0f64, 1.0f64);
         for (start, step, low, high) in [(ax, bx - ax, x0, x1), (ay, by - ay, y0, y1)] {
             if step == 0.0 {
@@ -148,7 +148,8 @@ fn visible(line: &[(f64, f64)], ((x0, x1), (y0, y1)): (Range, Range)) -> Vec<Vec
     parts
 }
 
-/// Half the width of a cross or ring, in pixels: the more there are, the smaller, so that they do not cover what is between them.
+/// Half the width of a cross or ring in pixels. The more there are, the smaller they are, so that they do not cover
+/// what is between them.
 const fn small(count: usize) -> i32 {
     match count {
         0..=100 => 3,
@@ -157,7 +158,7 @@ const fn small(count: usize) -> i32 {
     }
 }
 
-/// A number at an axis, without insignificant digits.
+/// A number at an axis, without superfluous digits.
 fn tick(value: &f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }

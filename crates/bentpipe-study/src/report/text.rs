@@ -10,9 +10,9 @@ const NUMBERS: usize = 7;
 /// Min width of a column of words beside the numbers.
 const WORDS: usize = 30;
 
-/// The rows as tables, one for each part of the paper (the ids up to the first `/`; claims and figures together), and
-/// a line with the verdict counts. `width`: columns of the terminal; `None` does not wrap. Where it is too small for words beside the
-/// numbers, they stand beneath them.
+/// The rows as tables, one for each part of the paper (the ids up to the first `/`; claims and figures together), and a
+/// line with the verdict counts. `width` is the number of columns of the terminal; `None` does not wrap. If words do
+/// not fit beside the numbers, they are put beneath them.
 pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
     let mut out = String::new();
     for group in rows.chunk_by(|a, b| part(&a.id) == part(&b.id)) {
@@ -27,7 +27,7 @@ pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
     out
 }
 
-/// One part; the first `title` bytes of each item are in the heading.
+/// The table of one part. The first `title` bytes of each item are in the heading.
 fn table(group: &[Row], title: usize, width: Option<u16>) -> String {
     const HEADER: [&str; NUMBERS + 2] = ["id", "paper", "ours", "unit", "ratio", "range", "verdict", "item", "why"];
     let cells: Vec<_> = group.iter().map(|row| cells(row, title)).collect();
@@ -73,7 +73,7 @@ fn arranged(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, width:
     }
     table.set_header(header);
     table.add_rows(rows);
-    // An id is a word that people search for.
+    // People search for ids, so they are not wrapped.
     if let Some(column) = table.column_mut(0) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
@@ -86,7 +86,7 @@ fn arranged(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, width:
     table.trim_fmt()
 }
 
-/// The common prefix of all items of a part, up to a semicolon.
+/// The common prefix of all items in a part, up to a semicolon.
 fn common_title(group: &[Row]) -> &str {
     let first = group.first().map_or("", |row| row.item.as_str());
     let title = first.split_once("; ").map_or("", |(title, _)| title);
@@ -110,7 +110,7 @@ fn part(id: &str) -> &str {
     }
 }
 
-/// Four significant digits, without an exponent for usual magnitudes.
+/// A number with four significant digits, without an exponent for usual magnitudes.
 fn number(x: Option<f64>) -> String {
     let Some(x) = x else { return String::new() };
     if x == 0.0 || !x.is_finite() {

@@ -1,4 +1,4 @@
-//! The files that a scenario names, relative to its own.
+//! The files to which a scenario refers, relative to its own location.
 
 use std::io;
 use std::path::Path;

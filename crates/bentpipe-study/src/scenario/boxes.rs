@@ -1,8 +1,8 @@
-//! The flows that cross a gateway of shape `split` or `uplink`: their TCP ends at one box and continues from the other, or from
-//! the same.
+//! The flows that cross a gateway of shape `split` or `uplink`: their TCP ends at one box and continues from the other
+//! box or from the same one.
 //!
-//! The boxes' own TCP is that of Linux, but for the sender of `uplink`. A scenario keeps such a flow as a split one; its text says only
-//! `[[gateways]]`.
+//! The boxes' own TCP is Linux's, except for the sender of `uplink`. A scenario stores such a flow as a split one,
+//! although its text only says `[[gateways]]`.
 
 mod uplink;
 
@@ -23,13 +23,13 @@ use crate::topology;
 
 /// Profile of the boxes' sockets.
 const PROFILE: &str = "linux";
-/// Half of tcp_rmem[1], 131072 bytes: what Linux offers before it knows the reader.
+/// Half of tcp_rmem[1], 131072 bytes: what Linux offers before it has measured the reader.
 const FIRST_WINDOW: u64 = 65_536;
 
-/// A gateway on a flow's way.
+/// A gateway on the path of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Crossing {
-    /// Two boxes, and the one that it meets first.
+    /// Two boxes, and which of them the flow reaches first.
     Pair { number: usize, side: usize },
     /// One box, and whether the flow is opened by its client.
     Uplink { number: usize, client_opens: bool },
@@ -86,7 +86,7 @@ impl Which {
     }
 }
 
-/// The gateways that a flow's data and answers cross, in the order of the data. Boxes at its ends count.
+/// The gateways that a flow's data and answers cross, in the order of the data. Boxes at the flow's ends count.
 fn crossings(scenario: &Scenario, flow: &FlowSpec) -> Vec<Crossing> {
     let (Ok(there), back) = (topology::forward_path(scenario, flow), topology::return_path(scenario, flow)) else {
         return Vec::new();
@@ -104,8 +104,8 @@ fn crossings(scenario: &Scenario, flow: &FlowSpec) -> Vec<Crossing> {
     there.iter().filter_map(of).collect()
 }
 
-/// The TCP of a box's socket whose leg takes this long there and back: what it offers is twice what the satellite link takes
-/// in that time, as the kernel's tuning of receive buffers gives it.
+/// The TCP settings of a box's socket whose leg has this round trip. It offers twice the amount that the satellite link
+/// takes in that time, which is the result of the kernel's receive buffer tuning.
 fn socket(pair: &PairSpec, round_trip: Duration) -> TcpConfig {
     let config = profile(PROFILE).expect("the table has it").config();
     let fastest = pair.satellite[0].rate.max(pair.satellite[1].rate);
@@ -113,7 +113,7 @@ fn socket(pair: &PairSpec, round_trip: Duration) -> TcpConfig {
     TcpConfig { receive_buffer: window as u32, ..config }
 }
 
-/// Something that a gateway cannot carry.
+/// A reason why a gateway cannot carry something.
 struct Refusal {
     /// The flow, by its index; `None`: the gateway itself.
     flow: Option<usize>,
@@ -131,7 +131,7 @@ fn refusals(scenario: &Scenario) -> Vec<Refusal> {
     for (n, flow) in scenario.flows.iter().enumerate() {
         let crossings = crossings(scenario, flow);
         used.extend(crossings.iter().map(|crossing| crossing.which()));
-        // Flows in a row that are alike are refused for the same reason.
+        // Consecutive flows that are alike are refused for the same reason.
         if n > 0 && flow.is_alike(&scenario.flows[n - 1]) {
             continue;
         }
@@ -172,7 +172,8 @@ fn refusals(scenario: &Scenario) -> Vec<Refusal> {
 /// The places of gateways in the text.
 pub(super) type Places = BTreeMap<Which, (Span, String)>;
 
-/// Reports what a gateway cannot carry. `gateways` are the places of the gateways, `flows` those of the flows.
+/// Reports what a gateway cannot carry. `gateways` are the places of the gateways in the text, `flows` those of the
+/// flows.
 pub(super) fn check(scenario: &Scenario, gateways: &Places, flows: &[(Span, String)], problems: &mut Problems) {
     for Refusal { flow, gateway, key, message, expected } in refusals(scenario) {
         if let Some((span, path)) = flow.map_or(gateways.get(&gateway), |flow| flows.get(flow)) {
@@ -182,7 +183,7 @@ pub(super) fn check(scenario: &Scenario, gateways: &Places, flows: &[(Span, Stri
 }
 
 impl Scenario {
-    /// The same scenario with a gateway of two boxes.
+    /// The same scenario with an additional gateway of two boxes.
     ///
     /// # Errors
     /// Returns the first reason for which the gateway cannot carry a flow.
@@ -190,7 +191,7 @@ impl Scenario {
         self.with_gateway(|gateways| gateways.pairs.push(pair))
     }
 
-    /// The same scenario with a gateway of one box.
+    /// The same scenario with an additional gateway of one box.
     ///
     /// # Errors
     /// Returns the first reason for which the gateway cannot carry a flow.
@@ -209,8 +210,8 @@ impl Scenario {
     }
 }
 
-/// Ends the flows that cross a gateway of shape `split` or `uplink` at its boxes, and gives those over `link` the segments that its device
-/// takes.
+/// Ends the flows that cross a gateway of shape `split` or `uplink` at its boxes, and limits the segments of flows over
+/// `link` to what its device accepts.
 pub(super) fn cross(scenario: &mut Scenario) {
     if scenario.gateways.is_empty() {
         return;
@@ -244,7 +245,7 @@ pub(super) fn cross(scenario: &mut Scenario) {
     scenario.flows = flows;
 }
 
-/// Hosts learn the MTU of the device of `link` by path MTU discovery: their segments are as long as it takes.
+/// Hosts learn the MTU of the `link` device by path MTU discovery, so their segments are as long as it accepts.
 fn shorten(pair: &PairSpec, flow: &mut FlowSpec) {
     /// IPv4 and TCP headers without options.
     const HEADERS: u16 = 40;
@@ -257,7 +258,7 @@ fn shorten(pair: &PairSpec, flow: &mut FlowSpec) {
     let ends = [(sender, &mut explicit.sender), (receiver, &mut explicit.receiver)];
     for (end, said) in ends.into_iter().filter(|(end, _)| end.mss > max) {
         end.mss = max;
-        // As if the text said so: it is said when the scenario is written down.
+        // It is recorded as if the text had given it, so it is included when the scenario is written.
         said.insert("mss", Cell::Size(u64::from(max)));
     }
 }
@@ -303,7 +304,7 @@ fn cross_pair(scenario: &Scenario, flow: &mut FlowSpec, n: usize, side: usize) {
     (flow.route, flow.return_route) = (there, back);
 }
 
-/// The same scenario with whole connections, as its text says.
+/// The same scenario with whole connections, as in its text.
 pub(super) fn uncrossed(scenario: &Scenario) -> Scenario {
     let mut whole = scenario.clone();
     let is_crossed = |tcp: &TcpFlow| tcp.splits.first().is_some_and(|split| split.gateway.is_some());
@@ -315,14 +316,14 @@ pub(super) fn uncrossed(scenario: &Scenario) -> Scenario {
         }
         let before = tcp.clone();
         let split = before.splits[0].clone();
-        // The links of a tunnel are between the legs.
+        // The links of a tunnel lie between the legs.
         let [there, back] = split.through().map_or([None; 2], |through| through.over.map(Some));
         let join = |first: Option<&Vec<LinkId>>, link: Option<LinkId>, rest: Option<&Vec<LinkId>>| {
             Some(first?.iter().copied().chain(link).chain(rest?.iter().copied()).collect())
         };
         flow.route = join(flow.route.as_ref(), there, split.route.as_ref());
         flow.return_route = join(split.return_route.as_ref(), back, flow.return_route.as_ref());
-        // Flows of one entry share their settings, afterwards too.
+        // Flows of one entry still share their settings afterwards.
         *tcp = match &latest {
             Some((old, new)) if Arc::ptr_eq(old, &before) => new.clone(),
             _ => Arc::new(TcpFlow { receiver: split.receiver, splits: Vec::new(), ..(*before).clone() }),

@@ -10,7 +10,7 @@ use bentpipe_language::shape::Shape;
 use super::beside::Beside;
 use super::grammar::{DISTRIBUTION, DISTRIBUTION_SHAPE};
 
-/// Min probability that a draw of a truncated distribution is kept; below it, redrawing takes too long.
+/// Minimum probability that a draw of a truncated distribution is kept. Below it, redrawing takes too long.
 const MIN_KEPT: f64 = 1e-4;
 
 fn bounds(item: &Item<'_>, problems: &mut Problems) -> Option<(Duration, Duration)> {
@@ -114,7 +114,7 @@ pub fn mean_secs(distribution: &Distribution) -> f64 {
     }
 }
 
-/// Alternating processes must not switch so fast that a run never ends.
+/// Refuses alternating processes that switch so fast that a run would never end.
 pub(crate) fn check_alternation(item: &Item<'_>, a: &Distribution, b: &Distribution, problems: &mut Problems) {
     if mean_secs(a) + mean_secs(b) < 1e-6 {
         let message = format!("`{}` changes its state more than a million times per second", item.path);

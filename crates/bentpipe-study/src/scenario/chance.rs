@@ -1,4 +1,4 @@
-//! What a scenario leaves to chance: where that is nothing, every seed gives the same run, and one run says all.
+//! What a scenario leaves to chance. If that is nothing, every seed gives the same run, and one run is sufficient.
 
 use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::units::{Duration, Probability};
@@ -6,9 +6,10 @@ use bentpipe_engine::units::{Duration, Probability};
 use super::model::{FlowKind, Scenario, UdpPattern, Workload};
 
 impl Scenario {
-    /// What is drawn at random, each as `WHERE: WHAT` ("link sat/forward: loss"); empty if every seed gives the same run.
+    /// What is drawn at random, each as `WHERE: WHAT` ("link sat/forward: loss"); empty if every seed gives the same
+    /// run.
     ///
-    /// It may name what a run never draws, such as a loss on a link that no packet takes.
+    /// It may include draws that a run never makes, such as a loss on a link that no packet uses.
     pub fn random_parts(&self) -> Vec<String> {
         let links = self
             .links
@@ -58,7 +59,7 @@ fn loses(loss: &LossConfig) -> bool {
     tossed(loss.packet) || tossed(loss.bit)
 }
 
-/// What of a link is drawn.
+/// The properties of a link that are drawn.
 fn of_link(link: &LinkConfig) -> impl Iterator<Item = &'static str> + use<> {
     let bursts = matches!(&link.channel, ChannelConfig::OnOff { gap, burst } if varies(gap) || varies(burst));
     let in_bursts = !matches!(link.channel, ChannelConfig::Clear) && loses(&link.bad);

@@ -1,4 +1,4 @@
-//! `channels` of a layer: the packets of each, and their treatment.
+//! `channels` of a layer: which packets belong to each, and how they are treated.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::classify::Rule;
@@ -56,7 +56,7 @@ pub(super) fn channel(
     Some(spec)
 }
 
-/// What becomes of lost packets, and of those behind them.
+/// How lost packets and the packets behind them are treated.
 fn losses(view: &View<'_>, spec: &mut ChannelSpec, problems: &mut Problems) -> Option<()> {
     if let Some(item) = view.get("transmissions") {
         spec.config.arq = match item.as_text() {
@@ -104,8 +104,8 @@ fn queue(
     problems: &mut Problems,
 ) -> Option<()> {
     if let Some(item) = view.get("queue") {
-        // A time stands for the bytes that the first link sends in it; with two link rates, use bytes or
-        // packets.
+        // A time stands for the bytes that the first link sends in it. If the two links have different rates, use bytes
+        // or packets.
         let rates = over.map(|link| network.links[link.index()].config.rate);
         let limit = queues::limit(&item, rates[0], problems)?;
         spec.limit = Some(limit);

@@ -1,9 +1,9 @@
-//! A link's settings for one direction: those of `forward` or `backward` before those of both.
+//! The settings of a link for one direction: those in `forward` or `backward` take precedence over those for both.
 
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::{Item, View};
 
-/// The settings of a direction: its own, and the link's for both.
+/// The settings of a direction: its own, and the link's for both directions.
 pub(super) struct Direction<'v, 'a> {
     own: Option<&'v View<'a>>,
     common: &'v View<'a>,
@@ -14,7 +14,7 @@ impl<'v, 'a> Direction<'v, 'a> {
         Direction { own, common }
     }
 
-    /// The table of the direction, if it has one, and then the link's.
+    /// The table of the direction, if it has one, followed by the link's.
     pub(super) fn views(&self) -> impl Iterator<Item = &'v View<'a>> {
         self.own.into_iter().chain([self.common])
     }

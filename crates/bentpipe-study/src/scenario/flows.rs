@@ -88,7 +88,7 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
     Some((0..count).map(flow).collect())
 }
 
-/// Refuses keys that only other transports have.
+/// Refuses keys that only apply to other transports.
 fn refuse_foreign_keys(view: &View<'_>, transport: &str, problems: &mut Problems) {
     let foreign: &[(&str, &[&str])] = match transport {
         "udp" => &[("tcp", TCP_ONLY), ("tcp", CONNECTION_ONLY), ("stp", STP_ONLY), ("quic", QUIC_ONLY)],

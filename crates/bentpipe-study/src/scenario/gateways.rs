@@ -18,7 +18,7 @@ use super::world::node;
 
 mod uplink;
 
-/// Reads the entries of `[[gateways]]`. Returns their places too.
+/// Reads the entries of `[[gateways]]`. Also returns their places in the text.
 pub(crate) fn read(
     entries: &[Item<'_>],
     network: &Network,
@@ -57,7 +57,7 @@ pub(crate) fn read(
     (all, places)
 }
 
-/// Name and shape of a gateway, and its table; refuses the keys of other shapes.
+/// Reads name and shape of a gateway, and its table. Refuses keys of other shapes.
 fn head<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<(&'a str, &'static str, View<'a>)> {
     let view = item.table(GATEWAY, problems)?;
     let name = view.require("name", problems).and_then(|item| item.name(problems));
@@ -103,7 +103,7 @@ fn pair(
     Some(PairSpec { name: name.to_owned(), carries, nodes: [near, far], over, satellite, memory, advice })
 }
 
-/// The links between the boxes, from near to far and back.
+/// The links between the boxes: from near to far, and back.
 fn over(
     item: &Item<'_>,
     view: &View<'_>,
@@ -146,7 +146,7 @@ fn packets_only(item: &Item<'_>, network: &Network, over: [LinkId; 2], problems:
     Some(over)
 }
 
-/// What the two boxes are told of the link.
+/// What the two boxes are told about the link.
 fn satellite(
     item: &Item<'_>,
     view: &View<'_>,
@@ -175,7 +175,7 @@ fn satellite(
     Some(rates.map(|rate| Satellite { rate, round_trip, path_mtu, over_ipv6: false, reordering, shared }))
 }
 
-/// The rate at which a box sends on a link: what it is told, or the link's own.
+/// The rate at which a box sends on a link: the one it is told, or the link's own.
 fn rate(item: &Item<'_>, told: Option<Rate>, link: &LinkSpec, problems: &mut Problems) -> Option<Rate> {
     let rate = told.or(link.config.rate);
     if rate.is_none() {
@@ -187,7 +187,7 @@ fn rate(item: &Item<'_>, told: Option<Rate>, link: &LinkSpec, problems: &mut Pro
     rate
 }
 
-/// The round-trip time of the empty link: what is told, or the sum of the delays.
+/// The round-trip time of the empty link: the one given, or the sum of the delays.
 fn round_trip(item: &Item<'_>, view: &View<'_>, links: [&LinkSpec; 2], problems: &mut Problems) -> Option<Duration> {
     let round_trip = match view.get("round_trip") {
         Some(item) => gateway::positive(&item, problems)?,
@@ -210,7 +210,7 @@ fn rates(item: &Item<'_>, problems: &mut Problems) -> Option<[Rate; 2]> {
     Some([near.rate(problems)?, far.rate(problems)?])
 }
 
-/// What the two boxes advise: one value for both, or a list of two.
+/// The rates that the two boxes advise: one value for both, or a list of two.
 fn advice(item: &Item<'_>, satellite: [Satellite; 2], problems: &mut Problems) -> Option<[Rate; 2]> {
     let [near, far] = match item.node.value {
         Value::List(_) => {

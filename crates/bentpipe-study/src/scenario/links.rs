@@ -34,7 +34,7 @@ pub(crate) struct Network {
     pub(crate) links: Vec<LinkSpec>,
     /// The nodes by name.
     known: BTreeMap<String, NodeId>,
-    /// Names of links in the file, and of their directions, to refuse duplicates.
+    /// Names of the links in the file and of their directions, kept to refuse duplicates.
     names: BTreeSet<String>,
     directions: BTreeSet<String>,
     /// True if every entry has valid nodes.
@@ -97,7 +97,7 @@ impl Network {
             replaced::check(&view, own.each_ref().map(Option::as_ref), problems);
             for ((own, way), ends) in own.iter().zip(ways).zip([[first, second], [second, first]]) {
                 let settings = settings(&Direction::new(own.as_ref(), &view), beside, problems);
-                // Of a name that is there twice, one message is enough.
+                // For a name that occurs twice, one message is enough.
                 let named = name_item.as_ref().filter(|_| !is_twice);
                 self.add((format!("{name}/{way}"), named), ends, settings, &between, problems);
             }
@@ -117,7 +117,7 @@ impl Network {
         (ends[0]? != ends[1]?).then_some(())
     }
 
-    /// Adds one direction; `named` is where its name is written, unless that has been refused.
+    /// Adds one direction; `named` is the place of its name in the text, unless the name has been refused.
     fn add(
         &mut self,
         (name, named): (String, Option<&Item<'_>>),
@@ -126,7 +126,7 @@ impl Network {
         place: &Item<'_>,
         problems: &mut Problems,
     ) {
-        // A link with wrong settings still joins its nodes, to avoid follow-up errors.
+        // A link with wrong settings still connects its nodes, to avoid follow-up errors.
         let clean = || Settings { config: LinkConfig::clean(None, Duration::ZERO), throughput_advice: None };
         let Settings { config, throughput_advice } = settings.unwrap_or_else(clean);
         let (Some(from), Some(to)) = (from, to) else { return };
@@ -144,7 +144,7 @@ impl Network {
     }
 }
 
-/// What one direction of a link is set to.
+/// The settings of one direction of a link.
 struct Settings {
     config: LinkConfig,
     throughput_advice: Option<Rate>,
@@ -222,7 +222,7 @@ fn config(direction: &Direction<'_, '_>, beside: Beside<'_>, problems: &mut Prob
     Some(config)
 }
 
-/// The rate trace of a direction, if any: its own, or else the link's.
+/// The rate trace of a direction, if any: its own or, without one, the link's.
 fn rate_trace<'a>(direction: &Direction<'_, 'a>, problems: &mut Problems) -> Option<Item<'a>> {
     for view in direction.views() {
         let (rate, trace) = (view.get("rate"), view.get("rate_trace"));
@@ -237,7 +237,7 @@ fn rate_trace<'a>(direction: &Direction<'_, 'a>, problems: &mut Problems) -> Opt
     None
 }
 
-/// Header size in bytes, below the max packet length.
+/// Header size in bytes, below the maximum packet length.
 fn header(item: &Item<'_>, problems: &mut Problems) -> Option<u32> {
     let bytes = item.size(problems)?.get();
     if bytes > 65_535 {
@@ -292,7 +292,7 @@ fn refuse_with_cells(config: &LinkConfig, direction: &Direction<'_, '_>, problem
     refused.into_iter().flatten().flatten().next().is_none().then_some(())
 }
 
-/// A bit error rate, or that of a receiver with a loss in decibels from a nominal one.
+/// A bit error rate, or the rate of a receiver that is worse than a nominal one by a loss in decibels.
 fn bit_error_rate(item: &Item<'_>, problems: &mut Problems) -> Option<Probability> {
     if !matches!(item.node.value, Value::Table(_)) {
         return item.probability(problems);

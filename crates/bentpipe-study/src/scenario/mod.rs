@@ -1,9 +1,9 @@
-//! The scenario language: text to values.
+//! The scenario language: converts text to values.
 //!
-//! A scenario is a TOML file in which every quantity has a unit. Reading order: [`Scenario`] is the result; `grammar`
-//! has the keys; `links`, `layers`, `flows` and their siblings read the tables, `resolve` combines them; `timers` and
-//! `windows` derive settings from the path; `write` turns a [`Scenario`] back into text. [`bentpipe_language`] is the
-//! part shared with gateway settings.
+//! A scenario is a TOML file in which every quantity has a unit. Reading order: [`Scenario`] (the result); `grammar`
+//! (the keys); `links`, `layers`, `flows` and their siblings (read the tables); `resolve` (combines them); `timers` and
+//! `windows` (derive settings from the path); `write` (turns a [`Scenario`] back into text). [`bentpipe_language`] is
+//! the part shared with gateway settings.
 
 mod beside;
 mod boxes;
@@ -67,7 +67,7 @@ impl Scenario {
         Ok(Scenario::load_with_warnings(path, overrides)?.0)
     }
 
-    /// As [`Scenario::load`], with warnings about keys that were renamed.
+    /// Like [`Scenario::load`], and also returns warnings about renamed keys.
     ///
     /// # Errors
     /// Returns all mistakes in the file, the overrides and the traces they name.
@@ -91,7 +91,7 @@ impl Scenario {
         Ok(Scenario::parse_with_warnings(text, file_name, overrides)?.0)
     }
 
-    /// As [`Scenario::parse`], with warnings about renamed keys.
+    /// Like [`Scenario::parse`], and also returns warnings about renamed keys.
     ///
     /// # Errors
     /// Returns all mistakes in the text, the overrides and the traces they name.
@@ -103,8 +103,8 @@ impl Scenario {
         Scenario::parse_with_files(text, file_name, overrides, &text::read)
     }
 
-    /// As [`Scenario::parse_with_warnings`], where `read` returns the text of the traces that the scenario names: a
-    /// browser has no files.
+    /// Like [`Scenario::parse_with_warnings`], but `read` returns the text of the traces to which the scenario refers:
+    /// a browser has no files.
     ///
     /// # Errors
     /// Returns all mistakes in the text, the overrides and the traces they name.
@@ -117,8 +117,8 @@ impl Scenario {
         resolve::scenario(text, file_name, overrides, read)
     }
 
-    /// An error for a valid scenario that a caller cannot use: at `key`, a path as for `--set`, in the text that
-    /// [`Scenario::parse`] has read.
+    /// An error for a valid scenario that a caller cannot use. It refers to `key`, a path as for `--set`, in the text
+    /// that [`Scenario::parse`] has read.
     pub fn refusal(
         text: &str,
         file_name: &str,
@@ -130,19 +130,20 @@ impl Scenario {
         place::refusal(text, file_name, overrides, &grammar::OVERRIDES, key, message, expected)
     }
 
-    /// The keys of a link's settings, those that a direction may have for itself.
+    /// The keys of a link's settings that a direction may also have for itself.
     pub fn link_settings() -> impl Iterator<Item = &'static str> {
         grammar::DIRECTION.iter().map(|field| field.key)
     }
 
     /// The resolved scenario as text: links and flows in full, a TCP as its profile, its variant and its explicit
-    /// settings. It reads back as the same value.
+    /// settings. Reading the text gives an equal value.
     pub fn to_toml(&self) -> String {
         write::scenario(self)
     }
 
-    /// The same scenario with another variant for every TCP connection and leg; explicit settings are kept. With a name of
-    /// [`Scenario::QUIC_VARIANTS`] every connection is QUIC's, end to end, with this congestion control.
+    /// The same scenario with another variant for every TCP connection and leg; explicit settings are kept. With one of
+    /// the names in [`Scenario::QUIC_VARIANTS`], every connection becomes a QUIC connection from end to end, with this
+    /// congestion control.
     ///
     /// # Errors
     /// Fails if no variant of the scenario or of the engine's table has this name.
@@ -195,8 +196,8 @@ impl Scenario {
         Ok(changed)
     }
 
-    /// True if the fixed window of a variant follows the path because nothing sets it; `variant` and `explicit` are
-    /// those of a flow or a leg.
+    /// True if the fixed window of a variant follows from the path because nothing sets it. `variant` and `explicit`
+    /// are those of a flow or a leg.
     pub fn window_follows_path(&self, variant: &str, explicit: &TcpOverrides) -> bool {
         windows::follow_path(self, variant, explicit).into_iter().any(|follows| follows)
     }

@@ -31,7 +31,7 @@ pub struct Scenario {
     pub source: Option<String>,
     /// Seed of all random draws.
     pub seed: u64,
-    /// Max run time; it stops earlier when all finite flows are done.
+    /// Maximum run time. The run stops earlier when all finite flows are done.
     pub time_limit: Duration,
     /// Names of the nodes, in order of first mention.
     pub nodes: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Scenario {
     pub hosts: Vec<HostSpec>,
     /// The links, each in one direction.
     pub links: Vec<LinkSpec>,
-    /// Layers over some of them.
+    /// Layers over some of the links.
     pub layers: Vec<LayerSpec>,
     /// Gateways.
     pub gateways: Gateways,
@@ -64,13 +64,13 @@ pub struct HostSpec {
 pub struct LinkSpec {
     /// Its name; `NAME/forward` and `NAME/backward` are the two directions of a duplex link.
     pub name: String,
-    /// The node it leaves.
+    /// The node at which it begins.
     pub from: NodeId,
     /// The node it leads to.
     pub to: NodeId,
     /// Its settings.
     pub config: LinkConfig,
-    /// What the network element before it advises to flows of QUIC that ask.
+    /// The rate that the network element before it advises to QUIC flows that ask.
     pub throughput_advice: Option<Rate>,
 }
 
@@ -80,8 +80,8 @@ impl LinkSpec {
         format!("link/{}", self.name)
     }
 
-    /// Bytes that its line can send from the start of a run with this seed to `end`; `None` if the line takes no time
-    /// ([`LinkConfig::capacity`]).
+    /// Bytes that its line can send from the start of a run with this seed to `end`; `None` if transmission takes no
+    /// time ([`LinkConfig::capacity`]).
     pub fn capacity(&self, seed: u64, end: Time) -> Option<f64> {
         self.config.capacity(seed, &self.component(), end)
     }
@@ -112,14 +112,15 @@ impl Scenario {
         self.layers.iter().enumerate().find_map(|(n, layer)| Some((n, side(layer)?)))
     }
 
-    /// The links below each pair of S-LACP's ends, in both directions: those of the layers, then those of the gateways.
+    /// The links below each pair of S-LACP ends, in both directions: first those of the layers, then those of the
+    /// gateways.
     pub fn lines(&self) -> impl Iterator<Item = [LinkId; 2]> {
         let pairs = self.gateways.pairs.iter().map(|pair| pair.over);
         self.layers.iter().map(|layer| layer.over).chain(pairs)
     }
 
-    /// The pair of ends that takes packets of flows over a link, as its position among [`Scenario::lines`], and the end: a
-    /// layer's, or those of a gateway of shape `link`.
+    /// The pair of ends (a layer's, or those of a gateway of shape `link`) that takes flows' packets over a link, as
+    /// its index in [`Scenario::lines`], and which end it is.
     pub(crate) fn line_over(&self, link: LinkId) -> Option<(usize, usize)> {
         let side = |over: [LinkId; 2]| over.iter().position(|&over| over == link);
         let (line, end) = self.lines().enumerate().find_map(|(n, over)| Some((n, side(over)?)))?;

@@ -1,5 +1,5 @@
-//! What changes with time on a link: `schedule`, traces and `phases`; and what it does to single packets: `jitter`, `reorder`,
-//! `duplicate`, `corrupt`.
+//! Properties of a link that change with time (`schedule`, traces and `phases`), and effects on single packets
+//! (`jitter`, `reorder`, `duplicate`, `corrupt`).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::grammar::{JITTER, PHASES, REORDER, SCHEDULE};
 use super::queues::{limit, probability};
 use super::series::{DELAYS, LOSSES, RATES};
 
-/// A setting that a schedule changes: its changes so far, and where they were written.
+/// A setting that a schedule changes: its changes so far, and their places in the text.
 #[derive(Default)]
 struct Lane<'a> {
     changes: Vec<Change>,
@@ -46,7 +46,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// What the schedule replaces.
+/// The settings that the schedule replaces.
 struct Own {
     rate: Option<Rate>,
     delay: Duration,
@@ -54,7 +54,7 @@ struct Own {
     queue: QueueLimit,
 }
 
-/// The rates over time that a `rate_trace` names or contains.
+/// The rates over time to which a `rate_trace` refers or which it contains.
 pub(super) fn rates(item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems) -> Option<Track> {
     let track = RATES.track(item, beside, problems)?;
     if !track.ends_above_zero() {
@@ -64,7 +64,7 @@ pub(super) fn rates(item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems
     Some(track)
 }
 
-/// Reads all of it into `config`, whose other settings are complete. `rates` are those of a `rate_trace`.
+/// Reads everything into `config`, whose other settings are complete. `rates` are those of a `rate_trace`.
 pub(super) fn read(
     config: &mut LinkConfig,
     rates: Option<Track>,
@@ -104,7 +104,7 @@ pub(super) fn read(
     }
     check(config, &moves, phases.as_ref(), direction, problems)?;
     if let Some(rate) = moves.rate.as_ref().filter(|track| track.period().is_some()) {
-        // What queues, limits and layers count with.
+        // The rate used for queues, limits and layers.
         config.rate = Rate::from_bits_per_second(rate.mean().max(1));
     }
     let moves_any = moves != Moves::default();
@@ -316,7 +316,7 @@ fn jitter(item: &Item<'_>, problems: &mut Problems) -> Option<Jitter> {
         }
     };
     let correlation = probability(view.get("correlation"), Probability::ZERO, problems)?;
-    // Closer to 1 the process would have to look back over more than 40 000 slots.
+    // Closer to 1, the process would have to look back over more than 40 000 slots.
     if correlation.get() > 0.999
         && let Some(item) = view.get("correlation")
     {

@@ -1,4 +1,4 @@
-//! `queue` of a link or of a channel.
+//! The `queue` of a link or channel.
 
 use bentpipe_engine::link::{Codel, Discipline, DualPi2, QueueConfig, QueueLimit, RedConfig};
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
@@ -38,7 +38,7 @@ pub(super) fn queue(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
     limit(item, rate, problems).map(|limit| QueueConfig { limit, discipline: Discipline::DropTail, marking: false })
 }
 
-/// The disciplines beside which a key may be, and their name; `None` for the keys of all.
+/// The disciplines with which a key is allowed, and their name; `None` for keys that are always allowed.
 fn only_with(key: &str) -> Option<(&'static str, &'static [&'static str])> {
     match key {
         "limit" | "discipline" => None,
@@ -186,7 +186,7 @@ fn red(view: &View<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<R
     })
 }
 
-/// Thresholds are averages: "7.5 packets" makes sense.
+/// Thresholds are averages, so "7.5 packets" makes sense.
 fn threshold(item: &Item<'_>, problems: &mut Problems) -> Option<f64> {
     let value = item.as_text().map(split).filter(|(_, unit)| matches!(*unit, "packets" | "packet"));
     let value = value.and_then(|(number, _)| number.parse::<f64>().ok()).filter(|value| *value >= 0.0 && *value < 1e9);

@@ -1,4 +1,4 @@
-//! Flows of QUIC: the table `quic` of a flow, and back to text.
+//! QUIC flows: reads the table `quic` of a flow, and writes it back to text.
 
 use bentpipe_engine::units::{Bytes, Duration};
 use bentpipe_language::error::Problems;
@@ -12,14 +12,14 @@ use super::model::{AckFrequency, FlowKind, QuicControl, QuicFlow, Scenario, Work
 use super::workloads::workload;
 use crate::topology;
 
-/// UDP payload: what every path of QUIC carries (RFC 9000 §14), and what fits an IPv4 packet.
+/// UDP payload: the minimum for every QUIC path (RFC 9000 §14), and the maximum in an IPv4 packet.
 const DATAGRAM: (u64, u64) = (QuicFlow::MIN_DATAGRAM as u64, 65_507);
-/// A window of less than a datagram stops the connection; a greater one than 2^40 has no use and might not be countable.
+/// A window of less than a datagram stops the connection. One above 2^40 is of no use and might not be countable.
 const WINDOW: (u64, u64) = (QuicFlow::MIN_DATAGRAM as u64, 1 << 40);
-/// Quinn wants room for two datagrams.
+/// quinn needs room for two datagrams.
 const INITIAL_WINDOW: (u64, u64) = (2 * QuicFlow::MIN_DATAGRAM as u64, 1 << 40);
 
-/// Controls of the engine that quinn cannot drive.
+/// Controls of the engine that quinn cannot use.
 const PACED: &[&str] = &["linux-bbr", "bbr-linux", "bbr1", "bbr3"];
 
 pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<QuicFlow> {
@@ -131,15 +131,15 @@ fn bytes(item: &Item<'_>, (min, max): (u64, u64), problems: &mut Problems) -> Op
     Some(bytes)
 }
 
-/// The same scenario with QUIC end to end instead of every TCP connection, whatever its splits and spoofing gateways: none of them
-/// can read QUIC. Flows of QUIC get the control.
+/// The same scenario with QUIC from end to end in place of every TCP connection, whatever its splits and spoofing
+/// gateways: none of them can read QUIC. QUIC flows get this control.
 pub(super) fn everywhere(scenario: &Scenario, congestion_control: QuicControl) -> Scenario {
     let mut changed = scenario.clone();
     for (before, flow) in scenario.flows.iter().zip(&mut changed.flows) {
         match &mut flow.kind {
             FlowKind::Tcp(tcp) => {
                 if !tcp.splits.is_empty() {
-                    // An explicit route leads to the first split only.
+                    // An explicit route leads only to the first split.
                     flow.route = topology::forward_path(scenario, before).ok();
                     flow.return_route = topology::return_path(scenario, before).ok();
                 }
@@ -153,7 +153,7 @@ pub(super) fn everywhere(scenario: &Scenario, congestion_control: QuicControl) -
     changed
 }
 
-/// The settings as text that reads back as the same ones.
+/// The settings as text. Reading the text gives equal settings.
 pub(super) fn written(quic: &QuicFlow) -> Value {
     let mut table = Table::new();
     let mut put = |key: &str, value: Value| table.insert(key.to_owned(), value);

@@ -1,4 +1,4 @@
-//! Settings of a link that its directions replace: they look as if they had an effect.
+//! Settings of a link that its directions override, so that they only seem to have an effect.
 
 use bentpipe_language::document::{Entry, Node, Value};
 use bentpipe_language::error::{Mistake, Problems, Span};
@@ -10,9 +10,9 @@ use super::grammar::DIRECTION;
 /// The names of the directions.
 const DIRECTIONS: [&str; 2] = ["forward", "backward"];
 
-/// Reports the keys of a duplex link that the tables of its directions replace. One that both replace has no effect: that is a
-/// warning in a file, and a mistake in an override, which would be run for nothing. Of an override that only one replaces, a
-/// warning says which direction it changes.
+/// Reports the keys of a duplex link that the tables of its directions override. A key that both directions override
+/// has no effect: that is a warning in a file, and a mistake in an override, which would be run for nothing. If only
+/// one direction overrides a key that `--set` has set, a warning says which direction is changed.
 pub(super) fn check(link: &View<'_>, own: [Option<&View<'_>>; 2], problems: &mut Problems) {
     for entry in &link.table.entries {
         let Some(field) = DIRECTION.iter().find(|field| field.answers_to(&entry.key)) else { continue };
@@ -41,13 +41,13 @@ pub(super) fn check(link: &View<'_>, own: [Option<&View<'_>>; 2], problems: &mut
     }
 }
 
-/// True if a direction with these settings does not use this key of the link.
+/// True if a direction with these settings ignores this key of the link.
 fn replaces(own: &View<'_>, key: &str) -> bool {
     let rates = ["rate", "rate_trace"];
     own.get(key).is_some() || rates.contains(&key) && rates.iter().any(|key| own.get(key).is_some())
 }
 
-/// Where an override has set a value, or a part of it.
+/// The place where an override has set a value, or a part of it.
 fn overridden(entry: &Entry, problems: &Problems) -> Option<Span> {
     let is_set = |span: Span| &*problems.sources[span.source].name == overrides::SOURCE;
     if is_set(entry.key_span) {

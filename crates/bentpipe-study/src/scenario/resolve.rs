@@ -1,4 +1,4 @@
-//! From a document to a [`Scenario`].
+//! Turns a document into a [`Scenario`].
 
 use bentpipe_engine::units::Duration;
 use bentpipe_language::document::{self, Value};
@@ -29,7 +29,7 @@ use crate::topology::{self, Unreachable};
 const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(3600);
 /// Default seed.
 const DEFAULT_SEED: u64 = 1;
-/// Max number of flows in a scenario, with all counts.
+/// Maximum number of flows in a scenario, including all counts.
 const MAX_FLOWS: usize = 1_000_000;
 
 pub(crate) fn scenario(
@@ -42,7 +42,7 @@ pub(crate) fn scenario(
     let source = problems.add_source(name, text);
     let mut root = document::parse(text, source, &mut problems);
     if problems.count() > 0 {
-        // After a syntax error, anything may follow.
+        // After a syntax error, further messages would be unreliable.
         return problems.finish(None);
     }
     for (key, value) in sets {
@@ -92,7 +92,7 @@ fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -
     let mut flows = Vec::new();
     let mut places = Vec::new();
     let mut timers_given = Vec::new();
-    // An emulation needs none.
+    // An emulation needs no flows.
     let listed = if view.get("flows").is_some() { entries(&view, "flows", problems) } else { Vec::new() };
     for (index, item) in listed.into_iter().enumerate() {
         let read = flows::read(&item, index, &world, problems);
@@ -105,7 +105,7 @@ fn resolve(root: &document::Node, beside: Beside<'_>, problems: &mut Problems) -
         }
     }
     if flows.is_empty() {
-        // Settings are also checked if no flow uses them.
+        // Settings are checked even if no flow uses them.
         check_defaults(&tcp, &world, &view, problems);
     }
     let mut names: Vec<_> = flows.iter().enumerate().map(|(index, flow)| (flow.name.as_str(), index)).collect();
@@ -164,7 +164,7 @@ fn check_defaults(tcp: &TcpTable, world: &World<'_>, view: &View<'_>, problems: 
     }
 }
 
-/// Data needs a path, and a connection's ACKs a path back.
+/// Checks that data has a path, and that a connection's ACKs have a path back.
 fn check_reachable(scenario: &Scenario, places: &[(bentpipe_language::error::Span, String)], problems: &mut Problems) {
     let mut last = None;
     for (flow, (span, path)) in scenario.flows.iter().zip(places) {

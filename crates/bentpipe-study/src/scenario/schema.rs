@@ -1,4 +1,5 @@
-//! The scenario language as a JSON schema for editors, from the same tables by which the reader refuses unknown keys.
+//! The scenario language as a JSON schema for editors, made from the same tables by which the reader refuses unknown
+//! keys.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! A recorded series of values: `delay_trace`, `loss_trace`, and a `rate_trace` of rates of a link, from a file or a list.
+//! A recorded series of values, from a file or a list: `delay_trace`, `loss_trace`, and a `rate_trace` with rates of a
+//! link.
 
 use bentpipe_engine::link::{BadTrack, Change, Track};
 use bentpipe_engine::units::{Duration, Probability};
@@ -16,9 +17,9 @@ pub(super) struct Kind {
     columns: &'static str,
     expected: &'static str,
     pair: Shape,
-    /// A value of a list.
+    /// Reads a value of a list.
     read: fn(&Item<'_>, &mut Problems) -> Option<u64>,
-    /// A value of a file.
+    /// Parses a value of a file.
     parse: fn(&str) -> Result<u64, String>,
 }
 
@@ -59,10 +60,10 @@ pub(super) const LOSSES: Kind = Kind {
     },
 };
 
-/// A file of another kind has a mistake in every line.
+/// Maximum number of reported mistakes: a file of another kind has a mistake in every line.
 const MAX_PROBLEMS: usize = 20;
 
-/// The values with their times, and where each was written.
+/// The values with their times, and the place where each was written.
 #[derive(Default)]
 struct Read {
     values: Vec<(Duration, u64)>,
@@ -70,7 +71,7 @@ struct Read {
 }
 
 impl Kind {
-    /// The track that an item names or contains.
+    /// The track to which an item refers or which it contains.
     pub(super) fn track(&self, item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems) -> Option<Track> {
         let as_file = item.as_text().is_some();
         let view = if as_file { None } else { Some(item.table(self.fields, problems)?) };
@@ -109,7 +110,7 @@ impl Kind {
         Some(Some(interval))
     }
 
-    /// The last value holds as long as the one before it.
+    /// The period: the last value lasts as long as the one before it.
     fn period(&self, values: &[(Duration, u64)], interval: Option<Duration>) -> Duration {
         let last = values.last().map_or(Duration::ZERO, |value| value.0);
         let before = values.len().checked_sub(2).map(|n| values[n].0);
@@ -158,7 +159,7 @@ impl Kind {
         self.parse_all(&text, interval, &item.path, &|at| Span::new(source, at), problems)
     }
 
-    /// Reads the content of a file; `place` is where a part of it was written.
+    /// Reads the content of a file; `place` gives the place of a part of it.
     fn parse_all(
         &self,
         text: &str,
@@ -184,7 +185,7 @@ impl Kind {
                 }
                 continue;
             }
-            // A probability such as "1 %" has a space of its own.
+            // A probability such as "1 %" contains a space.
             let parts: Vec<&str> = match interval {
                 Some(_) if !content.contains('%') => content.split_whitespace().collect(),
                 _ => vec![content],

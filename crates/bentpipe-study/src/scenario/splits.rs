@@ -19,9 +19,9 @@ struct Said<'a> {
     table: TcpTable,
 }
 
-/// Reads `split`. Legs without settings use those of `[tcp]`; the flow's settings are for its first leg. Returns the
-/// changed settings of the first leg, whose receive buffer is that of the first split, the splits, and the buffer of
-/// the first.
+/// Reads `split`. Legs without settings use those of `[tcp]`; the flow's own settings are for its first leg. Returns
+/// three values: the changed settings of the first leg, whose receive buffer is that of the first split; the splits;
+/// and the buffer of the first one.
 pub(super) fn read(
     item: &Item<'_>,
     world: &World<'_>,

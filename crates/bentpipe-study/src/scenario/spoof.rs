@@ -44,8 +44,8 @@ pub(crate) fn read(
     Some(Some(Spoof { at: at?, buffer: buffer?, sharing, reopens }))
 }
 
-/// Checks across the scenario: the gateway is between the ends, its data continues over a link that acknowledges, and a
-/// node has one buffer.
+/// Checks across the scenario that the gateway is between the ends, that its data continues over a link that
+/// acknowledges, and that a node has only one buffer.
 pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &mut Problems) {
     let mut buffers: Vec<(Spoof, &str)> = Vec::new();
     for (flow, (span, path)) in scenario.flows.iter().zip(places) {
@@ -118,8 +118,8 @@ pub(crate) fn check(scenario: &Scenario, places: &[(Span, String)], problems: &m
     }
 }
 
-/// How a layer could lose full segments that a gateway passes to it, if it could. The gateway's buffer bounds the queue
-/// there. A shorter queue, early drops or limited retransmission cause losses that nobody repairs.
+/// How a layer could lose full segments that a gateway passes to it, if it can. The gateway's buffer bounds the queue
+/// there. A shorter queue, early drops or limited retransmission cause losses that nothing repairs.
 fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof, tcp: &TcpFlow) -> Option<String> {
     let layer = &scenario.layers[layer];
     let last = tcp.splits.last().map_or(&tcp.receiver, |split| &split.receiver);
@@ -131,7 +131,7 @@ fn loses(scenario: &Scenario, layer: usize, side: usize, dscp: u8, spoof: &Spoof
                 && rule.protocol.is_none_or(|wanted| wanted == 6)
                 && rule.bare_ack != Some(true)
                 && rule.max_bytes.is_none_or(|max| max >= wire);
-            // The flow's port is unknown here, so it may match.
+            // The flow's port is unknown here, so a rule with a port may match.
             (fits, fits && rule.port.is_none())
         };
         let takes: Vec<_> = channel.rules.iter().map(takes).collect();

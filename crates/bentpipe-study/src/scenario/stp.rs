@@ -1,4 +1,4 @@
-//! Flows of ESA's STP: the table `stp` of a flow, and back to text.
+//! STP flows (ESA's): reads the table `stp` of a flow, and writes it back to text.
 
 use bentpipe_engine::stp::{Arming, StpConfig};
 use bentpipe_engine::units::Bytes;
@@ -27,7 +27,7 @@ pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> 
     Some(StpFlow { config: config?, workload: workload? })
 }
 
-/// The STP settings of a leg, if it is STP: `view` is that of a flow or a split, `buffer` that of the gateway at its
+/// The STP settings of a leg, if it is STP. `view` is that of a flow or a split, `buffer` that of the gateway at its
 /// end. `None` after a mistake.
 pub(super) fn leg(view: &View<'_>, buffer: Option<Bytes>, problems: &mut Problems) -> Option<Option<StpConfig>> {
     let Some(item) = view.get("stp") else { return Some(None) };
@@ -98,7 +98,7 @@ fn bytes(item: &Item<'_>, (min, max): (u64, u64), problems: &mut Problems) -> Op
     Some(bytes)
 }
 
-/// The settings as text that reads back as the same ones.
+/// The settings as text. Reading the text gives equal settings.
 pub(super) fn written(config: &StpConfig) -> Value {
     let mut table = Table::new();
     let mut put = |key: &str, value: String| table.insert(key.to_owned(), Value::String(value));

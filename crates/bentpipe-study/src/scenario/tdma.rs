@@ -9,7 +9,7 @@ use bentpipe_language::shape::Shape;
 use super::grammar::TDMA;
 use super::model::{LinkSpec, Scenario};
 
-/// Reads a schedule for a line of `rate` in its bursts.
+/// Reads a schedule for a line that has `rate` during its bursts.
 pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems) -> Option<BurstSchedule> {
     let view = item.table(TDMA, problems)?;
     let Some(rate) = rate else {
@@ -38,8 +38,8 @@ pub(super) fn schedule(item: &Item<'_>, rate: Option<Rate>, problems: &mut Probl
     None
 }
 
-/// Refuses links of one beam that send at once: an antenna sends and receives one burst at a time, and a satellite's
-/// switch joins an uplink beam with one downlink beam at a time.
+/// Refuses links of one beam that send at the same time: an antenna sends and receives one burst at a time, and a
+/// satellite's switch connects an uplink beam to one downlink beam at a time.
 pub(super) fn check(scenario: &Scenario, place: Option<Span>, problems: &mut Problems) {
     let Some(place) = place else { return };
     let links = &scenario.links;

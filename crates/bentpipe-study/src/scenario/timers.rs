@@ -1,4 +1,4 @@
-//! The default of STP's timer over link layers: it waits for a layer's repairs.
+//! The default of STP's timer over link layers, which waits for a layer's repairs.
 //!
 //! STP's 550 ms are for a bare path of 530 ms (`stp` paper, section IV). A layer with ARQ delivers a packet late
 //! instead of losing it, and a timer that ignores this treats each repair as a loss.
@@ -13,10 +13,10 @@ use bentpipe_language::reader::Item;
 use super::model::{FlowKind, FlowSpec, LayerSpec, Scenario};
 use crate::topology;
 
-/// Transmissions to wait for if a channel has no limit: a channel's default.
+/// Number of transmissions to wait for if a channel has no limit: the default of a channel.
 const TRANSMISSIONS: u32 = 8;
 
-/// For each leg of a flow's entry: true if the timer is given.
+/// For each leg in a flow's entry, true if the timer is given.
 pub(super) fn given(item: &Item<'_>) -> Vec<bool> {
     let Value::Table(flow) = &item.node.value else { return Vec::new() };
     let has_rto = |value: &Value| match value {
@@ -33,7 +33,7 @@ pub(super) fn given(item: &Item<'_>) -> Vec<bool> {
     std::iter::once(has_rto(&item.node.value)).chain(legs).collect()
 }
 
-/// Adds the max delay of the layers on the path to every STP timer that is not given.
+/// Adds the maximum delay of the layers on the path to every STP timer that is not given.
 pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
     if scenario.layers.is_empty() {
         return;
@@ -61,7 +61,7 @@ pub(super) fn fit_all(scenario: &mut Scenario, given: &[Vec<bool>]) {
     scenario.flows = flows;
 }
 
-/// The max delay that the layers on a leg's path, in both directions, add to a round trip.
+/// The maximum delay that the layers on a leg's path add to a round trip, in both directions.
 fn may_take(scenario: &Scenario, flow: &FlowSpec, leg: usize, config: &StpConfig) -> Duration {
     let legs = topology::legs(flow);
     let Some(leg) = legs.get(leg) else { return Duration::ZERO };
@@ -70,12 +70,12 @@ fn may_take(scenario: &Scenario, flow: &FlowSpec, leg: usize, config: &StpConfig
     let repairs = layers.map(|(layer, _)| repairs(scenario, &scenario.layers[layer]));
     let (mut sum, mut any) = (Duration::ZERO, false);
     repairs.for_each(|span| (sum, any) = (sum + span, true));
-    // Frame headers, repairs and copies use line time, so segments wait: at most as long as the line needs for a
+    // Frame headers, repairs and copies use line time, so segments wait for at most as long as the line needs for a
     // window, which is a round trip.
     sum + if any { config.rtt } else { Duration::ZERO }
 }
 
-/// The time from a packet's first transmission to its last. Each is repeated after the report of its loss: a round trip
+/// The time from a packet's first transmission to its last. Each is repeated after the report of its loss, a round trip
 /// of the link and the report interval later. The frames that may overtake it arrive at the line's rate.
 fn repairs(scenario: &Scenario, layer: &LayerSpec) -> Duration {
     let link = |side: usize| &scenario[layer.over[side]].config;

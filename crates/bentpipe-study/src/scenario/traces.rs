@@ -10,7 +10,7 @@ use super::grammar::{MILLIS, RATE_TRACE};
 
 const EXPECTED: &str = "milliseconds in ascending order, one per line, the last above 0";
 
-/// The trace that an item names or contains.
+/// The trace to which an item refers or which it contains.
 pub(crate) fn rate_trace(item: &Item<'_>, beside: Beside<'_>, problems: &mut Problems) -> Option<RateTrace> {
     if let Value::List(_) = item.node.value {
         let entries = item.list(&RATE_TRACE, problems)?;
@@ -54,7 +54,7 @@ fn parse(text: &str, source: usize, key: &str, problems: &mut Problems) -> Optio
         if content.is_empty() {
             continue;
         }
-        // Digits only: `parse` would also accept a plus sign.
+        // Only digits are accepted: `parse` would also accept a plus sign.
         let digits = content.bytes().all(|byte| byte.is_ascii_digit());
         match content.parse() {
             Ok(instant) if digits => {

@@ -1,4 +1,4 @@
-//! Windows from the path: a fixed window defaults to the capacity of the path.
+//! Windows derived from the path: a fixed window defaults to the capacity of the path.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct TcpEnds<'a> {
     pub(super) ends: (TcpConfig, TcpConfig),
 }
 
-/// The two ends of leg `leg` of a flow, by the names of a profile and a variant, windows included.
+/// The two ends of leg `leg` of a flow, from the names of a profile and a variant, including windows.
 pub(super) fn resolve(
     scenario: &Scenario,
     flow: &FlowSpec,
@@ -34,7 +34,7 @@ pub(super) fn resolve(
     Ok(ends)
 }
 
-/// All explicit settings of a connection: the given ones, and changes of its ends from them.
+/// All explicit settings of a connection: those given, and changes of its ends that follow from them.
 pub(super) fn all_explicit(
     scenario: &Scenario,
     flow: &FlowSpec,
@@ -62,8 +62,8 @@ pub(super) fn fit_all(scenario: &mut Scenario) {
     scenario.flows = flows;
 }
 
-/// Changes the settings of all TCP flows; once for flows in a row that are alike, which share them afterwards too.
-/// `change` receives the flow as it was.
+/// Changes the settings of all TCP flows. For consecutive flows that are alike, this is done once, and they still share
+/// the settings afterwards. `change` receives the flow as it was before.
 pub(super) fn change_tcp<E>(
     flows: &mut [FlowSpec],
     mut change: impl FnMut(&FlowSpec, &mut TcpFlow) -> Result<(), E>,
@@ -84,7 +84,7 @@ pub(super) fn change_tcp<E>(
     Ok(())
 }
 
-/// For the sender and the receiver: true if the window follows the path.
+/// For the sender and the receiver, true if the window follows from the path.
 pub(super) fn follow_path(scenario: &Scenario, variant: &str, explicit: &TcpOverrides) -> [bool; 2] {
     let Ok(ends) = resolve_tcp("rfc", variant, &scenario.variants, explicit) else { return [false; 2] };
     let lacking = lacks_window(variant, &scenario.variants, explicit);
@@ -115,7 +115,7 @@ fn fit(
 
 type Links<'s> = Vec<&'s LinkConfig>;
 
-/// The links of a leg in both directions; up to the spoofing gateway, if the leg ends at one.
+/// The links of a leg in both directions, up to the spoofing gateway if the leg ends at one.
 fn path<'s>(scenario: &'s Scenario, flow: &FlowSpec, leg: usize) -> Option<(Links<'s>, Links<'s>)> {
     let legs = topology::legs(flow);
     let this = legs.get(leg)?;
@@ -128,8 +128,8 @@ fn path<'s>(scenario: &'s Scenario, flow: &FlowSpec, leg: usize) -> Option<(Link
     Some((links(there), links(back)))
 }
 
-/// Number of segments that the slowest line sends from the departure of one until its ACK returns, with empty queues,
-/// plus one for each segment that a delayed ACK may wait for. `None` if no line takes time.
+/// Number of segments that the slowest line sends between the departure of one and the return of its ACK, with empty
+/// queues, plus one for each segment that a delayed ACK may wait for. `None` if no line takes time.
 fn holds(there: &[&LinkConfig], back: &[&LinkConfig], (data, acks): (&TcpConfig, &TcpConfig)) -> Option<u32> {
     let size = SegmentSize::between(data, acks);
     let seconds = |links: &[&LinkConfig], bytes: u32| -> f64 {
@@ -139,6 +139,6 @@ fn holds(there: &[&LinkConfig], back: &[&LinkConfig], (data, acks): (&TcpConfig,
     let round_trip = seconds(there, wire) + seconds(back, size.headers);
     let slowest = there.iter().filter_map(|link| limit::line_time(link, wire)).reduce(f64::max)?;
     let segments = (round_trip / slowest).ceil() + f64::from(acks.ack.every.saturating_sub(1));
-    // The max window is 2^30 bytes (RFC 7323 section 2.3).
+    // The maximum window is 2^30 bytes (RFC 7323 section 2.3).
     Some((segments as u32).clamp(2, (1 << 30) / u32::from(data.mss).max(1)))
 }

@@ -1,4 +1,4 @@
-//! The context for reading flows, and lookup of nodes and links by name.
+//! The context in which flows are read, and lookup of nodes and links by name.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_language::error::{Mistake, Problems};
@@ -31,7 +31,7 @@ pub(super) fn node(item: &Item<'_>, network: &Network, problems: &mut Problems) 
     index.map(NodeId::from)
 }
 
-/// An explicit route: names of links, each starting where the previous one ends. `NAME` of a duplex link stands for
+/// An explicit route: names of links, each starting where the previous one ends. The `NAME` of a duplex link stands for
 /// the matching direction.
 pub(super) fn route(
     item: Option<Item<'_>>,

@@ -23,8 +23,8 @@ fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("scale and freedom are above zero").inverse_cdf(p)
 }
 
-/// Confidence interval of the mean: mean ± t(n-1) s / sqrt(n). Exact for normal values, good if the mean of n is
-/// nearly normal; for skewed times of few runs prefer [`bootstrap_interval`](super::bootstrap_interval).
+/// Confidence interval of the mean: mean ± t(n-1) s / sqrt(n). It is exact for normal values, and good if the mean of n
+/// values is nearly normal. For skewed times of few runs, prefer [`bootstrap_interval`](super::bootstrap_interval).
 ///
 /// # Errors
 /// Fails for fewer than two values, a value that is not finite, or a confidence outside 0..1.

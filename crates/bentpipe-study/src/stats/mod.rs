@@ -1,11 +1,12 @@
 //! Statistics of samples: quantiles, means, differences and ratios, each with its confidence interval.
 //!
-//! Only [`mean_interval`] and its users assume a shape of the distribution: the mean must be nearly normal. Functions
-//! that draw at random take a [`Stream`](bentpipe_engine::stream::Stream), so the same seed gives the same interval.
+//! Only [`mean_interval`] and its users make an assumption about the distribution: the mean must be nearly normal.
+//! Functions that draw at random take a [`Stream`](bentpipe_engine::stream::Stream), so the same seed gives the same
+//! interval.
 //!
-//! Reading order: [`Sample`] has the quantiles, [`median_interval`] their distribution-free interval, [`mean_interval`]
-//! Student's t; [`paired_ratio`] compares two systems under the same seeds; [`bootstrap_interval`] resamples, and [`Subsets`] tests
-//! whether a small sample could give a published figure.
+//! Reading order: [`Sample`] has the quantiles, [`median_interval`] their distribution-free interval, and
+//! [`mean_interval`] Student's t. [`paired_ratio`] compares two systems with the same seeds. [`bootstrap_interval`]
+//! resamples, and [`Subsets`] tests whether a small sample could give a published figure.
 
 mod mean;
 mod order;
@@ -26,7 +27,7 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Confidence in 0..1; order statistics allow only some levels, so this is the level reached.
+    /// Confidence in 0..1. Order statistics allow only some levels, so this is the level reached.
     pub confidence: f64,
 }
 

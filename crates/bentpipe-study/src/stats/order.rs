@@ -1,15 +1,15 @@
 //! Distribution-free confidence intervals of quantiles, from order statistics.
 //!
-//! Of n independent values, the number below the quantile p is binomial(n, p) for any continuous distribution. So
+//! Among n independent values, the number below the quantile p is binomial(n, p) for any continuous distribution. So
 //! the order statistics r and s (from 1) enclose the quantile with probability P(r <= B <= s-1) (David and Nagaraja
 //! 2003, section 7.1). The ranks are as symmetric in probability as possible: each tail has at most half of the
-//! remaining probability. If n is too small for that tail, the end is infinite and the interval one-sided.
+//! remaining probability. If n is too small for that tail, the end is infinite and the interval is one-sided.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{Interval, Sample, StatsError, check_level};
 
-/// The confidence interval of the quantile `p` (0..1) at least at `confidence` (0..1).
+/// The confidence interval of the quantile `p` (0..1), at the level `confidence` (0..1) or above.
 ///
 /// # Errors
 /// Returns [`StatsError::BadLevel`] if `p` or `confidence` is not inside 0..1.

@@ -1,7 +1,7 @@
-//! Compares two systems under the same seeds.
+//! Compares two systems with the same seeds.
 //!
-//! In each run both met the same bursts, so the difference of a pair varies less than either time. The ratio is
-//! computed on logarithms: the interval is that of the geometric mean ratio, and b/a is exactly the inverse of
+//! In each run, both systems met the same bursts, so the difference within a pair varies less than either time. The
+//! ratio is computed on logarithms: the interval is that of the geometric mean ratio, and b/a is exactly the inverse of
 //! a/b.
 
 use super::{Interval, StatsError, check_values, mean, mean_interval};

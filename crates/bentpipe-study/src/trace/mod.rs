@@ -1,7 +1,8 @@
 //! The traces of a run: packets for packet tools, rows for table tools.
 //!
-//! Reading order: [`PcapWriter`] packets as pcapng; [`Columns`] events as CSV or Parquet, [`COLUMNS`] says what each
-//! column means, and [`row`] is an event as one. Both write an [`OutputFile`](crate::output::OutputFile).
+//! //! Reading order: [`PcapWriter`] writes packets as pcapng; [`Columns`] writes events as CSV or Parquet. [`COLUMNS`]
+//! says what each column means, and [`row`] turns an event into a row. Both writers write an
+//! [`OutputFile`](crate::output::OutputFile).
 
 mod columns;
 mod pcapng;

@@ -6,7 +6,7 @@ use bentpipe_engine::units::{Duration, Time};
 use super::Streams;
 use crate::carrier::Carrier;
 
-/// How long a gateway that drains waits, besides some round trips, for the acknowledgement of its last bytes.
+/// How long a draining gateway waits for the acknowledgement of its last bytes, in addition to a few round trips.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Streams {
@@ -21,7 +21,7 @@ impl Streams {
             self.done_at = None;
             return false;
         }
-        // The last bytes may be lost, and only this box can retransmit them. A peer that ends too may no longer
+        // The last bytes may be lost, and only this box can retransmit them. A peer that is also ending may no longer
         // acknowledge them.
         let done_at = *self.done_at.get_or_insert(now);
         let round_trip = carrier.stats().srtt.unwrap_or_default();

@@ -9,8 +9,8 @@ use crate::bucket::Bucket;
 use crate::conn::Conn;
 use crate::sockets::{self, ClientAddress};
 
-/// Connections that one peer of several may open at once, and the time that each further one takes: 500 per second. One takes some 0.1 ms of
-/// the thread that serves all peers.
+/// Number of connections that one of several peers may open at once, and the time for each further one: 500 per second.
+/// Each takes some 0.1 ms of the thread that serves all peers.
 const BURST: u32 = 1000;
 const REFILL: Duration = Duration::from_millis(2);
 
@@ -19,12 +19,13 @@ pub(super) fn bucket() -> Bucket {
 }
 
 impl Streams {
-    /// False if the peer has opened so many connections that others would wait for the thread. A peer without others has all of it.
+    /// Returns false if the peer has opened so many connections that others would have to wait for the thread. An only
+    /// peer is not limited.
     fn may_open(&mut self, cx: &Cx<'_>) -> bool {
         !cx.common.memory.is_shared() || self.openings.take(cx.now)
     }
 
-    /// The peer has opened a stream.
+    /// Connects a stream that the peer has opened.
     pub(super) fn connect(&mut self, cx: &mut Cx<'_>, stream: StreamId, route: Route) {
         if !self.may_open(cx) {
             self.stats.throttled += 1;
@@ -69,7 +70,7 @@ impl Streams {
         self.tell_use(cx.common);
     }
 
-    /// A connection takes too long to open, or is evicted for another.
+    /// Gives up a connection that takes too long to open, or is evicted for another one.
     fn give_up(&mut self, cx: &mut Cx<'_>, stream: StreamId) {
         self.stats.failed += 1;
         self.forget(cx.common, stream, true);

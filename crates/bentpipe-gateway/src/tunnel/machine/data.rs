@@ -9,7 +9,7 @@ use super::{Answered, Event, Heard, Sealed, Tunnel, What};
 
 impl Tunnel {
     /// Seals a datagram for the peer in place. `out` has `payload` bytes of payload after [`DATA_HEADER`], and room for
-    /// [`DATA_OVERHEAD`] in all. Returns `None` while the peer is down.
+    /// [`DATA_OVERHEAD`] bytes in all. Returns `None` while the peer is down.
     ///
     /// [`DATA_HEADER`]: crate::tunnel::DATA_HEADER
     /// [`DATA_OVERHEAD`]: crate::tunnel::DATA_OVERHEAD
@@ -39,7 +39,7 @@ impl Tunnel {
                 self.stats.refused += 1;
                 return Heard::default();
             };
-            // The peer has used the new keys: they replace the old ones.
+            // The peer has used the new keys, so they replace the old ones.
             let Answered { to, session, theirs, anew } = self.answered.take().expect("just used");
             self.is_last_live = true;
             self.reach.prove(now, to);
@@ -59,7 +59,7 @@ impl Tunnel {
         self.heard(now, from, None, (what, payload, highest), datagram)
     }
 
-    /// An authentic datagram has come, with this payload; `highest`: its number is the highest so far.
+    /// Records an authentic datagram with this payload. `highest`: its number is the highest so far.
     fn heard(
         &mut self,
         now: Time,

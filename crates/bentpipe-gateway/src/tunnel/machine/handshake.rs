@@ -1,11 +1,13 @@
 //! The handshake: the first message, its answer, and the cookie between them.
 //!
-//! Both ends may begin. If both do at once, the first message of the end that [`Tunnel::leads`] wins: the other end drops
-//! its own when it answers. The leading end answers too, and keeps its own, since one of the two messages may be lost.
+//! Either end may begin. If both begin at once, the first message of the end that [`Tunnel::leads`] wins: the other end
+//! drops its own handshake when it answers. The leading end answers too but keeps its own handshake, since one of the
+//! two messages may be lost.
 //!
 //! A first message is fresh if its timestamp is above the last one, or if it has a cookie that was given to its address
-//! within the last minutes. Otherwise its sender gets a cookie, and with it the timestamp to exceed. So clocks need not be
-//! right. An end that knows no timestamp of a live peer yet wants a cookie, too, before it drops its own.
+//! within the last minutes. Otherwise its sender gets a cookie, together with the timestamp to exceed. So clocks need
+//! not be right. An end that does not yet know a timestamp of a live peer also asks for a cookie before it drops its
+//! own handshake.
 
 use std::net::SocketAddr;
 
@@ -23,13 +25,13 @@ use crate::tunnel::packet::{
 };
 use crate::tunnel::session::Session;
 
-/// How long a cookie of the peer's is used (WireGuard's COOKIE-REFRESH-TIME).
+/// How long a cookie from the peer is used (WireGuard's COOKIE-REFRESH-TIME).
 const COOKIE_LIFE: Duration = Duration::from_secs(120);
-/// A second cookie within this time does not trigger an immediate repetition of the first message.
+/// A second cookie within this time does not cause the first message to be repeated at once.
 const COOKIE_PAUSE: Duration = Duration::from_secs(1);
-/// First messages without any answer since the start after which the operator is told: those of half a minute.
+/// Number of unanswered first messages since the start after which the operator is told: those of half a minute.
 const UNANSWERED: u64 = 15;
-/// Where mac1 of a first message begins.
+/// Where mac1 begins in a first message.
 const MAC1: usize = INIT_HEADER + INIT_NOISE;
 
 impl Tunnel {
@@ -44,7 +46,7 @@ impl Tunnel {
         })
     }
 
-    /// Handshakes from now on use that key. The sessions that are there go on, for as long as sessions live.
+    /// Sets the key for later handshakes. Existing sessions continue for as long as sessions live.
     pub(crate) fn set_preshared(&mut self, preshared: Option<PresharedKey>) {
         self.config.preshared = preshared;
     }
@@ -54,14 +56,14 @@ impl Tunnel {
             self.stats.garbage += 1;
             return Some(());
         }
-        // From here on the message is known to be the peer's, but it may be a copy.
+        // From here on, the message is known to come from the peer, but it may be a copy.
         let ephemeral = datagram[INIT_HEADER..].first_chunk().expect("it begins with a key");
         if self.seen.has(ephemeral) {
             self.stats.replayed += 1;
             return Some(());
         }
         let is_proven = self.cookies.proves(now, from, datagram);
-        // Its sender makes a new one for each try, so a repeated one is a copy, unless it proves its address.
+        // The sender makes a new ephemeral key for each try, so a repeated one is a copy, unless it proves its address.
         if !is_proven && self.asked.has(ephemeral) {
             self.stats.replayed += 1;
             return Some(());
@@ -90,7 +92,7 @@ impl Tunnel {
         if is_late && !is_live {
             self.notes.add(now, Note::PeersClock);
         }
-        // After a restart any recording is news. Such a one must not end this end's own handshake.
+        // After a restart, any recording looks new. A recording must not end this end's own handshake.
         let ends_own = !self.leads() && self.begun.is_some();
         if !is_live && (is_late || ends_own && !self.is_last_live) {
             self.give_cookie(now, from, sender, datagram);
@@ -135,7 +137,7 @@ impl Tunnel {
         if last >= begun.stamp {
             self.notes.add(now, Note::OwnClock);
         }
-        // One reply for each first message.
+        // Only one reply is processed per first message.
         self.begun = None;
         self.stamp = self.stamp.max(last);
         let is_first = self.given.is_none_or(|given| now.saturating_since(given.since) >= COOKIE_PAUSE);
@@ -160,7 +162,7 @@ impl Tunnel {
             return None;
         }
         let mut payload = [0; RESPONSE_NOISE];
-        // A refused message does not change the handshake.
+        // A refused message leaves the handshake unchanged.
         let length = begun.handshake.read(&datagram[RESPONSE_HEADER..RESPONSE - MAC], &mut payload);
         let Some(payload) = length.and_then(|length| <[u8; RESPONSE_PAYLOAD]>::try_from(&payload[..length]).ok())
         else {
@@ -171,12 +173,12 @@ impl Tunnel {
         let theirs = u64::from_le_bytes(*payload.first_chunk().expect("a number and a flag"));
         let goes_on = payload[8] == 1 && self.is_up && self.bound == Some(theirs);
         if payload[8] == 1 && !goes_on {
-            // The peer continues a link that this end has given up in the meantime: the handshake is repeated.
+            // The peer continues a link that this end has given up in the meantime, so the handshake is repeated.
             return Some(Heard::default());
         }
         let cipher = Cipher::between([self.has_aes, payload[9] == 1]);
         let session = Session::new(own, sender, true, handshake, cipher, now);
-        // The peer has just received the number of this end's memory, so it need not change.
+        // The peer has just received the number of this end's memory, so the number need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.reach.prove(now, to);
         self.reach.heard(now, from, datagram.len(), true);
@@ -185,8 +187,8 @@ impl Tunnel {
         Some(Heard { event, ..Heard::default() })
     }
 
-    /// The destination of the next first message. While the peer is lost, its last address and its configured one take
-    /// turns.
+    /// The destination of the next first message. While the peer is lost, its last address and its configured one
+    /// alternate.
     fn where_to_begin(&self) -> Option<SocketAddr> {
         match (self.reach.at(), self.config.endpoint) {
             (Some(_), Some(configured)) if !self.is_up && self.attempts.is_multiple_of(2) => Some(configured),

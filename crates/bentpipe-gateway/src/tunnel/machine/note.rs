@@ -1,4 +1,4 @@
-//! Log messages for the operator: one line, at most one of each kind per minute.
+//! Log messages for the operator: one line each, and at most one of each kind per minute.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -12,9 +12,9 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// A problem to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The peer's timestamp was not above its last one, so it had to repeat its first message with a cookie.
+    /// The peer's timestamp was not above its last one, so the peer had to repeat its first message with a cookie.
     PeersClock,
-    /// The same, reported by the peer.
+    /// The same about this end, reported by the peer.
     OwnClock,
     /// A first message of an older version.
     OldVersion {
@@ -75,7 +75,7 @@ impl Notes {
         }
     }
 
-    /// True if there were no notes so far.
+    /// True if there have been no notes so far.
     pub(super) fn were_none(&self) -> bool {
         self.told.is_empty()
     }

@@ -1,8 +1,8 @@
-//! Where the peer is, and whether that is proven.
+//! The peer's address, and whether it is proven.
 //!
-//! The peer's address is the source of its newest datagram, which anybody who has its keys can forge. So until the peer has
-//! acknowledged a probe that was sent to a new address, no more than three times the bytes that came from there are sent to it
-//! (RFC 9000 §8.1 and §9.3). Otherwise a compromised terminal could direct its downloads at others.
+//! The peer's address is the source of its newest datagram, which anybody who has its keys can forge. So at most three
+//! times the bytes that came from a new address are sent there, until the peer has acknowledged a probe sent to it (RFC
+//! 9000 §8.1 and §9.3). Otherwise a compromised terminal could direct its downloads at others.
 
 use std::net::SocketAddr;
 
@@ -13,18 +13,20 @@ use crate::bucket::Bucket;
 use crate::tunnel::packet::DATA_OVERHEAD;
 use crate::tunnel::session::REJECT_AFTER;
 
-/// Bytes to an address that is not proven, for each byte from it (RFC 9000 §8.1).
+/// Bytes that may be sent to an unproven address for each byte from it (RFC 9000 §8.1).
 const GAIN: u64 = 3;
 /// The time between two probes of a new address.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again, before that time is
-/// over. Later somebody else may have it (RFC 9000 §9.3: no new proof for an address that was seen recently).
+/// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again
+/// before that time is over. After that, somebody else may have the address (RFC 9000 §9.3: no new proof for an address
+/// that was seen recently).
 const PROOF_LIFE: Duration = REJECT_AFTER;
 /// Length of a probe of an address, and of its acknowledgement.
 pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
-/// Ids of these probes have this bit, those of the path's MTU do not.
+/// The ids of these probes have this bit; those of MTU probes do not.
 const OWN: u32 = 1 << 31;
-/// Acknowledgements that are looked at at once, and the time that each further one takes: an id of 31 bits is not guessed so.
+/// Number of acknowledgements that are examined at once, and the time for each further one. At this rate, an id of 31
+/// bits cannot be guessed.
 const GUESSES: u32 = 16;
 const GUESS_REFILL: Duration = Duration::from_secs(1);
 
@@ -32,10 +34,10 @@ const GUESS_REFILL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
     address: SocketAddr,
-    /// Bytes of UDP payload from there and to there.
+    /// Bytes of UDP payload received from there, and sent there.
     received: u64,
     sent: u64,
-    /// What probes of it ask.
+    /// The id in probes of this address.
     id: u32,
     probe_at: Time,
 }
@@ -46,7 +48,7 @@ impl Candidate {
     }
 }
 
-/// An address at which the peer was.
+/// An address at which the peer has proven to be.
 #[derive(Clone, Copy, Debug)]
 struct Proof {
     address: SocketAddr,
@@ -57,27 +59,27 @@ struct Proof {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     at: Option<SocketAddr>,
-    /// The last two at which the peer was, the latest first: a peer with two paths may alternate.
+    /// The last two proven addresses, the latest first: a peer with two paths may alternate.
     proven: [Option<Proof>; 2],
-    /// The last two others, the latest first, for the same reason.
+    /// The last two unproven addresses, the latest first, for the same reason.
     candidates: [Option<Candidate>; 2],
     guesses: Bucket,
 }
 
 impl Reach {
-    /// A peer at an address that the operator or an earlier process has given.
+    /// A peer at an address given by the operator or an earlier process.
     pub(super) fn new(at: Option<SocketAddr>, now: Time) -> Self {
         let proof = at.map(|address| Proof { address, until: now + PROOF_LIFE });
         let guesses = Bucket::new(GUESSES, GUESS_REFILL, now);
         Reach { at, proven: [proof, None], candidates: [None; 2], guesses }
     }
 
-    /// Where datagrams go.
+    /// The address to which datagrams go.
     pub(super) fn at(&self) -> Option<SocketAddr> {
         self.at
     }
 
-    /// The last address that was proven, however long ago.
+    /// The last proven address, however long ago it was proven.
     pub(super) fn proven(&self) -> Option<SocketAddr> {
         self.proven[0].map(|proof| proof.address)
     }
@@ -94,19 +96,19 @@ impl Reach {
         self.candidate(self.at?)
     }
 
-    /// Bytes that may be sent now; without a limit if the address is proven.
+    /// Number of bytes that may be sent now; unlimited if the address is proven.
     pub(super) fn allowance(&self) -> u64 {
         self.unproven().map_or(u64::MAX, Candidate::allowance)
     }
 
-    /// A datagram was sent.
+    /// Records that a datagram was sent.
     pub(super) fn sent(&mut self, to: SocketAddr, bytes: usize) {
         if let Some(candidate) = self.candidate_mut(to) {
             candidate.sent += bytes as u64;
         }
     }
 
-    /// An authentic datagram has come from there; `newest`: none that was sent later has come before.
+    /// Records an authentic datagram from `from`; `newest`: no datagram sent later has arrived before.
     pub(super) fn heard(&mut self, now: Time, from: SocketAddr, bytes: usize, newest: bool) {
         if newest {
             self.at = Some(from);
@@ -127,7 +129,7 @@ impl Reach {
         }
     }
 
-    /// The peer has received something that was sent there.
+    /// Records that the peer has received something that was sent to `address`.
     pub(super) fn prove(&mut self, now: Time, address: SocketAddr) {
         if self.proven() != Some(address) {
             self.proven[1] = self.proven[0];
@@ -138,7 +140,7 @@ impl Reach {
         }
     }
 
-    /// An acknowledgement has come. Returns whether it is one of a probe of an address.
+    /// Takes an acknowledgement. Returns true if it belongs to an address probe.
     pub(super) fn on_ack(&mut self, now: Time, id: u32) -> bool {
         let is_ours = id & OWN != 0;
         if is_ours && self.candidates != [None; 2] && self.guesses.take(now) {
@@ -150,7 +152,7 @@ impl Reach {
         is_ours
     }
 
-    /// The peer is lost: what was only said of its address is forgotten.
+    /// Forgets unproven addresses, because the peer is lost.
     pub(super) fn give_up(&mut self) {
         if self.unproven().is_some() {
             self.at = self.proven();
@@ -158,7 +160,7 @@ impl Reach {
         self.candidates = [None; 2];
     }
 
-    /// When a probe is to be sent.
+    /// When the next probe must be sent.
     pub(super) fn probe_at(&self) -> Option<Time> {
         self.unproven().filter(|candidate| candidate.allowance() >= PROBE as u64).map(|candidate| candidate.probe_at)
     }
@@ -184,7 +186,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(milliseconds)
     }
 
-    /// What was sent to a new address counts, however often the peer leaves it and comes back.
+    /// Bytes sent to a new address count, however often the peer leaves it and comes back.
     #[test]
     fn three_bytes_for_one() {
         let mut reach = Reach::new(Some(address(1)), at(0));
@@ -197,12 +199,12 @@ mod tests {
             assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), u64::MAX));
             reach.sent(address(1), 3000);
         }
-        // A late one does not move the peer, but counts.
+        // A late datagram does not move the peer, but its bytes count.
         reach.heard(at(11), address(2), 50, false);
         assert_eq!(reach.at(), Some(address(1)));
         reach.heard(at(11), address(2), 50, true);
         assert_eq!(reach.allowance(), 300);
-        // Another address has an account of its own, and the last two are kept.
+        // Another address has its own account, and the last two are kept.
         reach.heard(at(12), address(3), 10, true);
         assert_eq!(reach.allowance(), 30);
         reach.heard(at(13), address(2), 10, true);
@@ -218,7 +220,7 @@ mod tests {
         for n in [2, 3] {
             reach.heard(at(0), address(n), 100, true);
             let id = reach.probe(at(0)).expect("at once");
-            // The peer is elsewhere again when its answer comes.
+            // The peer is elsewhere again when its answer arrives.
             reach.heard(at(0), address(1), 100, true);
             assert!(reach.on_ack(at(0), id));
         }
@@ -231,7 +233,7 @@ mod tests {
         assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), u64::MAX));
     }
 
-    /// The peer's keys stay in use, but its handshakes go by way of another address.
+    /// The peer's keys stay in use, but its handshakes go via another address.
     #[test]
     fn a_proof_ends() {
         let mut reach = Reach::new(Some(address(1)), at(0));

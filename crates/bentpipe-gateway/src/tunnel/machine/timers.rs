@@ -7,17 +7,17 @@ use super::{Event, Sealed, Todo, Tunnel, What};
 use crate::tunnel::packet::{DATA_HEADER, DATA_OVERHEAD, INIT};
 
 /// How long an end without a configured endpoint calls a peer that it has lost (WireGuard's REKEY-ATTEMPT-TIME). After
-/// that, another host may have its address.
+/// that, another host may have the peer's address.
 pub(super) const CALL_FOR: Duration = Duration::from_secs(90);
-/// If a payload is not answered for this long, the peer may have lost the keys, and a handshake follows. The layers above
-/// answer within a round trip; an unnecessary handshake does no harm.
+/// If a payload is not answered within this time, the peer may have lost the keys, and a handshake follows. The layers
+/// above answer within a round trip, and an unnecessary handshake does no harm.
 const DOUBT_AFTER: Duration = Duration::from_millis(1500);
 /// If an idle peer's keepalive is this late, a handshake follows.
 const LATE_KEEPALIVE: Duration = Duration::from_secs(3);
 
 impl Tunnel {
-    /// The next request of this end. `wall` is the time of day in nanoseconds, right or not: if it is later than at the
-    /// last start, a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
+    /// The next request of this end. `wall` is the time of day in nanoseconds, and need not be correct: if it is later
+    /// than at the last start, a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Todo> {
         if let Some((to, reply)) = self.replies.pop_front() {
             out[..reply.len()].copy_from_slice(&reply);
@@ -62,7 +62,7 @@ impl Tunnel {
         Step::Wait([begin_at, alive, keepalive, probe_at, void_at].into_iter().fold(None, Time::earliest))
     }
 
-    /// When this end is to make new keys; at once if in the past.
+    /// When this end must make new keys; a time in the past means at once.
     fn wants_keys_at(&self, now: Time) -> Option<Time> {
         self.reach.at()?;
         if !self.is_up {

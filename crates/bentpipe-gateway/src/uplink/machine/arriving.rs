@@ -1,4 +1,4 @@
-//! Segments from clients: the connection to which they belong, and the connections that a SYN opens.
+//! Segments from clients: finds the connection to which they belong, and opens connections for SYNs.
 
 use bentpipe_engine::tcp::{Flags, Segment, State};
 use bentpipe_engine::wire::ip::{self, Ports};
@@ -9,7 +9,7 @@ use super::*;
 use crate::uplink::opening::segment_of;
 use crate::uplink::reopening::{Incarnation, Opening};
 
-/// A segment's place in the connection, before its checksum is verified.
+/// A segment's position in its connection, before its checksum is verified.
 struct Arrival<'a> {
     packet: &'a [u8],
     key: Key,
@@ -36,7 +36,7 @@ impl<'a> Arrival<'a> {
         Ok(Arrival { packet, key: (source, destination), flags, seq: number(4), ack: number(8) })
     }
 
-    /// True for a SYN that a listener accepts, without other flags.
+    /// True for a SYN that a listener would accept, without other flags.
     fn is_syn(&self) -> bool {
         self.flags == Flags::SYN
     }
@@ -67,8 +67,8 @@ impl Uplink {
         }
     }
 
-    /// While the server is being contacted, only the client's first SYN is known, and nothing has been sent to the client. So a
-    /// segment must have the client's sequence number.
+    /// While the server is being contacted, only the client's first SYN is known, and nothing has been sent to the
+    /// client. So a segment must have the client's sequence number.
     fn on_segment_asking(&mut self, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
         if arrival.segment().is_none() {
             return Heard::Malformed;
@@ -77,7 +77,7 @@ impl Uplink {
         let Stage::Asking(syn) = &mut entry.stage else { return Heard::Taken };
         let Ok(first) = Arrival::of(syn) else { return Heard::Taken };
         if arrival.is_syn() && arrival.seq == first.seq && arrival.packet.len() == syn.len() {
-            // Its timestamp is the one to be echoed.
+            // Its timestamp is the one to echo.
             syn.copy_from_slice(arrival.packet);
         } else if arrival.flags.has(Flags::RST) && arrival.seq.distance_from(first.seq) == 1 {
             self.stats.reset += 1;
@@ -87,7 +87,7 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// A SYN to an existing connection. It may replace one in TIME-WAIT; otherwise the connection answers.
+    /// Handles a SYN for an existing connection. It may replace one in TIME-WAIT; otherwise the connection answers.
     fn on_syn_open(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
         let Some(syn) = arrival.segment() else { return Heard::Malformed };
         let entry = &self.entries[&id];
@@ -132,12 +132,13 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// A SYN that opens a connection. `above`: this end's last sequence number in the connection that it replaces.
+    /// Handles a SYN that opens a connection. `above`: this end's last sequence number in the connection that it
+    /// replaces.
     fn on_syn(&mut self, now: Time, arrival: &Arrival<'_>, syn: &Segment, above: Option<SeqNumber>) -> Heard {
         let host = Host::of(arrival.key.0.ip());
         let free = u64::from(self.config.max_streams).saturating_sub(self.live);
         let spare = self.shares.spare(host, self.config.memory.saturating_sub(self.memory));
-        // The memory that it needs once open, or that it holds now.
+        // The memory that it needs once open, or the memory that it takes now if that is more.
         let memory = (2 * MIN_BUFFER).max(arrival.packet.len()) as u64;
         if !self.shares.has_place(host, free) || memory > spare || !self.has_place() {
             self.stats.refused += 1;
@@ -184,7 +185,7 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// The client is answered.
+    /// Opens the connection: the client is answered.
     pub(super) fn open(&mut self, now: Time, id: ConnectionId) {
         let Some(entry) = self.entries.get(&id) else { return };
         let Stage::Asking(syn) = &entry.stage else { return };

@@ -1,7 +1,7 @@
-//! How connections end, and when half-open, silent and orphaned ones and those in TIME-WAIT are ended.
+//! How connections end, and how half-open, silent and orphaned ones and those in TIME-WAIT are ended.
 //!
-//! A half-open connection ends after 30 s, or when its source or all sources together have too many ([`HalfOpen`]). RFC
-//! 9293 §3.8.3 wants SYNs to be repeated for three minutes: the client does that, and each of its SYNs begins a new
+//! A half-open connection ends after 30 s, or when its source, or all sources together, have too many ([`HalfOpen`]).
+//! RFC 9293 §3.8.3 wants SYNs to be repeated for three minutes: the client does that, and each of its SYNs begins a new
 //! attempt.
 
 use bentpipe_engine::tcp::State;
@@ -20,7 +20,7 @@ pub(super) const SWEEP: Duration = Duration::from_secs(60);
 const MAX_TIME_WAITS: u64 = 4;
 
 impl Uplink {
-    /// The driver is done with it from now on.
+    /// Records that the driver is done with it.
     pub(super) fn end(&mut self, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !std::mem::replace(&mut entry.is_over, true)
@@ -66,7 +66,7 @@ impl Uplink {
             }
             return;
         }
-        // A passive connection whose opening was reset listens again (RFC 9293 §3.10.7.4), which is useless here.
+        // A passive connection whose opening was reset listens again (RFC 9293 §3.10.7.4), which is of no use here.
         if matches!(outcome, Some(Err(_))) || state == State::Listen {
             if !entry.is_over {
                 self.stats.reset += 1;
@@ -84,7 +84,8 @@ impl Uplink {
         }
     }
 
-    /// Both FINs have arrived, and a packet was sent to the client: it echoes the client's latest timestamp.
+    /// Called when both FINs have arrived and a packet was sent to the client: that packet echoes the client's latest
+    /// timestamp.
     pub(super) fn note_timestamp(&mut self, id: ConnectionId, packet: &[u8]) {
         if let Some(entry) = self.entries.get_mut(&id)
             && entry.has_timestamps
@@ -96,7 +97,7 @@ impl Uplink {
         }
     }
 
-    /// Records that it is in TIME-WAIT, at most until `until`.
+    /// Records that a connection is in TIME-WAIT, at most until `until`.
     fn linger(&mut self, id: ConnectionId, until: Time) {
         if let Some(entry) = self.entries.get_mut(&id)
             && entry.lingers_until.is_none()
@@ -113,8 +114,8 @@ impl Uplink {
         }
     }
 
-    /// True if there is a place for one more connection. Those in TIME-WAIT take some memory, so there are at most
-    /// as many as may be open, and the oldest is evicted.
+    /// True if there is a place for one more connection. Connections in TIME-WAIT take some memory, so there are at
+    /// most as many of them as may be open, and the oldest is evicted.
     pub(super) fn has_place(&mut self) -> bool {
         let max = 2 * u64::from(self.config.max_streams);
         while self.entries.len() as u64 >= max {
@@ -144,8 +145,8 @@ impl Uplink {
         }
     }
 
-    /// Ends a connection of which nothing more is expected. A client that has not been answered gets no reset, and may
-    /// repeat its SYN.
+    /// Ends a connection from which nothing more is expected. A client that has not been answered gets no reset, and
+    /// may repeat its SYN.
     pub(super) fn give_up(&mut self, now: Time, id: ConnectionId) {
         if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
             self.told.push_back(Uplinked::Reset(id));

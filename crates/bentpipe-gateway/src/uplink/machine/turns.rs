@@ -1,5 +1,5 @@
-//! The order of sending: segments with data are sent when the pacer has room, in turns by client and then by connection; all
-//! others at once.
+//! The order of sending: segments with data are sent when the pacer has room, in turns by client and then by
+//! connection. All others are sent at once.
 
 use bentpipe_engine::tcp::State;
 
@@ -75,7 +75,7 @@ impl Uplink {
         }
     }
 
-    /// Uses up a place in a queue. Returns false if it is stale.
+    /// Uses up a place in a queue. Returns false if the place is stale.
     fn redeem(&mut self, (id, ticket): Place) -> bool {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.ticket == Some(ticket));
         entry.map(|entry| entry.ticket = None).is_some()
@@ -96,7 +96,7 @@ impl Uplink {
                 self.look(now, id);
                 None
             }
-            // A packet without room is lost; the timer continues.
+            // A packet for which there is no room is lost; the timer continues.
             Err(_) => {
                 self.enqueue(id);
                 None
@@ -142,7 +142,7 @@ impl Uplink {
                 if !self.redeem(place) {
                     continue;
                 }
-                // Data written since may mean that it has to wait for its turn.
+                // Data written in the meantime may mean that the connection has to wait for its turn.
                 if self.endpoint(place.0).is_some_and(|endpoint| takes_turns(endpoint)) {
                     self.enqueue(place.0);
                 } else if let Some(length) = self.poll_one(now, place.0, out) {

@@ -1,20 +1,21 @@
 //! The erasure locator of a short block, point by point.
 //!
-//! The decoder needs, for each of the 65 536 points of the code, the product of its distances from all erased points. It finds them by two
-//! transforms over all points, which take a millisecond whatever the block's length. Of a block with its repair symbols only the first
-//! points are there. The product of all distances from a point is one, so that from the erased points is the inverse of that from the others.
+//! For each of the 65 536 points of the code, the decoder needs the product of its distances from all erased points. By
+//! default it computes them by two transforms over all points, which take a millisecond whatever the block's length.
+//! For a block with its repair symbols, only the first points are present. The product of all distances from a point is
+//! one, so the product over the erased points is the inverse of the product over the others.
 
 use reed_solomon_simd::engine::{DefaultEngine, Engine, GF_MODULUS, GF_ORDER, GfElement, ShardsRefMut, tables};
 
-/// As [`DefaultEngine`], for blocks with their repair symbols within the first 256 points.
+/// Like [`DefaultEngine`], for blocks whose points, including repair symbols, are among the first 256.
 pub(super) struct ShortEngine(DefaultEngine);
 
-/// Points of the longest block, and of as many repair symbols.
+/// Number of points of the longest block and as many repair symbols.
 const POINTS: usize = 256;
 
 impl ShortEngine {
     pub(super) fn new() -> Self {
-        // Built along with the other tables, not at the first decoding.
+        // This table is built along with the others, not at the first decoding.
         let _ = tables::get_exp_log();
         ShortEngine(DefaultEngine::new())
     }
@@ -33,7 +34,7 @@ impl Engine for ShortEngine {
         self.0.mul(x, log_m);
     }
 
-    /// Replaces marks of erased points by the logarithms of the products, up to the last point that is there.
+    /// Replaces the marks of erased points by the logarithms of the products, up to the last point that is present.
     fn eval_poly(erasures: &mut [GfElement; GF_ORDER], _: usize) {
         debug_assert!(erasures[POINTS..].iter().all(|&mark| mark == 1), "longer than any block");
         let log = &tables::get_exp_log().log;
@@ -56,7 +57,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// The same as by transforms over all points.
+        /// The result equals that of transforms over all points.
         #[test]
         fn it_is_that_of_all_points(count in 1usize..=256, marks in prop::collection::vec(0u16..2, 256)) {
             let mut short = Box::new([1; GF_ORDER]);

@@ -54,11 +54,11 @@ fn constant_window(outlook: &FlowOutlook, config: &StpConfig, hints: &mut Vec<St
     }
 }
 
-/// Max outstanding data that the ends allow, bytes.
+/// Maximum outstanding data that the ends allow, in bytes.
 fn max_outstanding(tcp: &TcpFlow) -> u64 {
     let (data, other) = ends(tcp);
     let scaled = data.window_scaling && other.window_scaling;
-    // RFC 7323 §2.3: 2^30 with scaling, 16 bits without.
+    // RFC 7323 §2.3: at most 2^30 with scaling, 16 bits without.
     let offered = if scaled { other.receive_buffer.min(1 << 30) } else { other.receive_buffer.min(65_535) };
     let clamp = data.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(data.mss));
     let fixed = match data.variant.startup {
@@ -68,7 +68,7 @@ fn max_outstanding(tcp: &TcpFlow) -> u64 {
     u64::from(offered).min(clamp).min(fixed)
 }
 
-/// The end that sends the data, and the other.
+/// The end that sends the data, and the other end.
 fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
     match tcp.workload {
         Workload::RequestResponse { .. } => (&tcp.receiver, &tcp.sender),
@@ -110,8 +110,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let threshold = data.initial_ssthresh.map_or(u64::MAX, |segments| u64::from(segments) * payload);
     let rounds = doublings(initial, bdp, growth(data, other));
     let seconds = f64::from(rounds) * outlook.rtt_ms / 1000.0;
-    // Before the window fills pipe and queue, as much has been acknowledged, minus the first
-    // window.
+    // Before the window fills the pipe and the queue, as much has been acknowledged, minus the first window.
     if length <= holds {
         hints.push(format!(
             "the transfer is over before slow start fills pipe and queue: it is a matter of round trips ({rounds} of \
@@ -142,7 +141,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     }
 }
 
-/// Growth factor of the window per round trip of slow start.
+/// Growth factor of the window per round trip in slow start.
 fn growth(data: &TcpConfig, other: &TcpConfig) -> f64 {
     match data.variant.growth {
         Growth::PerAck => 1.0 + 1.0 / f64::from(other.ack.every.max(1)),
@@ -151,7 +150,7 @@ fn growth(data: &TcpConfig, other: &TcpConfig) -> f64 {
     }
 }
 
-/// Round trips from one window to another.
+/// Number of round trips from one window to another.
 fn doublings(from: u64, to: u64, factor: f64) -> u32 {
     let rounds = (to as f64 / from.max(1) as f64).ln() / factor.ln();
     rounds.max(0.0).ceil() as u32
@@ -163,7 +162,8 @@ mod tests {
 
     #[test]
     fn rounds_by_hand() {
-        // 10 to 1000 segments: six doublings give 640, the seventh 1280; by halves 12 give 1297.
+        // 10 to 1000 segments: six doublings give 640, the seventh 1280. With a factor of 1.5, 12 round trips give
+        // 1297.
         assert_eq!(doublings(10, 1000, 2.0), 7);
         assert_eq!(doublings(10, 1000, 1.5), 12);
         assert_eq!(doublings(10, 5, 2.0), 0);

@@ -12,7 +12,7 @@ use crate::scenario::model::{FlowKind, FlowSpec, Met, Scenario, SenderOf, Split,
 /// The names of a leg's profile and variant.
 type Names = [String; 2];
 
-/// The box's end of the leg to a server: Linux's, which takes as much as the box holds for the client.
+/// The box's end of the leg to a server: Linux's, which accepts as much as the box holds for the client.
 fn to_server(box_: &UplinkSpec) -> (TcpConfig, Names) {
     let profile = profile(PROFILE).expect("the table has it");
     let config = profile.config();
@@ -21,7 +21,7 @@ fn to_server(box_: &UplinkSpec) -> (TcpConfig, Names) {
     (config, [PROFILE.to_owned(), profile.default_variant.to_owned()])
 }
 
-/// Its end of the leg to a client that takes segments of `peer_mss`.
+/// The box's end of the leg to a client that accepts segments of `peer_mss`.
 fn to_client(box_: &UplinkSpec, peer_mss: u16) -> (TcpConfig, Names) {
     let names = match &box_.by {
         SenderOf::Engine { variant, .. } => ["rfc".to_owned(), variant.clone()],
@@ -39,7 +39,7 @@ pub(super) fn cross(scenario: &Scenario, flow: &mut FlowSpec, number: usize, cli
     let cut = |route: &Option<Vec<_>>, ends: bool, over| {
         let Some(route) = route else { return (None, None) };
         let at = route.iter().position(|&link| link == over).expect("the path crosses the box");
-        // The link towards the clients begins at the box, the one from them ends there.
+        // The link towards the clients begins at the box, and the link from them ends there.
         let (first, rest) = route.split_at(at + usize::from(ends));
         (Some(first.to_vec()), Some(rest.to_vec()))
     };

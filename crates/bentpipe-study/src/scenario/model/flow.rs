@@ -1,4 +1,4 @@
-//! Flows: between which nodes, over which transport, from when on.
+//! Flows: their nodes, transport and start time.
 
 use std::iter;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{Met, NodeId, QuicFlow, Through, UdpFlow, Workload};
 pub struct FlowSpec {
     /// Its name.
     pub name: String,
-    /// The node that sends (or asks, with request and response).
+    /// The node that sends (or, with request and response, asks).
     pub from: NodeId,
     /// The node that receives (or answers).
     pub to: NodeId,
@@ -41,8 +41,8 @@ impl FlowSpec {
         self.spread.map_or(self.start, |spread| spread.draw(seed, &self.name))
     }
 
-    /// True if both have TCP, share its settings, and take the same ways. Compares no settings: flows whose equal settings
-    /// are not shared are not alike.
+    /// True if both have TCP, share its settings, and take the same paths. Settings are not compared: flows with equal
+    /// settings that are not shared do not count as alike.
     pub fn is_alike(&self, other: &FlowSpec) -> bool {
         let (FlowKind::Tcp(one), FlowKind::Tcp(two)) = (&self.kind, &other.kind) else { return false };
         let ways = |flow: &FlowSpec| (flow.from, flow.to);
@@ -73,7 +73,7 @@ impl Spread {
 /// The transport of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowKind {
-    /// TCP; flows of one entry of the text share the settings.
+    /// TCP. Flows of one entry in the text share the settings.
     Tcp(Arc<TcpFlow>),
     /// ESA's STP.
     Stp(Box<StpFlow>),
@@ -139,7 +139,7 @@ pub struct TcpFlow {
     pub variant_name: String,
     /// Name of the profile.
     pub profile_name: String,
-    /// Explicit settings; they survive a change of variant.
+    /// Explicit settings, which are kept when the variant changes.
     pub explicit: TcpOverrides,
     /// Its splits, in order from `from` to `to`. The settings above are then those of the first leg.
     pub splits: Vec<Split>,
@@ -218,7 +218,7 @@ impl TcpFlow {
 pub struct Spoof {
     /// The node.
     pub at: NodeId,
-    /// Capacity of the node's buffer in full segments, waiting or unacknowledged; flows that end there share it.
+    /// Capacity of the node's buffer in full segments, waiting or unacknowledged. Flows that end there share it.
     pub buffer: u32,
     /// How the flows share it.
     pub sharing: BufferSharing,

@@ -12,9 +12,9 @@ use super::NodeId;
 /// The gateways of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gateways {
-    /// Those of two boxes.
+    /// Gateways with two boxes.
     pub pairs: Vec<PairSpec>,
-    /// Those of one box.
+    /// Gateways with one box.
     pub uplinks: Vec<UplinkSpec>,
 }
 
@@ -41,11 +41,11 @@ pub struct PairSpec {
     pub nodes: [NodeId; 2],
     /// The links from the near to the far box and back.
     pub over: [LinkId; 2],
-    /// What the near and the far box are told of the link.
+    /// What the near and the far box are told about the link.
     pub satellite: [Satellite; 2],
     /// Maximum memory of each box for connections, their data, and packets of the link.
     pub memory: Bytes,
-    /// What the near and the far box write into SCONE packets that they send on.
+    /// The rates that the near and the far box write into SCONE packets that they send on.
     pub advice: [Option<Rate>; 2],
 }
 
@@ -55,13 +55,13 @@ impl PairSpec {
         matches!(self.carries, Carries::Streams { .. })
     }
 
-    /// The gateway's default of `reordering`.
+    /// The gateway's default for `reordering`.
     pub const REORDERING: u64 = REORDERING_DEFAULT;
-    /// The gateway's default of `memory`.
+    /// The gateway's default for `memory`.
     pub const MEMORY: Bytes = MEMORY_DEFAULT;
 }
 
-/// What goes through a tunnel: the shape of the gateway.
+/// What is carried through a tunnel, which is the shape of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// `split`: TCP connections end at the boxes, and their bytes are streams.
@@ -94,16 +94,16 @@ impl Carries {
     }
 }
 
-/// One box before the satellite link, at which TCP connections end: shape `uplink`.
+/// One box before the satellite link, which terminates TCP connections: shape `uplink`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UplinkSpec {
     /// Its name.
     pub name: String,
     /// Its node.
     pub at: NodeId,
-    /// The link towards the clients, and the one back.
+    /// The link towards the clients, and the link back.
     pub over: [LinkId; 2],
-    /// What sends to the clients.
+    /// The sender towards the clients.
     pub sender: UplinkSender,
     /// Whose sender it is.
     pub by: SenderOf,
@@ -112,29 +112,30 @@ pub struct UplinkSpec {
 /// Whose TCP sends to the clients of an `uplink`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SenderOf {
-    /// The engine's, paced over all connections.
+    /// The engine's, paced across all connections.
     Engine {
         /// Name of its row.
         variant: String,
-        /// Settings that the scenario gives.
+        /// Settings given by the scenario.
         explicit: TcpOverrides,
         /// True if a client is answered before the server has accepted.
         early_accept: bool,
     },
     /// The kernel's, with this congestion control. It answers a client at once.
     Kernel {
-        /// The kernel's name of it.
+        /// The kernel's name for it.
         congestion: &'static str,
     },
 }
 
 impl UplinkSpec {
-    /// Linux's congestion controls that have a row as Linux computes them: the kernel's name, and the row.
+    /// Linux's congestion controls for which there is a row that computes as Linux does: the kernel's name, and the
+    /// row.
     pub const KERNEL: &'static [(&'static str, &'static str)] =
         &[("reno", "linux-reno"), ("cubic", "linux-cubic"), ("bbr", "bbr")];
 
-    /// The settings of the kernel's TCP with this congestion control, whose sockets send at `rate` at most, as the gateway
-    /// sets them (SO_MAX_PACING_RATE); `None` if it is unknown.
+    /// The settings of the kernel's TCP with this congestion control, whose sockets send with at most `rate`, as the
+    /// gateway configures them (SO_MAX_PACING_RATE); `None` if it is unknown.
     pub fn kernel(congestion: &str, rate: Rate) -> Option<TcpConfig> {
         let (_, row) = Self::KERNEL.iter().find(|(name, _)| *name == congestion)?;
         let (mut tcp, _) = resolve_tcp("linux", row, &Variants::new(), &TcpOverrides::default()).ok()?;
@@ -143,7 +144,7 @@ impl UplinkSpec {
         Some(tcp)
     }
 
-    /// The settings of a connection to a client that takes segments of `peer_mss`.
+    /// The settings of a connection to a client that accepts segments of `peer_mss`.
     pub fn settings(&self, peer_mss: u16) -> TcpConfig {
         match self.by {
             SenderOf::Engine { .. } => self.sender.settings(false, Some(peer_mss)),
@@ -151,7 +152,7 @@ impl UplinkSpec {
         }
     }
 
-    /// Bytes of a server that the box holds for a client.
+    /// Bytes from a server that the box holds for a client.
     pub fn send_buffer(&self) -> usize {
         match self.by {
             SenderOf::Engine { .. } => self.sender.send_buffer(),
@@ -179,7 +180,7 @@ pub enum Met {
     Uplink {
         /// Index into [`Gateways::uplinks`].
         number: usize,
-        /// True if the host that opens the connection is the client; otherwise that is the other one.
+        /// True if the host that opens the connection is the client; otherwise, the other host is.
         client_opens: bool,
     },
 }
@@ -189,7 +190,7 @@ pub enum Met {
 pub struct Through {
     /// Index into [`Gateways::pairs`].
     pub pair: usize,
-    /// The box at which the leg before ends: 0 is the near one, 1 the far one.
+    /// The box at which the previous leg ends: 0 is the near one, 1 the far one.
     pub side: usize,
     /// The other box's node, where the next leg starts.
     pub starts_at: NodeId,

@@ -19,19 +19,19 @@ pub struct LayerSpec {
     pub over: [LinkId; 2],
     /// The channels, by number.
     pub channels: Vec<ChannelSpec>,
-    /// Max delay of the report on an arrival.
+    /// Maximum delay of the report on an arrival.
     pub report_interval: Duration,
     /// Number of frames that may overtake a frame before it counts as lost.
     pub reordering: u64,
     /// Release of packets that waited for a repair. `None`: at 1.2 times the link's rate. If all were released at once,
-    /// a round trip of packets would cause a round trip of ACKs, and these a round trip of packets, more than the queue
-    /// can hold.
+    /// a round trip's worth of packets would cause as many ACKs, and these as many packets again, which is more than
+    /// the queue can hold.
     pub release: Option<Release>,
-    /// Max unacknowledged frames of a channel.
+    /// Maximum number of unacknowledged frames of a channel.
     pub window: u32,
-    /// Headers and reports take no time.
+    /// True if headers and reports take no time.
     pub weightless: bool,
-    /// The receiver can identify a damaged frame.
+    /// True if the receiver can identify a damaged frame.
     pub hears_damage: bool,
 }
 
@@ -40,9 +40,9 @@ pub struct LayerSpec {
 pub struct ChannelSpec {
     /// Its name.
     pub name: String,
-    /// Rules; a packet belongs to it if any matches.
+    /// Rules. A packet belongs to the channel if any of them matches.
     pub rules: Vec<Rule>,
-    /// Its treatment. The queue limit is only the file's; see [`LayerSpec::end`].
+    /// Its treatment. The queue limit here is only the one in the file; see [`LayerSpec::end`].
     pub config: ChannelConfig,
     /// Its own queue limit, if any.
     pub limit: Option<QueueLimit>,
@@ -53,7 +53,7 @@ pub struct ChannelSpec {
 }
 
 impl LayerSpec {
-    /// Default persistence: at a loss of 10 % one packet in 10^8 is abandoned.
+    /// Default persistence: at a loss of 10 %, one packet in 10^8 is abandoned.
     const TRANSMISSIONS: u32 = 8;
 
     /// The layer over these two links with the default channels: `urgent` for expedited forwarding, `acks` for bare

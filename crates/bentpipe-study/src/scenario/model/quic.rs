@@ -7,17 +7,17 @@ use super::Workload;
 /// The congestion control of a QUIC sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuicControl {
-    /// CUBIC as quinn has it: slow start to the first loss.
+    /// quinn's CUBIC: slow start until the first loss.
     Cubic,
-    /// NewReno as quinn has it.
+    /// quinn's NewReno.
     Reno,
-    /// BBR as quinn has it: BBR's window, paced as every window of quinn's.
+    /// quinn's BBR: BBR's window, paced like every quinn window.
     Bbr,
-    /// The engine's CUBIC and HyStart, as Linux has them.
+    /// The engine's CUBIC with HyStart, as in Linux.
     LinuxCubic,
     /// The engine's RFC 9438 with HyStart++.
     Rfc9438,
-    /// bentpipe's: a window that random losses do not change, see `bentpipe_sim`'s `quic::steady`.
+    /// bentpipe's own: a window that random losses do not change, see `bentpipe_sim`'s `quic::steady`.
     Steady,
 }
 
@@ -54,12 +54,12 @@ pub struct AckFrequency {
     pub every: u32,
     /// Max delay of an ACK; `None`: the peer's own, 25 ms.
     pub delay: Option<Duration>,
-    /// True: the peer keeps to it from its first ACK, as an earlier connection has told it. False: a frame tells it.
+    /// True: the peer follows it from its first ACK, as an earlier connection has told it. False: a frame tells it.
     pub at_once: bool,
 }
 
 impl AckFrequency {
-    /// The delay of an ACK unless told (RFC 9000 §18.2).
+    /// The ACK delay unless another is requested (RFC 9000 §18.2).
     pub const USUAL_DELAY: Duration = Duration::from_millis(25);
 }
 
@@ -74,17 +74,17 @@ pub struct QuicFlow {
     pub zero_rtt: bool,
     /// Number of streams among which the data is divided.
     pub streams: u16,
-    /// Initial congestion window; `None`: that of the control.
+    /// Initial congestion window; `None`: the control's own.
     pub initial_window: Option<Bytes>,
-    /// The round trip before the first is measured; `None`: quinn's 333 ms (RFC 9002 §6.2.2).
+    /// The assumed round trip before the first measurement; `None`: quinn's 333 ms (RFC 9002 §6.2.2).
     pub initial_rtt: Option<Duration>,
     /// True if the receiving application takes data in any order.
     pub unordered: bool,
-    /// Repair symbols of a code over the data, as a part of it; `None`: no code.
+    /// Repair symbols of a code over the data, as a share of it; `None`: no code.
     pub repair: Option<Probability>,
     /// Receive window of the connection and of each stream; `None`: see [`QuicFlow::window`].
     pub receive_window: Option<Bytes>,
-    /// Data written and not acknowledged, at most; `None`: see [`QuicFlow::window`].
+    /// Maximum data written and not acknowledged; `None`: see [`QuicFlow::window`].
     pub send_window: Option<Bytes>,
     /// Payload of a full UDP datagram; `None`: 1200 bytes, from which quinn searches upwards (RFC 8899).
     pub datagram: Option<u16>,
@@ -101,13 +101,15 @@ pub struct QuicFlow {
 impl QuicFlow {
     /// IPv4 and UDP headers, bytes.
     pub const UDP_HEADERS: u32 = 28;
-    /// The least UDP payload that a path must carry, and that of a datagram with an Initial packet (RFC 9000 §14).
+    /// The minimum UDP payload that a path must carry, and the size of a datagram with an Initial packet (RFC 9000
+    /// §14).
     pub(crate) const MIN_DATAGRAM: u16 = 1200;
-    /// The greatest UDP payload that the search for the path's MTU tries: quinn's, 1500 less the headers of IPv6 and UDP.
+    /// The maximum UDP payload that the path MTU search tries: quinn's, which is 1500 minus the headers of IPv6 and
+    /// UDP.
     pub const MAX_PROBED: u16 = 1452;
     /// Bytes of a connection ID.
     pub const CONNECTION_ID: u32 = 8;
-    /// The max idle timeout that quinn offers.
+    /// The maximum idle timeout that quinn offers.
     pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
     /// Minimum window: quinn's default for a stream, 100 Mbit/s for 100 ms.
     pub const MIN_WINDOW: u64 = 1_250_000;
@@ -133,22 +135,23 @@ impl QuicFlow {
         }
     }
 
-    /// The greatest UDP payload that the connection may send.
+    /// The maximum UDP payload that the connection may send.
     pub fn max_datagram(&self) -> u16 {
         self.datagram.unwrap_or(QuicFlow::MAX_PROBED)
     }
 
-    /// Bytes of a full packet that cannot be stream data: the short header's flags, a connection ID, the least packet number
-    /// (RFC 9000 §17.3.1), the tag (RFC 9001 §5.3), and a STREAM frame's type and stream without offset and length (§19.8).
+    /// Bytes of a full packet that cannot be stream data: the short header's flags, a connection ID, the minimum packet
+    /// number (RFC 9000 §17.3.1), the tag (RFC 9001 §5.3), and the type and stream of a STREAM frame without offset and
+    /// length (§19.8).
     pub(crate) const fn min_overhead() -> u32 {
         1 + QuicFlow::CONNECTION_ID + 1 + 16 + 2
     }
 
     /// A window that is no limit on a path that holds `path` bytes, in flight and in its queue.
     ///
-    /// Slow start sends up to twice of what the path holds before it learns of a loss. While a hole in the data is repaired the
-    /// application reads nothing; a repair that is lost again takes further round trips, and each may bring another window. Four
-    /// round trips of that are allowed for.
+    /// Slow start sends up to twice the amount that the path holds before it learns of a loss. While a hole in the data
+    /// is being repaired, the application reads nothing. A repair that is lost again takes further round trips, and
+    /// each may bring another window. The result allows for four such round trips.
     pub fn window(path: Bytes) -> Bytes {
         Bytes::new(path.get().saturating_mul(8).max(QuicFlow::MIN_WINDOW))
     }

@@ -13,7 +13,7 @@ pub enum Workload {
         /// The duration; `None`: until the scenario ends.
         duration: Option<Duration>,
     },
-    /// Writes of an application at a rate, independent of delivery.
+    /// An application writes at a rate, independent of delivery.
     Paced {
         /// Rate while it writes.
         rate: Rate,
@@ -42,7 +42,7 @@ pub enum Workload {
 pub struct UdpFlow {
     /// Rate on the wire while it sends.
     pub rate: Rate,
-    /// Packet length on the wire in bytes, with 28 bytes of IPv4 and UDP headers.
+    /// Packet length on the wire in bytes, including 28 bytes of IPv4 and UDP headers.
     pub packet: u32,
     /// When it sends.
     pub pattern: UdpPattern,
@@ -62,7 +62,7 @@ pub enum UdpPattern {
         /// Lengths of pauses.
         off: Distribution,
     },
-    /// Video frames, each at its time.
+    /// Video frames, each at its own time.
     Mpeg(Mpeg),
 }
 
@@ -78,9 +78,9 @@ pub struct Mpeg {
     pub distance: u8,
     /// Bytes of an I frame.
     pub i: u32,
-    /// Of a P frame.
+    /// Bytes of a P frame.
     pub p: u32,
-    /// Of a B frame.
+    /// Bytes of a B frame.
     pub b: u32,
 }
 

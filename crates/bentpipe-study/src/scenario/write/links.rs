@@ -138,7 +138,7 @@ fn atm(cells: &CellConfig) -> Value {
     atm.insert("buffer".into(), text(room));
     atm.insert("sharing".into(), text(if sharing == Sharing::Shared { "shared" } else { "per-vc" }));
     let early = early_discard.zip(buffer).map(|(threshold, buffer)| {
-        // Reading rounds down, so half a cell is added: then the share gives the same number of cells.
+        // Reading rounds down, so half a cell is added; the share then gives the same number of cells.
         text(format_probability(((threshold as f64 + 0.5) / buffer as f64).min(1.0)))
     });
     atm.insert("early_packet_discard".into(), early.unwrap_or_else(|| text("off")));

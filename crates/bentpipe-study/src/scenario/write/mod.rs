@@ -1,4 +1,4 @@
-//! From a [`Scenario`] to text that reads back as the same value.
+//! Turns a [`Scenario`] into text. Reading the text gives an equal value.
 
 use toml::{Table, Value};
 

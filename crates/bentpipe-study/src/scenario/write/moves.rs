@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::values::{distribution, duration, limit, probability, table};
 
-/// Puts the schedule of a link, and, as traces, what repeats after another time.
+/// Writes the schedule of a link and, as traces, properties that repeat with another period.
 pub(super) fn put(moves: &Moves, put: &mut impl FnMut(&str, Value)) {
     let traced = |track: &&Arc<Track>| is_trace(track);
     let lanes = [&moves.rate, &moves.delay, &moves.loss];
@@ -56,7 +56,8 @@ pub(super) fn put(moves: &Moves, put: &mut impl FnMut(&str, Value)) {
     }
 }
 
-/// True if the track is written as a trace: steps that repeat, the first value also before its time.
+/// True if the track is written as a trace: it consists of steps that repeat, and its first value also applies before
+/// the first step.
 pub(super) fn is_trace(track: &Track) -> bool {
     let starts = track.changes().first().is_some_and(|first| first.value == track.initial());
     starts && track.period().is_some() && track.changes().iter().all(|change| change.over == Duration::ZERO)

@@ -9,7 +9,7 @@ use crate::scenario::model::{FlowSpec, Scenario};
 use crate::scenario::windows::{TcpEnds, all_explicit};
 
 pub(super) fn settings(own: &TcpEnds<'_>, flow: &FlowSpec, leg: usize, scenario: &Scenario) -> Value {
-    // A value made by hand may have unknown names; its settings are then written as given.
+    // A value made by hand may have unknown names; its settings are then written as they are.
     let explicit = all_explicit(scenario, flow, leg, own).unwrap_or_else(|_| own.explicit.clone());
     let mut settings = Table::new();
     settings.insert("profile".into(), text(own.profile));

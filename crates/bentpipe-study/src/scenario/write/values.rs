@@ -22,7 +22,7 @@ pub(super) fn probability(p: Probability) -> Value {
     text(format_probability(p.get()))
 }
 
-/// TOML integers are signed: larger values are written as text, which reads back equal.
+/// TOML integers are signed: larger values are written as text, which reads back as equal.
 pub(super) fn integer(value: u64) -> Value {
     i64::try_from(value).map_or_else(|_| text(value.to_string()), Value::Integer)
 }

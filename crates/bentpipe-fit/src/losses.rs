@@ -55,7 +55,18 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The same where some of them may be a full queue's: then their number is an upper bound, and how they follow one another says
+    /// The same where some of them may be a full queue's: `without` is what the others show.
+    pub(crate) fn or(mut self, without: &Losses) -> Self {
+        self.probability = both(&self.probability, &without.probability);
+        self.burst_segments = both(&self.burst_segments, &without.burst_segments);
+        self.start = both(&self.start, &without.start);
+        if self.prefers != without.prefers {
+            self.prefers = Prefers::Neither;
+        }
+        self
+    }
+
+    /// The same where any of them may be a full queue's: then their number is an upper bound, and how they follow one another says
     /// nothing of the link.
     pub(crate) fn with_those_of_a_queue(mut self) -> Self {
         let why = "the times in the queue are not seen, so losses of a full queue are among these";
@@ -66,6 +77,19 @@ impl Losses {
             self.prefers = Prefers::Neither;
         }
         self
+    }
+}
+
+/// The smallest that holds both.
+fn both(a: &Estimate, b: &Estimate) -> Estimate {
+    match (a, b) {
+        (&Estimate::Measured { value, low, high }, &Estimate::Measured { low: other, high: more, .. }) => {
+            Estimate::measured(value, low.min(other), high.max(more))
+        }
+        (&Estimate::Measured { value, high, .. }, &Estimate::AtMost { value: more, .. }) => {
+            Estimate::measured(value, 0.0, high.max(more))
+        }
+        _ => a.clone(),
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct QueueFit {
     pub(crate) bytes: Estimate,
     /// Time in the queue from which it counts as full, seconds, if it overflowed.
     pub(crate) full_from: Option<f64>,
+    /// The same where too few losses show that.
+    pub(crate) maybe_full_from: Option<f64>,
 }
 
 /// Estimates the queue.
@@ -43,7 +45,12 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             Side::Receiver => "the capture is at the receiver, and without timestamps times in the queue are not seen",
             Side::Sender => "no acknowledgement says how long a segment waited",
         };
-        return QueueFit { time: Estimate::unknown(why), bytes: Estimate::unknown(why), full_from: None };
+        return QueueFit {
+            time: Estimate::unknown(why),
+            bytes: Estimate::unknown(why),
+            full_from: None,
+            maybe_full_from: None,
+        };
     }
     let near = NEAR_SEGMENTS * rate.segment_time + NEAR_JITTERS * view.jitter;
     let full_from = surely - near;
@@ -60,7 +67,8 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             Some(rate) => Estimate::at_least(surely * rate / 8.0, why.as_str()),
             None => Estimate::unknown("the rate is not known"),
         };
-        return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None };
+        let maybe_full_from = Some(full_from).filter(|&from| from > 0.0);
+        return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None, maybe_full_from };
     }
     // A segment that finds room for itself waits for those before it and for what is left of the one on the line: the queue with it is
     // up to one segment longer than its wait. Of two segments that share an acknowledgement, the first may have waited longer by one.
@@ -75,7 +83,7 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             None => Estimate::unknown("the rate is not known"),
         },
     };
-    QueueFit { time, bytes, full_from: Some(full_from) }
+    QueueFit { time, bytes, full_from: Some(full_from), maybe_full_from: None }
 }
 
 /// True if losses while the queue was almost full are more than their share of the segments explains. Losses in a row count as one: a

@@ -60,7 +60,7 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
         let arrived = transmission.fate == Fate::Delivered || view.side == Side::Receiver;
         sums.push((bytes + u64::from(transmission.wire), bad + u64::from(!arrived)));
     }
-    let sure = if view.side == Side::Receiver { view.sure_delays() } else { Vec::new() };
+    let sure = if view.side == Side::Receiver { view.sure_delays(ledger) } else { Vec::new() };
     let mut result = Vec::with_capacity(view.events.len());
     for pair in view.events.windows(2) {
         let (from, to) = (pair[0].of as usize, pair[1].of as usize);

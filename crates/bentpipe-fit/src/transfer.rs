@@ -16,7 +16,7 @@ use crate::losses::{Losses, losses};
 use crate::queue::queue;
 use crate::rate::{rate, usual};
 use crate::round_trip::base;
-use crate::trials::trials;
+use crate::trials::{doubtful, trials};
 use crate::view::{Side, View};
 use crate::{Bytes, Open};
 
@@ -177,6 +177,17 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);
+    if let Some(from) = queue.maybe_full_from {
+        let doubtful = doubtful(&fates, from);
+        let count = doubtful.iter().filter(|&&doubtful| doubtful).count();
+        if count > 0 {
+            let others = fates.iter().zip(&doubtful).filter(|(_, doubtful)| !**doubtful).map(|(trial, _)| trial.lost);
+            losses = losses.or(&crate::losses::losses(others));
+            notes.push(format!(
+                "{count} losses in a row came when the wait was longest: a full queue's or the link's, so the interval has both"
+            ));
+        }
+    }
     if view.events.iter().all(|event| event.delay.is_none()) {
         losses = losses.with_those_of_a_queue();
     }

@@ -38,8 +38,6 @@ pub(crate) struct Event {
     pub(crate) held: f64,
     /// Seconds of `delay` that may have been spent behind segments sent just before, on a line before the bottleneck.
     pub(crate) ahead: f64,
-    /// Bytes that the sender sent since it was told what this echoes, at the receiver.
-    pub(crate) behind: u64,
 }
 
 /// Where the capture was made.
@@ -58,8 +56,6 @@ pub(crate) struct View {
     /// Least nanoseconds to the sender and back.
     pub(crate) to_sender: Option<i64>,
     pub(crate) events: Vec<Event>,
-    /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
-    pub(crate) delays: Vec<Option<f64>>,
     /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
     pub(crate) jitter: f64,
     /// Round trips of data, in order of time: nanoseconds.
@@ -92,18 +88,17 @@ impl View {
         let whole = beyond.unwrap_or(0) + least.unwrap_or(0);
         let trips = events.iter().filter_map(|e| Some((e.at, whole + (e.delay? * 1e9) as i64))).collect();
         let jitter = jitter(&events);
-        View { side, to_receiver, to_sender, events, delays: Vec::new(), jitter, trips }.spread(ledger)
+        View { side, to_receiver, to_sender, events, jitter, trips }
     }
 
-    fn spread(mut self, ledger: &Ledger) -> Self {
-        self.delays = spread(&self.events, ledger.transmissions.len());
-        self
+    /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
+    pub(crate) fn delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
+        spread(self.events.iter(), ledger.transmissions.len())
     }
 
     /// [`Self::delays`] without the times that may be too long.
-    pub(crate) fn sure_delays(&self) -> Vec<Option<f64>> {
-        let sure: Vec<Event> = self.events.iter().filter(|event| event.held == 0.0).copied().collect();
-        spread(&sure, self.delays.len())
+    pub(crate) fn sure_delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
+        spread(self.events.iter().filter(|event| event.held == 0.0), ledger.transmissions.len())
     }
 
     /// Arrivals when they left the line at the latest, and times in the queue without what came after it, as far as the rate of the line
@@ -111,7 +106,7 @@ impl View {
     pub(crate) fn settled(mut self, ledger: &Ledger, rate: f64) -> Self {
         settle(ledger, self.side, &mut self.events, rate);
         self.jitter = jitter(&self.events);
-        self.spread(ledger)
+        self
     }
 
     /// Times in the queue from the shortest trip without the packet's own time on the line, `rate` bit/s: the trip of a short segment is
@@ -133,7 +128,7 @@ impl View {
                 *delay = (*delay - own(event.of) - base).max(0.0);
             }
         }
-        self.spread(ledger)
+        self
     }
 
     /// Near the receiver, times in the queue no longer than the line has been busy. A sender whose application pauses answers late, and
@@ -142,14 +137,14 @@ impl View {
         if self.side == Side::Receiver {
             busy::bound(ledger, &mut self.events, rate);
         }
-        self.spread(ledger)
+        self
     }
 
     /// Times in the queue without those on a faster line before it, where the sender sent many segments at once. `rate` is that of the
     /// bottleneck, bit/s, and `segment` the seconds that a full segment takes there.
     pub(crate) fn behind_fast_line(mut self, ledger: &Ledger, rate: f64, segment: f64) -> Self {
         before::take_waits(ledger, &mut self, rate, segment);
-        self.spread(ledger)
+        self
     }
 }
 
@@ -185,7 +180,6 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
             delay: Some((took - least) as f64 / 1e9),
             held: if arrival.compressed { MAX_HELD } else { 0.0 },
             ahead: 0.0,
-            behind: 0,
         }
     };
     kept.map(event).collect()
@@ -208,7 +202,7 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
         let delay = trip.map(|(_, took, _)| (took - least) as f64 / 1e9);
         let behind = trip.map_or(0, |(_, _, behind)| behind);
         let held = if behind > 0 { CLOCK } else { 0.0 };
-        Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0, behind }
+        Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0 }
     };
     let mut events: Vec<Event> = Vec::new();
     for event in arrived.map(event) {
@@ -225,7 +219,7 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
 }
 
 /// For each of `count` transmissions the larger of the known delays before and after it.
-fn spread(events: &[Event], count: usize) -> Vec<Option<f64>> {
+fn spread<'a>(events: impl Iterator<Item = &'a Event>, count: usize) -> Vec<Option<f64>> {
     let mut own = vec![None; count];
     for event in events {
         own[event.of as usize] = event.delay;

@@ -5,6 +5,8 @@
 //! that is no time in the bottleneck's queue. The rate of the line before is found from the losses: all that passed a full queue
 //! waited equally long there, so those next to a loss had equal times once the waits before are taken from them.
 
+use std::collections::BTreeSet;
+
 use super::{Side, View};
 use crate::ledger::{Fate, Ledger};
 
@@ -19,50 +21,85 @@ const BETTER: f64 = 1.1;
 /// Jitters by which equal times differ.
 const JITTERS: f64 = 5.0;
 
-/// Seconds that each transmission waits for those before it, on a line of `rate` bit/s.
-fn waits(ledger: &Ledger, rate: f64) -> impl Iterator<Item = f64> {
+/// What left the host: when, in nanoseconds, with how many bytes since the one before, and which transmission it is.
+struct Departure {
+    at: i64,
+    bytes: f64,
+    of: usize,
+}
+
+/// Departures in order. Near the receiver a host answers an acknowledgement at once, so data left it at a fixed time after the
+/// acknowledgement that it echoes has passed the capture. What is missing between two segments left the host, too.
+fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
+    let sent = |of: usize| &ledger.transmissions[of];
+    match side {
+        Side::Sender => {
+            let all = ledger.transmissions.iter().enumerate();
+            all.map(|(of, sent)| Departure { at: sent.at, bytes: f64::from(sent.wire), of }).collect()
+        }
+        Side::Receiver => {
+            let mut last = None;
+            let trips = ledger.sender_trips.iter().filter_map(|trip| Some((trip.of? as usize, trip.took)));
+            let departure = |(of, took): (usize, i64)| {
+                let sent = sent(of);
+                let missing = last.map_or(0, |last| sent.start.saturating_sub(last));
+                last = last.max(Some(sent.end));
+                let whole = (missing + sent.end - sent.start) as f64 / (sent.end - sent.start) as f64;
+                Departure { at: sent.at - took, bytes: whole * f64::from(sent.wire), of }
+            };
+            trips.map(departure).collect()
+        }
+    }
+}
+
+/// Seconds that each departure takes to pass a line of `rate` bit/s, with those before it.
+fn waits(departures: &[Departure], rate: f64) -> impl Iterator<Item = (usize, f64)> {
     let (mut last, mut backlog) = (i64::MIN, 0.0_f64);
-    ledger.transmissions.iter().map(move |sent| {
-        backlog = (backlog - sent.at.saturating_sub(last) as f64 / 1e9).max(0.0);
-        last = sent.at;
-        let wait = backlog;
-        backlog += f64::from(sent.wire) * 8.0 / rate;
-        wait
+    departures.iter().map(move |departure| {
+        backlog = (backlog - departure.at.saturating_sub(last) as f64 / 1e9).max(0.0);
+        last = last.max(departure.at);
+        backlog += departure.bytes * 8.0 / rate;
+        (departure.of, backlog)
     })
 }
 
 /// For each transmission the time in the queue of its own arrival, if it is next to a loss: seconds, and how much of it may be the
 /// receiver's.
 fn beside_losses(ledger: &Ledger, view: &View) -> Vec<Option<(f64, f64)>> {
+    let fills = &ledger.holes.fills;
+    let (starts, ends): (BTreeSet<u64>, BTreeSet<u64>) = fills.iter().map(|fill| (fill.start, fill.end)).unzip();
     let lost = |index: usize| ledger.transmissions.get(index).is_some_and(|sent| sent.fate == Fate::Lost);
-    let mut result = vec![None; ledger.transmissions.len()];
-    for event in &view.events {
-        let of = event.of as usize;
-        if lost(of + 1) || of.checked_sub(1).is_some_and(lost) {
-            result[of] = event.delay.map(|delay| (delay, event.held));
+    let is_beside = |of: usize| match view.side {
+        Side::Sender => lost(of + 1) || of.checked_sub(1).is_some_and(lost),
+        Side::Receiver => {
+            let sent = &ledger.transmissions[of];
+            starts.contains(&sent.end) || ends.contains(&sent.start)
         }
+    };
+    let mut result = vec![None; ledger.transmissions.len()];
+    for event in view.events.iter().filter(|event| is_beside(event.of as usize)) {
+        result[event.of as usize] = event.delay.map(|delay| (delay, event.held));
     }
     result
 }
 
 /// How many of these times are the longest of them, once `rate` is taken for the line before: each counts by how near to it it is.
-fn agreement(ledger: &Ledger, beside: &[Option<(f64, f64)>], rate: f64, width: f64) -> f64 {
-    let left =
-        || waits(ledger, rate).zip(beside).filter_map(|(wait, known)| known.map(|(delay, held)| (delay - wait, held)));
+fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64, width: f64) -> f64 {
+    let left = || waits(departures, rate).filter_map(|(of, wait)| beside[of].map(|(delay, held)| (delay - wait, held)));
     let longest = left().map(|(delay, held)| delay - held).fold(0.0, f64::max);
     left().map(|(delay, _)| (1.0 - (longest - delay).max(0.0) / width).max(0.0)).sum()
 }
 
 /// Rate of the line before the bottleneck, bit/s; `None` if waits there are not seen. `segment` are the seconds of a full segment at the
 /// bottleneck, `rate` is the bottleneck's.
-fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<f64> {
+fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64, segment: f64) -> Option<f64> {
     let beside = beside_losses(ledger, view);
     let width = 2.0 * segment + JITTERS * view.jitter;
-    let without = agreement(ledger, &beside, f64::INFINITY, width);
+    let without = agreement(departures, &beside, f64::INFINITY, width);
     let mut best = (without * BETTER + 1.0, None);
     let mut factor = MIN_FACTOR;
     while factor < MAX_FACTOR {
-        let found = agreement(ledger, &beside, rate * factor, width);
+        let found = agreement(departures, &beside, rate * factor, width);
         if found > best.0 {
             best = (found, Some(rate * factor));
         }
@@ -73,15 +110,14 @@ fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<
 
 /// Takes from the times in the queue what was spent on the line before. Where its rate is not seen, notes how much that may be.
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
-    if view.side == Side::Receiver {
-        // What was sent since the same acknowledgement may have left the host together.
-        view.events.iter_mut().for_each(|event| event.ahead = event.behind as f64 * 8.0 / (rate * ASSUMED_FACTOR));
-        return;
+    let departures = departures(ledger, view.side);
+    let before = rate_before(ledger, &departures, view, rate, segment);
+    let mut own = vec![0.0; ledger.transmissions.len()];
+    for (of, wait) in waits(&departures, before.unwrap_or(rate * ASSUMED_FACTOR)) {
+        own[of] = wait;
     }
-    let before = rate_before(ledger, view, rate, segment);
-    let waits: Vec<f64> = waits(ledger, before.unwrap_or(rate * ASSUMED_FACTOR)).collect();
     for event in &mut view.events {
-        let wait = waits[event.of as usize];
+        let wait = own[event.of as usize];
         match (&mut event.delay, before) {
             (Some(delay), Some(_)) => *delay = (*delay - wait).max(0.0),
             _ => event.ahead = wait,

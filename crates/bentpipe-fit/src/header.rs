@@ -12,6 +12,10 @@ use bentpipe_engine::wire::ip::{Addresses, Ports, TCP};
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
 /// Extension headers in a row.
 const MAX_EXTENSIONS: usize = 8;
+/// Longest packet: Linux joins at most eight times what IP's length field holds (`GSO_MAX_SIZE`).
+const MAX_LENGTH: usize = 8 * 65_536;
+/// Longest TCP header.
+pub(crate) const MAX_TCP: usize = 60;
 /// SACK blocks that fit the options.
 const MAX_SACK: usize = 4;
 
@@ -32,6 +36,8 @@ pub(crate) struct Header {
     /// Identification of IPv4; 0 without.
     pub(crate) id: u16,
     pub(crate) options: Options,
+    /// True if the capture ends within the options.
+    pub(crate) is_cut: bool,
 }
 
 /// Options of a segment.
@@ -62,6 +68,11 @@ impl Options {
 impl Header {
     pub(crate) const SYN: u8 = 2;
     pub(crate) const ACK: u8 = 16;
+
+    /// Bytes of an IP packet that hold the longest options.
+    pub(crate) fn max_headers(&self) -> usize {
+        self.addresses.header_len() + MAX_TCP
+    }
 
     /// Bytes of the options of IP and TCP, which a full segment has less data for (RFC 9293 §3.7.1).
     pub(crate) fn options_len(&self) -> u32 {
@@ -112,7 +123,7 @@ pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
     };
     // 0: more than the field can say.
     let length = if ip.length == 0 { line } else { ip.length };
-    if length > line {
+    if length > line || length > MAX_LENGTH {
         return Err(Skip::Damaged);
     }
     let tcp = bytes.get(ip.payload..).and_then(|rest| rest.first_chunk::<20>()).ok_or(Skip::Short)?;
@@ -121,7 +132,7 @@ pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
     if own < 20 || headers > length {
         return Err(Skip::Damaged);
     }
-    let options = bytes.get(ip.payload + 20..headers).ok_or(Skip::Short)?;
+    let options = &bytes[ip.payload + 20..headers.min(bytes.len())];
     let word = |at| u32_at(tcp, at).expect("20 bytes");
     Ok(Header {
         addresses: ip.addresses,
@@ -137,6 +148,7 @@ pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
         headers: headers as u32,
         id: ip.id,
         options: read_options(options),
+        is_cut: bytes.len() < headers,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod captures;
 mod files;
+mod formats;
 mod hostile;
 mod limits;
 mod seeds;

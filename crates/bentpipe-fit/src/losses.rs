@@ -68,8 +68,7 @@ impl Losses {
 
     /// The same where any of them may be a full queue's: then their number is an upper bound, and how they follow one another says
     /// nothing of the link.
-    pub(crate) fn with_those_of_a_queue(mut self) -> Self {
-        let why = "the times in the queue are not seen, so losses of a full queue are among these";
+    pub(crate) fn with_those_of_a_queue(mut self, why: &str) -> Self {
         if let Estimate::Measured { high, .. } = self.probability {
             self.probability = Estimate::at_most(high, why);
             self.burst_segments = Estimate::unknown(why);

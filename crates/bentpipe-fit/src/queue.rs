@@ -9,7 +9,7 @@ use crate::estimate::Estimate;
 use crate::limit::Limit;
 use crate::rate::RateFit;
 use crate::trials::Trial;
-use crate::view::{Side, View};
+use crate::view::{ASSUMED_FACTOR, Side, View};
 
 /// Segments below the longest queue that still count as almost full: two that an acknowledgement may hide, and one in transmission.
 const NEAR_SEGMENTS: f64 = 3.0;
@@ -29,6 +29,22 @@ pub(crate) struct QueueFit {
     pub(crate) full_from: Option<f64>,
     /// The same where too few losses show that.
     pub(crate) maybe_full_from: Option<f64>,
+}
+
+impl QueueFit {
+    /// The same where other connections share the path: their segments may have been before this one's on the host's own line, where what waits
+    /// is no longer in the queue. On a line of five times the bottleneck's rate that is a fifth of the whole wait.
+    pub(crate) fn shared(mut self) -> Self {
+        let less = 1.0 - 1.0 / ASSUMED_FACTOR;
+        for estimate in [&mut self.time, &mut self.bytes] {
+            match estimate {
+                Estimate::Measured { low, .. } => *low *= less,
+                Estimate::AtLeast { value, .. } => *value *= less,
+                _ => {}
+            }
+        }
+        self
+    }
 }
 
 /// Estimates the queue.

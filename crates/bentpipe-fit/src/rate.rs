@@ -32,6 +32,9 @@ pub(crate) struct RateFit {
     pub(crate) segment_time: f64,
 }
 
+/// Share of other connections' data from which the path is theirs, too: less is within the interval of the rate.
+pub(crate) const SHARED: f64 = 0.02;
+
 /// A stretch between two arrivals.
 #[derive(Clone, Copy)]
 struct Stretch {
@@ -201,9 +204,9 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     let spread = standard_deviation(&parts) / value;
     // Each stretch begins and ends with an arrival; a whole busy time is known to a segment, and to what reports at its ends were held.
     let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + (full + held(&busy) * value) / seconds;
-    let rate = if shared > 0.02 {
+    let rate = if shared > SHARED {
         let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
-        Estimate::at_least(value, why)
+        Estimate::at_least(value - half, why)
     } else {
         Estimate::measured(value, value - half, value + half)
     };

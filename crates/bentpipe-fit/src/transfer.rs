@@ -14,7 +14,7 @@ use crate::limit::limit;
 use crate::link_layer::{self, Content};
 use crate::losses::{Losses, losses};
 use crate::queue::queue;
-use crate::rate::{rate, usual};
+use crate::rate::{SHARED, rate, usual};
 use crate::round_trip::base;
 use crate::trials::{doubtful, trials};
 use crate::view::{Side, View};
@@ -234,7 +234,11 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         _ => view,
     };
     let fates = trials(ledger, &view);
-    let queue = queue(&view, &rate, &fates, limit(ledger, &view));
+    let mut queue = queue(&view, &rate, &fates, limit(ledger, &view));
+    let is_shared = chosen.others_share > SHARED;
+    if is_shared {
+        queue = queue.shared();
+    }
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);
@@ -250,7 +254,12 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         }
     }
     if view.events.iter().all(|event| event.delay.is_none()) {
-        losses = losses.with_those_of_a_queue();
+        losses = losses
+            .with_those_of_a_queue("the times in the queue are not seen, so losses of a full queue are among these");
+    } else if is_shared {
+        losses = losses.with_those_of_a_queue(
+            "other connections fill the queue, too, between this one's segments, so its losses may be among these",
+        );
     }
     let queue_losses = fates.iter().filter(|trial| trial.lost && is_full(trial.delay)).count() as u64;
     remarks(ledger, &view, chosen, notes);

@@ -10,6 +10,7 @@ mod late;
 use bentpipe_study::stats::Sample;
 
 use crate::ledger::{Fate, Ledger};
+pub(crate) use before::ASSUMED_FACTOR;
 use late::settle;
 
 /// Longest time, seconds, for which Linux holds a SACK back: `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.

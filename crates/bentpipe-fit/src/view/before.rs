@@ -15,7 +15,7 @@ const MIN_FACTOR: f64 = 1.5;
 const MAX_FACTOR: f64 = 2000.0;
 const STEP: f64 = 1.03;
 /// The same where nothing shows it: hosts are seldom on slower lines than this multiple of the bottleneck's.
-const ASSUMED_FACTOR: f64 = 5.0;
+pub(crate) const ASSUMED_FACTOR: f64 = 5.0;
 /// Share by which the agreement must be better than without a line before.
 const BETTER: f64 = 1.1;
 /// Jitters by which equal times differ.

@@ -6,4 +6,5 @@ mod formats;
 mod hostile;
 mod limits;
 mod seeds;
+mod several;
 mod truth;

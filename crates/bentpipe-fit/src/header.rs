@@ -256,7 +256,10 @@ mod tests {
         assert_eq!((header.seq, header.ack, header.window, header.id), (3, 4, 9, 7));
         assert_eq!((header.headers, header.payload), (52, 1448));
         assert_eq!(header.options.sack(), [(6, 8)]);
-        assert_eq!(parse(&packet(1500, &sack)[..45], 1500), Err(Skip::Short));
+        assert_eq!(parse(&packet(1500, &sack)[..39], 1500), Err(Skip::Short));
+        let cut = parse(&packet(1500, &sack)[..45], 1500).expect("all but the options");
+        assert!(cut.is_cut && !header.is_cut && cut.options.sack().is_empty());
+        assert_eq!((cut.seq, cut.ack, cut.payload, cut.max_headers()), (3, 4, 1448, 80));
     }
 
     #[test]

@@ -5,8 +5,6 @@
 //! that is no time in the bottleneck's queue. The rate of the line before is found from the losses: all that passed a full queue
 //! waited equally long there, so those next to a loss had equal times once the waits before are taken from them.
 
-use std::collections::BTreeSet;
-
 use super::{Side, View};
 use crate::ledger::{Fate, Ledger};
 
@@ -52,30 +50,23 @@ fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
     }
 }
 
-/// Seconds that each departure takes to pass a line of `rate` bit/s, with those before it.
+/// Seconds that each departure waits for those before it, on a line of `rate` bit/s.
 fn waits(departures: &[Departure], rate: f64) -> impl Iterator<Item = (usize, f64)> {
     let (mut last, mut backlog) = (i64::MIN, 0.0_f64);
     departures.iter().map(move |departure| {
         backlog = (backlog - departure.at.saturating_sub(last) as f64 / 1e9).max(0.0);
         last = last.max(departure.at);
+        let wait = backlog;
         backlog += departure.bytes * 8.0 / rate;
-        (departure.of, backlog)
+        (departure.of, wait)
     })
 }
 
 /// For each transmission the time in the queue of its own arrival, if it is next to a loss: seconds, and how much of it may be the
 /// receiver's.
 fn beside_losses(ledger: &Ledger, view: &View) -> Vec<Option<(f64, f64)>> {
-    let fills = &ledger.holes.fills;
-    let (starts, ends): (BTreeSet<u64>, BTreeSet<u64>) = fills.iter().map(|fill| (fill.start, fill.end)).unzip();
     let lost = |index: usize| ledger.transmissions.get(index).is_some_and(|sent| sent.fate == Fate::Lost);
-    let is_beside = |of: usize| match view.side {
-        Side::Sender => lost(of + 1) || of.checked_sub(1).is_some_and(lost),
-        Side::Receiver => {
-            let sent = &ledger.transmissions[of];
-            starts.contains(&sent.end) || ends.contains(&sent.start)
-        }
-    };
+    let is_beside = |of: usize| lost(of + 1) || of.checked_sub(1).is_some_and(lost);
     let mut result = vec![None; ledger.transmissions.len()];
     for event in view.events.iter().filter(|event| is_beside(event.of as usize)) {
         result[event.of as usize] = event.delay.map(|delay| (delay, event.held));
@@ -111,7 +102,11 @@ fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64
 /// Takes from the times in the queue what was spent on the line before. Where its rate is not seen, notes how much that may be.
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
     let departures = departures(ledger, view.side);
-    let before = rate_before(ledger, &departures, view, rate, segment);
+    // Near the receiver times are known to a tick of the sender's clock, and a rate that fits them by chance takes too much from them.
+    let before = match view.side {
+        Side::Sender => rate_before(ledger, &departures, view, rate, segment),
+        Side::Receiver => None,
+    };
     let mut own = vec![0.0; ledger.transmissions.len()];
     for (of, wait) in waits(&departures, before.unwrap_or(rate * ASSUMED_FACTOR)) {
         own[of] = wait;

@@ -19,10 +19,11 @@ const BETTER: f64 = 1.1;
 /// Jitters by which equal times differ.
 const JITTERS: f64 = 5.0;
 
-/// What left the host: when, in nanoseconds, with how many bytes since the one before, and which transmission it is.
+/// What left the host: when, in nanoseconds, its bytes and those missing between the one before and it, and which transmission it is.
 struct Departure {
     at: i64,
     bytes: f64,
+    missing: f64,
     of: usize,
 }
 
@@ -33,7 +34,7 @@ fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
     match side {
         Side::Sender => {
             let all = ledger.transmissions.iter().enumerate();
-            all.map(|(of, sent)| Departure { at: sent.at, bytes: f64::from(sent.wire), of }).collect()
+            all.map(|(of, sent)| Departure { at: sent.at, bytes: f64::from(sent.wire), missing: 0.0, of }).collect()
         }
         Side::Receiver => {
             let mut last = None;
@@ -42,8 +43,9 @@ fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
                 let sent = sent(of);
                 let missing = last.map_or(0, |last| sent.start.saturating_sub(last));
                 last = last.max(Some(sent.end));
-                let whole = (missing + sent.end - sent.start) as f64 / (sent.end - sent.start) as f64;
-                Departure { at: sent.at - took, bytes: whole * f64::from(sent.wire), of }
+                let bytes = f64::from(sent.wire);
+                let missing = missing as f64 / (sent.end - sent.start) as f64 * bytes;
+                Departure { at: sent.at - took, bytes, missing, of }
             };
             trips.map(departure).collect()
         }
@@ -56,6 +58,7 @@ fn waits(departures: &[Departure], rate: f64) -> impl Iterator<Item = (usize, f6
     departures.iter().map(move |departure| {
         backlog = (backlog - departure.at.saturating_sub(last) as f64 / 1e9).max(0.0);
         last = last.max(departure.at);
+        backlog += departure.missing * 8.0 / rate;
         let wait = backlog;
         backlog += departure.bytes * 8.0 / rate;
         (departure.of, wait)

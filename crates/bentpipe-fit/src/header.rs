@@ -13,7 +13,11 @@ use bentpipe_engine::wire::ip::{Addresses, Ports, TCP};
 const EXTENSIONS: [u8; 3] = [0, 43, 60];
 /// Maximum number of consecutive extension headers.
 const MAX_EXTENSIONS: usize = 8;
-/// Maximum number of SACK blocks that fit the options.
+/// Longest packet: Linux joins at most eight times what IP's length field holds (`GSO_MAX_SIZE`).
+const MAX_LENGTH: usize = 8 * 65_536;
+/// Longest TCP header.
+pub(crate) const MAX_TCP: usize = 60;
+/// SACK blocks that fit the options.
 const MAX_SACK: usize = 4;
 
 /// The fields read from a segment.
@@ -33,6 +37,8 @@ pub(crate) struct Header {
     /// IPv4 identification; 0 for IPv6.
     pub(crate) id: u16,
     pub(crate) options: Options,
+    /// True if the capture ends within the options.
+    pub(crate) is_cut: bool,
 }
 
 /// Options of a segment.
@@ -64,7 +70,12 @@ impl Header {
     pub(crate) const SYN: u8 = 2;
     pub(crate) const ACK: u8 = 16;
 
-    /// Length of the IP and TCP options in bytes. They reduce the data of a full segment (RFC 9293 §3.7.1).
+    /// Bytes of an IP packet that hold the longest options.
+    pub(crate) fn max_headers(&self) -> usize {
+        self.addresses.header_len() + MAX_TCP
+    }
+
+    /// Bytes of the options of IP and TCP, which a full segment has less data for (RFC 9293 §3.7.1).
     pub(crate) fn options_len(&self) -> u32 {
         let fixed = self.addresses.header_len() as u32 + 20;
         self.headers.saturating_sub(fixed)
@@ -113,7 +124,7 @@ pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
     };
     // 0 means more than the field can express.
     let length = if ip.length == 0 { line } else { ip.length };
-    if length > line {
+    if length > line || length > MAX_LENGTH {
         return Err(Skip::Damaged);
     }
     let tcp = bytes.get(ip.payload..).and_then(|rest| rest.first_chunk::<20>()).ok_or(Skip::Short)?;
@@ -122,7 +133,7 @@ pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
     if own < 20 || headers > length {
         return Err(Skip::Damaged);
     }
-    let options = bytes.get(ip.payload + 20..headers).ok_or(Skip::Short)?;
+    let options = &bytes[ip.payload + 20..headers.min(bytes.len())];
     let word = |at| u32_at(tcp, at).expect("20 bytes");
     Ok(Header {
         addresses: ip.addresses,
@@ -138,6 +149,7 @@ pub(crate) fn parse(bytes: &[u8], line: usize) -> Result<Header, Skip> {
         headers: headers as u32,
         id: ip.id,
         options: read_options(options),
+        is_cut: bytes.len() < headers,
     })
 }
 
@@ -246,7 +258,10 @@ mod tests {
         assert_eq!((header.seq, header.ack, header.window, header.id), (3, 4, 9, 7));
         assert_eq!((header.headers, header.payload), (52, 1448));
         assert_eq!(header.options.sack(), [(6, 8)]);
-        assert_eq!(parse(&packet(1500, &sack)[..45], 1500), Err(Skip::Short));
+        assert_eq!(parse(&packet(1500, &sack)[..39], 1500), Err(Skip::Short));
+        let cut = parse(&packet(1500, &sack)[..45], 1500).expect("all but the options");
+        assert!(cut.is_cut && !header.is_cut && cut.options.sack().is_empty());
+        assert_eq!((cut.seq, cut.ack, cut.payload, cut.max_headers()), (3, 4, 1448, 80));
     }
 
     #[test]

@@ -17,7 +17,9 @@ use holes::Holes;
 
 /// Maximum number of transmissions kept: some 3 GB of data in segments of 1460 bytes.
 const MAX_TRANSMISSIONS: usize = 2_000_000;
-/// Maximum window in bytes (RFC 7323 §2.3).
+/// Repeated transmissions that are kept of all open ranges: a long one repeats each range that it covers.
+const MAX_REPEATS: usize = 2 * MAX_TRANSMISSIONS;
+/// Longest window (RFC 7323 §2.3), bytes.
 const MAX_WINDOW: u64 = 1 << 30;
 /// Maximum number of receiver timestamps that wait for their echo.
 const MAX_ECHOES: usize = 1 << 14;
@@ -104,6 +106,8 @@ pub(crate) struct Counts {
     pub(crate) merged: u64,
     /// Transmissions above the limit.
     pub(crate) beyond: u64,
+    /// Acknowledgements.
+    pub(crate) acks: u64,
     /// Data packets while the receiver's window was full.
     pub(crate) window_full: u64,
     /// Number of data packets, and the bytes of all but the last one.
@@ -140,6 +144,8 @@ pub(crate) struct Ledger {
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
     reports: u32,
     open: BTreeMap<u64, Range>,
+    /// Repeated transmissions of all of them.
+    repeats: usize,
     /// Shortest unambiguous time from data to acknowledgement.
     min_trip: i64,
     scale: Option<u8>,
@@ -173,6 +179,7 @@ impl Ledger {
             acked_at: None,
             reports: 0,
             open: BTreeMap::new(),
+            repeats: 0,
             min_trip: i64::MAX,
             scale: None,
             window: u64::MAX,
@@ -197,6 +204,7 @@ impl Ledger {
             self.shake_hands(at, header);
             self.data(at, header);
         } else if header.has(Header::ACK) {
+            self.counts.acks += 1;
             self.ack(at, header);
         }
     }
@@ -275,8 +283,9 @@ impl Ledger {
         let largest = u64::from(self.mss.saturating_sub(header.options_len()).max(1));
         self.counts.merged += u64::from(u64::from(header.payload) > largest);
         let mut piece = start;
-        while piece < end {
-            // Data sent before and new data form two pieces.
+        // No more pieces than fit: a maximum segment of a byte makes 64 thousand of a packet.
+        while piece < end && (piece == start || self.transmissions.len() < MAX_TRANSMISSIONS) {
+            // What was sent before and what is new are two pieces.
             let border = if piece < self.max_end { self.max_end } else { u64::MAX };
             let stop = end.min(piece + largest).min(border);
             self.transmit(at, piece, stop, header);
@@ -330,8 +339,13 @@ impl Ledger {
         let before = self.open.range(..start).next_back().filter(|(_, range)| range.end > start).map(|(&key, _)| key);
         let mut known = false;
         for (_, range) in self.open.range_mut(before.unwrap_or(start)..end) {
-            range.again.push(index);
             known = true;
+            if self.repeats == MAX_REPEATS {
+                self.counts.beyond += 1;
+                break;
+            }
+            range.again.push(index);
+            self.repeats += 1;
         }
         if !known {
             self.transmissions[index as usize].fate = Fate::NotNeeded;
@@ -398,6 +412,7 @@ impl Ledger {
 
     /// Decides the fates of the transmissions of a range that has arrived.
     fn resolve(&mut self, range: &Range, at: i64, echo: Option<u32>, delivered: &mut Delivery) {
+        self.repeats -= range.again.len();
         let all = || std::iter::once(range.first).chain(range.again.iter().copied());
         let sent = |index: u32| &self.transmissions[index as usize];
         // The limit is a tenth less, because the shortest trip seen may include the wait of a delayed acknowledgement.

@@ -69,7 +69,11 @@ const CAPTURES: [[u8; 4]; 6] = [
     [0x34, 0xcd, 0xb2, 0xa1],
 ];
 
-/// What a file says about a path.
+/// First bytes of compressed files, and the tool that unpacks them.
+const COMPRESSED: [(&[u8], &str); 3] =
+    [(&[0x1f, 0x8b], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz")];
+
+/// What a file says of a path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "source", rename_all = "kebab-case")]
 pub enum Fit {
@@ -115,9 +119,16 @@ pub type Bytes = Box<dyn Read + Send>;
 pub fn fit_with(path: &Path, open: &dyn Fn() -> io::Result<Bytes>) -> Result<Fit, FitError> {
     let open = || open().map_err(|error| FitError::Io { path: path.to_owned(), error });
     let mut first = Vec::new();
-    let read = open()?.take(4).read_to_end(&mut first);
+    let read = open()?.take(6).read_to_end(&mut first);
     read.map_err(|error| FitError::Io { path: path.to_owned(), error })?;
-    if CAPTURES.iter().any(|magic| first == magic) {
+    let unusable = |message: String| Err(FitError::Nothing { path: path.to_owned(), message });
+    if first.is_empty() {
+        return unusable("the file is empty: expected a capture (pcap, pcapng) or a log of `ping -D`".to_owned());
+    }
+    if let Some((_, tool)) = COMPRESSED.iter().find(|(magic, _)| first.starts_with(magic)) {
+        return unusable(format!("the file is compressed: unpack it first (`{tool} -d`)"));
+    }
+    if CAPTURES.iter().any(|magic| first.starts_with(magic)) {
         return transfer::fit(path, &open).map(Fit::Transfer);
     }
     ping::fit(path, open()?).map(Fit::Pings)

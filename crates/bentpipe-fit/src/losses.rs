@@ -56,10 +56,20 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The same, if some of the losses may be a full queue's. Their number is then an upper bound, and how they follow
-    /// one another says nothing about the link.
-    pub(crate) fn with_those_of_a_queue(mut self) -> Self {
-        let why = "the times in the queue are not seen, so losses of a full queue are among these";
+    /// The same where some of them may be a full queue's: `without` is what the others show.
+    pub(crate) fn or(mut self, without: &Losses) -> Self {
+        self.probability = both(&self.probability, &without.probability);
+        self.burst_segments = both(&self.burst_segments, &without.burst_segments);
+        self.start = both(&self.start, &without.start);
+        if self.prefers != without.prefers {
+            self.prefers = Prefers::Neither;
+        }
+        self
+    }
+
+    /// The same where any of them may be a full queue's: then their number is an upper bound, and how they follow one another says
+    /// nothing of the link.
+    pub(crate) fn with_those_of_a_queue(mut self, why: &str) -> Self {
         if let Estimate::Measured { high, .. } = self.probability {
             self.probability = Estimate::at_most(high, why);
             self.burst_segments = Estimate::unknown(why);
@@ -70,8 +80,21 @@ impl Losses {
     }
 }
 
-/// Exact interval of a probability, from `hits` in `tries` (Clopper and Pearson 1934). Without hits, the lower end is 0
-/// and the upper end is one-sided: 3 / n for large n.
+/// The smallest that holds both.
+fn both(a: &Estimate, b: &Estimate) -> Estimate {
+    match (a, b) {
+        (&Estimate::Measured { value, low, high }, &Estimate::Measured { low: other, high: more, .. }) => {
+            Estimate::measured(value, low.min(other), high.max(more))
+        }
+        (&Estimate::Measured { value, high, .. }, &Estimate::AtMost { value: more, .. }) => {
+            Estimate::measured(value, 0.0, high.max(more))
+        }
+        _ => a.clone(),
+    }
+}
+
+/// Exact interval of a probability, from `hits` of `tries` (Clopper and Pearson 1934). Without hits the lower end is 0, and the upper end
+/// is one-sided: 3 / n for large n.
 pub fn proportion(hits: u64, tries: u64) -> Estimate {
     if tries == 0 {
         return Estimate::unknown("nothing was tried");

@@ -9,7 +9,7 @@ use crate::estimate::Estimate;
 use crate::limit::Limit;
 use crate::rate::RateFit;
 use crate::trials::Trial;
-use crate::view::{Side, View};
+use crate::view::{ASSUMED_FACTOR, Side, View};
 
 /// Number of segments below the longest queue that still counts as almost full: two that an acknowledgement may hide,
 /// and one in transmission.
@@ -28,6 +28,24 @@ pub(crate) struct QueueFit {
     pub(crate) bytes: Estimate,
     /// The time in the queue from which it counts as full, in seconds, if it overflowed.
     pub(crate) full_from: Option<f64>,
+    /// The same where too few losses show that.
+    pub(crate) maybe_full_from: Option<f64>,
+}
+
+impl QueueFit {
+    /// The same where other connections share the path: their segments may have been before this one's on the host's own line, where what waits
+    /// is no longer in the queue. On a line of five times the bottleneck's rate that is a fifth of the whole wait.
+    pub(crate) fn shared(mut self) -> Self {
+        let less = 1.0 - 1.0 / ASSUMED_FACTOR;
+        for estimate in [&mut self.time, &mut self.bytes] {
+            match estimate {
+                Estimate::Measured { low, .. } => *low *= less,
+                Estimate::AtLeast { value, .. } => *value *= less,
+                _ => {}
+            }
+        }
+        self
+    }
 }
 
 /// Estimates the queue.
@@ -44,7 +62,12 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             Side::Receiver => "the capture is at the receiver, and without timestamps times in the queue are not seen",
             Side::Sender => "no acknowledgement says how long a segment waited",
         };
-        return QueueFit { time: Estimate::unknown(why), bytes: Estimate::unknown(why), full_from: None };
+        return QueueFit {
+            time: Estimate::unknown(why),
+            bytes: Estimate::unknown(why),
+            full_from: None,
+            maybe_full_from: None,
+        };
     }
     let near = NEAR_SEGMENTS * rate.segment_time + NEAR_JITTERS * view.jitter;
     let full_from = surely - near;
@@ -61,7 +84,8 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             Some(rate) => Estimate::at_least(surely * rate / 8.0, why.as_str()),
             None => Estimate::unknown("the rate is not known"),
         };
-        return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None };
+        let maybe_full_from = Some(full_from).filter(|&from| from > 0.0);
+        return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None, maybe_full_from };
     }
     // A segment that finds room waits for those before it and for the rest of the one on the line, so the queue
     // including this segment is up to one segment longer than its wait. Of two segments that share an acknowledgement,
@@ -77,7 +101,7 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             None => Estimate::unknown("the rate is not known"),
         },
     };
-    QueueFit { time, bytes, full_from: Some(full_from) }
+    QueueFit { time, bytes, full_from: Some(full_from), maybe_full_from: None }
 }
 
 /// True if losses at an almost full queue are more frequent than their share of the segments explains. Consecutive

@@ -33,7 +33,10 @@ pub(crate) struct RateFit {
     pub(crate) segment_time: f64,
 }
 
-/// A stretch between two consecutive arrivals.
+/// Share of other connections' data from which the path is theirs, too: less is within the interval of the rate.
+pub(crate) const SHARED: f64 = 0.02;
+
+/// A stretch between two arrivals.
 #[derive(Clone, Copy)]
 struct Stretch {
     seconds: f64,
@@ -63,7 +66,7 @@ fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
         let arrived = transmission.fate == Fate::Delivered || view.side == Side::Receiver;
         sums.push((bytes + u64::from(transmission.wire), bad + u64::from(!arrived)));
     }
-    let sure = if view.side == Side::Receiver { view.sure_delays() } else { Vec::new() };
+    let sure = if view.side == Side::Receiver { view.sure_delays(ledger) } else { Vec::new() };
     let mut result = Vec::with_capacity(view.events.len());
     for pair in view.events.windows(2) {
         let (from, to) = (pair[0].of as usize, pair[1].of as usize);
@@ -208,9 +211,9 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     // Each stretch begins and ends with an arrival. The length of a whole busy time is known to within a segment, and
     // the time for which reports at its ends were delayed.
     let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + (full + held(&busy) * value) / seconds;
-    let rate = if shared > 0.02 {
+    let rate = if shared > SHARED {
         let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
-        Estimate::at_least(value, why)
+        Estimate::at_least(value - half, why)
     } else {
         Estimate::measured(value, value - half, value + half)
     };

@@ -14,9 +14,9 @@ use crate::limit::limit;
 use crate::link_layer::{self, Content};
 use crate::losses::{Losses, losses};
 use crate::queue::queue;
-use crate::rate::{rate, usual};
+use crate::rate::{SHARED, rate, usual};
 use crate::round_trip::base;
-use crate::trials::trials;
+use crate::trials::{doubtful, trials};
 use crate::view::{Side, View};
 use crate::{Bytes, Open};
 
@@ -26,7 +26,9 @@ const MAX_MTU: u32 = 9000;
 const ETHERNET_MSS: u32 = 1460;
 /// Width of the bins of the delays over time.
 const BIN_NS: i64 = 10_000_000;
-/// If the rate varies by at least this share, a note says so.
+/// Nanoseconds by which a card with several queues may pass packets on out of order: they are collected for less than a timer's tick of 10 ms.
+const MAX_BACK_NS: i64 = 10_000_000;
+/// Share of the rate by which it varies from which a note says so.
 const VARIES: f64 = 0.1;
 
 /// What a capture of a transfer says about the path.
@@ -68,10 +70,32 @@ pub struct Transfer {
 #[derive(Default)]
 struct Skipped {
     short: u64,
+    /// Packets that were used without all their options, and bytes of a frame that hold the longest.
+    cut: u64,
+    whole: usize,
     damaged: u64,
     fragments: u64,
     /// Frames of unsupported link types, and one such type.
     unknown: Option<i32>,
+}
+
+/// The clock of a connection's packets, which does not go back.
+#[derive(Default)]
+struct Clock {
+    now: Option<i64>,
+    /// Packets with a time before the clock's, and the most by which they were, nanoseconds.
+    back: u64,
+    max_back: i64,
+}
+
+impl Clock {
+    fn read(&mut self, at: i64) -> i64 {
+        let now = self.now.map_or(at, |now| now.max(at));
+        self.now = Some(now);
+        self.back += u64::from(at < now);
+        self.max_back = self.max_back.max(now.saturating_sub(at));
+        now
+    }
 }
 
 /// Reads the file and passes each TCP segment.
@@ -81,7 +105,11 @@ fn segments(path: &Path, source: Bytes, mut each: impl FnMut(i64, u32, Header)) 
         Content::Ip(at) => {
             let line = (frame.length as usize).saturating_sub(at);
             match header::parse(frame.bytes.get(at..).unwrap_or_default(), line) {
-                Ok(header) => each(frame.at, frame.interface, header),
+                Ok(header) => {
+                    skipped.cut += u64::from(header.is_cut);
+                    skipped.whole = skipped.whole.max(at + header.max_headers());
+                    each(frame.at, frame.interface, header);
+                }
                 Err(Skip::Short) => skipped.short += 1,
                 Err(Skip::Damaged) => skipped.damaged += 1,
                 Err(Skip::Fragment) => skipped.fragments += 1,
@@ -110,18 +138,41 @@ pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
     let mss = if chosen.longest > MAX_MTU { ETHERNET_MSS } else { chosen.longest };
     let mut ledger = Ledger::new(mss);
     let mut ends = (i64::MAX, i64::MIN);
+    let mut clock = Clock::default();
     segments(path, open()?, |at, interface, header| {
         let flow = Flow::of(interface, &header);
         if !flow.same_connection(&chosen.flow) {
             return;
         }
         let along = flow == chosen.flow;
+        let at = clock.read(at);
         if along {
             ends = (ends.0.min(at), ends.1.max(at));
         }
         ledger.take(at, along, &header);
     })?;
-    Ok(estimate(&ledger, &chosen, ends, &mut notes(&skipped, ending, interfaces)))
+    let unusable = |message: String| Err(FitError::Nothing { path: path.to_owned(), message });
+    if clock.max_back > MAX_BACK_NS {
+        let back = clock.max_back as f64 / 1e9;
+        return unusable(format!(
+            "the times of its packets go back by {back:.3} s: expected packets in order of time. `reordercap` sorts them; if the clock was set \
+             meanwhile, capture again"
+        ));
+    }
+    if ledger.counts.acks == 0 {
+        return unusable(
+            "of the largest transfer none of its acknowledgements was captured: capture both directions".to_owned(),
+        );
+    }
+    let mut notes = notes(&skipped, ending, interfaces);
+    if clock.back > 0 {
+        notes.push(format!(
+            "{} packets have a time before that of the packet before, by up to {:.3} ms; they count as at that time",
+            clock.back,
+            clock.max_back as f64 / 1e6
+        ));
+    }
+    Ok(estimate(&ledger, &chosen, ends, &mut notes))
 }
 
 fn nothing(path: &Path, skipped: &Skipped) -> FitError {
@@ -132,6 +183,9 @@ fn nothing(path: &Path, skipped: &Skipped) -> FitError {
         Skipped { short: 1.., .. } => {
             "every TCP packet is cut off within its headers: capture 128 bytes or more of each".to_owned()
         }
+        _ if skipped.whole > 0 => {
+            "expected TCP packets with data; those of the capture have none: capture both directions".to_owned()
+        }
         _ => "expected TCP packets with data".to_owned(),
     };
     FitError::Nothing { path: path.to_owned(), message }
@@ -139,6 +193,13 @@ fn nothing(path: &Path, skipped: &Skipped) -> FitError {
 
 fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
     let mut notes = Vec::new();
+    if skipped.cut > 0 {
+        notes.push(format!(
+            "{} packets are cut off within their options, so SACK blocks are missing and less is known of losses: capture {} bytes or more \
+             of each (`tcpdump -s {}`)",
+            skipped.cut, skipped.whole, skipped.whole
+        ));
+    }
     let counted = [
         (
             skipped.short,
@@ -173,12 +234,32 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         _ => view,
     };
     let fates = trials(ledger, &view);
-    let queue = queue(&view, &rate, &fates, limit(ledger, &view));
+    let mut queue = queue(&view, &rate, &fates, limit(ledger, &view));
+    let is_shared = chosen.others_share > SHARED;
+    if is_shared {
+        queue = queue.shared();
+    }
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);
+    if let Some(from) = queue.maybe_full_from {
+        let doubtful = doubtful(&fates, from);
+        let count = doubtful.iter().filter(|&&doubtful| doubtful).count();
+        if count > 0 {
+            let others = fates.iter().zip(&doubtful).filter(|(_, doubtful)| !**doubtful).map(|(trial, _)| trial.lost);
+            losses = losses.or(&crate::losses::losses(others));
+            notes.push(format!(
+                "{count} losses in a row came when the wait was longest: a full queue's or the link's, so the interval has both"
+            ));
+        }
+    }
     if view.events.iter().all(|event| event.delay.is_none()) {
-        losses = losses.with_those_of_a_queue();
+        losses = losses
+            .with_those_of_a_queue("the times in the queue are not seen, so losses of a full queue are among these");
+    } else if is_shared {
+        losses = losses.with_those_of_a_queue(
+            "other connections fill the queue, too, between this one's segments, so its losses may be among these",
+        );
     }
     let queue_losses = fates.iter().filter(|trial| trial.lost && is_full(trial.delay)).count() as u64;
     remarks(ledger, &view, chosen, notes);

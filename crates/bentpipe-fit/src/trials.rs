@@ -19,12 +19,20 @@ pub(crate) struct Trial {
     pub(crate) delay: Option<f64>,
 }
 
+/// For each trial, whether a full queue may have dropped it although too few losses show that: it is one of several in a row, and its
+/// neighbours waited `from` seconds or more. A single loss is what the link explains as well.
+pub(crate) fn doubtful(trials: &[Trial], from: f64) -> Vec<bool> {
+    let near = |trial: &Trial| trial.lost && trial.delay.is_some_and(|delay| delay >= from);
+    let is_run = |run: &[Trial]| run.len() > 1 && run.iter().any(near);
+    trials.chunk_by(|a, b| a.lost && b.lost).flat_map(|run| std::iter::repeat_n(is_run(run), run.len())).collect()
+}
+
 /// All segments whose fate is known.
 pub(crate) fn trials(ledger: &Ledger, view: &View) -> Vec<Trial> {
     match view.side {
         Side::Sender => {
-            let fates = ledger.transmissions.iter().zip(&view.delays);
-            let trial = |(sent, &delay): (&crate::ledger::Transmission, &Option<f64>)| match sent.fate {
+            let fates = ledger.transmissions.iter().zip(view.delays(ledger));
+            let trial = |(sent, delay): (&crate::ledger::Transmission, Option<f64>)| match sent.fate {
                 Fate::Delivered => Some(Trial { lost: false, delay }),
                 Fate::Lost => Some(Trial { lost: true, delay }),
                 Fate::Open | Fate::NotNeeded => None,
@@ -43,7 +51,7 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
     let mut end = 0;
     let mut fills: Vec<_> = ledger.holes.fills.iter().filter(|fill| fill.after >= late).collect();
     fills.sort_unstable_by_key(|fill| fill.start);
-    for (sent, &delay) in ledger.transmissions.iter().zip(&view.delays) {
+    for (sent, delay) in ledger.transmissions.iter().zip(view.delays(ledger)) {
         let is_first = sent.start >= end;
         let early = || ledger.holes.fills.binary_search_by_key(&sent.start, |fill| fill.start).is_ok();
         if is_first {

@@ -10,6 +10,7 @@ mod late;
 use bentpipe_study::stats::Sample;
 
 use crate::ledger::{Fate, Ledger};
+pub(crate) use before::ASSUMED_FACTOR;
 use late::settle;
 
 /// Maximum time in seconds for which Linux delays a SACK: `tcp_comp_sack_delay_ns` plus `tcp_comp_sack_slack_ns`.
@@ -39,8 +40,6 @@ pub(crate) struct Event {
     pub(crate) held: f64,
     /// Seconds of `delay` that may have been spent on a line before the bottleneck, behind segments sent just before.
     pub(crate) ahead: f64,
-    /// At the receiver: bytes that the sender sent since it received what this echoes.
-    pub(crate) behind: u64,
 }
 
 /// The side on which the capture was made.
@@ -59,10 +58,7 @@ pub(crate) struct View {
     /// Minimum time to the sender and back, in nanoseconds.
     pub(crate) to_sender: Option<i64>,
     pub(crate) events: Vec<Event>,
-    /// For each transmission, the larger of its neighbours' times in the queue in seconds; `None` if unknown.
-    pub(crate) delays: Vec<Option<f64>>,
-    /// Median change of the time in the queue between neighbours, in seconds: variation of the delay that is not due to
-    /// the queue.
+    /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
     pub(crate) jitter: f64,
     /// Round trips of data in order of time, in nanoseconds.
     pub(crate) trips: Vec<(i64, i64)>,
@@ -94,18 +90,17 @@ impl View {
         let whole = beyond.unwrap_or(0) + least.unwrap_or(0);
         let trips = events.iter().filter_map(|e| Some((e.at, whole + (e.delay? * 1e9) as i64))).collect();
         let jitter = jitter(&events);
-        View { side, to_receiver, to_sender, events, delays: Vec::new(), jitter, trips }.spread(ledger)
+        View { side, to_receiver, to_sender, events, jitter, trips }
     }
 
-    fn spread(mut self, ledger: &Ledger) -> Self {
-        self.delays = spread(&self.events, ledger.transmissions.len());
-        self
+    /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
+    pub(crate) fn delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
+        spread(self.events.iter(), ledger.transmissions.len())
     }
 
-    /// Like [`Self::delays`], without times that may be too long.
-    pub(crate) fn sure_delays(&self) -> Vec<Option<f64>> {
-        let sure: Vec<Event> = self.events.iter().filter(|event| event.held == 0.0).copied().collect();
-        spread(&sure, self.delays.len())
+    /// [`Self::delays`] without the times that may be too long.
+    pub(crate) fn sure_delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
+        spread(self.events.iter().filter(|event| event.held == 0.0), ledger.transmissions.len())
     }
 
     /// Moves arrivals to the latest time at which they can have left the line, and removes later delays from the times
@@ -113,7 +108,7 @@ impl View {
     pub(crate) fn settled(mut self, ledger: &Ledger, rate: f64) -> Self {
         settle(ledger, self.side, &mut self.events, rate);
         self.jitter = jitter(&self.events);
-        self.spread(ledger)
+        self
     }
 
     /// Times in the queue relative to the shortest trip, without the packet's own time on a line of `rate` bit/s: a
@@ -135,7 +130,7 @@ impl View {
                 *delay = (*delay - own(event.of) - base).max(0.0);
             }
         }
-        self.spread(ledger)
+        self
     }
 
     /// Near the receiver, limits times in the queue to the time for which the line has been busy. A sender whose
@@ -144,14 +139,14 @@ impl View {
         if self.side == Side::Receiver {
             busy::bound(ledger, &mut self.events, rate);
         }
-        self.spread(ledger)
+        self
     }
 
     /// Removes from the times in the queue what was spent on a faster line before it, if the sender sent many segments
     /// at once. `rate` is that of the bottleneck in bit/s, and `segment` the seconds that a full segment takes there.
     pub(crate) fn behind_fast_line(mut self, ledger: &Ledger, rate: f64, segment: f64) -> Self {
         before::take_waits(ledger, &mut self, rate, segment);
-        self.spread(ledger)
+        self
     }
 }
 
@@ -188,7 +183,6 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
             delay: Some((took - least) as f64 / 1e9),
             held: if arrival.compressed { MAX_HELD } else { 0.0 },
             ahead: 0.0,
-            behind: 0,
         }
     };
     kept.map(event).collect()
@@ -211,7 +205,7 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
         let delay = trip.map(|(_, took, _)| (took - least) as f64 / 1e9);
         let behind = trip.map_or(0, |(_, _, behind)| behind);
         let held = if behind > 0 { CLOCK } else { 0.0 };
-        Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0, behind }
+        Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0 }
     };
     let mut events: Vec<Event> = Vec::new();
     for event in arrived.map(event) {
@@ -227,8 +221,8 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
     events
 }
 
-/// For each of `count` transmissions, the larger of the known delays before and after it.
-fn spread(events: &[Event], count: usize) -> Vec<Option<f64>> {
+/// For each of `count` transmissions the larger of the known delays before and after it.
+fn spread<'a>(events: impl Iterator<Item = &'a Event>, count: usize) -> Vec<Option<f64>> {
     let mut own = vec![None; count];
     for event in events {
         own[event.of as usize] = event.delay;

@@ -19,6 +19,7 @@ fn header(seq: u32, ack: u32, payload: u32) -> Header {
         headers: 40,
         id: 0,
         options: Default::default(),
+        is_cut: false,
     }
 }
 
@@ -104,4 +105,26 @@ fn numbers_wrap() {
     ledger.take(10 * MS, false, &header(0, 150, 0));
     assert_eq!(fates(&ledger), [Fate::Delivered; 2]);
     assert_eq!(ledger.arrivals[0].segments, 2);
+}
+
+/// Each repeats 4096 segments of a byte: 1100 of them would be 4.5 million entries.
+#[test]
+fn repeats_of_many_small_segments_are_bounded() {
+    let mut ledger = Ledger::new(4096);
+    (0..4096).for_each(|number| ledger.take(0, true, &header(5000 + number, 0, 1)));
+    (0..1100).for_each(|_| ledger.take(MS, true, &header(5000, 0, 4096)));
+    let kept: usize = ledger.open.values().map(|range| range.again.len()).sum();
+    assert_eq!((kept, ledger.repeats), (MAX_REPEATS, MAX_REPEATS));
+    assert!(ledger.counts.beyond > 0);
+    ledger.take(20 * MS, false, &header(0, 5000 + 4096, 0));
+    assert_eq!(ledger.repeats, 0);
+}
+
+/// A maximum segment of a byte, as a SYN may claim: packets of 64 kB are as many pieces as are kept, and no more.
+#[test]
+fn pieces_of_a_byte_are_bounded() {
+    let mut ledger = Ledger::new(1);
+    (0..100).for_each(|number| ledger.take(0, true, &header(5000 + number * 65_000, 0, 65_000)));
+    assert_eq!(ledger.transmissions.len(), MAX_TRANSMISSIONS);
+    assert!((1..=100).contains(&ledger.counts.beyond), "{}", ledger.counts.beyond);
 }

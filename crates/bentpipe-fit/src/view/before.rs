@@ -14,22 +14,56 @@ use crate::ledger::{Fate, Ledger};
 const MIN_FACTOR: f64 = 1.5;
 const MAX_FACTOR: f64 = 2000.0;
 const STEP: f64 = 1.03;
-/// The multiple assumed if nothing shows the rate: hosts are seldom on slower lines than this.
-const ASSUMED_FACTOR: f64 = 5.0;
-/// How much better the agreement must be than without a line before the bottleneck, as a ratio.
+/// The same where nothing shows it: hosts are seldom on slower lines than this multiple of the bottleneck's.
+pub(crate) const ASSUMED_FACTOR: f64 = 5.0;
+/// Share by which the agreement must be better than without a line before.
 const BETTER: f64 = 1.1;
 /// Number of jitters by which equal times may differ.
 const JITTERS: f64 = 5.0;
 
-/// Seconds that each transmission waits for those before it on a line of `rate` bit/s.
-fn waits(ledger: &Ledger, rate: f64) -> impl Iterator<Item = f64> {
+/// What left the host: when, in nanoseconds, its bytes and those missing between the one before and it, and which transmission it is.
+struct Departure {
+    at: i64,
+    bytes: f64,
+    missing: f64,
+    of: usize,
+}
+
+/// Departures in order. Near the receiver a host answers an acknowledgement at once, so data left it at a fixed time after the
+/// acknowledgement that it echoes has passed the capture. What is missing between two segments left the host, too.
+fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
+    let sent = |of: usize| &ledger.transmissions[of];
+    match side {
+        Side::Sender => {
+            let all = ledger.transmissions.iter().enumerate();
+            all.map(|(of, sent)| Departure { at: sent.at, bytes: f64::from(sent.wire), missing: 0.0, of }).collect()
+        }
+        Side::Receiver => {
+            let mut last = None;
+            let trips = ledger.sender_trips.iter().filter_map(|trip| Some((trip.of? as usize, trip.took)));
+            let departure = |(of, took): (usize, i64)| {
+                let sent = sent(of);
+                let missing = last.map_or(0, |last| sent.start.saturating_sub(last));
+                last = last.max(Some(sent.end));
+                let bytes = f64::from(sent.wire);
+                let missing = missing as f64 / (sent.end - sent.start) as f64 * bytes;
+                Departure { at: sent.at - took, bytes, missing, of }
+            };
+            trips.map(departure).collect()
+        }
+    }
+}
+
+/// Seconds that each departure waits for those before it, on a line of `rate` bit/s.
+fn waits(departures: &[Departure], rate: f64) -> impl Iterator<Item = (usize, f64)> {
     let (mut last, mut backlog) = (i64::MIN, 0.0_f64);
-    ledger.transmissions.iter().map(move |sent| {
-        backlog = (backlog - sent.at.saturating_sub(last) as f64 / 1e9).max(0.0);
-        last = sent.at;
+    departures.iter().map(move |departure| {
+        backlog = (backlog - departure.at.saturating_sub(last) as f64 / 1e9).max(0.0);
+        last = last.max(departure.at);
+        backlog += departure.missing * 8.0 / rate;
         let wait = backlog;
-        backlog += f64::from(sent.wire) * 8.0 / rate;
-        wait
+        backlog += departure.bytes * 8.0 / rate;
+        (departure.of, wait)
     })
 }
 
@@ -37,35 +71,31 @@ fn waits(ledger: &Ledger, rate: f64) -> impl Iterator<Item = f64> {
 /// be due to the receiver.
 fn beside_losses(ledger: &Ledger, view: &View) -> Vec<Option<(f64, f64)>> {
     let lost = |index: usize| ledger.transmissions.get(index).is_some_and(|sent| sent.fate == Fate::Lost);
+    let is_beside = |of: usize| lost(of + 1) || of.checked_sub(1).is_some_and(lost);
     let mut result = vec![None; ledger.transmissions.len()];
-    for event in &view.events {
-        let of = event.of as usize;
-        if lost(of + 1) || of.checked_sub(1).is_some_and(lost) {
-            result[of] = event.delay.map(|delay| (delay, event.held));
-        }
+    for event in view.events.iter().filter(|event| is_beside(event.of as usize)) {
+        result[event.of as usize] = event.delay.map(|delay| (delay, event.held));
     }
     result
 }
 
-/// How many of these times equal their maximum, if `rate` is assumed for the line before. Each counts by how near it is
-/// to the maximum.
-fn agreement(ledger: &Ledger, beside: &[Option<(f64, f64)>], rate: f64, width: f64) -> f64 {
-    let left =
-        || waits(ledger, rate).zip(beside).filter_map(|(wait, known)| known.map(|(delay, held)| (delay - wait, held)));
+/// How many of these times are the longest of them, once `rate` is taken for the line before: each counts by how near to it it is.
+fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64, width: f64) -> f64 {
+    let left = || waits(departures, rate).filter_map(|(of, wait)| beside[of].map(|(delay, held)| (delay - wait, held)));
     let longest = left().map(|(delay, held)| delay - held).fold(0.0, f64::max);
     left().map(|(delay, _)| (1.0 - (longest - delay).max(0.0) / width).max(0.0)).sum()
 }
 
-/// Rate of the line before the bottleneck in bit/s; `None` if no waits are visible there. `segment` is the seconds of a
-/// full segment at the bottleneck, `rate` the bottleneck's rate.
-fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<f64> {
+/// Rate of the line before the bottleneck, bit/s; `None` if waits there are not seen. `segment` are the seconds of a full segment at the
+/// bottleneck, `rate` is the bottleneck's.
+fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64, segment: f64) -> Option<f64> {
     let beside = beside_losses(ledger, view);
     let width = 2.0 * segment + JITTERS * view.jitter;
-    let without = agreement(ledger, &beside, f64::INFINITY, width);
+    let without = agreement(departures, &beside, f64::INFINITY, width);
     let mut best = (without * BETTER + 1.0, None);
     let mut factor = MIN_FACTOR;
     while factor < MAX_FACTOR {
-        let found = agreement(ledger, &beside, rate * factor, width);
+        let found = agreement(departures, &beside, rate * factor, width);
         if found > best.0 {
             best = (found, Some(rate * factor));
         }
@@ -77,15 +107,18 @@ fn rate_before(ledger: &Ledger, view: &View, rate: f64, segment: f64) -> Option<
 /// Subtracts from the times in the queue what was spent on the line before. If that line's rate is not visible, records
 /// how much it may be.
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
-    if view.side == Side::Receiver {
-        // Everything sent since the same acknowledgement may have left the host together.
-        view.events.iter_mut().for_each(|event| event.ahead = event.behind as f64 * 8.0 / (rate * ASSUMED_FACTOR));
-        return;
+    let departures = departures(ledger, view.side);
+    // Near the receiver times are known to a tick of the sender's clock, and a rate that fits them by chance takes too much from them.
+    let before = match view.side {
+        Side::Sender => rate_before(ledger, &departures, view, rate, segment),
+        Side::Receiver => None,
+    };
+    let mut own = vec![0.0; ledger.transmissions.len()];
+    for (of, wait) in waits(&departures, before.unwrap_or(rate * ASSUMED_FACTOR)) {
+        own[of] = wait;
     }
-    let before = rate_before(ledger, view, rate, segment);
-    let waits: Vec<f64> = waits(ledger, before.unwrap_or(rate * ASSUMED_FACTOR)).collect();
     for event in &mut view.events {
-        let wait = waits[event.of as usize];
+        let wait = own[event.of as usize];
         match (&mut event.delay, before) {
             (Some(delay), Some(_)) => *delay = (*delay - wait).max(0.0),
             _ => event.ahead = wait,

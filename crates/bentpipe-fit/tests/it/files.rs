@@ -5,10 +5,10 @@ use bentpipe_fit::{Estimate, Fit, Transfer, fit};
 use crate::captures::{capture, satellite};
 
 /// A packet from its IP header on: nanoseconds, what was captured, and its length on the line.
-type Packet = (u64, Vec<u8>, u32);
+pub(crate) type Packet = (u64, Vec<u8>, u32);
 
 /// 4 MB overflow a queue of 300 packets. Returns the packets, and how many it dropped.
-fn packets(host: &str) -> (Vec<Packet>, u64) {
+pub(crate) fn packets(host: &str) -> (Vec<Packet>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.pcapng");
     let drops = capture(&satellite("forward.queue = \"300 packets\"", "4 MB"), 1, host, &path);
@@ -27,7 +27,7 @@ fn packets(host: &str) -> (Vec<Packet>, u64) {
 }
 
 /// A pcap with a header of the link layer before each packet; in nanoseconds and big-endian, or in microseconds and little-endian.
-fn pcap(packets: &[Packet], link_type: u32, link: &[u8], nanos: bool) -> Vec<u8> {
+pub(crate) fn pcap(packets: &[Packet], link_type: u32, link: &[u8], nanos: bool) -> Vec<u8> {
     let four = |value: u32| if nanos { value.to_be_bytes() } else { value.to_le_bytes() };
     let two = |value: u16| if nanos { value.to_be_bytes() } else { value.to_le_bytes() };
     let mut bytes = four(if nanos { 0xa1b2_3c4d } else { 0xa1b2_c3d4 }).to_vec();
@@ -44,7 +44,7 @@ fn pcap(packets: &[Packet], link_type: u32, link: &[u8], nanos: bool) -> Vec<u8>
     bytes
 }
 
-fn of(bytes: &[u8]) -> Transfer {
+pub(crate) fn of(bytes: &[u8]) -> Transfer {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), bytes).expect("writable");
     match fit(file.path()) {
@@ -53,7 +53,7 @@ fn of(bytes: &[u8]) -> Transfer {
     }
 }
 
-fn check(fit: &Transfer, dropped: u64, what: &str) {
+pub(crate) fn check(fit: &Transfer, dropped: u64, what: &str) {
     assert_eq!((fit.queue_losses, fit.losses.lost, fit.mss), (dropped, 0, 1460), "{what}");
     assert!(matches!(fit.rate, Estimate::Measured { .. }) && fit.rate.allows(20e6), "{what}: {:?}", fit.rate);
     assert!(fit.queue_bytes.allows(450e3), "{what}: {:?}", fit.queue_bytes);
@@ -90,8 +90,8 @@ fn a_capture_that_begins_in_the_middle() {
     }
 }
 
-/// Joins up to `most` data packets in a row that follow within a millisecond, as a receiver.s offload does, at the time of the last.
-fn joined(packets: &[Packet], most: u32) -> Vec<Packet> {
+/// Joins up to `most` data packets in a row that follow within a millisecond, as a receiver's offload does, at the time of the last.
+pub(crate) fn joined(packets: &[Packet], most: u32) -> Vec<Packet> {
     let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let header = |packet: &[u8]| 20 + usize::from(packet[32] >> 4) * 4;
     let mut result: Vec<Packet> = Vec::new();

@@ -74,10 +74,6 @@ fn what_cannot_be_used_says_what_was_expected() {
         of(b"hello\n").expect_err("text"),
         "FILE: expected a capture (pcap, pcapng), or two answers or more of `ping -D`"
     );
-    assert_eq!(
-        of(b"").expect_err("empty"),
-        "FILE: expected a capture (pcap, pcapng), or two answers or more of `ping -D`"
-    );
-    assert!(of(&[0x1f, 0x8b, 8, 0]).expect_err("gzip").starts_with("FILE:1: expected a capture"));
+    assert!(of(&[0xff, 0x8b, 8, 0]).expect_err("bytes").starts_with("FILE:1: expected a capture"));
     assert!(fit(Path::new("/dev/null")).is_err());
 }

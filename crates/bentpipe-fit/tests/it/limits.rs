@@ -6,6 +6,7 @@
 //! - The interval of the probability of loss is statistical: of 27 cells of a link 5 % miss, 1.4 in the mean, and more than 4 do with a
 //!   probability of 1 % (binomial). Cells of a link share a seed, but not where in the losses' sequence their packets are.
 
+use bentpipe_fit::losses::Prefers;
 use bentpipe_fit::{Estimate, Transfer};
 
 use crate::captures::{estimates, path, with_drops};
@@ -24,15 +25,17 @@ const BUFFER: &str = "";
 const NO_BUFFER: &str = "send_buffer = \"off\"";
 const WINDOW: &str = "receive_buffer = \"256 kB\"";
 
-/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms; a queue is measured where it dropped more than a few.
-fn cells(rate: f64, delay: u32, bytes: &str) {
+/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms, captured at `host`; a queue is measured where it dropped more than a few.
+///
+/// Near the receiver what was sent again and lost again is not seen: of some cells one of 187 drops.
+fn cells(host: &str, rate: f64, delay: u32, bytes: &str) {
     let mut missed = 0;
     for packets in [100_u32, 300, 1000] {
         for (loss, probability) in LOSSES {
             for limit in [BUFFER, NO_BUFFER, WINDOW] {
                 let link = format!("forward.queue = \"{packets} packets\"\n{loss}");
-                let (fit, drops) = with_drops(&path((rate, delay), limit, &link, bytes), 1, "server");
-                let what = format!("{rate} Mbit/s, {packets} packets, {limit}{loss}");
+                let (fit, drops) = with_drops(&path((rate, delay), limit, &link, bytes), 1, host);
+                let what = format!("{host}, {rate} Mbit/s, {packets} packets, {limit}{loss}");
                 assert!(fit.rate.allows(rate * 1e6), "{what}: {:?}", fit.rate);
                 let queue = f64::from(packets) * 1500.0;
                 assert!(fit.queue_bytes.allows(queue), "{what}: {:?}", fit.queue_bytes);
@@ -47,7 +50,8 @@ fn cells(rate: f64, delay: u32, bytes: &str) {
                 assert!(full < FEW_DROPS || measured, "{what}: {:?} of {full} drops", fit.queue_bytes);
                 // What the link loses while the queue is full is not told from the queue's.
                 let channel: u64 = drops.iter().map(|drops| drops.channel).sum();
-                let told = (full..=full + channel).contains(&fit.queue_losses);
+                let unseen = u64::from(host == "client");
+                let told = (full.saturating_sub(unseen)..=full + channel).contains(&fit.queue_losses);
                 assert!(told || !measured, "{what}: {} of {full} drops", fit.queue_losses);
                 if probability == 0.0 {
                     assert_eq!(fit.losses.lost, 0, "{what}: {:?}", fit.losses);
@@ -55,22 +59,43 @@ fn cells(rate: f64, delay: u32, bytes: &str) {
             }
         }
     }
-    assert!(missed <= LOSS_MISSES, "loss at {rate} Mbit/s: {missed} missed");
+    assert!(missed <= LOSS_MISSES, "loss at {rate} Mbit/s, {host}: {missed} missed");
 }
 
 #[test]
 fn geo() {
-    cells(10.0, 240, "6 MB");
+    cells("server", 10.0, 240, "6 MB");
+    cells("client", 10.0, 240, "6 MB");
 }
 
 #[test]
 fn fast_geo() {
-    cells(100.0, 240, "15 MB");
+    cells("server", 100.0, 240, "15 MB");
+    cells("client", 100.0, 240, "15 MB");
 }
 
 #[test]
 fn leo() {
-    cells(50.0, 20, "8 MB");
+    cells("server", 50.0, 20, "8 MB");
+    cells("client", 50.0, 20, "8 MB");
+}
+
+/// Six packets in a row found the queue full, once: a burst of the link looks the same. Without the second interval the probability is at least
+/// 0.102 %, and the losses are called bursts.
+#[test]
+fn losses_at_the_longest_wait_may_be_either() {
+    let text = path((100.0, 240), WINDOW, "forward.queue = \"100 packets\"\nforward.loss = \"0.1 %\"", "15 MB");
+    for host in ["server", "client"] {
+        let (fit, drops) = with_drops(&text, 1, host);
+        assert_eq!(drops.iter().map(|drops| drops.queue_full).sum::<u64>(), 6);
+        assert!(
+            fit.losses.prefers == Prefers::Neither && fit.losses.probability.allows(0.001),
+            "{host}: {:?}",
+            fit.losses
+        );
+        let note = "6 losses in a row came when the wait was longest";
+        assert!(fit.notes.iter().any(|other| other.starts_with(note)), "{host}: {:?}", fit.notes);
+    }
 }
 
 fn why(estimate: &Estimate) -> &str {

@@ -2,7 +2,9 @@
 
 mod captures;
 mod files;
+mod formats;
 mod hostile;
 mod limits;
 mod seeds;
+mod several;
 mod truth;

@@ -154,12 +154,8 @@ impl Rack {
 
     /// When the first segment was sent last.
     pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
-        self.first_segment().map(|segment| segment.at)
-    }
-
-    #[inline(always)]
-    fn first_segment(&self) -> Option<Sent> {
-        self.segments.front().copied().or_else(|| self.runs.first())
+        let at = self.segments.front().map_or_else(|| self.runs.head().sent().0, |first| first.at);
+        (at != Time::NEVER).then_some(at)
     }
 
     #[inline(always)]

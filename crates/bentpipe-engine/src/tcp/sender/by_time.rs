@@ -14,7 +14,7 @@ use crate::units::Time;
 impl Sender {
     /// Takes the data that an ACK delivers and detects losses. Returns whether its SACK blocks were new, and
     /// whether a segment was lost.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         if !self.is_open || !segment.sack.is_empty() {
             return self.look_at_blocks(now, segment);

@@ -24,7 +24,8 @@ impl Rack {
                 self.take_runs(una, now);
             }
         }
-        if self.rate.is_some() || self.first_segment().is_some_and(|first| first.start < una) {
+        let start = self.segments.front().map_or_else(|| self.runs.head().start(), |first| first.start);
+        if self.rate.is_some() || start < una {
             self.on_any_ack(una, now);
         }
     }
@@ -78,26 +79,26 @@ impl Rack {
         if first.end < self.fack {
             self.note_reordering(first.start);
         }
-        self.note_ordinary(first.end, first.at, &last, now);
+        self.note_ordinary((first.at, first.end), (last.at, last.end), now);
     }
 
     /// The same for [runs](super::runs): none of what was sent after them has been delivered, so they show no reordering.
     #[inline(always)]
     fn take_runs(&mut self, una: u64, now: Time) {
-        let Some((end, at, last)) = self.runs.take(una) else { return };
-        debug_assert!(end > self.fack);
-        self.note_ordinary(end, at, &last, now);
+        let Some([first, last]) = self.runs.take(una) else { return };
+        debug_assert!(first.1 > self.fack);
+        self.note_ordinary(first, last, now);
     }
 
-    /// Segments that were sent once have been delivered: from the first one, which ends at `end` and was sent at `at`, to `last`.
+    /// Segments that were sent once have been delivered, from the first one to the last one; of each when it was sent, and its end.
     #[inline(always)]
-    fn note_ordinary(&mut self, end: u64, at: Time, last: &Sent, now: Time) {
+    fn note_ordinary(&mut self, (at, end): (Time, u64), last: (Time, u64), now: Time) {
         if self.notes && self.measured.acked == Time::NEVER {
             self.measured.acked = at;
         }
         self.note_original(end);
-        let rtt = now.saturating_since(last.at);
-        self.delivered_once(last, rtt, now);
+        let rtt = now.saturating_since(last.0);
+        self.min_rtt.take(rtt, now);
         self.note_delivered(last, rtt);
     }
 
@@ -142,7 +143,7 @@ impl Rack {
             self.note_original(segment.end);
             self.delivered_once(&segment, rtt, now);
         }
-        self.note_delivered(&segment, rtt);
+        self.note_delivered((segment.at, segment.end), rtt);
     }
 
     /// A segment that was sent once has been delivered after `rtt`.
@@ -163,13 +164,13 @@ impl Rack {
         self.reordered = self.reordered.max(self.fack - start);
     }
 
-    /// A segment has been delivered `rtt` after it was sent last.
+    /// A segment that was sent last at `sent.0`, `rtt` ago, and ends at `sent.1` has been delivered.
     #[inline(always)]
-    fn note_delivered(&mut self, segment: &Sent, rtt: Duration) {
-        self.fack = self.fack.max(segment.end);
+    fn note_delivered(&mut self, sent: (Time, u64), rtt: Duration) {
+        self.fack = self.fack.max(sent.1);
         self.rtt = Some(rtt);
-        if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
-            (self.xmit_ts, self.end_seq) = (segment.at, segment.end);
+        if sent > (self.xmit_ts, self.end_seq) {
+            (self.xmit_ts, self.end_seq) = sent;
         }
     }
 

@@ -56,10 +56,15 @@ impl Window {
     /// `cwnd` in bytes, rounded down.
     #[inline(always)]
     pub(in crate::tcp) fn cwnd(&self) -> u64 {
-        match self.unit {
-            WindowUnit::Bytes => self.whole,
-            WindowUnit::Segments => self.cwnd as u64,
-        }
+        if self.unit == WindowUnit::Bytes { self.whole } else { self.cwnd_of_segments() }
+    }
+
+    /// The same where windows are counted in segments.
+    // A function of its own, because the conversion would otherwise be done with each ACK, whatever the unit.
+    #[cold]
+    #[inline(never)]
+    fn cwnd_of_segments(&self) -> u64 {
+        self.cwnd as u64
     }
 
     /// `cwnd` in segments, rounded down.

@@ -99,8 +99,9 @@ pub(in crate::tcp) struct Rack {
     end_seq: u64,
     rtt: Option<Duration>,
     min_rtt: MinRtt,
-    /// Where the last segment starts that was sent while nothing else was outstanding, and the payload of a full one.
+    /// Where the last segment ends that was sent while nothing else was outstanding; 0 if it was full.
     lone: u64,
+    /// The payload of a full segment.
     full: u16,
     /// The highest sequence number delivered.
     fack: u64,
@@ -159,12 +160,8 @@ impl Rack {
 
     /// When the first segment was last sent.
     pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
-        self.first_segment().map(|segment| segment.at)
-    }
-
-    #[inline(always)]
-    fn first_segment(&self) -> Option<Sent> {
-        self.segments.front().copied().or_else(|| self.runs.first())
+        let at = self.segments.front().map_or_else(|| self.runs.head().sent().0, |first| first.at);
+        (at != Time::NEVER).then_some(at)
     }
 
     #[inline(always)]
@@ -297,7 +294,7 @@ impl Rack {
         }
         let last = self.last_segment();
         if last.is_none() {
-            self.lone = start;
+            self.lone = if end - start < u64::from(self.full) { end } else { 0 };
         }
         if self.rate.is_none() && last.is_none_or(|last| last.end <= start) {
             return self.runs.begin(start, end, now);

@@ -15,7 +15,7 @@ use crate::units::{Duration, Time};
 impl Sender {
     /// Takes the data that an ACK delivers and detects losses. Returns two values: whether its SACK blocks were new,
     /// and whether a segment was lost.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn look_back(&mut self, now: Time, segment: &Segment) -> (bool, bool) {
         let news = self.take_delivered(now, segment);
         (news, self.detect(now))

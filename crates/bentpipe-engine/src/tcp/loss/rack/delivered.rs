@@ -24,7 +24,8 @@ impl Rack {
                 self.take_runs(una, now);
             }
         }
-        if self.rate.is_some() || self.first_segment().is_some_and(|first| first.start < una) {
+        let start = self.segments.front().map_or_else(|| self.runs.head().start(), |first| first.start);
+        if self.rate.is_some() || start < una {
             self.on_any_ack(una, now);
         }
     }
@@ -78,27 +79,27 @@ impl Rack {
         if first.end < self.fack {
             self.note_reordering(first.start);
         }
-        self.note_ordinary(first.end, first.at, &last, now);
+        self.note_ordinary((first.at, first.end), (last.at, last.end), now);
     }
 
     /// Does the same for [runs](super::runs): nothing sent after them has been delivered, so they show no reordering.
     #[inline(always)]
     fn take_runs(&mut self, una: u64, now: Time) {
-        let Some((end, at, last)) = self.runs.take(una) else { return };
-        debug_assert!(end > self.fack);
-        self.note_ordinary(end, at, &last, now);
+        let Some([first, last]) = self.runs.take(una) else { return };
+        debug_assert!(first.1 > self.fack);
+        self.note_ordinary(first, last, now);
     }
 
-    /// Records the delivery of segments that were sent once: from the first one, which ends at `end` and was sent at
-    /// `at`, to `last`.
+    /// Records the delivery of segments that were sent once, from the first one to the last one: of each, when it was sent
+    /// and its end.
     #[inline(always)]
-    fn note_ordinary(&mut self, end: u64, at: Time, last: &Sent, now: Time) {
+    fn note_ordinary(&mut self, (at, end): (Time, u64), last: (Time, u64), now: Time) {
         if self.notes && self.measured.acked == Time::NEVER {
             self.measured.acked = at;
         }
         self.note_original(end);
-        let rtt = now.saturating_since(last.at);
-        self.delivered_once(last, rtt, now);
+        let rtt = now.saturating_since(last.0);
+        self.take_min_rtt(last.1, rtt, now);
         self.note_delivered(last, rtt);
     }
 
@@ -143,7 +144,7 @@ impl Rack {
             self.note_original(segment.end);
             self.delivered_once(&segment, rtt, now);
         }
-        self.note_delivered(&segment, rtt);
+        self.note_delivered((segment.at, segment.end), rtt);
     }
 
     /// Records that a segment that was sent once has been delivered after `rtt`.
@@ -151,22 +152,22 @@ impl Rack {
     fn delivered_once(&mut self, segment: &Sent, rtt: Duration, now: Time) {
         //= RFC 8985 §6.2 step 1: "Use the RTT measurements obtained via [RFC6298] or [RFC7323] to update the estimated minimum RTT
         //= in RACK.min_RTT"
-        if !self.may_be_delayed(segment, rtt) {
-            self.min_rtt.take(rtt, now);
-        }
+        self.take_min_rtt(segment.end, rtt, now);
         //= RFC 8985 §6.2 step 3: "The sender looks for original data segments being delivered out of order"
         if segment.end < self.fack {
             self.note_reordering(segment.start);
         }
     }
 
-    /// True if the receiver may have delayed the ACK of a segment that is not full, and was sent while nothing else was outstanding: its round trip
-    /// does not replace a shorter one (Linux's `tcp_update_rtt_min`).
+    /// Takes the round trip of a segment that ends at `end` for the minimum. If the segment was not full and was sent while nothing
+    /// else was outstanding, the receiver may have delayed its ACK: then it does not replace a shorter one (Linux's
+    /// `tcp_update_rtt_min`).
     #[inline(always)]
-    fn may_be_delayed(&self, segment: &Sent, rtt: Duration) -> bool {
-        segment.start == self.lone
-            && segment.len() < u64::from(self.full)
-            && self.min_rtt.get().is_some_and(|min| rtt > min)
+    fn take_min_rtt(&mut self, end: u64, rtt: Duration, now: Time) {
+        let may_be_delayed = end == self.lone && self.min_rtt.get().is_some_and(|min| rtt > min);
+        if !may_be_delayed {
+            self.min_rtt.take(rtt, now);
+        }
     }
 
     /// The segment that begins at `start`, sent once, has come behind a later one.
@@ -175,13 +176,13 @@ impl Rack {
         self.reordered = self.reordered.max(self.fack - start);
     }
 
-    /// Records that a segment has been delivered `rtt` after it was last sent.
+    /// Records the delivery of a segment that was last sent at `sent.0`, `rtt` ago, and ends at `sent.1`.
     #[inline(always)]
-    fn note_delivered(&mut self, segment: &Sent, rtt: Duration) {
-        self.fack = self.fack.max(segment.end);
+    fn note_delivered(&mut self, sent: (Time, u64), rtt: Duration) {
+        self.fack = self.fack.max(sent.1);
         self.rtt = Some(rtt);
-        if (segment.at, segment.end) > (self.xmit_ts, self.end_seq) {
-            (self.xmit_ts, self.end_seq) = (segment.at, segment.end);
+        if sent > (self.xmit_ts, self.end_seq) {
+            (self.xmit_ts, self.end_seq) = sent;
         }
     }
 

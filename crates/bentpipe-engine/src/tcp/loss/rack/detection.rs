@@ -1,6 +1,6 @@
 //! Which segments are lost so far (RFC 8985 §6.2, steps 4 and 5).
 
-use super::{Rack, Sent, State};
+use super::{Rack, State};
 use crate::units::{Duration, Time};
 
 impl Rack {
@@ -45,8 +45,11 @@ impl Rack {
     pub(in crate::tcp) fn detect(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         let sent_last = (self.xmit_ts, self.end_seq);
         // Usually everything delivered was sent before everything in flight.
-        let is_later = |first: &Sent| first.is_ordinary() && (first.at, first.end) >= sent_last;
-        if self.again.is_empty() && self.first_segment().as_ref().is_none_or(is_later) {
+        let is_later = match self.segments.front() {
+            Some(first) => first.is_ordinary() && (first.at, first.end) >= sent_last,
+            None => self.runs.head().sent() >= sent_last,
+        };
+        if self.again.is_empty() && is_later {
             self.deadline = None;
             return false;
         }

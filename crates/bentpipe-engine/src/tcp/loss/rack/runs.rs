@@ -9,7 +9,7 @@ use crate::units::Time;
 
 /// Consecutive segments of `step` bytes that were sent at one instant and have been in flight since.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(super) struct Run {
     start: u64,
     end: u64,
     step: u64,
@@ -17,7 +17,21 @@ struct Run {
 }
 
 impl Run {
-    const NONE: Run = Run { start: 0, end: 0, step: 0, at: Time::ZERO };
+    /// No segments. It begins after all numbers and all times, so what asks whether something comes before a run need not ask whether there
+    /// is one.
+    const NONE: Run = Run { start: u64::MAX, end: u64::MAX, step: 0, at: Time::NEVER };
+
+    /// Where it starts.
+    #[inline(always)]
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// When it was sent, and where its first segment ends.
+    #[inline(always)]
+    pub(super) fn sent(&self) -> (Time, u64) {
+        (self.at, self.start + self.step)
+    }
 
     /// The segment that starts at `start`.
     #[inline(always)]
@@ -30,9 +44,9 @@ impl Run {
         self.start == self.end
     }
 
-    /// Removes the segments that end at or before `una`. Returns the last one; there must be one.
+    /// Removes the segments that end at or before `una`.
     #[inline(always)]
-    fn take(&mut self, una: u64) -> Sent {
+    fn take(&mut self, una: u64) {
         if self.end <= una {
             self.start = self.end;
         } else {
@@ -40,7 +54,6 @@ impl Run {
                 self.start += self.step;
             }
         }
-        self.segment(self.start - self.step)
     }
 }
 
@@ -86,10 +99,16 @@ impl Runs {
         }
     }
 
+    /// The first run; [`Run::NONE`] if there is none.
+    #[inline(always)]
+    pub(super) fn head(&self) -> &Run {
+        if self.first.is_empty() { &self.last } else { &self.first }
+    }
+
     /// The first segment.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<Sent> {
-        let run = if self.first.is_empty() { &self.last } else { &self.first };
+        let run = self.head();
         (!run.is_empty()).then(|| run.segment(run.start))
     }
 
@@ -108,19 +127,24 @@ impl Runs {
         (!run.is_empty()).then(|| run.segment(run.end - run.step))
     }
 
-    /// Removes the segments that end at or before `una`. Returns the end of the first one, when it was sent, and the
-    /// last one.
+    /// Removes the segments that end at or before `una`. Returns when the first one was sent and its end, and the same of
+    /// the last one.
     #[inline(always)]
-    pub(super) fn take(&mut self, una: u64) -> Option<(u64, Time, Sent)> {
-        let Sent { end, at, .. } = self.first().filter(|first| first.end <= una)?;
+    pub(super) fn take(&mut self, una: u64) -> Option<[(Time, u64); 2]> {
+        let first = self.head().sent();
+        if first.1 > una {
+            return None;
+        }
         if self.first.is_empty() {
             self.advance();
         }
-        let mut last = self.first.take(una);
-        while self.first.is_empty() && self.advance() && self.first.start + self.first.step <= una {
-            last = self.first.take(una);
+        self.first.take(una);
+        let mut last = (self.first.at, self.first.start);
+        while self.first.is_empty() && self.advance() && self.first.sent().1 <= una {
+            self.first.take(una);
+            last = (self.first.at, self.first.start);
         }
-        Some((end, at, last))
+        Some([first, last])
     }
 
     /// Makes the next run the first one. Returns false if there is none.

@@ -1,7 +1,7 @@
 """Data transfer over satellite links: scenarios in, tables, intervals and plots out.
 
 One protocol engine, in Rust, runs a *scenario* in virtual time: nodes, links with their delays, rates, queues and losses, and flows. A
-scenario is a shipped name, a file, TOML text, a dictionary, or made of :class:`Link` and :class:`Flow`. Quantities are texts with units:
+scenario is a shipped name, a file, TOML text, a dictionary, or built from :class:`Link` and :class:`Flow`. Quantities are texts with units:
 ``"279 ms"``, ``"20 Mbit/s"``, ``"10 MB"``. Mistakes raise :class:`ScenarioError` with the command's message.
 
 >>> import bentpipe as bp

@@ -128,7 +128,7 @@ class Recommendation:
     #: For each system the estimate by formulas (``estimate_s``), the minimum time that the links allow it (``limit_s``), and the times of
     #: its replications (``times_s``), seconds.
     candidates: list[dict[str, Any]]
-    #: How the choice compares with the others, with 95 % intervals (``gains``); None without a choice.
+    #: How the chosen system compares with the others, with 95 % intervals (``gains``); None without a choice.
     verdict: dict[str, Any] | None
     #: Changes of loss, size or delay that change the answer.
     flips: list[dict[str, Any]]
@@ -151,8 +151,8 @@ def recommend(
 
     ``size`` replaces the size of the transfer. ``hosts`` is the TCP of the hosts; None keeps that of the scenario. The answer is the
     simplest system that is not shown to be slower than the fastest, or is shown to be slower by at most ``margin`` (0.05 is 5 %), with
-    95 % confidence, from ``runs`` paired runs. ``flips`` searches for changes of the path that change the answer. ``threads`` is 0 for
-    one per core; the answer does not depend on it.
+    95 % confidence, from ``runs`` paired runs. ``flips`` searches for changes of the path that change the answer. ``threads`` is the
+    number of threads (0: one per core); the answer does not depend on it.
 
     Raises :class:`ValueError` if the scenario is not a bare path with a transfer over it.
     """

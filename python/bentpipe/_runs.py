@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy
     import pandas
 
-#: Traces that are recorded together, because they are small compared with ``packets``.
+#: Traces that are recorded together, because they are small in comparison with ``packets``.
 _SMALL = ("windows", "rtt", "queue", "drops", "recovery", "bursts")
 
 
@@ -36,14 +36,14 @@ class FlowResult:
     start_s: float
     #: Payload at the receiver, bytes.
     bytes: int
-    #: From its start to the arrival of the last byte, seconds; None if it is endless or did not finish.
+    #: Time from its start to the arrival of the last byte, seconds; None if it is endless or did not finish.
     time_s: float | None
-    #: Payload rate until then, or until the end of the flow or the run, bit/s.
+    #: Payload rate until the last byte arrived, or until the end of the flow or the run, bit/s.
     goodput_bit_s: float | None
     #: The minimum time (seconds) and the maximum payload rate (bit/s) that the links allow.
     limit_time_s: float | None
     limit_goodput_bit_s: float | None
-    #: Time over the minimum time; for a flow that is endless or did not finish maximum goodput over goodput.
+    #: Time over the minimum time. For a flow that is endless or did not finish: maximum goodput over goodput.
     x_limit: float | None
     #: Segments sent with data, SYN or FIN; retransmissions among them; timeouts; losses found by duplicate ACKs or SACK; timeouts found
     #: spurious.
@@ -56,7 +56,7 @@ class FlowResult:
     max_flight_bytes: int
     #: Why it was aborted, or None.
     aborted: str | None
-    #: Reductions of the window for marks (RFC 3168).
+    #: Number of window reductions caused by marks (RFC 3168).
     ecn_reductions: int = 0
     #: The legs of a split flow, in order from ``source``.
     legs: tuple[Mapping[str, Any], ...] = ()
@@ -68,7 +68,7 @@ _FIELDS = frozenset(field.name for field in dataclasses.fields(FlowResult))
 
 
 def _flow_result(summary: dict[str, Any]) -> FlowResult:
-    # Keys of a newer engine are left out; the tables have them.
+    # Keys that only a newer engine has are left out; the tables have them.
     fields = {key: value for key, value in summary.items() if key in _FIELDS}
     fields["legs"] = tuple(summary.get("legs", ()))
     return FlowResult(source=summary["from"], **fields)
@@ -93,7 +93,7 @@ class Result(Tabular):
 
     @property
     def end_s(self) -> float:
-        """End of the run, seconds: all finite flows were done, or the time limit was reached."""
+        """End of the run, seconds: when all finite flows were done, or the time limit was reached."""
         return self._raw.end_s
 
     @property
@@ -224,7 +224,7 @@ class Runs(Tabular):
     def values(self, column: str = "time_s", case: str | None = None, flow: str | None = None) -> numpy.ndarray:
         """A column of :attr:`flows` for one case and one flow, in the order of the seeds; NaN where there is no value.
 
-        ``case`` and ``flow`` may be left out if there is only one. Raises :class:`KeyError` if there are several, or none of this name.
+        ``case`` and ``flow`` may be left out if there is only one. Raises :class:`KeyError` if there are several, or none with this name.
         """
         case = _only("case", case, list(self.cases))
         flow = _only("flow", flow, self.cases[case].flows)
@@ -236,7 +236,7 @@ class Runs(Tabular):
 
         The interval is that of order statistics (:func:`bentpipe.stats.median_interval`), which assumes nothing about the distribution.
         ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
-        equal, or nothing is random, ``note`` says so, and the interval is the value. ``missing`` counts the runs without a value: their
+        equal, or nothing is random, ``note`` says so, and both ends equal the value. ``missing`` counts the runs without a value: their
         transfers did not finish, so they rank above all others, and a median that falls on one is infinite.
         """
         import numpy as np
@@ -269,8 +269,8 @@ class Runs(Tabular):
         return self._comparison[0]
 
     def summary(self) -> Table:
-        """A row per case, as ``bentpipe compare`` prints it: quartiles and mean of :attr:`measure`, the ratio to the first case, pair
-        by pair, with its 95 % interval, and the median ``x_limit``."""
+        """A row per case, as ``bentpipe compare`` prints it: quartiles and mean of :attr:`measure`; the ratio to the first case, pair
+        by pair, with its 95 % interval; and the median ``x_limit``."""
         return self._comparison[1]
 
     def _rows(self) -> Table:

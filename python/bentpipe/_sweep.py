@@ -112,19 +112,20 @@ def sweep(
 
     ``axes`` is a dictionary from keys, as for ``--set``, to their values: a grid. Or it is a list of points, each a dictionary from keys
     to values, as :func:`latin_hypercube` and :func:`sobol` return them. ``variants`` and ``gateways`` (``"none"``, ``"uplink"``,
-    ``"link"``, ``"split"``) are compared at each point, with the same seeds: ``seed`` (the scenario's) and the following ones.
-    The others are compared with ``baseline``, by default the first.
+    ``"link"``, ``"split"``) are compared at each point, with the same seeds: ``seed`` (by default the scenario's) and the following ones.
+    Each is compared with ``baseline``, by default the first.
 
-    With ``tolerance`` (``"2 %"``, ``"50 ms"``) a point ends when half the 95 % interval of the median paired difference is at most that,
-    after ``min_repetitions``; ``repetitions`` is the maximum. The runs and their results depend neither on threads nor on the
-    executor.
+    With ``tolerance`` (``"2 %"``, ``"50 ms"``) a point ends, after ``min_repetitions`` at the earliest, when half the 95 % interval of
+    the median paired difference is at most the tolerance; ``repetitions`` is the maximum. The runs and their results depend neither on
+    threads nor on the executor.
 
     Each run is saved in ``folder`` when it ends. After Ctrl-C, ``kill -9`` or a full disk, the same call continues without losing or
     repeating a run. Without ``folder``, runs are kept in memory and in a temporary folder until the call ends.
 
     ``executor`` is any executor of :mod:`concurrent.futures`; Dask's is ``Client.get_executor()``. Without it the runs are made on
     ``threads`` threads of this process (0: one per core). A call of a worker makes up to ``chunk`` runs, and up to ``ahead`` calls are
-    submitted at a time. ``progress`` writes a line to standard error while an executor makes the runs; by default if that is a terminal.
+    submitted at a time. ``progress`` writes a line to standard error while an executor makes the runs; by default, if standard
+    error is a terminal.
 
     Raises :class:`ScenarioError` for mistakes, at their place in the sweep's text as ``bentpipe sweep`` would read it; :class:`OSError` if
     results cannot be saved; :class:`RunError` if a run fails; and the exceptions of the executor. All runs before the error are kept.
@@ -252,7 +253,7 @@ def sobol(ranges: Mapping[str, tuple[Any, Any]], n: int, *, seed: int = 1, log: 
     """The ``n`` points of a scrambled Sobol sequence for :func:`sweep` (:class:`scipy.stats.qmc.Sobol`). The other arguments are those of
     :func:`latin_hypercube`.
 
-    Raises :class:`ValueError` if ``n`` is not a power of two, for which the sequence is balanced.
+    The sequence is balanced only if ``n`` is a power of two. Raises :class:`ValueError` otherwise.
 
     >>> import bentpipe as bp
     >>> len(bp.sobol({"links.sat.delay": ("10 ms", "300 ms")}, 8))

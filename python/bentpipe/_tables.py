@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Table:
     """A table of Arrow columns.
 
-    polars, pyarrow, duckdb and all else that supports Arrow's PyCapsule interface read it without a copy, through
+    polars, pyarrow, duckdb and everything else that supports Arrow's PyCapsule interface read it without a copy, through
     ``__arrow_c_stream__``. ``table["time_s"]`` is a column as a NumPy array. If values are missing, whole numbers become floats with NaN,
     and text has None.
 

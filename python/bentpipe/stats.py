@@ -1,8 +1,8 @@
 """Statistics of runs: medians, intervals, paired differences, fairness, distributions.
 
 Functions take lists or NumPy arrays of finite numbers. Quantiles and their intervals also take infinity, which stands for a transfer
-that did not finish: it ranks above all others. An interval has the confidence that it reaches. Intervals of values of which none is
-negative do not reach below zero. If nothing is random, one run is enough: the interval is the value itself, and its note says so.
+that did not finish: it ranks above all others. The confidence of an interval is the level it reaches. If no value is negative,
+the interval does not reach below zero. If nothing is random, one run is enough: the interval is the value itself, and its note says so.
 
 >>> from bentpipe import stats
 >>> stats.median_interval(range(1, 21))
@@ -63,7 +63,7 @@ def _level(name: str, value: float) -> None:
 
 
 def _floor(array: np.ndarray) -> float:
-    """The lower bound of such values: 0 if none is negative, as times, rates and counts, else minus infinity."""
+    """The lower bound of such values: 0 if none is negative (as for times, rates and counts), else minus infinity."""
     return 0.0 if array.min() >= 0.0 else -math.inf
 
 
@@ -96,7 +96,7 @@ def quantile(values: Iterable[float], p: float) -> float:
 
 
 def _quantile(ordered: np.ndarray, p: float) -> float:
-    # NumPy's rule. NumPy gives NaN between infinite values.
+    # NumPy's rule, but NumPy gives NaN between infinite values.
     rank = (len(ordered) - 1) * p
     low, high = float(ordered[math.floor(rank)]), float(ordered[math.ceil(rank)])
     return low if low == high else float(np.quantile(ordered, p)) if math.isfinite(low) and math.isfinite(high) else high
@@ -110,9 +110,9 @@ def median(values: Iterable[float]) -> float:
 def quantile_interval(values: Iterable[float], p: float, confidence: float = 0.95) -> Interval:
     """The quantile ``p`` with its exact interval from order statistics (David and Nagaraja 2003, section 7.1).
 
-    Of n independent values of any continuous distribution, the number below the quantile is binomial. Each tail has at most half of
-    ``1 - confidence``. If there are too few values, the end is open: 0 (or minus infinity, if a value is negative) below, infinity
-    above.
+    Of n independent values of any continuous distribution, the number below the quantile has a binomial distribution. Each tail has at
+    most half of ``1 - confidence``. If there are too few values, the end is open: 0 (or minus infinity, if a value is negative) below,
+    infinity above.
 
     >>> quantile_interval(range(1, 11), 0.9).high
     inf
@@ -197,7 +197,7 @@ def _pairs(first: Iterable[float], second: Iterable[float]) -> tuple[np.ndarray,
 def paired_difference(first: Iterable[float], second: Iterable[float], confidence: float = 0.95) -> Interval:
     """The mean of ``second - first``, pair by pair, with Student's t interval. It may be negative.
 
-    With the same seed both meet the same fades, so the difference of a pair varies less than either time.
+    With the same seed both runs of a pair meet the same fades, so their difference varies less than either time.
 
     >>> round(paired_difference([100, 400, 900], [101, 402, 903]).high, 2)
     4.48

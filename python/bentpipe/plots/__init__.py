@@ -15,7 +15,7 @@
 ===============================  ==============================================================================
 
 Axes have units. Colours are Okabe and Ito's, which colour-blind readers can tell apart; marks and dashes differ, too. Points on the same
-spot are drawn once, counts are in the legend, and a note names what is left out. Save as SVG or PDF: ``axes.figure.savefig("run.svg")``.
+spot are drawn once, counts are in the legend, and a note says what is left out. Save as SVG or PDF: ``axes.figure.savefig("run.svg")``.
 
 >>> import bentpipe as bp
 >>> result = bp.run("geo", set={"flows.download.bytes": "1 MB"})

@@ -63,7 +63,7 @@ def scale(maximum: float, unit: str) -> tuple[float, str]:
 
 
 def apart(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points, with one of those that would fall on the same spot."""
+    """The points, but only one of those that would fall on the same spot."""
     if len(x) <= 1:
         return x, y
 

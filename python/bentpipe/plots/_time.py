@@ -99,7 +99,7 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
         )
     lost = (drops["flow"] == of.leg) & (drops["forward"].astype(bool) == of.data_forward)
     if lost.any():
-        # A thousand losses of ten thousand packets are no wall: the strip has their share, where they were lost.
+        # A mark per loss would look like a wall even if few packets were lost; the strip shows their share at each time.
         share = 100 * int(lost.sum()) / max(int(data.sum()), 1)
         where = np.isin(packets["at"], np.unique(drops["at"][lost]))
         offered = where & (packets["event"] == "offered") & (packets["flow"] == of.leg)
@@ -116,7 +116,7 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
 def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Congestion window and data in flight of a flow, beside the path's bandwidth-delay product; timeouts are ticks at the upper edge.
 
-    In bytes, after each ACK or loss. ssthresh is drawn where it is not above the picture. Raises :class:`ValueError` for UDP.
+    Values are in bytes, after each ACK or loss. ssthresh is drawn where it fits into the picture. Raises :class:`ValueError` for UDP.
     """
     ax, of = style.new_axes(ax), _Flow(result, flow)
     of.need_connection()

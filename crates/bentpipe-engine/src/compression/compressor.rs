@@ -27,19 +27,19 @@ struct Base {
     header: Header,
 }
 
-/// Without a base it is small: a flood of flows with few packets each takes little.
+/// /// The state of a flow. It is small without a base, so a flood of flows with few packets each takes little memory.
 #[derive(Debug)]
 struct Context {
     flow: u64,
     /// Packets without a base so far.
     seen: u32,
-    /// What the other end has.
+    /// /// The base that the other end has.
     confirmed: Option<Box<Base>>,
-    /// What it may have.
+    /// /// A base whose arrival has not been reported yet.
     announced: Option<(BaseId, Box<Base>)>,
     /// Number of the next base. It continues when the context gets another flow.
     generation: u8,
-    /// True if it was used since the clock hand passed.
+    /// /// True if it was used since the clock hand last passed it.
     is_used: bool,
 }
 
@@ -56,8 +56,8 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// Compresses a packet into `out`, which is cleared first: a form that the other end expands, or the packet itself.
-    /// `flow` identifies the flow; two flows with the same number do no harm.
+    /// /// Compresses a packet into `out`, which is cleared first: a form that the other end expands, or the packet
+    /// itself. `flow` identifies the flow; two flows with the same number do no harm.
     ///
     /// The driver also carries the announcement, if there is one: reliably, in any order.
     pub fn compress(&mut self, flow: u64, packet: &[u8], out: &mut Vec<u8>) -> Option<Announcement> {
@@ -92,7 +92,8 @@ impl Compressor {
 
     fn announce(&mut self, slot: u16, header: Header) -> Announcement {
         let context = &mut self.contexts[usize::from(slot)];
-        // The other end overwrites the base in the same place: never the one in use, however many others were lost.
+        // // The other end overwrites the base in the same place. That must never be the one in use, however many
+        // announcements were lost.
         let place = context.confirmed.as_ref().map(|base| base.generation % REMEMBERED);
         let is_taken = place == Some(context.generation % REMEMBERED);
         let generation = (context.generation + u8::from(is_taken)) % GENERATIONS;

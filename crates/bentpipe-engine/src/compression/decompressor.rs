@@ -38,14 +38,14 @@ struct Base {
 
 type Bases = [Option<Base>; REMEMBERED as usize];
 
-/// Announcements that may overtake one: far more than a window and a queue hold.
+/// /// Number of announcements that may overtake one: far more than a window and a queue hold.
 const MAX_OVERTAKING: u32 = 1 << 20;
 
 /// The receiving end: expands headers.
 #[derive(Debug, Default)]
 pub struct Decompressor {
     contexts: Vec<Option<Box<Bases>>>,
-    /// Contexts that are there.
+    /// /// Number of contexts in use.
     count: usize,
 }
 
@@ -68,8 +68,9 @@ impl Decompressor {
         self.count += usize::from(self.contexts[slot].is_none());
         let bases = self.contexts[slot].get_or_insert_default();
         let place = &mut bases[usize::from(generation % REMEMBERED)];
-        // Of bases with the same place the later one stays: an earlier one may arrive after it. One that seems to be earlier by more than
-        // can overtake is later: the place was not used for half of the numbers' range.
+        // // Of two bases for the same place the later one stays, because an earlier one may arrive after it. A base
+        // that seems to be earlier by more than announcements can overtake is in fact later: the place was unused for
+        // half the range of serial numbers.
         let is_later = |known: &Base| known.serial.wrapping_sub(serial) > MAX_OVERTAKING;
         if place.as_ref().is_none_or(is_later) {
             *place = Some(Base { generation, serial, header: Header::of(bytes, shape) });
@@ -85,7 +86,8 @@ impl Decompressor {
     /// Expands a message into `out`. Returns the length of the packet, or `None` for a base, which has none.
     ///
     /// # Errors
-    /// Returns [`ExpandError`] if the message is malformed, refers to a base that is not here, or does not fit `out`. The packet is then lost.
+    /// /// Returns [`ExpandError`] if the message is malformed, refers to an unknown base, or does not fit `out`. The
+    /// packet is then lost.
     pub fn expand(&self, message: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         let kind = message.first().ok_or(ExpandError::Malformed)? >> 4;
         let (header, payload) = match kind {

@@ -19,7 +19,7 @@ const MORE: u8 = 1;
 const TOS: u8 = 1;
 const OPTIONS: u8 = 2;
 
-/// Encoding of a number: omitted, as the difference to the base's in 2 or 3 bytes, or in full.
+/// /// Encoding of a number: omitted, as a difference of 2 or 3 bytes from the base's, or in full.
 mod code {
     pub(super) const SAME: u8 = 0;
     pub(super) const TWO: u8 = 1;

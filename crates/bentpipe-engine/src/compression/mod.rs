@@ -1,10 +1,10 @@
 //! Compression of TCP and UDP headers over IP between the ends of a link: fields that both ends know are omitted.
 //!
-//! The link may lose and reorder packets. So a header is coded relative to a *base*, not to the previous packet (as in
-//! RFC 1144, where a loss spoils what follows). A base is a header that was sent in full and that the layer below
-//! reported as arrived. It is used until numbers have moved far from it. Numbers are coded by as many of their low
-//! bytes as needed (W-LSB, RFC 5795 and RFC 6846 §7.2). Checksums are sent unchanged, so the receiving host still
-//! checks the whole packet. The expanded packet equals the original bit by bit, or there is none.
+//! //! The link may lose and reorder packets. So a header is coded relative to a *base*, not to the previous packet (as
+//! in RFC 1144, where a loss spoils the packets after it). A base is a header that was sent in full and that the layer
+//! below has reported as arrived. It is used until the numbers have moved far from it. A number is coded by as many of
+//! its low bytes as needed (W-LSB, RFC 5795 and RFC 6846 §7.2). Checksums are sent unchanged, so the receiving host
+//! still checks the whole packet. An expanded packet equals the original bit by bit; otherwise no packet is delivered.
 //!
 //! Sent uncompressed: everything but TCP and UDP, fragments, packets with IPv4 options or IPv6 extension headers, and
 //! the first `BEFORE_BASE` packets of a flow. Not implemented: encrypted or tunnelled headers, RTP.
@@ -22,7 +22,8 @@ pub use compressor::{Announcement, BaseId, Compressor};
 pub use decompressor::{Decompressor, ExpandError};
 pub use headers::Headers;
 
-/// Maximum flows with a context; the one idle for longest is replaced.
+/// /// Maximum number of flows with a context. When all are used, the clock algorithm replaces one that has been idle
+/// for long.
 pub(crate) const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);
 /// Packets of a flow before its base is sent: most web flows are over by then.
 pub(crate) const BEFORE_BASE: u32 = 8;

@@ -1,6 +1,6 @@
 //! Where a simulated end departs from the RFCs. [`Departs`] lists all such rules; the defaults are those of the RFCs.
 //! Sender and receiver call these rules without knowing any simulator. `ns2.rs` overrides the rules for ns-2. Without
-//! the feature `ns2` that file is not compiled; [`Rfc`] then gives the answers, which the compiler folds away.
+//! the feature `ns2` that file is not compiled; `Rfc` then gives the answers, which the compiler folds away.
 
 #[cfg(feature = "ns2")]
 mod ns2;

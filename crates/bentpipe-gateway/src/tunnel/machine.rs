@@ -1,6 +1,7 @@
 //! The tunnel: handshakes, sessions, and whether the peer is up.
 
 mod data;
+mod draw;
 mod handshake;
 mod note;
 mod reach;
@@ -19,6 +20,9 @@ use super::noise::Handshake;
 use super::packet::{COOKIE, Kind, MAC, MARK, What, classify};
 use super::session::Session;
 use crate::bucket::Bucket;
+use draw::draw;
+#[cfg(test)]
+pub(crate) use draw::seed_draws;
 pub use note::Note;
 use note::Notes;
 use reach::Reach;
@@ -34,6 +38,8 @@ const REFILL: Duration = Duration::from_millis(100);
 /// Burst of cookies, and the time that each further one takes: at most 7 kB/s.
 const COOKIE_BURST: u32 = 100;
 const COOKIE_REFILL: Duration = Duration::from_millis(10);
+/// Replies that wait to be sent: all that there may be at once.
+pub(super) const MAX_REPLIES: usize = (2 * BURST + COOKIE_BURST) as usize;
 
 /// The settings of one end.
 #[derive(Clone, Debug)]
@@ -204,15 +210,6 @@ pub struct Tunnel {
     stats: TunnelStats,
 }
 
-fn draw() -> u64 {
-    loop {
-        match getrandom::u64().expect("the system has entropy") {
-            0 => {}
-            number => return number,
-        }
-    }
-}
-
 impl Tunnel {
     /// An end that has received nothing.
     ///
@@ -226,7 +223,7 @@ impl Tunnel {
             cookies: Cookies::new(now),
             seen: Seen::default(),
             asked: Seen::default(),
-            reach: Reach::new(config.endpoint.or(config.last_endpoint), now),
+            reach: Reach::new(config.endpoint, config.last_endpoint, now),
             current: None,
             previous: None,
             begun: None,
@@ -288,6 +285,11 @@ impl Tunnel {
     /// True if the peer has proven to be at its address.
     pub(crate) fn is_proven(&self) -> bool {
         self.endpoint().is_some() && self.allowance() == u64::MAX
+    }
+
+    /// True if a new address of the peer was proven since the last call.
+    pub(crate) fn take_moved(&mut self) -> bool {
+        self.reach.take_moved()
     }
 
     /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.

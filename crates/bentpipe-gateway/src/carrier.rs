@@ -7,7 +7,7 @@ mod path;
 pub(crate) mod readings;
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use bentpipe_engine::gateway::{FRAME_OVERHEAD, udp_overhead};
@@ -18,7 +18,7 @@ use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
-use crate::path_mtu::PathMtu;
+use crate::path_mtu::Paths;
 use crate::tunnel::{
     DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, PresharedKey, Sealed, Todo, Tunnel, TunnelConfig, What,
 };
@@ -88,9 +88,7 @@ pub struct Carrier {
     room: u64,
     events: VecDeque<Event>,
     past: CarrierStats,
-    path: PathMtu,
-    /// Where the path leads.
-    path_to: Option<IpAddr>,
+    paths: Paths,
     cutter: Cutter,
     joiner: Joiner,
     /// Probes of the peer that wait for their acknowledgement.
@@ -114,8 +112,7 @@ impl Carrier {
             endpoint: None,
             room: u64::MAX,
             events: VecDeque::new(),
-            path: PathMtu::new(max_datagram, now),
-            path_to: None,
+            paths: Paths::new(max_datagram, now),
             cutter: Cutter::default(),
             joiner: Joiner::new(usize::from(max_datagram)),
             acks: VecDeque::new(),
@@ -139,17 +136,17 @@ impl Carrier {
 
     /// The known path MTU, IP headers included.
     pub fn path_mtu(&self) -> u16 {
-        self.path.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
+        self.paths.current.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
     }
 
     /// The longest packet that fits one datagram on the current path.
     pub fn max_packet(&self) -> u16 {
-        (self.path.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
+        (self.paths.current.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
     }
 
     /// The kernel refused a datagram of that size as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
-        self.path.on_too_long(now, size);
+        self.paths.current.on_too_long(now, size);
     }
 
     /// Makes new keys before anything more is sent: [`Tunnel::renew`].
@@ -269,7 +266,13 @@ impl Carrier {
         if let Some(event) = event {
             self.on_event(event);
         }
-        self.note_path(now);
+        self.paths.lead_to(now, self.tunnel.endpoint().map(|at| at.ip()));
+        if self.tunnel.take_moved()
+            && let Some(endpoint) = &mut self.endpoint
+        {
+            // What was sent to the old address is lost, which says nothing of the new path (RFC 9000 §9.4).
+            endpoint.on_path_change();
+        }
         let Some(payload) = payload.map(|at| &datagram[at]) else { return };
         let id = || payload.first_chunk().copied().map(u32::from_le_bytes);
         match what {
@@ -282,7 +285,7 @@ impl Carrier {
             What::Probe => self.acks.extend(id().filter(|_| self.acks.len() < MAX_ACKS)),
             What::Ack => {
                 if let Some(id) = id() {
-                    self.path.on_ack(now, id);
+                    self.paths.on_ack(now, id);
                 }
             }
         }
@@ -295,15 +298,6 @@ impl Carrier {
             if endpoint.end().is_stuck() {
                 self.tunnel.start_over(now);
             }
-        }
-    }
-
-    /// A peer at a new address is behind a new path.
-    fn note_path(&mut self, now: Time) {
-        let to = self.tunnel.endpoint().map(|at| at.ip());
-        if to != self.path_to {
-            self.path_to = to;
-            self.path.restart(now);
         }
     }
 
@@ -339,7 +333,7 @@ impl Carrier {
             Step::Wait(until) => Time::earliest(tunnel, until),
         };
         while let Some(endpoint) = &mut self.endpoint {
-            if self.tunnel.allowance() < u64::from(self.path.size()) {
+            if self.tunnel.allowance() < u64::from(self.paths.current.size()) {
                 // A frame that could not be sent would count as lost.
                 let received = endpoint.poll_received(&mut Context::silent(now), &mut out[DATA_HEADER..]);
                 return match received.expect("the buffer takes every packet") {
@@ -361,7 +355,7 @@ impl Carrier {
                     return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
                 }
                 Step::Do(Emitted::Frame(length)) => {
-                    let max = usize::from(self.path.size()) - DATA_OVERHEAD;
+                    let max = usize::from(self.paths.current.size()) - DATA_OVERHEAD;
                     debug_assert!(max > PART_HEADER);
                     if length > max && self.cutter.take(&out[DATA_HEADER..DATA_HEADER + length], max) {
                         self.past.cut += 1;
@@ -372,7 +366,7 @@ impl Carrier {
                     }
                     // Without keys a frame is lost, as on the line.
                     if let Some(sealed) = self.tunnel.seal(now, What::Frame, length, out) {
-                        self.path.on_sent(sealed.len);
+                        self.paths.current.on_sent(sealed.len);
                         return Step::Do(Carried::Send(sealed));
                     }
                 }

@@ -65,6 +65,8 @@ pub(super) struct Queue {
     turn: u64,
     /// Datagrams for which there was no room.
     dropped: u64,
+    /// CPU time that was charged in all.
+    spent: Duration,
 }
 
 impl Queue {
@@ -79,6 +81,7 @@ impl Queue {
 
     fn charge(&mut self, spent: Duration) {
         self.left = self.left.saturating_sub(nanos(spent));
+        self.spent += spent;
     }
 }
 
@@ -211,6 +214,12 @@ impl Hub {
     /// Datagrams of a terminal that were dropped because its earlier ones took too long.
     pub(crate) fn dropped(&self, slot: Slot) -> u64 {
         self.terminals.get(&slot).map_or(0, |terminal| terminal.arrived.dropped())
+    }
+
+    /// CPU time that a terminal's datagrams have taken, as far as it was measured; `None` for a single terminal, which is not measured.
+    pub(crate) fn spent(&self, slot: Slot) -> Option<Duration> {
+        let terminal = self.terminals.get(&slot).filter(|_| self.terminals.len() > 1)?;
+        Some(terminal.arrived.spent)
     }
 
     /// Works off the next datagram that waits. False if there is none, or no time left in this turn.

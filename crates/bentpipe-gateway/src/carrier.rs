@@ -8,7 +8,7 @@ mod path;
 pub(crate) mod readings;
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use bentpipe_engine::gateway::{FRAME_OVERHEAD, udp_overhead};
@@ -19,7 +19,7 @@ use bentpipe_engine::{Context, Step};
 use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::parts::{Cutter, Joiner, PART_HEADER};
-use crate::path_mtu::PathMtu;
+use crate::path_mtu::Paths;
 use crate::tunnel::{
     DATA_HEADER, DATA_OVERHEAD, Event, Heard, Note, PresharedKey, Sealed, Todo, Tunnel, TunnelConfig, What,
 };
@@ -89,9 +89,7 @@ pub struct Carrier {
     room: u64,
     events: VecDeque<Event>,
     past: CarrierStats,
-    path: PathMtu,
-    /// The address to which the path leads.
-    path_to: Option<IpAddr>,
+    paths: Paths,
     cutter: Cutter,
     joiner: Joiner,
     /// Probes of the peer that are still to be acknowledged.
@@ -115,8 +113,7 @@ impl Carrier {
             endpoint: None,
             room: u64::MAX,
             events: VecDeque::new(),
-            path: PathMtu::new(max_datagram, now),
-            path_to: None,
+            paths: Paths::new(max_datagram, now),
             cutter: Cutter::default(),
             joiner: Joiner::new(usize::from(max_datagram)),
             acks: VecDeque::new(),
@@ -140,17 +137,17 @@ impl Carrier {
 
     /// The path MTU found so far, including IP headers.
     pub fn path_mtu(&self) -> u16 {
-        self.path.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
+        self.paths.current.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
     }
 
     /// The longest packet that fits one datagram on the current path.
     pub fn max_packet(&self) -> u16 {
-        (self.path.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
+        (self.paths.current.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)
     }
 
     /// Called when the kernel refused a datagram of this size as too long.
     pub(crate) fn on_too_long(&mut self, now: Time, size: usize) {
-        self.path.on_too_long(now, size);
+        self.paths.current.on_too_long(now, size);
     }
 
     /// Makes new keys before anything else is sent: [`Tunnel::renew`].
@@ -270,7 +267,13 @@ impl Carrier {
         if let Some(event) = event {
             self.on_event(event);
         }
-        self.note_path(now);
+        self.paths.lead_to(now, self.tunnel.endpoint().map(|at| at.ip()));
+        if self.tunnel.take_moved()
+            && let Some(endpoint) = &mut self.endpoint
+        {
+            // What was sent to the old address is lost, which says nothing of the new path (RFC 9000 §9.4).
+            endpoint.on_path_change();
+        }
         let Some(payload) = payload.map(|at| &datagram[at]) else { return };
         let id = || payload.first_chunk().copied().map(u32::from_le_bytes);
         match what {
@@ -283,7 +286,7 @@ impl Carrier {
             What::Probe => self.acks.extend(id().filter(|_| self.acks.len() < MAX_ACKS)),
             What::Ack => {
                 if let Some(id) = id() {
-                    self.path.on_ack(now, id);
+                    self.paths.on_ack(now, id);
                 }
             }
         }
@@ -296,15 +299,6 @@ impl Carrier {
             if endpoint.end().is_stuck() {
                 self.tunnel.start_over(now);
             }
-        }
-    }
-
-    /// Restarts path discovery if the peer has a new address, which means a new path.
-    fn note_path(&mut self, now: Time) {
-        let to = self.tunnel.endpoint().map(|at| at.ip());
-        if to != self.path_to {
-            self.path_to = to;
-            self.path.restart(now);
         }
     }
 
@@ -340,8 +334,8 @@ impl Carrier {
             Step::Wait(until) => Time::earliest(tunnel, until),
         };
         while let Some(endpoint) = &mut self.endpoint {
-            if self.tunnel.allowance() < u64::from(self.path.size()) {
-                // A frame that cannot be sent now would count as lost.
+            if self.tunnel.allowance() < u64::from(self.paths.current.size()) {
+                // A frame that could not be sent would count as lost.
                 let received = endpoint.poll_received(&mut Context::silent(now), &mut out[DATA_HEADER..]);
                 return match received.expect("the buffer takes every packet") {
                     Step::Wait(until) => Step::Wait(Time::earliest(tunnel, until)),
@@ -362,7 +356,7 @@ impl Carrier {
                     return Step::Do(Carried::Packet(DATA_HEADER..DATA_HEADER + length));
                 }
                 Step::Do(Emitted::Frame(length)) => {
-                    let max = usize::from(self.path.size()) - DATA_OVERHEAD;
+                    let max = usize::from(self.paths.current.size()) - DATA_OVERHEAD;
                     debug_assert!(max > PART_HEADER);
                     if length > max && self.cutter.take(&out[DATA_HEADER..DATA_HEADER + length], max) {
                         self.past.cut += 1;
@@ -373,7 +367,7 @@ impl Carrier {
                     }
                     // Without keys, a frame is lost, as it would be on the line.
                     if let Some(sealed) = self.tunnel.seal(now, What::Frame, length, out) {
-                        self.path.on_sent(sealed.len);
+                        self.paths.current.on_sent(sealed.len);
                         return Step::Do(Carried::Send(sealed));
                     }
                 }

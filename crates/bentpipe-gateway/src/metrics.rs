@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_engine::units::{Rate, Time};
+use bentpipe_engine::units::{Duration, Rate, Time};
 
 use crate::readings::{Readings, Value};
 use crate::relay::RelayStats;
@@ -73,6 +73,7 @@ fn samples() -> std::io::Result<[Readings; 4]> {
         readings.add_hub(&Hub::new(None), &Refusals::default());
         readings.add_carrier(Time::ZERO, &carrier(rate));
         readings.add_dropped(0);
+        readings.add_spent(Some(Duration::ZERO));
     }
     split.add_split(&SplitStats::default(), &Waiting { unsent: 0, held: 0, memory: 0 });
     split.add_split_common(0, 0);
@@ -94,7 +95,7 @@ fn samples() -> std::io::Result<[Readings; 4]> {
 }
 
 fn carrier(rate: Rate) -> Carrier {
-    let span = bentpipe_engine::units::Duration::from_secs(1);
+    let span = Duration::from_secs(1);
     let [private, other] = [PrivateKey::generate(), PrivateKey::generate()];
     let tunnel = TunnelConfig {
         keepalive: span,

@@ -10,22 +10,31 @@
 //!  └── only MIN passes ──► error ┘
 //! ```
 //!
-//! Departures. The current size is confirmed while it is in use, since losses on a satellite link say nothing about
-//! sizes (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is meant for layers that do not see losses). If a confirmation is lost,
-//! two more are sent, each together with a probe of the base size. If small probes pass and no large one does, there is
-//! a black hole; if both are lost, there is an outage. A larger size is tried again after a minute, not ten: after a
-//! dip, ten minutes of smaller datagrams cost more than a probe.
+//! Departures. The current size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
+//! layers that do not see losses), since a satellite's losses say nothing about sizes. For the same reason no count of lost probes
+//! says that a size does not pass (RFC 8899 §5.1.2, MAX_PROBES). If a probe above the base size is lost, three more are sent,
+//! each with one of the base size. If the small ones pass and no large one does, it is too large, or there is a black hole. If
+//! both are lost, there is an outage. A larger size is tried again after a minute, not ten: after a dip ten minutes of
+//! smaller datagrams cost more than a probe.
+
+mod paths;
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
+pub(crate) use paths::Paths;
 
 /// BASE_PLPMTU (RFC 8899 §5.1.2).
 pub(crate) const BASE: u16 = 1200;
 /// MIN_PLPMTU: an IPv4 packet of 576 bytes (RFC 791) minus its headers.
 const MIN: u16 = 548;
-/// MAX_PROBES (RFC 8899 §5.1.2).
+/// MAX_PROBES (RFC 8899 §5.1.2), of the base size and below.
 const MAX_PROBES: u32 = 3;
-/// A search ends when the remaining range is smaller than this.
+/// Probes of a size that are sent together after one was lost, each with one of the base size.
+const PAIRS: u32 = 3;
+/// A size does not pass if all base-size probes of a round pass, or this many of several rounds, and none of its own. If the size does
+/// pass, either kind is as likely to be the next that arrives: then this happens with a probability of 2^-5.
+const ENOUGH: u32 = 5;
+/// A search ends when less than this remains.
 const STEP: u16 = 8;
 /// PMTU_RAISE_TIMER; the RFC's default is ten minutes.
 const RAISE_AFTER: Duration = Duration::from_secs(60);
@@ -67,8 +76,9 @@ struct Awaited {
     size: u16,
     tries: u32,
     lost_at: Time,
-    /// True if a probe of the base size was sent together with it and was acknowledged.
-    base_passed: bool,
+    /// Acknowledged probes of the base size, in all its rounds and in the last one.
+    base_passed: u32,
+    passed_now: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +106,8 @@ pub(crate) struct PathMtu {
     /// Number of large datagrams since the size was confirmed, and when it was confirmed.
     in_use: u32,
     confirmed_at: Time,
+    /// Since when datagrams take this path.
+    since: Time,
 }
 
 impl PathMtu {
@@ -114,6 +126,7 @@ impl PathMtu {
             rtt: None,
             in_use: 0,
             confirmed_at: now,
+            since: now,
         }
     }
 
@@ -127,10 +140,20 @@ impl PathMtu {
         self.told
     }
 
-    /// Starts again, because the path has changed.
-    pub(crate) fn restart(&mut self, now: Time) {
-        let (told, next_id) = (self.told, self.next_id);
-        *self = PathMtu { told, next_id, ..PathMtu::new(self.max, now) };
+    /// Datagrams take this path instead of `last`. If its size is known, it remains; packets that are too long for it
+    /// are sent in parts, and new ones are made for it at once.
+    fn follow(&mut self, now: Time, last: &mut PathMtu) {
+        (self.told, self.next_id, self.since) = (last.told, last.next_id, now);
+        self.asks.clear();
+        // A probe that waits would take the wrong path; a change is still to be told.
+        if last.asks.iter().any(|ask| matches!(ask, Ask::Probe { .. })) {
+            last.awaited = None;
+        }
+        self.asks.extend(last.asks.drain(..).filter(|ask| matches!(ask, Ask::Changed { .. })));
+        let is_known = matches!(self.phase, Phase::Complete { .. } | Phase::Error { .. });
+        if is_known && self.size < self.told {
+            self.tell(false);
+        }
     }
 
     /// Records that a datagram of this size was sent.
@@ -158,11 +181,17 @@ impl PathMtu {
         let rtt = now.saturating_since(sent.at);
         self.rtt = Some(self.rtt.map_or(rtt, |old| (old.saturating_mul(3) + rtt).div_floor(4)));
         if let Some(awaited) = &mut self.awaited {
-            awaited.base_passed |= sent.size <= BASE && awaited.size > BASE;
+            let is_base = u32::from(sent.size <= BASE && awaited.size > BASE);
+            awaited.base_passed += is_base;
+            awaited.passed_now += is_base;
         }
         self.awaited.take_if(|awaited| awaited.size <= sent.size);
         if sent.size >= self.size {
             (self.confirmed_at, self.in_use) = (now, 0);
+            // A peer that alternates gets packets that fit all its paths.
+            if matches!(self.phase, Phase::Complete { .. }) && self.since + CONFIRM_IDLE <= now {
+                self.tell(false);
+            }
         }
         match self.phase {
             Phase::Base | Phase::Error { .. } if sent.size >= BASE.min(self.max) => {
@@ -230,31 +259,45 @@ impl PathMtu {
         })
     }
 
-    fn send(&mut self, now: Time, size: u16, tries: u32, base_passed: bool) {
+    fn send(&mut self, now: Time, size: u16, tries: u32, base_passed: u32) {
         let lost_at = now + self.timer();
-        self.awaited = Some(Awaited { size, tries, lost_at, base_passed });
+        self.awaited = Some(Awaited { size, tries, lost_at, base_passed, passed_now: 0 });
+        if tries > 1 && size > BASE {
+            for _ in 0..PAIRS {
+                self.probe(now, size);
+                self.probe(now, BASE);
+            }
+            return;
+        }
         self.probe(now, size);
-        if tries > 1 && size > BASE && size == self.size {
-            // The two remaining attempts, each with a probe of the base size.
-            self.probe(now, BASE);
-            self.probe(now, size);
-            self.probe(now, BASE);
+        if self.phase == Phase::Base && size == BASE && self.ceiling > self.max {
+            // Usually the maximum passes.
+            self.probe(now, self.max);
         }
     }
 
-    fn on_lost(&mut self, now: Time, Awaited { size, tries, base_passed, .. }: Awaited) {
-        let is_confirmation = size == self.size && size > BASE;
-        if tries < if is_confirmation { MAX_PROBES - 1 } else { MAX_PROBES } {
-            return self.send(now, size, tries + 1, base_passed);
+    fn on_lost(&mut self, now: Time, Awaited { size, tries, base_passed, passed_now, .. }: Awaited) {
+        if size > BASE {
+            if passed_now < PAIRS && base_passed < ENOUGH {
+                // If nothing passes, large or small, there is an outage.
+                let tries = if tries > 1 && passed_now == 0 { 1 } else { 2 };
+                return self.send(now, size, tries, base_passed);
+            }
+            self.awaited = None;
+            if size == self.size {
+                return self.fall(now, size);
+            }
+            self.ceiling = self.ceiling.min(size);
+            return;
+        }
+        if tries < MAX_PROBES {
+            return self.send(now, size, tries + 1, 0);
         }
         self.awaited = None;
         match self.phase {
-            _ if is_confirmation && base_passed => self.fall(now, size),
-            // An outage: nothing passes, whether large or small.
-            _ if is_confirmation => self.send(now, size, 1, false),
-            // Checks whether anything passes at all.
+            // Whether anything passes at all.
             Phase::Base => {
-                self.send(now, BASE.min(self.max), 1, false);
+                self.send(now, BASE.min(self.max), 1, 0);
                 self.probe(now, MIN);
             }
             Phase::Error { .. } => self.phase = Phase::Error { until: Some(now + RAISE_AFTER) },
@@ -284,13 +327,13 @@ impl PathMtu {
         }
         if self.awaited.is_none() {
             match self.candidate() {
-                Some(size) => self.send(now, size, 1, false),
+                Some(size) => self.send(now, size, 1, 0),
                 None if self.phase == Phase::Searching => {
                     let until = (self.size < self.max).then(|| now + RAISE_AFTER);
                     self.phase = Phase::Complete { until };
                     self.tell(false);
                 }
-                None if self.confirm_at().is_some_and(|at| at <= now) => self.send(now, self.size, 1, false),
+                None if self.confirm_at().is_some_and(|at| at <= now) => self.send(now, self.size, 1, 0),
                 None => {}
             }
         }

@@ -31,6 +31,8 @@ mod session;
 
 pub use cipher::Cipher;
 pub use keys::{KeyError, PresharedKey, PrivateKey, PublicKey};
+#[cfg(test)]
+pub(crate) use machine::seed_draws;
 pub use machine::{Event, Heard, Note, Sealed, Todo, Tunnel, TunnelConfig, TunnelStats};
 pub use packet::{DATA_HEADER, DATA_OVERHEAD, Kind, What, classify};
 

@@ -128,13 +128,13 @@ impl<S: Shape> Gateway<S> {
         Ok(())
     }
 
-    /// Removes a peer: its connections are reset, and its keys are wiped. Returns its last address, if known.
+    /// Removes a peer: its connections are reset and its keys wiped. Returns its last proven address, if known.
     pub fn remove(&mut self, key: &PublicKey) -> Option<SocketAddr> {
         let work = self.work_mut();
         let slot = work.hub.slot_of(key)?;
         work.shape.leave(slot);
         work.peers.remove(&slot);
-        work.hub.remove(slot).and_then(|carrier| carrier.tunnel().endpoint())
+        work.hub.remove(slot).and_then(|carrier| carrier.tunnel().proven_endpoint())
     }
 
     /// Applies the settings of a peer that can change without affecting its tunnel. Returns false if no peer has this
@@ -290,6 +290,7 @@ impl<S: Shape> Work for Tunnelled<S> {
             readings.of_peer(self.peers[&slot].name.0.clone(), |readings| {
                 readings.add_carrier(now, carrier);
                 readings.add_dropped(self.hub.dropped(slot));
+                readings.add_spent(self.hub.spent(slot));
                 self.shape.read(slot, readings);
             });
         }

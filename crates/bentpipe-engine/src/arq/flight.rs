@@ -229,6 +229,12 @@ impl<T: Copy> Flight<T> {
         now + self.rtt.rto()
     }
 
+    /// The path is a new one, on which the peer has been silent for no time.
+    pub(crate) fn on_path_change(&mut self) {
+        self.silent = false;
+        self.rtt.reset_backoff();
+    }
+
     /// The instant at which [`Flight::on_time`] is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let (front, back) = (self.ring.front()?, self.ring.back()?);

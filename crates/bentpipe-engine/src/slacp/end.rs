@@ -199,10 +199,10 @@ impl End {
         }
     }
 
-    /// To be called when the path has changed. Forgets the estimated rate and, if the peer was silent, sends the next
-    /// frame at once.
+    /// To be called when the path has changed. Forgets its estimated rate, and that the peer was silent.
     pub fn on_path_change(&mut self) {
         self.rate_control.restart(self.initial_rtt);
+        self.flight.on_path_change();
         self.probe_at = Time::ZERO;
         self.line = self.rate_control.rate().map(TransmitClock::new);
     }

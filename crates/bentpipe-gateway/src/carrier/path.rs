@@ -15,13 +15,13 @@ impl Carrier {
     pub(super) fn next_part(&mut self, now: Time, out: &mut [u8]) -> Option<Sealed> {
         let length = self.cutter.write(&mut out[DATA_HEADER..])?;
         let sealed = self.tunnel.seal(now, What::Part, length, out)?;
-        self.path.on_sent(sealed.len);
+        self.paths.current.on_sent(sealed.len);
         Some(sealed)
     }
 
     /// Sends parts, probes and acknowledgements of probes.
     pub(super) fn poll_path(&mut self, now: Time, out: &mut [u8]) -> Step<Carried> {
-        if self.tunnel.allowance() >= u64::from(self.path.size())
+        if self.tunnel.allowance() >= u64::from(self.paths.current.size())
             && let Some(sealed) = self.next_part(now, out)
         {
             return Step::Do(Carried::Send(sealed));
@@ -40,7 +40,7 @@ impl Carrier {
             return Step::Wait(None);
         }
         loop {
-            match self.path.poll(now) {
+            match self.paths.current.poll(now) {
                 Step::Wait(until) => return Step::Wait(until),
                 Step::Do(Ask::Probe { id, size }) => {
                     let length = usize::from(size) - DATA_OVERHEAD;

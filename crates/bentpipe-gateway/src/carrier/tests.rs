@@ -1,5 +1,6 @@
 //! Two ends over a path whose MTU changes, in virtual time. The second may move.
 
+mod losses;
 mod roaming;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,11 @@ struct World {
     says: SocketAddr,
     /// Datagrams of these lengths do not reach the second end.
     stopped: &'static [usize],
+    /// How many of a hundred datagrams are lost, in either direction, and the state of the generator that picks them.
+    loss: u64,
+    random: u64,
+    /// Where packets arrive; the other end sends them.
+    sink: usize,
     /// Bytes of UDP payload to and from each address of the second end.
     bytes_to: BTreeMap<SocketAddr, u64>,
     bytes_from: BTreeMap<SocketAddr, u64>,
@@ -46,7 +52,9 @@ struct World {
 impl World {
     fn new() -> Self {
         let now = Time::ZERO + Duration::from_secs(1000);
-        let keys = [PrivateKey::generate(), PrivateKey::generate()];
+        // Which of them is the greater decides whose handshake counts.
+        let mut keys = [PrivateKey::generate(), PrivateKey::generate()];
+        keys.sort_by_key(PrivateKey::public);
         let satellite = Satellite {
             rate: Rate::from_bits_per_second(10_000_000).expect("not zero"),
             round_trip: DELAY.saturating_mul(2),
@@ -75,9 +83,23 @@ impl World {
             at: address(2),
             says: address(2),
             stopped: &[],
+            loss: 0,
+            random: 1,
+            sink: 1,
             bytes_to: BTreeMap::new(),
             bytes_from: BTreeMap::new(),
         }
+    }
+
+    /// xorshift64 (Marsaglia 2003).
+    fn is_lost(&mut self) -> bool {
+        if self.loss == 0 {
+            return false;
+        }
+        for (left, shift) in [(true, 13), (false, 7), (true, 17)] {
+            self.random ^= if left { self.random << shift } else { self.random >> shift };
+        }
+        self.random % 100 < self.loss
     }
 
     fn poll(&mut self, end: usize, out: &mut [u8]) -> Option<Time> {
@@ -93,13 +115,13 @@ impl World {
                         }
                         _ => true,
                     };
-                    if there && sealed.len + 28 <= self.mtu {
+                    if there && sealed.len + 28 <= self.mtu && !self.is_lost() {
                         self.count += 1;
                         self.flight.insert((self.now + DELAY, self.count), (1 - end, out[..sealed.len].to_vec()));
                     }
                 }
                 Step::Do(Carried::Packet(at)) => {
-                    assert_eq!(end, 1);
+                    assert_eq!(end, self.sink);
                     self.arrived += at.len() as u64;
                     self.longest = self.longest.max(self.now.saturating_since(self.arrived_at));
                     self.arrived_at = self.now;
@@ -123,12 +145,15 @@ impl World {
                 }
                 self.ends[to].receive(self.now, from, &mut datagram);
             }
-            let mut wake = self.poll(0, &mut out);
-            while let Some(len) = len(&self.ends[0]).filter(|_| self.ends[0].is_up() && self.ends[0].waiting(0) < 8) {
-                self.ends[0].send_on(self.now, 0, 1, &vec![7; len]).expect("it fits");
-                wake = self.poll(0, &mut out);
+            let source = 1 - self.sink;
+            let mut wake = self.poll(source, &mut out);
+            while let Some(len) =
+                len(&self.ends[source]).filter(|_| self.ends[source].is_up() && self.ends[source].waiting(0) < 8)
+            {
+                self.ends[source].send_on(self.now, 0, 1, &vec![7; len]).expect("it fits");
+                wake = self.poll(source, &mut out);
             }
-            wake = Time::earliest(wake, self.poll(1, &mut out));
+            wake = Time::earliest(wake, self.poll(self.sink, &mut out));
             wake = Time::earliest(wake, self.flight.keys().next().map(|key| key.0));
             self.now = wake.unwrap_or(end).max(self.now).min(end);
         }

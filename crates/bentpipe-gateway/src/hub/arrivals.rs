@@ -68,6 +68,8 @@ pub(super) struct Queue {
     turn: u64,
     /// Number of datagrams for which there was no room.
     dropped: u64,
+    /// CPU time that was charged in all.
+    spent: Duration,
 }
 
 impl Queue {
@@ -82,6 +84,7 @@ impl Queue {
 
     fn charge(&mut self, spent: Duration) {
         self.left = self.left.saturating_sub(nanos(spent));
+        self.spent += spent;
     }
 }
 
@@ -215,6 +218,12 @@ impl Hub {
     /// Number of a terminal's datagrams that were dropped because its earlier ones took too long.
     pub(crate) fn dropped(&self, slot: Slot) -> u64 {
         self.terminals.get(&slot).map_or(0, |terminal| terminal.arrived.dropped())
+    }
+
+    /// CPU time that a terminal's datagrams have taken, as far as it was measured; `None` for a single terminal, which is not measured.
+    pub(crate) fn spent(&self, slot: Slot) -> Option<Duration> {
+        let terminal = self.terminals.get(&slot).filter(|_| self.terminals.len() > 1)?;
+        Some(terminal.arrived.spent)
     }
 
     /// Processes the next waiting datagram. Returns false if none waits, or if no time is left in this turn.

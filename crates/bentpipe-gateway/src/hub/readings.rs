@@ -1,5 +1,7 @@
 //! The readings of the socket, and of all peers together.
 
+use bentpipe_engine::units::Duration;
+
 use super::Hub;
 use crate::carrier::Carrier;
 use crate::readings::{Readings, Value};
@@ -23,7 +25,18 @@ impl Readings {
         }
     }
 
-    /// Adds a peer's dropped datagrams.
+    /// Adds the CPU time of a peer's datagrams.
+    pub(crate) fn add_spent(&mut self, spent: Option<Duration>) {
+        let Some(spent) = spent else { return };
+        let (metric, help) = (
+            "bentpipe_gateway_peer_cpu_seconds_total",
+            "CPU time that datagrams received from the peer took, as measured for fair turns between several peers: not that of sending, nor \
+             that of turns with fewer than four datagrams.",
+        );
+        self.add("tunnel", "cpu_ms", metric, help, Value::Spent(spent));
+    }
+
+    /// Adds a peer's datagrams that were dropped.
     pub(crate) fn add_dropped(&mut self, count: u64) {
         let (metric, help) = (
             "bentpipe_gateway_datagrams_dropped_total",

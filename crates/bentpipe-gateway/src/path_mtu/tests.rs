@@ -17,6 +17,9 @@ struct Path {
     is_busy: bool,
     /// The kernel refuses what is too long.
     says: bool,
+    /// How many of a hundred datagrams are lost in each direction.
+    loss: u64,
+    random: u64,
 }
 
 impl Path {
@@ -31,7 +34,20 @@ impl Path {
             probes: Vec::new(),
             is_busy: false,
             says: false,
+            loss: 0,
+            random: 1,
         }
+    }
+
+    /// xorshift64* (Vigna 2016): true if a probe and its acknowledgement arrive.
+    fn is_lucky(&mut self) -> bool {
+        let mut arrives = || {
+            self.random ^= self.random >> 12;
+            self.random ^= self.random << 25;
+            self.random ^= self.random >> 27;
+            (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) % 100 >= self.loss
+        };
+        arrives() && arrives()
     }
 
     fn run(&mut self, span: Duration) {
@@ -48,7 +64,7 @@ impl Path {
                 match ask {
                     Ask::Probe { id, size } => {
                         self.probes.push(size);
-                        if size <= self.takes {
+                        if size <= self.takes && self.is_lucky() {
                             self.acks.push_back((self.now + DELAY.saturating_mul(2), id));
                         } else if self.says {
                             self.machine.on_too_long(self.now, usize::from(size));
@@ -63,9 +79,9 @@ impl Path {
 }
 
 #[test]
-fn the_whole_length_takes_two_round_trips() {
+fn the_whole_length_takes_a_round_trip() {
     let mut path = Path::new(1472, 9000);
-    path.run(Duration::from_millis(1250));
+    path.run(Duration::from_millis(650));
     assert_eq!((path.machine.size(), &path.probes[..]), (1472, &[1200, 1472][..]));
     path.run(Duration::from_secs(600));
     assert_eq!((path.probes.len(), &path.changes[..]), (2, &[][..]), "what is idle is not confirmed");
@@ -126,6 +142,26 @@ fn the_kernel_knows_its_interface() {
     assert!((1252 - STEP..=1252).contains(&path.machine.told()));
 }
 
+/// Losses in either direction, of small and large datagrams alike, are none either, and hide no size.
+#[test]
+fn losses_are_no_black_hole() {
+    for loss in [30, 45, 60] {
+        let (mut black_holes, mut found) = (0, 0);
+        for seed in 1..=20 {
+            let mut path = Path::new(1472, 1472);
+            (path.loss, path.random, path.is_busy) = (loss, seed << 32 | 1, true);
+            path.run(Duration::from_secs(30));
+            found += u32::from(path.machine.size() == 1472);
+            path.run(Duration::from_secs(30));
+            black_holes += path.changes.iter().filter(|change| change.1).count();
+        }
+        println!("{loss} %: found {found} of 20, {black_holes} black holes in 20 minutes");
+        // A size that passes is taken for one that does not with a probability of 2^-5, and by a full round with 0.25 % in each: some 4 %
+        // of confirmations that begin with a loss, of which there are at most one per second. It is noticed a minute later.
+        assert!(found >= 15 && black_holes <= 40, "{loss} %: {found}, {black_holes}");
+    }
+}
+
 /// An outage is not a black hole.
 #[test]
 fn an_outage_changes_nothing() {
@@ -137,6 +173,76 @@ fn an_outage_changes_nothing() {
     path.takes = 1472;
     path.run(Duration::from_secs(60));
     assert_eq!((path.machine.size(), &path.changes[..]), (1472, &[][..]));
+}
+
+/// A peer with two uplinks of different MTU, which take turns every 20 ms: both are found, new packets fit both, and
+/// nothing changes any more.
+#[test]
+fn alternating_paths_are_both_known() {
+    let takes = [1472, 1372];
+    let mut now = Time::ZERO + Duration::from_secs(10);
+    let mut paths = Paths::new(1472, now);
+    let (mut acks, mut changes, mut probes) = (std::collections::VecDeque::new(), Vec::new(), 0);
+    for n in 0..10_000_u64 {
+        now += Duration::from_millis(20);
+        let uplink = (n % 2) as usize;
+        paths.lead_to(now, Some([192, 0, 2, uplink as u8].into()));
+        while let Some((_, id)) = acks.pop_front_if(|(at, _)| *at <= now) {
+            paths.on_ack(now, id);
+        }
+        paths.current.on_sent(paths.current.size().into());
+        while let Step::Do(ask) = paths.current.poll(now) {
+            match ask {
+                Ask::Probe { id, size } if size <= takes[uplink] => acks.push_back((now + DELAY.saturating_mul(2), id)),
+                Ask::Probe { .. } => {}
+                Ask::Changed { size, .. } => changes.push((now, size)),
+            }
+            probes += 1;
+        }
+    }
+    let all: Vec<_> = (0..2)
+        .map(|uplink| {
+            paths.lead_to(now, Some([192, 0, 2, uplink].into()));
+            (paths.current.size(), paths.current.told())
+        })
+        .collect();
+    let small = all[1].0;
+    assert!(small > 1372 - STEP && small <= 1372, "{all:?}");
+    assert_eq!(all, [(1472, small), (small, small)]);
+    assert!(changes.len() == 1 && probes < 1000, "{changes:?}, {probes} probes");
+}
+
+/// A peer that stays where it was before gets whole datagrams at once, and packets of their size after the next confirmation.
+#[test]
+fn a_path_that_is_known_is_not_searched() {
+    let mut path = Path::new(1472, 1472);
+    path.run(Duration::from_secs(5));
+    let mut paths = Paths::new(1472, path.now);
+    let [home, away] = [1, 2].map(|n| Some([192, 0, 2, n].into()));
+    paths.lead_to(path.now, home);
+    std::mem::swap(&mut paths.current, &mut path.machine);
+    for (n, to) in [away, home].into_iter().enumerate() {
+        paths.lead_to(path.now, to);
+        path.takes = [1300, 1472][n];
+        assert_eq!(paths.current.size(), [BASE, 1472][n]);
+        std::mem::swap(&mut paths.current, &mut path.machine);
+        path.is_busy = true;
+        path.run(Duration::from_secs(20));
+        std::mem::swap(&mut paths.current, &mut path.machine);
+    }
+    let told: Vec<_> = path.changes.iter().map(|change| change.0).collect();
+    assert!(told.len() == 2 && told[0] > 1300 - STEP && told[0] <= 1300 && told[1] == 1472, "{told:?}");
+}
+
+/// However many addresses a peer has, four paths are remembered.
+#[test]
+fn paths_are_bounded() {
+    let now = Time::ZERO;
+    let mut paths = Paths::new(1472, now);
+    for n in (0..=255).chain(0..=2) {
+        paths.lead_to(now, Some([192, 0, 2, n].into()));
+        assert!(paths.remembered() <= 4);
+    }
 }
 
 /// Probes are a small part of the traffic.

@@ -1,6 +1,7 @@
 //! The tunnel: handshakes, sessions, and whether the peer is up.
 
 mod data;
+mod draw;
 mod handshake;
 mod note;
 mod reach;
@@ -19,6 +20,9 @@ use super::noise::Handshake;
 use super::packet::{COOKIE, Kind, MAC, MARK, What, classify};
 use super::session::Session;
 use crate::bucket::Bucket;
+use draw::draw;
+#[cfg(test)]
+pub(crate) use draw::seed_draws;
 pub use note::Note;
 use note::Notes;
 use reach::Reach;
@@ -34,6 +38,8 @@ const REFILL: Duration = Duration::from_millis(100);
 /// Burst of cookies, and the time for each further one: at most 7 kB/s.
 const COOKIE_BURST: u32 = 100;
 const COOKIE_REFILL: Duration = Duration::from_millis(10);
+/// Replies that wait to be sent: all that there may be at once.
+pub(super) const MAX_REPLIES: usize = (2 * BURST + COOKIE_BURST) as usize;
 
 /// The settings of one end.
 #[derive(Clone, Debug)]
@@ -206,15 +212,6 @@ pub struct Tunnel {
     stats: TunnelStats,
 }
 
-fn draw() -> u64 {
-    loop {
-        match getrandom::u64().expect("the system has entropy") {
-            0 => {}
-            number => return number,
-        }
-    }
-}
-
 impl Tunnel {
     /// An end that has received nothing yet.
     ///
@@ -228,7 +225,7 @@ impl Tunnel {
             cookies: Cookies::new(now),
             seen: Seen::default(),
             asked: Seen::default(),
-            reach: Reach::new(config.endpoint.or(config.last_endpoint), now),
+            reach: Reach::new(config.endpoint, config.last_endpoint, now),
             current: None,
             previous: None,
             begun: None,
@@ -292,8 +289,12 @@ impl Tunnel {
         self.endpoint().is_some() && self.allowance() == u64::MAX
     }
 
-    /// Number of bytes of UDP payload that may be sent now, because the peer's address may not be proven yet. Sealing
-    /// more is not refused.
+    /// True if a new address of the peer was proven since the last call.
+    pub(crate) fn take_moved(&mut self) -> bool {
+        self.reach.take_moved()
+    }
+
+    /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.
     pub(crate) fn allowance(&self) -> u64 {
         self.reach.allowance()
     }

@@ -1,5 +1,6 @@
 //! Two ends that find, keep and lose each other.
 
+mod attacks;
 mod clocks;
 mod roaming;
 mod secrets;

@@ -160,6 +160,23 @@ fn time_is_shared_and_not_datagrams() {
     assert!(took.iter().all(|took| *took + MS(6) > MS(100) - first && *took < MS(106) + first), "{took:?}");
 }
 
+/// The time of each terminal is counted, but for the few datagrams of a turn that are not measured.
+#[test]
+fn the_time_of_each_is_shown() {
+    let costs = [MS(5), US(20)];
+    let mut driven = Driven::new(&costs, MS(0));
+    let sent = [driven.send(0, 100, MS(1)), driven.send(1, 1000, MS(1))];
+    driven.run();
+    let spent = [0, 1].map(|n| driven.world.hub.spent(Slot(n)).expect("of several").as_millis_f64());
+    let whole = [0, 1].map(|n| costs[n].as_millis_f64() * sent[n] as f64);
+    // Four datagrams measured together may be of both.
+    let doubt = costs[0].as_millis_f64() * f64::from(STRIDE);
+    assert!((spent[0] - whole[0]).abs() <= doubt, "{spent:?} of {whole:?}");
+    assert!(spent[1] <= whole[1] + doubt, "{spent:?} of {whole:?}");
+    drop(driven.world.hub.remove(Slot(0)));
+    assert_eq!(driven.world.hub.spent(Slot(1)), None, "a single one is not measured");
+}
+
 /// A terminal of several that alone has something to say: nothing is copied, and the clock is seldom read.
 #[test]
 fn alone_nothing_waits() {

@@ -14,7 +14,19 @@ impl Tunnel {
     /// [`DATA_HEADER`]: crate::tunnel::DATA_HEADER
     /// [`DATA_OVERHEAD`]: crate::tunnel::DATA_OVERHEAD
     pub fn seal(&mut self, now: Time, what: What, payload: usize, out: &mut [u8]) -> Option<Sealed> {
-        let (to, session) = (self.reach.at()?, self.current.as_mut().filter(|session| now < session.void_at())?);
+        self.seal_to(now, self.reach.at()?, what, payload, out)
+    }
+
+    /// As [`Tunnel::seal`], to this address.
+    pub(super) fn seal_to(
+        &mut self,
+        now: Time,
+        to: SocketAddr,
+        what: What,
+        payload: usize,
+        out: &mut [u8],
+    ) -> Option<Sealed> {
+        let session = self.current.as_mut().filter(|session| now < session.void_at())?;
         let len = session.seal(what, payload, out)?;
         self.reach.sent(to, len);
         self.sent_at = now;
@@ -56,22 +68,24 @@ impl Tunnel {
             self.stats.refused += 1;
             return Heard::default();
         };
-        self.heard(now, from, None, (what, payload, highest), datagram)
+        // Under the keys before, the highest number may be an old one that somebody has kept back.
+        let is_newest = highest && self.current.as_ref().is_none_or(|session| session.own == receiver);
+        self.heard(now, from, None, (what, payload, is_newest), datagram)
     }
 
-    /// Records an authentic datagram with this payload. `highest`: its number is the highest so far.
+    /// An authentic datagram has come, with this payload; `newest`: none that was sent later has come.
     fn heard(
         &mut self,
         now: Time,
         from: SocketAddr,
         event: Option<Event>,
-        (what, payload, highest): (What, Range<usize>, bool),
+        (what, payload, newest): (What, Range<usize>, bool),
         datagram: &[u8],
     ) -> Heard {
         self.stats.received += 1;
         self.heard_at = now;
         self.asked_at = None;
-        self.reach.heard(now, from, datagram.len(), highest);
+        self.reach.heard(now, from, datagram.len(), newest);
         let id = (what == What::Ack).then(|| datagram[payload.clone()].first_chunk().copied()).flatten();
         let is_ours = id.is_some_and(|id| self.reach.on_ack(now, u32::from_le_bytes(id)));
         Heard { event, what, payload: Some(payload).filter(|payload| !payload.is_empty() && !is_ours) }

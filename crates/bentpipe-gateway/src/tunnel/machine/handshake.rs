@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::units::{Duration, Time};
 
 use super::note::Note;
-use super::{Answered, Begun, Given, Heard, PROLOGUE, RETRY, Sealed, Tunnel, draw};
+use super::{Answered, Begun, Given, Heard, MAX_REPLIES, PROLOGUE, RETRY, Sealed, Tunnel, draw};
 use crate::tunnel::cipher::Cipher;
 use crate::tunnel::guard::mac2;
 use crate::tunnel::keys::PresharedKey;
@@ -114,7 +114,8 @@ impl Tunnel {
         self.guard.sign(at + length, &mut reply);
         let session = Session::new(own, sender, false, handshake, cipher, now);
         self.answered = Some(Answered { to: from, session, theirs, anew });
-        self.replies.push_back((from, reply));
+        self.reach.on_handshake(from, datagram.len(), reply.len());
+        self.reply(from, reply);
         if !self.leads() && self.begun.take().is_some() {
             self.begin_at = now + retry();
         }
@@ -127,8 +128,17 @@ impl Tunnel {
             self.stats.cookies += 1;
             let cookie = self.cookies.give(now, from);
             let mac1 = &datagram[MAC1..MAC1 + MAC];
-            self.replies.push_back((from, self.guard.write_cookie(sender, mac1, &cookie, self.last.unwrap_or(0))));
+            let reply = self.guard.write_cookie(sender, mac1, &cookie, self.last.unwrap_or(0));
+            self.reply(from, reply);
         }
+    }
+
+    /// Sends a datagram at the next poll. On a busy line that may be late: of too many the oldest are dropped, whose senders ask again.
+    fn reply(&mut self, to: SocketAddr, reply: Vec<u8>) {
+        if self.replies.len() == MAX_REPLIES {
+            self.replies.pop_front();
+        }
+        self.replies.push_back((to, reply));
     }
 
     pub(super) fn on_cookie(&mut self, now: Time, receiver: u32, datagram: &[u8]) -> Option<()> {

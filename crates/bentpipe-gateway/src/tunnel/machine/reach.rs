@@ -1,8 +1,14 @@
 //! The peer's address, and whether it is proven.
 //!
-//! The peer's address is the source of its newest datagram, which anybody who has its keys can forge. So at most three
-//! times the bytes that came from a new address are sent there, until the peer has acknowledged a probe sent to it (RFC
-//! 9000 §8.1 and §9.3). Otherwise a compromised terminal could direct its downloads at others.
+//! The peer's address is the source of its newest datagram, which anybody who has its keys can forge. So until the peer has
+//! acknowledged a probe that was sent to a new address, no more than three times the bytes that came from there are sent to it
+//! (RFC 9000 §8.1 and §9.3). Otherwise a compromised terminal could direct its downloads at others.
+//!
+//! An account that is empty must not end the search: both ends may have moved, and then neither may send more than the other has. So one
+//! probe per second is sent all the same.
+//!
+//! A datagram may also have been copied, and sent from an address that is not the peer's (RFC 9000 §9.3.3). So the address that
+//! was proven last is probed too: the answer of a peer that is still there is newer than the copy.
 
 use std::net::SocketAddr;
 
@@ -15,18 +21,25 @@ use crate::tunnel::session::REJECT_AFTER;
 
 /// Bytes that may be sent to an unproven address for each byte from it (RFC 9000 §8.1).
 const GAIN: u64 = 3;
+/// The addresses that are kept of each kind: those of a site with several uplinks, or of a NAT with several.
+const PATHS: usize = 4;
 /// The time between two probes of a new address.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again
-/// before that time is over. After that, somebody else may have the address (RFC 9000 §9.3: no new proof for an address
-/// that was seen recently).
+/// The time between two probes that the bytes from a new address do not pay for, whatever addresses there are. A peer with valid keys can
+/// so direct 29 bytes per second at somebody else beyond three times its own.
+const UNPAID: Duration = Duration::from_secs(1);
+/// Probes of the address that was proven last, after the peer has appeared at another one.
+const OLD_PROBES: u8 = 3;
+/// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again, before that time is
+/// over. Later somebody else may have it (RFC 9000 §9.3: no new proof for an address that was seen recently).
 const PROOF_LIFE: Duration = REJECT_AFTER;
 /// Length of a probe of an address, and of its acknowledgement.
 pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
 /// The ids of these probes have this bit; those of MTU probes do not.
 const OWN: u32 = 1 << 31;
-/// Number of acknowledgements that are examined at once, and the time for each further one. At this rate, an id of 31
-/// bits cannot be guessed.
+/// The id of probes of the last proven address, which are answered like those of the path's MTU; those count from 0.
+const OLD: u32 = OWN - 1;
+/// Acknowledgements that are looked at at once, and the time that each further one takes: an id of 31 bits is not guessed so.
 const GUESSES: u32 = 16;
 const GUESS_REFILL: Duration = Duration::from_secs(1);
 
@@ -59,19 +72,39 @@ struct Proof {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     at: Option<SocketAddr>,
-    /// The last two proven addresses, the latest first: a peer with two paths may alternate.
-    proven: [Option<Proof>; 2],
-    /// The last two unproven addresses, the latest first, for the same reason.
-    candidates: [Option<Candidate>; 2],
+    /// The last ones at which the peer was, the latest first: a peer with several paths may alternate.
+    proven: [Option<Proof>; PATHS],
+    /// The last others, the latest first, for the same reason.
+    candidates: [Option<Candidate>; PATHS],
     guesses: Bucket,
+    /// When the next probe may be sent that the account does not cover.
+    unpaid_at: Time,
+    /// When the last proven address may be probed again, and how often.
+    old_at: Time,
+    old_left: u8,
+    /// A new address was proven since the last look.
+    has_moved: bool,
 }
 
 impl Reach {
-    /// A peer at an address given by the operator or an earlier process.
-    pub(super) fn new(at: Option<SocketAddr>, now: Time) -> Self {
-        let proof = at.map(|address| Proof { address, until: now + PROOF_LIFE });
+    /// A peer at an address that the operator has given, or else at the last one that is remembered, which proves nothing any more.
+    pub(super) fn new(given: Option<SocketAddr>, last: Option<SocketAddr>, now: Time) -> Self {
+        let at = given.or(last);
+        let until = if given.is_some() { now + PROOF_LIFE } else { now };
+        let proof = at.map(|address| Proof { address, until });
+        let mut proven = [None; PATHS];
+        proven[0] = proof;
         let guesses = Bucket::new(GUESSES, GUESS_REFILL, now);
-        Reach { at, proven: [proof, None], candidates: [None; 2], guesses }
+        Reach {
+            at,
+            proven,
+            candidates: [None; PATHS],
+            guesses,
+            unpaid_at: now,
+            old_at: now,
+            old_left: 0,
+            has_moved: false,
+        }
     }
 
     /// The address to which datagrams go.
@@ -101,6 +134,14 @@ impl Reach {
         self.unproven().map_or(u64::MAX, Candidate::allowance)
     }
 
+    /// A handshake's authentic first message has come from there, and is answered.
+    pub(super) fn on_handshake(&mut self, from: SocketAddr, received: usize, sent: usize) {
+        if let Some(candidate) = self.candidate_mut(from) {
+            candidate.received += received as u64;
+            candidate.sent += sent as u64;
+        }
+    }
+
     /// Records that a datagram was sent.
     pub(super) fn sent(&mut self, to: SocketAddr, bytes: usize) {
         if let Some(candidate) = self.candidate_mut(to) {
@@ -119,7 +160,9 @@ impl Reach {
                 None if self.candidate(from).is_none() => {
                     let id = draw() as u32 | OWN;
                     let new = Candidate { address: from, received: 0, sent: 0, id, probe_at: now };
-                    self.candidates = [Some(new), self.candidates[0]];
+                    self.candidates.rotate_right(1);
+                    self.candidates[0] = Some(new);
+                    self.old_left = OLD_PROBES;
                 }
                 None => {}
             }
@@ -131,19 +174,24 @@ impl Reach {
 
     /// Records that the peer has received something that was sent to `address`.
     pub(super) fn prove(&mut self, now: Time, address: SocketAddr) {
-        if self.proven() != Some(address) {
-            self.proven[1] = self.proven[0];
-        }
+        let is_there = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.address == address);
+        let place = self.proven.iter().position(is_there).unwrap_or(PATHS - 1);
+        self.proven[..=place].rotate_right(1);
         self.proven[0] = Some(Proof { address, until: now + PROOF_LIFE });
         for candidate in &mut self.candidates {
-            candidate.take_if(|candidate| candidate.address == address);
+            self.has_moved |= candidate.take_if(|candidate| candidate.address == address).is_some();
         }
     }
 
-    /// Takes an acknowledgement. Returns true if it belongs to an address probe.
+    /// True if a new address was proven since the last call.
+    pub(super) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.has_moved)
+    }
+
+    /// An acknowledgement has come. Returns whether it is one of a probe of an address.
     pub(super) fn on_ack(&mut self, now: Time, id: u32) -> bool {
         let is_ours = id & OWN != 0;
-        if is_ours && self.candidates != [None; 2] && self.guesses.take(now) {
+        if is_ours && self.candidates != [None; PATHS] && self.guesses.take(now) {
             let probed = self.candidates.iter().flatten().find(|candidate| candidate.id == id);
             if let Some(address) = probed.map(|candidate| candidate.address) {
                 self.prove(now, address);
@@ -157,20 +205,44 @@ impl Reach {
         if self.unproven().is_some() {
             self.at = self.proven();
         }
-        self.candidates = [None; 2];
+        self.candidates = [None; PATHS];
     }
 
-    /// When the next probe must be sent.
-    pub(super) fn probe_at(&self) -> Option<Time> {
-        self.unproven().filter(|candidate| candidate.allowance() >= PROBE as u64).map(|candidate| candidate.probe_at)
+    /// When the peer's new address is to be probed.
+    fn new_at(&self) -> Option<Time> {
+        let candidate = self.unproven()?;
+        let is_paid = candidate.allowance() >= PROBE as u64;
+        Some(if is_paid { candidate.probe_at } else { candidate.probe_at.max(self.unpaid_at) })
     }
 
-    /// The id of a probe to be sent now.
-    pub(super) fn probe(&mut self, now: Time) -> Option<u32> {
-        self.probe_at().filter(|at| *at <= now)?;
-        let candidate = self.candidate_mut(self.at?)?;
+    /// The last proven address, and when it is to be probed.
+    fn old(&self, now: Time) -> Option<(SocketAddr, Time)> {
+        self.unproven()?;
+        let old = self.proven[0].filter(|proof| self.old_left > 0 && now < proof.until)?;
+        Some((old.address, self.old_at))
+    }
+
+    /// When a probe is to be sent.
+    pub(super) fn probe_at(&self, now: Time) -> Option<Time> {
+        Time::earliest(self.new_at(), self.old(now).map(|(_, at)| at))
+    }
+
+    /// The destination and the id of a probe to be sent now.
+    pub(super) fn probe(&mut self, now: Time) -> Option<(SocketAddr, u32)> {
+        if let Some((address, _)) = self.old(now).filter(|(_, at)| *at <= now) {
+            self.old_at = now + INTERVAL;
+            self.old_left -= 1;
+            return Some((address, OLD));
+        }
+        self.new_at().filter(|at| *at <= now)?;
+        let address = self.at?;
+        let candidate = self.candidate_mut(address)?;
         candidate.probe_at = now + INTERVAL;
-        Some(candidate.id)
+        let (id, is_paid) = (candidate.id, candidate.allowance() >= PROBE as u64);
+        if !is_paid {
+            self.unpaid_at = now + UNPAID;
+        }
+        Some((address, id))
     }
 }
 
@@ -186,10 +258,15 @@ mod tests {
         Time::ZERO + Duration::from_millis(milliseconds)
     }
 
-    /// Bytes sent to a new address count, however often the peer leaves it and comes back.
+    /// The id of a probe of the new address.
+    fn new_probe(reach: &mut Reach, now: Time) -> Option<u32> {
+        std::iter::from_fn(|| reach.probe(now)).map(|(_, id)| id).find(|id| *id != OLD)
+    }
+
+    /// What was sent to a new address counts, however often the peer leaves it and comes back.
     #[test]
     fn three_bytes_for_one() {
-        let mut reach = Reach::new(Some(address(1)), at(0));
+        let mut reach = Reach::new(Some(address(1)), None, at(0));
         for round in 0..10 {
             reach.heard(at(round), address(2), 100, true);
             assert_eq!((reach.at(), reach.allowance()), (Some(address(2)), 300));
@@ -204,27 +281,29 @@ mod tests {
         assert_eq!(reach.at(), Some(address(1)));
         reach.heard(at(11), address(2), 50, true);
         assert_eq!(reach.allowance(), 300);
-        // Another address has its own account, and the last two are kept.
-        reach.heard(at(12), address(3), 10, true);
-        assert_eq!(reach.allowance(), 30);
+        // Another address has an account of its own, and the last four are kept.
+        for n in [3, 4, 5] {
+            reach.heard(at(12), address(n), 10, true);
+            assert_eq!(reach.allowance(), 30);
+        }
         reach.heard(at(13), address(2), 10, true);
         assert_eq!(reach.allowance(), 330);
-        reach.heard(at(14), address(4), 10, true);
+        reach.heard(at(14), address(6), 10, true);
         reach.heard(at(15), address(2), 10, true);
         assert_eq!(reach.allowance(), 30, "only what has come since");
     }
 
     #[test]
-    fn who_alternates_between_two_proven_addresses_has_both() {
-        let mut reach = Reach::new(Some(address(1)), at(0));
-        for n in [2, 3] {
+    fn who_alternates_between_proven_addresses_has_the_last_four() {
+        let mut reach = Reach::new(Some(address(1)), None, at(0));
+        for n in [2, 3, 4, 5] {
             reach.heard(at(0), address(n), 100, true);
-            let id = reach.probe(at(0)).expect("at once");
-            // The peer is elsewhere again when its answer arrives.
+            let id = new_probe(&mut reach, at(0)).expect("at once");
+            // The peer is elsewhere again when its answer comes.
             reach.heard(at(0), address(1), 100, true);
             assert!(reach.on_ack(at(0), id));
         }
-        for (n, proven) in [(3, true), (1, true), (3, true), (2, false), (1, true)] {
+        for (n, proven) in [(3, true), (4, true), (5, true), (1, true), (3, true), (2, false), (1, true)] {
             reach.heard(at(0), address(n), 100, true);
             assert_eq!(reach.allowance() == u64::MAX, proven, "{n}");
         }
@@ -236,7 +315,7 @@ mod tests {
     /// The peer's keys stay in use, but its handshakes go via another address.
     #[test]
     fn a_proof_ends() {
-        let mut reach = Reach::new(Some(address(1)), at(0));
+        let mut reach = Reach::new(Some(address(1)), None, at(0));
         reach.prove(at(200_000), address(2));
         reach.heard(at(239_999), address(1), 100, true);
         assert_eq!(reach.allowance(), u64::MAX);
@@ -248,9 +327,9 @@ mod tests {
 
     #[test]
     fn an_id_is_not_guessed() {
-        let mut reach = Reach::new(Some(address(1)), at(0));
+        let mut reach = Reach::new(Some(address(1)), None, at(0));
         reach.heard(at(0), address(2), 100, true);
-        let id = reach.probe(at(0)).expect("at once");
+        let id = new_probe(&mut reach, at(0)).expect("at once");
         assert!(!reach.on_ack(at(0), id & !OWN), "one of the path's MTU");
         for guess in 1..=GUESSES {
             assert!(reach.on_ack(at(0), id ^ guess));
@@ -259,5 +338,20 @@ mod tests {
         assert_eq!(reach.allowance(), 300, "it may have been guessed");
         reach.on_ack(at(1000), id);
         assert_eq!((reach.allowance(), reach.proven()), (u64::MAX, Some(address(2))));
+    }
+    /// An empty account, and more addresses than there is room for: still a probe per second, and no more.
+    #[test]
+    fn unpaid_probes_are_one_per_second() {
+        let mut reach = Reach::new(None, None, at(0));
+        let mut probes = 0;
+        for millisecond in 0..10_000 {
+            reach.heard(at(millisecond), address((millisecond % 7) as u8), 9, true);
+            while let Some((to, _)) = reach.probe(at(millisecond)) {
+                reach.sent(to, PROBE);
+                probes += 1;
+            }
+            assert!(reach.probe_at(at(millisecond)).is_none_or(|next| next > at(millisecond)));
+        }
+        assert_eq!(probes, 10);
     }
 }

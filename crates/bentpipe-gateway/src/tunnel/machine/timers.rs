@@ -32,9 +32,10 @@ impl Tunnel {
             self.give_up(now);
             return Step::Do(Todo::Tell(Event::Down));
         }
-        if let Some(id) = self.reach.probe(now).filter(|_| self.is_up) {
+        let may_probe = self.is_up && self.current.is_some();
+        if let Some((to, id)) = may_probe.then(|| self.reach.probe(now)).flatten() {
             out[DATA_HEADER..][..4].copy_from_slice(&id.to_le_bytes());
-            if let Some(sealed) = self.seal(now, What::Probe, 4, out) {
+            if let Some(sealed) = self.seal_to(now, to, What::Probe, 4, out) {
                 return Step::Do(Todo::Send(sealed));
             }
         }
@@ -56,7 +57,7 @@ impl Tunnel {
         }
         let alive = self.is_up.then_some(dead_at);
         let keepalive = Some(keepalive_at).filter(|_| self.is_up && may_send && self.current.is_some());
-        let probe_at = self.reach.probe_at().filter(|_| self.is_up && self.current.is_some());
+        let probe_at = self.reach.probe_at(now).filter(|_| may_probe);
         let sessions = [&self.current, &self.previous].into_iter().flatten();
         let void_at = sessions.map(super::Session::void_at).min();
         Step::Wait([begin_at, alive, keepalive, probe_at, void_at].into_iter().fold(None, Time::earliest))

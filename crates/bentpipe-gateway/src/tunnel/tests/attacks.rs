@@ -1,0 +1,124 @@
+//! Addresses that are wrong: copies, recordings, floods, and a peer that moves all the time.
+
+use bentpipe_engine::units::Duration;
+
+use super::world::{UP, World, address, seconds};
+use crate::tunnel::machine::MAX_REPLIES;
+use crate::tunnel::{Tunnel, TunnelConfig};
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn is_there(world: &World, n: u8) -> bool {
+    world.ends[1].endpoint() == Some(address(n)) && world.ends[1].is_proven()
+}
+
+/// An end at a distance of 300 ms, whose peer has been up for a while.
+fn distant() -> World {
+    let mut world = World::new();
+    world.delay = ms(300);
+    world.run(seconds(2));
+    world
+}
+
+/// RFC 9000 §9.3.3: an attacker sends a copy from an address of its own before the datagram arrives. The peer is idle, but
+/// it is asked whether it is still where it was.
+#[test]
+fn a_copied_datagram_costs_a_round_trip() {
+    let mut world = distant();
+    world.cut[0] = true;
+    world.say(0, &[1; 100]);
+    world.cut[0] = false;
+    let (_, copy) = world.sent.last().expect("just sent").clone();
+    world.bring(1, address(9), &copy);
+    assert_eq!(world.ends[1].endpoint(), Some(address(9)));
+    world.run(ms(599));
+    assert!(!is_there(&world, 1));
+    world.run(ms(1));
+    assert!(is_there(&world, 1));
+}
+
+/// The last datagram under old keys, kept back until new ones are in use, has the highest number of its session.
+#[test]
+fn what_was_kept_back_moves_nobody() {
+    let mut world = World::new();
+    world.run(seconds(119));
+    world.cut[0] = true;
+    world.say(0, b"kept");
+    world.cut[0] = false;
+    let (_, kept) = world.sent.last().expect("just sent").clone();
+    world.run(seconds(2));
+    assert_eq!(world.ends[1].stats().handshakes, 2);
+    world.say(0, b"new");
+    world.bring(1, address(9), &kept);
+    assert_eq!(world.payloads[1].last(), Some(&b"kept".to_vec()), "datagrams overtake each other");
+    assert!(is_there(&world, 1));
+}
+
+/// An end may have no turn on its line for long.
+#[test]
+fn replies_that_wait_are_bounded() {
+    let mut world = World::naming([None, None]);
+    for wall in 1..=2000 {
+        let datagram = world.first(0, wall);
+        world.bring(1, address(1), &datagram);
+        world.now += ms(10);
+    }
+    assert_eq!(world.answers(1).len(), MAX_REPLIES);
+}
+
+/// An earlier process, or a peer's tunnel before a reload, says where the peer was. That is no proof that it is there now.
+#[test]
+fn what_is_remembered_is_no_proof() {
+    let mut world = World::new();
+    let config = TunnelConfig { last_endpoint: Some(address(9)), ..world.config(1) };
+    world.ends[1] = Tunnel::new(config, world.now);
+    assert_eq!(world.ends[1].proven_endpoint(), Some(address(9)), "it stays in the file");
+    world.delay = ms(300);
+    world.run(seconds(3));
+    assert!(is_there(&world, 1));
+    world.cut[0] = true;
+    world.say(0, &[1; 100]);
+    let (_, datagram) = world.sent.last().expect("just sent").clone();
+    world.bring(1, address(9), &datagram);
+    assert_eq!((world.ends[1].endpoint(), world.ends[1].is_proven()), (Some(address(9)), false));
+}
+
+/// Ten seconds long each datagram comes from another address. Of each byte three are given, and a probe per second besides; the link
+/// stays up, and as soon as the peer rests it is found.
+#[test]
+fn a_peer_that_moves_a_thousand_times_per_second() {
+    let mut world = distant();
+    let last = 10_000;
+    let at = |n: u16| std::net::SocketAddr::from(([198, 51, (n >> 8) as u8, n as u8], 4500));
+    for n in 1..=last {
+        world.at[0] = at(n);
+        world.say(0, b"here");
+        world.run(ms(1));
+    }
+    let of_those =
+        |bytes: &std::collections::BTreeMap<_, u64>| (1..last).filter_map(|n| bytes.get(&at(n))).sum::<u64>();
+    let (to, from) = (of_those(&world.bytes_to), of_those(&world.bytes_from));
+    assert!(to <= 3 * from + 11 * 29, "{to} bytes for {from}");
+    world.say(0, b"here");
+    world.run(ms(900));
+    assert!(world.ends[1].endpoint() == Some(at(last)) && world.ends[1].is_proven());
+    assert_eq!(world.events, [[UP], [UP]]);
+}
+
+/// This machine's clock jumps, so that all keys are made anew, when the peer has just moved and has said little.
+#[test]
+fn a_clock_that_jumps_during_a_move_is_no_outage() {
+    let mut world = distant();
+    world.at[0] = address(7);
+    world.say(0, b"");
+    world.run(ms(300));
+    assert_eq!(world.ends[1].endpoint(), Some(address(7)));
+    let now = world.now;
+    world.ends[1].renew(now);
+    world.run(seconds(14));
+    assert!(is_there(&world, 7));
+    assert_eq!(world.events, [[UP], [UP]]);
+    assert!(world.say(0, b"ping") && world.say(1, b"pong"));
+}

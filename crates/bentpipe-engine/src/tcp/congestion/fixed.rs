@@ -23,7 +23,7 @@ impl Fixed {
 
 impl CongestionRules for Fixed {
     const NAME: &'static str = "fixed window";
-    const PROPERTIES: Properties = Properties { is_fixed: true, resumes: false, ..Properties::WINDOW_ONLY };
+    const PROPERTIES: Properties = Properties { resumes: false, ..Properties::WINDOW_ONLY };
 
     #[inline(always)]
     fn on_ack(&mut self, _: &mut Window, _: &mut SlowStart, _: &AckSample) {}

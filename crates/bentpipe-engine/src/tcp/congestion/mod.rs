@@ -340,6 +340,11 @@ impl Congestion {
         self.control.holds_back()
     }
 
+    /// True if the window is constant: neither a recovery nor a timeout may change it.
+    pub(in crate::tcp) fn is_fixed(&self) -> bool {
+        matches!(self.control, Control::Fixed(_))
+    }
+
     /// What the control does besides setting a window by ACKs and losses.
     #[inline(always)]
     pub(in crate::tcp) fn properties(&self) -> Properties {

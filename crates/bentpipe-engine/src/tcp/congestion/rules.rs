@@ -17,20 +17,12 @@ pub(in crate::tcp) struct Properties {
     pub(in crate::tcp) is_scalable: bool,
     /// Careful resume can set its window (RFC 9959).
     pub(in crate::tcp) resumes: bool,
-    /// Its window is constant: neither a recovery nor a timeout may change it.
-    pub(in crate::tcp) is_fixed: bool,
 }
 
 impl Properties {
     /// A control that only sets a window, by ACKs and losses.
-    pub(in crate::tcp) const WINDOW_ONLY: Properties = Properties {
-        paces: false,
-        measures_rate: false,
-        sets_rate: false,
-        is_scalable: false,
-        resumes: true,
-        is_fixed: false,
-    };
+    pub(in crate::tcp) const WINDOW_ONLY: Properties =
+        Properties { paces: false, measures_rate: false, sets_rate: false, is_scalable: false, resumes: true };
 }
 
 /// The rules of one congestion control.

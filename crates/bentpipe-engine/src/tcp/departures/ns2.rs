@@ -19,10 +19,8 @@ pub(in crate::tcp) struct Ns2 {
     inflates_always: bool,
     /// ns-2 before 2010, unless quick ACKs are set.
     delays_ack_of_syn: bool,
-    /// True if there is no SYN, whose ACK would precede that of the first segment.
-    no_handshake: bool,
-    /// The SYN is one-way.
-    one_way: bool,
+    /// How the connection opens. Without a SYN there is no ACK of one before the first segment's.
+    handshake: Handshake,
     /// The SACK sender ignores duplicate ACKs between a timeout and the next new ACK.
     deaf: bool,
 }
@@ -39,14 +37,13 @@ impl Departs for Ns2 {
             forgets_sack: shortcuts.ns2_recovery && !by_scoreboard,
             inflates_always: shortcuts.ns2_inflate_always,
             delays_ack_of_syn: shortcuts.ns2_delayed_syn_ack && config.ack.daass == Daass::Off,
-            no_handshake: shortcuts.handshake == Handshake::None,
-            one_way: shortcuts.handshake == Handshake::OneWay,
+            handshake: shortcuts.handshake,
             deaf: false,
         }
     }
 
     fn window_before_handshake(&self) -> Option<u32> {
-        (self.recovery && self.one_way).then_some(1)
+        (self.recovery && self.handshake == Handshake::OneWay).then_some(1)
     }
 
     #[inline(always)]
@@ -64,7 +61,7 @@ impl Departs for Ns2 {
     }
 
     fn may_retransmit(&self, snd_una: u64) -> bool {
-        !(self.recovery && self.no_handshake && snd_una == FIRST_BYTE)
+        !(self.recovery && self.handshake == Handshake::None && snd_una == FIRST_BYTE)
     }
 
     #[inline(always)]

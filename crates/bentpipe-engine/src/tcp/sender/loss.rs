@@ -158,8 +158,7 @@ impl Sender {
         if !self.departures.keeps_duplicates(self.recovery.kind()) {
             self.loss.forget_duplicates();
         }
-        let is_fixed = self.congestion.properties().is_fixed;
-        if self.timeout_window == TimeoutWindow::InFlight && self.is_open && !is_fixed {
+        if self.timeout_window == TimeoutWindow::InFlight && self.is_open && !self.congestion.is_fixed() {
             // A sender without a scoreboard has gone back to `snd_una`, so nothing counts as in flight.
             let pipe = self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_nxt);
             let window = &mut self.congestion.window;

@@ -61,7 +61,7 @@
 //!         ends[to].handle(&mut Context::silent(now), Input::Segment(segment));
 //!     }
 //! }
-//! SYN, SYN-ACK and the first data took one delay each; slow start took the rest.
+//! // SYN, SYN-ACK and the first data took one delay each; slow start took the rest.
 //! assert!(now > Time::ZERO + delay.saturating_mul(3));
 //! ```
 //!

@@ -25,7 +25,7 @@
 //! "#;
 //! let scenario = Scenario::parse(text, "demo.toml", &[]).expect("no mistakes");
 //! let limit = flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("a connection");
-//! The handshake, 2 MB with headers at 10 Mbit/s, and the one-way delay.
+//! // The handshake, 2 MB with headers at 10 Mbit/s, and the one-way delay.
 //! let least = limit.time.expect("it ends").as_secs_f64();
 //! assert!((2.4..2.6).contains(&least), "{least} s");
 //!

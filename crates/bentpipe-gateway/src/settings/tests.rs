@@ -124,12 +124,12 @@ fn uplink(text: &str) -> UplinkTable {
 #[test]
 fn an_uplink_needs_little() {
     let table = uplink(UPLINK);
-    assert_eq!((&table.variant[..], &table.device[..], table.mtu), ("burst", "bentpipe0", 1500));
+    assert_eq!((&table.variant[..], &table.device[..], table.mtu), ("constant-rack", "bentpipe0", 1500));
     assert_eq!(table.taken.interfaces, ["sat0"]);
     assert!(table.taken.keep_client_address && !table.early_accept && table.taken.ports.is_empty());
     // 10 Mbit/s for 600 ms.
     assert_eq!(table.window, Some(Bytes::new(750_000)));
-    let row = bentpipe_engine::tcp::Variant::named("burst").expect("a row");
+    let row = bentpipe_engine::tcp::Variant::named("constant-rack").expect("a row");
     assert_eq!(table.tcp.variant, bentpipe_engine::tcp::Variant { sack: true, ..row });
     assert_eq!((table.tcp.mss, table.tcp.timestamps, table.tcp.window_scaling), (1460, true, true));
 }

@@ -34,7 +34,7 @@ const PAIRS: u32 = 3;
 /// A size does not pass if all base-size probes of a round pass, or this many of several rounds, and none of its own. If the size does
 /// pass, either kind is as likely to be the next that arrives: then this happens with a probability of 2^-5.
 const ENOUGH: u32 = 5;
-/// A search ends when less than this remains.
+/// A search ends when the remaining range is smaller than this.
 const STEP: u16 = 8;
 /// PMTU_RAISE_TIMER; the RFC's default is ten minutes.
 const RAISE_AFTER: Duration = Duration::from_secs(60);
@@ -174,9 +174,9 @@ impl PathMtu {
         }
     }
 
-    /// Records that the peer has received a probe.
-    pub(crate) fn on_ack(&mut self, now: Time, id: u32) {
-        let Some(at) = self.sent.iter().position(|sent| sent.id == id) else { return };
+    /// Records that the peer has received a probe. Returns false if it is not a probe of this path.
+    pub(crate) fn on_ack(&mut self, now: Time, id: u32) -> bool {
+        let Some(at) = self.sent.iter().position(|sent| sent.id == id) else { return false };
         let sent = self.sent.remove(at).expect("just found");
         let rtt = now.saturating_since(sent.at);
         self.rtt = Some(self.rtt.map_or(rtt, |old| (old.saturating_mul(3) + rtt).div_floor(4)));
@@ -210,6 +210,7 @@ impl PathMtu {
             }
             _ => {}
         }
+        true
     }
 
     fn tell(&mut self, black_hole: bool) {

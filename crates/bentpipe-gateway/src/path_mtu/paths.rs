@@ -45,12 +45,9 @@ impl Paths {
         }
     }
 
-    /// The peer has received a probe.
+    /// Records that the peer has received a probe, of whichever path.
     pub(crate) fn on_ack(&mut self, now: Time, id: u32) {
-        let all = std::iter::once(&mut self.current).chain(self.others.iter_mut().map(|(_, path)| path));
-        if let Some(path) = all.into_iter().find(|path| path.sent.iter().any(|sent| sent.id == id)) {
-            path.on_ack(now, id);
-        }
+        let _ = self.current.on_ack(now, id) || self.others.iter_mut().any(|(_, path)| path.on_ack(now, id));
     }
 
     #[cfg(test)]

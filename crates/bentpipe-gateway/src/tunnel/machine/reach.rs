@@ -31,7 +31,7 @@ const UNPAID: Duration = Duration::from_secs(1);
 /// Probes of the address that was proven last, after the peer has appeared at another one.
 const OLD_PROBES: u8 = 3;
 /// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again, before that time is
-/// over. Later somebody else may have it (RFC 9000 §9.3: no new proof for an address that was seen recently).
+/// over. After that, somebody else may have the address (RFC 9000 §9.3: no new proof for an address that was seen recently).
 const PROOF_LIFE: Duration = REJECT_AFTER;
 /// Length of a probe of an address, and of its acknowledgement.
 pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
@@ -39,7 +39,8 @@ pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
 const OWN: u32 = 1 << 31;
 /// The id of probes of the last proven address, which are answered like those of the path's MTU; those count from 0.
 const OLD: u32 = OWN - 1;
-/// Acknowledgements that are looked at at once, and the time that each further one takes: an id of 31 bits is not guessed so.
+/// Number of acknowledgements that are examined at once, and the time for each further one. At this rate, an id of 31 bits cannot be
+/// guessed.
 const GUESSES: u32 = 16;
 const GUESS_REFILL: Duration = Duration::from_secs(1);
 
@@ -188,7 +189,7 @@ impl Reach {
         std::mem::take(&mut self.has_moved)
     }
 
-    /// An acknowledgement has come. Returns whether it is one of a probe of an address.
+    /// Takes an acknowledgement. Returns true if it belongs to an address probe.
     pub(super) fn on_ack(&mut self, now: Time, id: u32) -> bool {
         let is_ours = id & OWN != 0;
         if is_ours && self.candidates != [None; PATHS] && self.guesses.take(now) {
@@ -263,7 +264,7 @@ mod tests {
         std::iter::from_fn(|| reach.probe(now)).map(|(_, id)| id).find(|id| *id != OLD)
     }
 
-    /// What was sent to a new address counts, however often the peer leaves it and comes back.
+    /// Bytes sent to a new address count, however often the peer leaves it and comes back.
     #[test]
     fn three_bytes_for_one() {
         let mut reach = Reach::new(Some(address(1)), None, at(0));

@@ -2,8 +2,8 @@
 
 use bentpipe_study::stats::mean;
 
-use super::sweeps::trials;
-use super::worlds::{Load, Place, TRIALS, maximum, measured, rates};
+use super::sweeps::{trials, trials_of_a_variation};
+use super::worlds::{Load, Place, maximum, measured, rates};
 use crate::lab::Lab;
 use crate::request::ReproduceError;
 
@@ -51,13 +51,14 @@ pub(super) fn at_full_rate(lab: &Lab<'_>) -> Words {
         ("8192 cells for each channel", "links.sat.forward.atm.sharing", "per-vc"),
         ("RFC 6582's guard", "tcp.once_per_window", "true"),
     ];
+    let count = trials_of_a_variation(lab);
     let mut words = Vec::new();
     for (name, key, value) in VARIED {
         let mut best = Vec::new();
         for place in Place::ALL {
             let world = measured(place, Load::Full, &[(key, value)]);
             let what = format!("acts, full rate, {name}, {}", place.name());
-            best.push(format!("{:.1}", maximum(&rates(&lab.runs(&what, &world, TRIALS)?))));
+            best.push(format!("{:.1}", maximum(&rates(&lab.runs(&what, &world, count)?))));
         }
         words.push(format!("{name} {}", best.join(", ")));
     }

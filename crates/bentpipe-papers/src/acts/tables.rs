@@ -385,7 +385,8 @@ fn comparison(lab: &Lab<'_>) -> Result<Vec<Row>, ReproduceError> {
 /// The throughput of scenario 2 at its bit error rate, and variations.
 pub(super) fn noisy(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     Ok(format!(
-        "not explained. At 1e-9 a GB loses nine packets, and each costs the regrowth from half of the window. Mean (max) of ten trials, two without loss: {}",
+        "not explained. At 1e-9 a GB loses nine packets, and each costs the regrowth from half of the window. Mean (max) of {} trials, two without loss: {}",
+        super::sweeps::trials_of_a_variation(lab),
         super::sweeps::noise_varied(lab)?
     ))
 }

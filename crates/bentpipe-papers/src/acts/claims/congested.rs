@@ -3,7 +3,7 @@
 use bentpipe_study::stats::mean;
 
 use super::super::causes::{at_full_rate, lengths, narrower_lines};
-use super::super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches};
+use super::super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches, trials_of_a_variation};
 use super::super::tables::best;
 use super::super::worlds::{Load, Place, TRIALS, maximum, measured, rates};
 use super::{each, farthest, published};
@@ -88,10 +88,11 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     }
     let pairs: Vec<_> = maxima.into_iter().zip(printed("full")).collect();
     let note = format!(
-        "max of ten trials {}. Variations, max of ten in LAN, WAN, satellite: {}. The discard threshold, which is not \
+        "max of ten trials {}. Variations, max of {} in LAN, WAN, satellite: {}. The discard threshold, which is not \
          printed, changes the WAN, and the sharing of the buffer the satellite, but neither keeps the other places near print. \
          The rest is not explained (studies/acts/README.md, with 18 more settings). Means of four: {}",
         each(&pairs),
+        trials_of_a_variation(lab),
         at_full_rate(lab)?,
         switches(lab)?
     );

@@ -198,7 +198,7 @@ fn the_simulators_losses_packet_for_packet() {
     }
 }
 
-/// A change while packets wait: all arrive, in order, those that wait at the new rate.
+/// A change while packets wait: all arrive in order, and the waiting ones leave at the new rate.
 #[test]
 fn a_link_changes_and_loses_nothing() {
     let text = LINE.split("[[flows]]").next().expect("links");

@@ -17,7 +17,7 @@ use holes::Holes;
 
 /// Maximum number of transmissions kept: some 3 GB of data in segments of 1460 bytes.
 const MAX_TRANSMISSIONS: usize = 2_000_000;
-/// Repeated transmissions that are kept of all open ranges: a long one repeats each range that it covers.
+/// Maximum number of repeated transmissions kept for all open ranges: a long one repeats each range that it covers.
 const MAX_REPEATS: usize = 2 * MAX_TRANSMISSIONS;
 /// Longest window (RFC 7323 §2.3), bytes.
 const MAX_WINDOW: u64 = 1 << 30;

@@ -56,7 +56,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The same where some of them may be a full queue's: `without` is what the others show.
+    /// The same if a full queue may have caused some of them: `without` is the estimate from the others.
     pub(crate) fn or(mut self, without: &Losses) -> Self {
         self.probability = both(&self.probability, &without.probability);
         self.burst_segments = both(&self.burst_segments, &without.burst_segments);
@@ -67,8 +67,8 @@ impl Losses {
         self
     }
 
-    /// The same where any of them may be a full queue's: then their number is an upper bound, and how they follow one another says
-    /// nothing of the link.
+    /// The same if a full queue may have caused any of them: their number is then an upper bound, and their arrangement
+    /// says nothing about the link.
     pub(crate) fn with_those_of_a_queue(mut self, why: &str) -> Self {
         if let Estimate::Measured { high, .. } = self.probability {
             self.probability = Estimate::at_most(high, why);
@@ -80,7 +80,7 @@ impl Losses {
     }
 }
 
-/// The smallest that holds both.
+/// The smallest estimate that covers both.
 fn both(a: &Estimate, b: &Estimate) -> Estimate {
     match (a, b) {
         (&Estimate::Measured { value, low, high }, &Estimate::Measured { low: other, high: more, .. }) => {

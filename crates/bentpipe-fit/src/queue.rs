@@ -33,8 +33,9 @@ pub(crate) struct QueueFit {
 }
 
 impl QueueFit {
-    /// The same where other connections share the path: their segments may have been before this one's on the host's own line, where what waits
-    /// is no longer in the queue. On a line of five times the bottleneck's rate that is a fifth of the whole wait.
+    /// The same if other connections share the path. Their segments may have been ahead of this one on the host's own line,
+    /// where segments wait outside of the queue. If that line has five times the bottleneck's rate, this is a fifth of the
+    /// whole wait.
     pub(crate) fn shared(mut self) -> Self {
         let less = 1.0 - 1.0 / ASSUMED_FACTOR;
         for estimate in [&mut self.time, &mut self.bytes] {

@@ -33,7 +33,7 @@ pub(crate) struct RateFit {
     pub(crate) segment_time: f64,
 }
 
-/// Share of other connections' data from which the path is theirs, too: less is within the interval of the rate.
+/// Share of other connections' data from which they count as sharing the path. A smaller share is within the rate's interval.
 pub(crate) const SHARED: f64 = 0.02;
 
 /// A stretch between two arrivals.

@@ -26,9 +26,10 @@ const MAX_MTU: u32 = 9000;
 const ETHERNET_MSS: u32 = 1460;
 /// Width of the bins of the delays over time.
 const BIN_NS: i64 = 10_000_000;
-/// Nanoseconds by which a card with several queues may pass packets on out of order: they are collected for less than a timer's tick of 10 ms.
+/// Maximum disorder of packets in nanoseconds. A card with several queues may pass packets on out of order, but collects
+/// them for less than a timer tick of 10 ms.
 const MAX_BACK_NS: i64 = 10_000_000;
-/// Share of the rate by which it varies from which a note says so.
+/// Variation of the rate, as a share of it, from which a note mentions it.
 const VARIES: f64 = 0.1;
 
 /// What a capture of a transfer says about the path.
@@ -70,7 +71,7 @@ pub struct Transfer {
 #[derive(Default)]
 struct Skipped {
     short: u64,
-    /// Packets that were used without all their options, and bytes of a frame that hold the longest.
+    /// Number of packets used without all their options, and the frame length in bytes that would hold the longest.
     cut: u64,
     whole: usize,
     damaged: u64,
@@ -79,11 +80,11 @@ struct Skipped {
     unknown: Option<i32>,
 }
 
-/// The clock of a connection's packets, which does not go back.
+/// The clock of a connection's packets, which never goes backwards.
 #[derive(Default)]
 struct Clock {
     now: Option<i64>,
-    /// Packets with a time before the clock's, and the most by which they were, nanoseconds.
+    /// Number of packets with a time before the clock's, and the largest difference in nanoseconds.
     back: u64,
     max_back: i64,
 }

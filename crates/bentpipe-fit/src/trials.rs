@@ -19,8 +19,8 @@ pub(crate) struct Trial {
     pub(crate) delay: Option<f64>,
 }
 
-/// For each trial, whether a full queue may have dropped it although too few losses show that: it is one of several in a row, and its
-/// neighbours waited `from` seconds or more. A single loss is what the link explains as well.
+/// For each trial, whether a full queue may have dropped it although too few losses show that: it is one of several losses
+/// in a row, and its neighbours waited at least `from` seconds. A single loss may as well be the link's.
 pub(crate) fn doubtful(trials: &[Trial], from: f64) -> Vec<bool> {
     let near = |trial: &Trial| trial.lost && trial.delay.is_some_and(|delay| delay >= from);
     let is_run = |run: &[Trial]| run.len() > 1 && run.iter().any(near);

@@ -49,7 +49,7 @@ fn transfer(a: &Host, b: &Host, bytes: usize) {
     });
 }
 
-/// Packets of each interface, and those that tshark takes for sent again; `None` where there is no tshark.
+/// Packets of each interface, and those that tshark takes for retransmissions; `None` without tshark.
 fn tshark(path: &Path, filter: &str) -> Option<BTreeMap<String, (u64, u64)>> {
     let fields =
         ["-T", "fields", "-e", "frame.interface_name", "-e", "tcp.analysis.retransmission", "-e", "frame.time_epoch"];
@@ -90,7 +90,7 @@ fn a_capture_is_live_and_has_no_packet_twice() {
     std::thread::sleep(Duration::from_millis(200));
     let Some(live) = tshark(&capture, "tcp") else { return };
     let (packets, again) = live["A"];
-    // 208 segments and their ACKs, of which there may be one for several.
+    // 208 segments and their ACKs; one ACK may cover several segments.
     assert!(live.len() == 1 && packets > 230 && again == 0, "{live:?}");
     emulation.stop();
     assert_eq!(tshark(&capture, "tcp").expect("it is there"), live);
@@ -124,7 +124,7 @@ fn both_ends_have_each_packet_once() {
     assert!(unknown.status.code() == Some(2) && error.contains("there are A, B and all"), "{error}");
 }
 
-/// What `fit` says of a capture whose link is known.
+/// The output of `fit` for a capture whose link is known.
 #[test]
 fn a_captured_path_is_estimated() {
     if !possible() {

@@ -1,4 +1,4 @@
-//! The kernel's TCP and UDP through the emulator, in trains of which packets are lost.
+//! The kernel's TCP and UDP through the emulator, in trains that lose packets.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
@@ -57,7 +57,7 @@ fn ends(lab: &Lab) -> [(Host, [IpAddr; 2]); 2] {
     })
 }
 
-/// Everything there and back; the hash of what came back.
+/// Sends everything there and back. Returns the hash of what came back.
 fn there_and_back(near: &Host, far: &Host, address: IpAddr, times: usize) -> (Hash, Hash) {
     let listener = far.inside(|| TcpListener::bind((address, 0))).expect("a free port");
     let to = listener.local_addr().expect("bound");
@@ -174,7 +174,7 @@ fn datagrams_of_trains_come_by_themselves() {
             return;
         }
         let before = lab.emulator().traffic();
-        // The list counts packets since the start: those of the first socket.
+        // The list counts packets from the start, which belong to the first socket.
         let is_lost = |n: &u32| version == 0 && [0, 5, 6, 199].contains(n);
         meanwhile(&mut lab, || {
             let mut buffer = [0; 2000];
@@ -193,7 +193,7 @@ fn datagrams_of_trains_come_by_themselves() {
         });
         let after = lab.emulator().traffic();
         assert!(after.reads - before.reads < 30, "trains come in: {before:?}, {after:?}");
-        // What is due together leaves together: ten trains, of which holes cut some in two.
+        // Packets due together leave together: ten trains, some of which gaps split in two.
         assert!(after.writes - before.writes < 30, "trains go out: {before:?}, {after:?}");
         assert_eq!(lab.emulator().refused(), 0, "hosts take every train");
     }

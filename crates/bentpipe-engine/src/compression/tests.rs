@@ -201,7 +201,7 @@ fn an_old_base_does_not_come_back() {
     ends.carry(1, &last);
 }
 
-/// A context may keep a base for billions of others. Then their number says that the next one is earlier.
+/// A context may keep a base for billions of packets. Then the number of the next one looks like an earlier one.
 #[test]
 fn a_place_that_was_not_used_for_long_takes_the_next_base() {
     let packet = tcp(true, 4000, &plain(100));
@@ -346,7 +346,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever flows send, announcements that are lost, late or doubled: what comes out is what went in.
+    /// For any packets, and announcements that are lost, late or duplicated: the output equals the input.
     #[test]
     fn what_is_expanded_is_what_was_compressed(
         is_v4: bool,

@@ -40,7 +40,7 @@ fn ticks(millis: u64) -> u64 {
     ms(millis).as_ticks()
 }
 
-/// What comes out of a link: arrival in microseconds, number and outcome, in this order. Numbers are those of the offers.
+/// The output of a link: arrival in microseconds, number and outcome, in this order. Packets are numbered as offered.
 fn out(config: &LinkConfig, offers: impl IntoIterator<Item = u64>) -> Vec<(u64, u32, Outcome)> {
     let mut link = Link::new(config, 1, "up");
     let mut all = Vec::new();

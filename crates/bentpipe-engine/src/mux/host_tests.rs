@@ -1,4 +1,4 @@
-//! Hosts beside each other: what one does that only opens and resets, and what the others keep.
+//! Hosts beside each other: one only opens and resets streams, and the others keep their share.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -137,7 +137,7 @@ fn who_opens_and_resets_holds_up_nobody() {
     }
 }
 
-/// While the line stands still a flood of opened and reset connections takes no memory.
+/// While the line is down, a flood of opened and reset connections takes no memory.
 #[test]
 fn cancelled_openings_leave_nothing() {
     let mut world = World::new();
@@ -174,7 +174,7 @@ fn resets_that_wait_are_bounded() {
     assert_eq!((mux.resets.len(), mux.own_resets, mux.hosts.len()), (0, 0, 0));
 }
 
-/// Twenty hosts with one to twenty streams each have the same share: Jain's index is 1 less what a turn is of the whole.
+/// Twenty hosts with one to twenty streams each have the same share: Jain's index differs from 1 by the share of one turn.
 #[test]
 fn unequal_hosts_have_equal_shares() {
     let mut mux = Mux::new(config(Side::Initiator));

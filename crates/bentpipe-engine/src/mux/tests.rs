@@ -17,7 +17,7 @@ fn give(mux: &mut Mux, input: Input) {
     mux.handle(&mut Context::silent(Time::ZERO), input);
 }
 
-/// All that an end says with room for so many messages.
+/// All outputs of an end, with room for this many messages.
 fn poll(mux: &mut Mux, room: u32) -> Vec<Output> {
     give(mux, Input::Room(room));
     let mut outputs = Vec::new();
@@ -32,7 +32,7 @@ fn sent(mux: &mut Mux, room: u32) -> Vec<Message> {
     poll(mux, room).into_iter().filter_map(send).collect()
 }
 
-/// Brings all that `from` says, and answers what `to` tells its driver.
+/// Delivers all messages of `from`, and returns what `to` tells its driver.
 fn carry(from: &mut Mux, to: &mut Mux) -> Vec<Output> {
     for message in sent(from, u32::MAX) {
         give(to, Input::Message(message));
@@ -123,7 +123,7 @@ fn resets_cross_and_say_why() {
     assert_eq!(carry(&mut a, &mut b), [Output::Opened { stream, route: route() }]);
     give(&mut b, Input::Reset { stream, reason: Reason::Refused });
     give(&mut a, Input::Write { stream, bytes: 10 });
-    // What is on its way to one that is over is nobody's.
+    // Data on its way to a stream that has ended is ignored.
     assert_eq!(carry(&mut a, &mut b), []);
     assert_eq!(b.stats().stray, 1);
     assert_eq!(carry(&mut b, &mut a), [Output::Reset { stream, reason: Reason::Refused }]);
@@ -364,7 +364,7 @@ proptest! {
         for (end, op) in ops {
             world.act(end.into(), op);
         }
-        // Then all users end, and take what comes.
+        // Then all users end, and take what arrives.
         for round in 0.. {
             let mut busy = false;
             for end in [0, 1] {
@@ -400,7 +400,8 @@ proptest! {
     }
 }
 
-/// A peer that opens more than it may, faster than our answers go out, costs no more memory than so many answers.
+/// A peer that opens more streams than it may, faster than our answers leave, costs only the memory of a bounded number of
+/// answers.
 #[test]
 fn answers_to_a_flood_of_openings_are_bounded() {
     let [_, mut b] = pair();
@@ -434,7 +435,7 @@ fn a_number_is_used_once() {
         assert_eq!(poll(&mut b, 0), [], "{n} again");
     }
     assert_eq!((b.len(), b.stats().accepted, b.stats().stray), (0, 4, 4));
-    // Gaps without end are not remembered without end: beyond so many, openings are dropped.
+    // The number of remembered gaps is bounded: beyond it, openings are dropped.
     for n in 0..10_000 {
         give(&mut b, open(100 + 4 * n));
         give(&mut b, Input::Message(Message::Reset { stream: StreamId(100 + 4 * n), reason: Reason::Peer }));

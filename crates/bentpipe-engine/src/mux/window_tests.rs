@@ -12,7 +12,7 @@ fn give(mux: &mut Mux, input: Input) {
     mux.handle(&mut Context::silent(Time::ZERO), input);
 }
 
-/// Brings what `from` sends, and takes at once what came.
+/// Delivers what `from` sends, and reads it at once.
 fn carry(from: &mut Mux, to: &mut Mux) {
     give(from, Input::Room(u32::MAX));
     while let Step::Do(output) = from.poll(&mut Context::silent(Time::ZERO)) {

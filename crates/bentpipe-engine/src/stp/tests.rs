@@ -43,7 +43,7 @@ impl End {
         self.poll(nanos)
     }
 
-    /// An established end with so much to send, and what it sends at the start of its second second.
+    /// An established end with this much to send, and what it sends at the start of its second second.
     fn sending(config: StpConfig, bytes: u64, window: u32) -> (End, Vec<Segment>, Option<u64>) {
         let mut end = End(Connection::new(config, Role::Active));
         let (syn, timer) = end.give(0, Input::Open);
@@ -183,7 +183,7 @@ fn a_closed_window_is_probed_while_the_peer_answers() {
     assert_eq!((end.0.state(), probes), (State::Closed, 7));
 }
 
-/// A peer that throws away what it reported gets it again: no segment that it asks for is without a timer.
+/// A peer that discards data that it had reported gets it again: every segment that it asks for has a timer.
 #[test]
 fn a_peer_that_reneges_is_served() {
     let (mut end, _, _) = End::sending(config(), 3000, WIDE);
@@ -200,7 +200,7 @@ fn a_peer_that_reneges_is_served() {
 
 #[test]
 fn control_segments_take_their_time_on_the_line() {
-    // 48 bytes of a bare ACK last 384 us: what follows it leaves so much later.
+    // 48 bytes of a bare ACK take 384 us: the next segment leaves that much later.
     let mut end = End(Connection::new(config(), Role::Passive));
     end.give(0, Input::Open);
     let mut syn = Segment { window: WIDE, ..Segment::new(Flags::SYN) };
@@ -277,7 +277,7 @@ mod twin {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
-        /// Queue, cursor and bisection send what the walk over all segments sends, and wait for the same instants.
+        /// Queue, cursor and bisection send the same as the walk over all segments, and wait for the same instants.
         #[test]
         fn agrees_with_the_pseudo_code(
             hand_over: bool,

@@ -30,7 +30,7 @@ impl Probe for Watch {
     }
 }
 
-/// A connection on a clock, and what it has sent since it was last looked at.
+/// A connection with a clock, and the segments that it has sent since the last look.
 struct One {
     connection: Connection,
     config: TcpConfig,
@@ -276,7 +276,7 @@ fn with_a_loss(sharing: TcbSharing, rtt: u64, timeout: u64) -> One {
     one
 }
 
-/// RFC 9040 §1: sharing is an option: without it everything starts anew.
+/// RFC 9040 §1: sharing is optional: without it, every connection starts from the defaults.
 #[test]
 fn sharing_off() {
     let mut one = with_a_loss(TcbSharing::Off, 200, 600);

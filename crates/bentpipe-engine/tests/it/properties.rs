@@ -140,7 +140,7 @@ fn config(variant: Variant, end: &Ends) -> TcpConfig {
         ecn: if end.ecn { EcnUse::On } else { EcnUse::Off },
         sack_blocks: end.sack_blocks,
         window_clamp: end.clamp,
-        // Longer than the storm: otherwise a FIN that comes again may find nobody, which is no fault.
+        // Longer than the storm: otherwise a retransmitted FIN may find no connection, which is correct.
         time_wait: Duration::from_secs(600),
         ..TcpConfig::default()
     }
@@ -177,7 +177,7 @@ fn tcp(variant: Variant, case: &Case) -> [Connection; 2] {
     [(0, Role::Active), (1, Role::Passive)].map(|(n, role)| Connection::new(config(variant, &case.ends[n]), role))
 }
 
-/// STP over the path of the case, with a timer that runs so long.
+/// STP over the path of the case, with this timer.
 fn stp(case: &Case, rto: Duration, max_retransmissions: u8) -> [stp::Connection; 2] {
     let rate = Rate::from_bits_per_second(1_000_000).expect("not zero");
     [(0, Role::Active), (1, Role::Passive)].map(|(n, role)| {
@@ -203,7 +203,7 @@ fn whole_and_ended<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> 
     prop_assert!(pair.has_ended(), "does not end: {}", pair.describe());
     for n in 0..2 {
         let (end, peer) = (&pair.ends[n], &pair.ends[1 - n]);
-        // With calm after a minute nobody has reason to give up.
+        // The channel is calm after a minute, so neither end should give up.
         prop_assert_eq!(end.ended, Some(Ok(())), "{}", pair.describe());
         prop_assert_eq!(end.connection.received(), peer.written, "{}", pair.describe());
         prop_assert_eq!(end.connection.acknowledged(), end.written, "{}", pair.describe());
@@ -270,7 +270,7 @@ proptest! {
         whole_and_ended(stp(&case, rto, 200), &case)?;
     }
 
-    /// With the timer of the `stp` paper, wherever the round trip lies: everything, or an end that says why not.
+    /// With the timer of the `stp` paper and any round trip: everything arrives, or an end reports why not.
     #[test]
     fn stp_delivers_or_gives_up(case in case()) {
         let pair = play(stp(&case, Duration::from_millis(550), 6), &case);

@@ -43,7 +43,7 @@ fn what_was_sent_again_and_came_a_round_trip_later_was_lost() {
     // Segment 1 is lost; its second transmission at 30 ms is acknowledged a round trip of 10 ms later.
     let ledger = play(&[(0, 0), (1, 1), (2, 2), (30, 1)], &[(10, 1), (40, 3)]);
     assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Lost, Fate::Delivered, Fate::Delivered]);
-    // The acknowledgement at 40 ms tells nothing of when segment 2 arrived.
+    // The acknowledgement at 40 ms does not show when segment 2 arrived.
     assert_eq!(ledger.arrivals.iter().map(|a| (a.of, a.timely)).collect::<Vec<_>>(), [(0, true), (3, false)]);
 }
 
@@ -107,7 +107,7 @@ fn numbers_wrap() {
     assert_eq!(ledger.arrivals[0].segments, 2);
 }
 
-/// Each repeats 4096 segments of a byte: 1100 of them would be 4.5 million entries.
+/// Each repeats 4096 one-byte segments: 1100 repetitions would be 4.5 million entries.
 #[test]
 fn repeats_of_many_small_segments_are_bounded() {
     let mut ledger = Ledger::new(4096);
@@ -120,7 +120,7 @@ fn repeats_of_many_small_segments_are_bounded() {
     assert_eq!(ledger.repeats, 0);
 }
 
-/// A maximum segment of a byte, as a SYN may claim: packets of 64 kB are as many pieces as are kept, and no more.
+/// A SYN may announce a maximum segment size of one byte: packets of 64 kB are then split into at most as many pieces as are kept.
 #[test]
 fn pieces_of_a_byte_are_bounded() {
     let mut ledger = Ledger::new(1);

@@ -21,7 +21,8 @@ const BETTER: f64 = 1.1;
 /// Number of jitters by which equal times may differ.
 const JITTERS: f64 = 5.0;
 
-/// What left the host: when, in nanoseconds, its bytes and those missing between the one before and it, and which transmission it is.
+/// A departure from the host: its time in nanoseconds, its bytes plus those missing since the previous departure, and its
+/// transmission.
 struct Departure {
     at: i64,
     bytes: f64,
@@ -29,8 +30,8 @@ struct Departure {
     of: usize,
 }
 
-/// Departures in order. Near the receiver a host answers an acknowledgement at once, so data left it at a fixed time after the
-/// acknowledgement that it echoes has passed the capture. What is missing between two segments left the host, too.
+/// Departures in order. Near the receiver: a host answers an acknowledgement at once, so its data left a fixed time after
+/// the echoed acknowledgement passed the capture. Data missing between two segments left the host, too.
 fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
     let sent = |of: usize| &ledger.transmissions[of];
     match side {
@@ -79,15 +80,16 @@ fn beside_losses(ledger: &Ledger, view: &View) -> Vec<Option<(f64, f64)>> {
     result
 }
 
-/// How many of these times are the longest of them, once `rate` is taken for the line before: each counts by how near to it it is.
+/// How many of these times equal the longest, if `rate` is that of the line before. A time that is almost the longest counts
+/// in part.
 fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64, width: f64) -> f64 {
     let left = || waits(departures, rate).filter_map(|(of, wait)| beside[of].map(|(delay, held)| (delay - wait, held)));
     let longest = left().map(|(delay, held)| delay - held).fold(0.0, f64::max);
     left().map(|(delay, _)| (1.0 - (longest - delay).max(0.0) / width).max(0.0)).sum()
 }
 
-/// Rate of the line before the bottleneck, bit/s; `None` if waits there are not seen. `segment` are the seconds of a full segment at the
-/// bottleneck, `rate` is the bottleneck's.
+/// Rate of the line before the bottleneck, bit/s; `None` if no waits are visible there. `segment` is the time of a full
+/// segment at the bottleneck in seconds, and `rate` the bottleneck's rate.
 fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64, segment: f64) -> Option<f64> {
     let beside = beside_losses(ledger, view);
     let width = 2.0 * segment + JITTERS * view.jitter;
@@ -108,7 +110,8 @@ fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64
 /// how much it may be.
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
     let departures = departures(ledger, view.side);
-    // Near the receiver times are known to a tick of the sender's clock, and a rate that fits them by chance takes too much from them.
+    // Near the receiver, times are known only to a tick of the sender's clock. A rate that fits by chance would subtract too
+    // much.
     let before = match view.side {
         Side::Sender => rate_before(ledger, &departures, view, rate, segment),
         Side::Receiver => None,

@@ -22,7 +22,7 @@ pub(crate) fn path((rate, delay): (f64, u32), tcp: &str, link: &str, data: &str)
     )
 }
 
-/// Runs the scenario and captures at the host; returns what was dropped, of all links.
+/// Runs the scenario and captures at the host. Returns the number of drops on all links.
 pub(crate) fn capture(text: &str, seed: u64, host: &str, path: &Path) -> Vec<Drops> {
     let scenario = Scenario::parse(text, "truth.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
     let taps = Tap::find(&scenario, host).expect("a host");

@@ -4,7 +4,7 @@ use bentpipe_fit::{Estimate, Fit, Transfer, fit};
 
 use crate::captures::{capture, satellite};
 
-/// A packet from its IP header on: nanoseconds, what was captured, and its length on the line.
+/// A packet from its IP header on: nanoseconds, the captured bytes, and its length on the line.
 pub(crate) type Packet = (u64, Vec<u8>, u32);
 
 /// 4 MB overflow a queue of 300 packets. Returns the packets, and how many it dropped.

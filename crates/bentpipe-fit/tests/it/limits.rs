@@ -27,7 +27,7 @@ const WINDOW: &str = "receive_buffer = \"256 kB\"";
 
 /// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms, captured at `host`; a queue is measured where it dropped more than a few.
 ///
-/// Near the receiver what was sent again and lost again is not seen: of some cells one of 187 drops.
+/// Near the receiver, a lost retransmission is invisible: in some cells one of 187 drops.
 fn cells(host: &str, rate: f64, delay: u32, bytes: &str) {
     let mut missed = 0;
     for packets in [100_u32, 300, 1000] {
@@ -48,7 +48,7 @@ fn cells(host: &str, rate: f64, delay: u32, bytes: &str) {
                 let measured = matches!(fit.queue_bytes, Estimate::Measured { .. });
                 assert!(full > 0 || !measured, "{what}: {:?} of {full} drops", fit.queue_bytes);
                 assert!(full < FEW_DROPS || measured, "{what}: {:?} of {full} drops", fit.queue_bytes);
-                // What the link loses while the queue is full is not told from the queue's.
+                // Losses of the link while the queue is full cannot be distinguished from the queue's.
                 let channel: u64 = drops.iter().map(|drops| drops.channel).sum();
                 let unseen = u64::from(host == "client");
                 let told = (full.saturating_sub(unseen)..=full + channel).contains(&fit.queue_losses);

@@ -13,7 +13,7 @@ use crate::captures::{path, with_drops};
 const LOSS_MISSES: usize = 3;
 const LIMITS: [&str; 4] = ["", "send_buffer = \"off\"", "receive_buffer = \"256 kB\"", "application"];
 
-/// The first of `count` transfers has `bytes`, limited by its application if `limit` says so; the others begin 0.3 s after one another.
+/// The first of `count` transfers has `bytes`, limited by its application if `limit` is "application". The others start 0.3 s apart.
 fn transfers(link: (f64, u32), limit: &str, keys: &str, bytes: &str, count: u32) -> String {
     let is_paced = limit == "application";
     let mut text = path(link, if is_paced { "" } else { limit }, keys, bytes);

@@ -58,7 +58,7 @@ fn bursts_of_losses() {
     assert!(missed(&all, |fit| &fit.losses.start, 0.002) <= MISSES, "start of bursts");
     assert!(missed(&all, |fit| &fit.losses.probability, 0.002 / 0.252) <= MISSES, "probability of loss");
     let bursts = all.iter().filter(|fit| fit.losses.prefers == Prefers::Bursts).count();
-    // Eleven bursts of mean length 4 are told from single losses almost always.
+    // Eleven bursts of mean length 4 can almost always be distinguished from single losses.
     assert!(bursts >= SEEDS as usize - MISSES, "{bursts} of {SEEDS}");
 }
 
@@ -95,8 +95,8 @@ fn a_receiver_without_timestamps_shows_little() {
     assert_eq!(losses.prefers, Prefers::Neither);
 }
 
-/// A host behind the link that stands still now and then, as one of a busy machine does: for 5 ms in each 170 ms it acknowledges nothing, then
-/// all at once. A time in the queue seems up to 5 ms longer, eight segments of 0.6 ms; the queue is as long as it was.
+/// A host behind the link that stalls, as on a busy machine: in each 170 ms it acknowledges nothing for 5 ms, then everything
+/// at once. A time in the queue seems up to 5 ms longer, which is eight segments of 0.6 ms; the queue itself is unchanged.
 #[test]
 fn a_queue_that_overflows_before_a_host_that_stands_still() {
     let stalls = "backward.schedule = [{ at = \"90 ms\", delay = \"245 ms\" }, { at = \"95 ms\", delay = \"240 ms\" }]\n\
@@ -118,7 +118,7 @@ fn what_a_capture_does_not_show() {
     assert!(matches!(fit.queue_bytes, Estimate::AtLeast { .. } | Estimate::Unknown { .. }), "{:?}", fit.queue_bytes);
     assert!(matches!(fit.losses.probability, Estimate::AtMost { value, .. } if value > 0.01), "{:?}", fit.losses);
     assert_eq!(fit.losses.prefers, Prefers::Neither);
-    // Too few segments wait: of the rate only what was carried is known.
+    // Too few segments wait: the rate is known only to be at least what was carried.
     let fit = estimates(&satellite("", "20 kB"), 1, "server");
     assert!(matches!(fit.rate, Estimate::AtLeast { value, .. } if value <= RATE), "{:?}", fit.rate);
     assert!(fit.base_round_trip.allows(BASE), "{:?}", fit.base_round_trip);

@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// Runs until `end`, or `bytes` have arrived; `len` is that of packets that wait to be sent, of which there are always some.
+    /// Runs until `end`, or until `bytes` have arrived. `len` is the length of the packets, some of which always wait to be sent.
     fn run(&mut self, end: Time, bytes: u64, len: impl Fn(&Carrier) -> Option<usize>) {
         let mut out = vec![0; 1 << 16];
         while self.now < end && self.arrived < bytes {
@@ -233,7 +233,7 @@ fn packets_of_ipv6_pass_short_paths() {
     }
 }
 
-/// The kernel says that datagrams are too long: the next ones are shorter, without a stall of a second.
+/// The kernel reports that datagrams are too long: the next ones are shorter, without a stall of a second.
 #[test]
 fn what_the_kernel_refuses_is_heeded() {
     let mut world = World::new();
@@ -247,7 +247,7 @@ fn what_the_kernel_refuses_is_heeded() {
     assert!(world.longest < Duration::from_secs(1), "{:?}", world.longest);
 }
 
-/// The peer takes for delivered what this end misses, and will not send it again: only a new link helps.
+/// The peer believes that a missing packet was delivered, and will not send it again: only a new link helps.
 #[test]
 fn a_link_that_cannot_go_on_is_made_anew() {
     use bentpipe_engine::slacp::Frame;

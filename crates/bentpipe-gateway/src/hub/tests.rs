@@ -319,6 +319,6 @@ fn a_terminal_that_floods_with_cookies_keeps_nobody_out() {
     assert!(after.throttled - before.throttled > thrown - 2 * (20 + 10 * SECONDS) - 2, "{after:?}");
     assert_eq!(world.ups[1..], [2, 1]);
     assert_eq!(world.downs[1..], [0, 0]);
-    // Of the line the third terminal has what it has beside idle ones.
+    // The third terminal has the same share of the line as beside idle terminals.
     assert!(world.arrived[2] > 4_000_000 / 8 * (SECONDS - 2) * 9 / 10, "{:?}", world.arrived);
 }

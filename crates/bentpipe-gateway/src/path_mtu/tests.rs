@@ -15,7 +15,7 @@ struct Path {
     probes: Vec<u16>,
     /// Large datagrams sent every 10 ms.
     is_busy: bool,
-    /// The kernel refuses what is too long.
+    /// The kernel refuses longer datagrams.
     says: bool,
     /// How many of a hundred datagrams are lost in each direction.
     loss: u64,

@@ -38,7 +38,7 @@ const REFILL: Duration = Duration::from_millis(100);
 /// Burst of cookies, and the time for each further one: at most 7 kB/s.
 const COOKIE_BURST: u32 = 100;
 const COOKIE_REFILL: Duration = Duration::from_millis(10);
-/// Replies that wait to be sent: all that there may be at once.
+/// Maximum number of replies that wait to be sent.
 pub(super) const MAX_REPLIES: usize = (2 * BURST + COOKIE_BURST) as usize;
 
 /// The settings of one end.
@@ -279,12 +279,12 @@ impl Tunnel {
         self.reach.at()
     }
 
-    /// The last address at which the peer has proven to be.
+    /// The last proven address of the peer.
     pub(crate) fn proven_endpoint(&self) -> Option<SocketAddr> {
         self.reach.proven()
     }
 
-    /// True if the peer has proven to be at its address.
+    /// True if the peer's current address is proven.
     pub(crate) fn is_proven(&self) -> bool {
         self.endpoint().is_some() && self.allowance() == u64::MAX
     }
@@ -294,7 +294,8 @@ impl Tunnel {
         self.reach.take_moved()
     }
 
-    /// How many bytes of UDP payload may be sent now: the peer may be at an address that is not proven yet. Sealing more is not refused.
+    /// Number of UDP payload bytes that may be sent now; limited while the peer's address is not proven. Sealing more is not
+    /// refused.
     pub(crate) fn allowance(&self) -> u64 {
         self.reach.allowance()
     }

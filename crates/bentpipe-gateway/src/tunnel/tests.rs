@@ -1,4 +1,4 @@
-//! Two ends that find, keep and lose each other.
+//! Two ends that connect, stay connected, and lose each other.
 
 mod attacks;
 mod clocks;
@@ -36,7 +36,7 @@ fn both_ends_are_up_at_the_beginning_of_time() {
     assert_eq!(world.events, [[UP], [UP]]);
 }
 
-/// Whichever end lacks instructions for AES, the two understand each other.
+/// The ends understand each other, whichever of them lacks AES instructions.
 #[test]
 fn the_cipher_is_one_that_both_are_quick_at() {
     let best = if machine_has_aes() { Cipher::Aes256Gcm } else { Cipher::ChaCha20Poly1305 };
@@ -113,7 +113,7 @@ fn an_idle_peer_lives_and_a_silent_one_is_given_up() {
     assert_eq!(world.events, [[UP, Event::Down, UP], [UP, Event::Down, UP]]);
 }
 
-/// One end gives the other up, which still heard it: the link restarts at both.
+/// One end gives up the other, which still hears it: the link restarts at both.
 #[test]
 fn who_was_given_up_hears_of_it() {
     let mut world = World::new();

@@ -111,7 +111,7 @@ pub(crate) fn download(client: &Namespace, server: &Namespace, ip: &str, bytes: 
     [stream.local_addr().expect("it is connected"), server.join().expect("the server ends")[0]]
 }
 
-/// Sends so many bytes, ends, and gets them back whole.
+/// Sends this many bytes, closes, and gets them all back.
 pub(crate) fn echo(client: &Namespace, server: &Namespace, ip: &str, size: usize) {
     let (at, server) = serve(server, ip, 1, echo_after_end);
     let bytes = data(size, 8);
@@ -133,7 +133,7 @@ pub(crate) fn send_then_take(mut stream: TcpStream, bytes: &[u8]) -> (usize, Has
     take(&mut stream)
 }
 
-/// So many connections at once, each with bytes of its own, `step` more than the one before; all come back whole.
+/// This many connections at once, each with `step` more bytes than the previous one; all bytes come back.
 pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, count: usize, step: usize) {
     // Four descriptors for each, all in this process.
     let (_, max) = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
@@ -177,7 +177,7 @@ pub(crate) fn pushed_then_closed(client: &Namespace, server: &Namespace, ip: &st
     }
 }
 
-/// A reset on one side is one on the other, whichever it is.
+/// A reset on either side becomes a reset on the other.
 pub(crate) fn resets_go_through(client: &Namespace, server: &Namespace, ip: &str) {
     let abort = |stream: TcpStream| {
         socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a setting");
@@ -201,7 +201,7 @@ pub(crate) fn resets_go_through(client: &Namespace, server: &Namespace, ip: &str
     aborting.join().expect("the server ends");
 }
 
-/// One who does not take what it asked for holds up its server, and nobody else; answers what its server could write.
+/// A client that does not read its download blocks only its own server. Returns the bytes that the server could write.
 pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str) -> usize {
     let (at, pushing) = serve(server, ip, 1, |mut stream: TcpStream, _| {
         stream.set_write_timeout(Some(Duration::from_millis(500))).expect("not zero");
@@ -271,7 +271,7 @@ pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
     let mut late = connect(client, at);
     assert_eq!(talk(&mut late, 4), Ok(4));
     assert_eq!(talk(&mut old, 5), Ok(5));
-    // Those that went through it are told.
+    // Connections that went through it are reset.
     assert_eq!(through.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
     drop((old, late));
     let mut counts = echoing.join().expect("the server ends");

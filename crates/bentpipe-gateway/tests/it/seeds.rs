@@ -76,7 +76,7 @@ fn uplink_parse_by_chance() {
     assert!(opened > 500, "what is tested is more than refusals: {opened}");
 }
 
-/// Frames of a real link that a peer with the keys damages: some of them bring packets all the same.
+/// Frames of a real link, damaged by a peer with the keys: some of them still deliver packets.
 #[test]
 fn a_peer_that_damages_its_frames() {
     let mut next = chance();

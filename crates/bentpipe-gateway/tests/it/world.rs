@@ -88,7 +88,7 @@ pub(crate) struct World {
     pub(crate) server: Arc<Namespace>,
     pub(crate) sky: Sky,
     pub(crate) path: Path,
-    /// The rate that the gateways are told, if it is not nearly that of the link.
+    /// The rate in the gateways' settings, if it differs from that of the link.
     pub(crate) told: Option<u64>,
     /// Whether they share the link.
     pub(crate) shared: bool,

@@ -21,7 +21,7 @@ const CWR: u8 = 0x80;
 struct Sent {
     is_v6: bool,
     is_udp: bool,
-    /// Its source port says of which flow it is.
+    /// Its source port identifies its flow.
     flow: u8,
     /// Payload of a packet, and of the last one.
     size: u16,
@@ -238,7 +238,7 @@ proptest! {
         }
     }
 
-    /// Each run between holes is a train; all that was not lost comes, in order.
+    /// Each run between gaps is a train; every packet that was not lost arrives, in order.
     #[test]
     fn what_is_lost_is_missing_and_nothing_else(sent in sent(), lost: [bool; 45]) {
         let kept: Vec<_> = sent.packets().into_iter().zip(lost).filter(|(_, lost)| !lost).map(|(packet, _)| packet).collect();
@@ -263,7 +263,7 @@ proptest! {
         mut trains in prop::collection::vec((sent(), any::<bool>(), 0..4_u8), 1..12),
         turns in prop::collection::vec(0..4_usize, 0..300),
     ) {
-        // Ports are not all that tells flows apart.
+        // Flows differ not only by their ports.
         let key = |sent: &Sent| (sent.flow, sent.is_v6, sent.is_udp);
         let mut flows: BTreeMap<_, Vec<Packet>> = BTreeMap::new();
         let mut before: BTreeMap<u8, Sent> = BTreeMap::new();

@@ -86,7 +86,7 @@ fn each_figure_is_drawn() {
         for number in 1..=paper.counts.figure {
             let id = format!("{}-F{number:02}", paper.letter);
             let (svg, csv) = (read(&format!("{id}.svg")), read(&format!("{id}.csv")));
-            // The drawing has its title and further text, and the table more than its heading.
+            // The drawing has a title and further text, and the table more than a heading.
             assert!(svg.contains(&id) && svg.trim_end().ends_with("</svg>"), "{id}.svg");
             assert!(svg.matches("<text").count() > 5 && csv.lines().count() > 2, "{id}: it is empty");
         }

@@ -223,7 +223,7 @@ fn readiness() {
     );
     let epoll = "+0 epoll_create(1) = 5\n+0 epoll_ctl(5, EPOLL_CTL_ADD, 4, {events=EPOLLIN|EPOLLET, fd=4}) = 0\n+0 epoll_wait(5, {events=0, ptr=0}, 1, 0) = 0\n\
          +0 < P. 1:51(50) ack 1 win 100\n+0 > . 1:1(0) ack 51\n+0 epoll_wait(5, {events=EPOLLIN, fd=4}, 1, 0) = 1\n";
-    // An edge is told once.
+    // An edge is reported once.
     passes(Profile::Linux, &server(&format!("{epoll}+0 epoll_wait(5, {{events=0, ptr=0}}, 1, 0) = 0")));
     assert_eq!(
         fails(Profile::Linux, &server(&format!("{epoll}+0 epoll_wait(5, {{events=EPOLLIN, fd=4}}, 1, 0) = 1"))),

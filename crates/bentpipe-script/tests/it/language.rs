@@ -1,4 +1,4 @@
-//! The language: what is refused, with what message, and that nothing at all makes the parser panic.
+//! The language: which scripts are refused, with which message, and that no input makes the parser panic.
 
 use bentpipe_script::host::Profile;
 use bentpipe_script::lang::Refusal;
@@ -8,7 +8,7 @@ use bentpipe_script::lang::parse::parse;
 use bentpipe_script::{Options, Verdict, run};
 use proptest::prelude::*;
 
-/// Each mistake, where it is found, and what is said of it.
+/// Each mistake, its position, and its message.
 #[test]
 fn mistakes_are_refused() {
     let mistakes = [
@@ -122,7 +122,7 @@ fn code_is_python() {
     }
 }
 
-/// What no host here does is named, whatever else is wrong with the script.
+/// Unsupported features are named, whatever else is wrong with the script.
 #[test]
 fn features_are_named() {
     for (script, feature) in [

@@ -13,7 +13,7 @@ use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::scenario::Scenario;
 use proptest::prelude::*;
 
-/// Watches that things are told in order of time.
+/// Checks that events are reported in order of time.
 #[derive(Default)]
 struct InOrder {
     now: Time,
@@ -177,7 +177,7 @@ proptest! {
     }
 }
 
-/// Three links in a row where nobody joins or leaves.
+/// Three links in a row without other traffic.
 const ROW: &str = r#"
 name = "row"
 [[links]]

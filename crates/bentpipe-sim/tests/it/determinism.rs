@@ -1,4 +1,4 @@
-//! Same seed, same run: on any number of threads, and under the same sky whatever crosses it.
+//! Same seed, same run: on any number of threads. The same seed gives the same fades, whatever the transport.
 
 use crate::worlds::{parse, world};
 use bentpipe_engine::link::{Channel, ChannelState};
@@ -59,7 +59,7 @@ proptest! {
     }
 }
 
-/// The same for the first 20 s of the shipped scenarios, of which some have chance and others none.
+/// The same for the first 20 s of the shipped scenarios, some of which have random events.
 #[test]
 fn shipped_scenarios_say_what_is_random() {
     let folder = format!("{}/../../scenarios", env!("CARGO_MANIFEST_DIR"));

@@ -53,7 +53,7 @@ fn both_ends_need_it() {
     }
 }
 
-/// With ABE the window after a mark is 0.8 of what it was, not a half: the same queue marks more often, and the line stands idle less.
+/// With ABE, a mark reduces the window to 0.8 instead of a half: the same queue marks more often, and the line is idle less.
 #[test]
 fn abe_reduces_less() {
     let goodput = |tcp: &str| {

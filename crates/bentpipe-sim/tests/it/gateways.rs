@@ -1,4 +1,4 @@
-//! Gateways of two boxes in virtual time: all data arrives, whatever the link does, and a run is its seed.
+//! Gateways of two boxes in virtual time: all data arrives, whatever the link does, and the seed determines the run.
 
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ fn link_repairs_what_the_hosts_would() {
     let bulk = summary.channels.iter().find(|channel| channel.channel == "bulk" && channel.link == "sat/forward");
     let bulk = bulk.expect("the upload's channel");
     assert!(bulk.lost_frames > 50 && bulk.skipped == 0, "{bulk:?}");
-    // The hosts repeat less than a tenth of what the link lost.
+    // The hosts retransmit less than a tenth of what the link lost.
     assert!(upload.retransmits < bulk.lost_frames / 10, "{upload:?} {bulk:?}");
     let lost = |name: &str| result.flows.iter().zip(&scenario.flows).find(|(_, flow)| flow.name == name);
     let (voice, _) = lost("voice").expect("the call");
@@ -162,7 +162,7 @@ fn link_repairs_what_the_hosts_would() {
 }
 
 /// Headers are compressed: of 52 bytes in a full segment with timestamps some 14 remain. While the line is full, which it is from
-/// 10 MB on, there are neither copies nor repair frames: what the second 10 MB take longer is their bytes.
+/// After the first 10 MB there are neither copies nor repair frames: the second 10 MB take the time of their bytes.
 #[test]
 fn link_compresses_headers() {
     let took = |bytes: u64| {
@@ -199,7 +199,7 @@ fn a_run_is_its_seed() {
     }
 }
 
-/// A destination that nobody can reach in time, and memory: what one box resets the other resets.
+/// A destination that cannot be reached in time, and full memory: a reset at one box becomes a reset at the other.
 #[test]
 fn memory_is_bounded() {
     let text = WORLD.replace("SHAPE", "split\"\nmemory = \"4 MiB");
@@ -214,7 +214,7 @@ fn with_memory(shape: &str, memory: &str, link: &str) -> Scenario {
     world(&format!("{shape}\"\nmemory = \"{memory}"), link)
 }
 
-/// A box with little memory is slower, and loses nothing: what it does not accept comes again.
+/// A box with little memory is slower but loses nothing: frames that it refuses are sent again.
 #[test]
 fn with_little_memory_all_data_arrives() {
     for shape in ["split", "link"] {
@@ -241,7 +241,8 @@ fn packets_of_the_link_take_no_more_than_memory() {
     assert!(little > plenty, "{little} {plenty}");
 }
 
-/// A link that falls from 20 to 2 Mbit/s for 20 s: after 3 s of it the hosts have 1.7 Mbit/s, and 5 s after its end 95 % of what they had.
+/// A link that falls from 20 to 2 Mbit/s for 20 s: the hosts have 1.7 Mbit/s after 3 s, and 95 % of their former rate 5 s after
+/// its end.
 #[test]
 fn a_box_follows_the_rate_of_the_link_down_and_up() {
     const UPLOAD: &str = "greedy = true";

@@ -15,10 +15,10 @@ use bentpipe_study::scenario::Scenario;
 
 /// Two, so that what depends on the seed shows.
 const SEEDS: [u64; 2] = [1, 4];
-/// Of a run that takes longer so much is enough.
+/// Longer runs are cut off at this time.
 const LIMIT_S: u64 = 120;
 
-/// The fingerprint, and what it was after 1, 2, 4, 8, ... passages, so that a difference can be found again.
+/// The fingerprint, and its values after 1, 2, 4, 8, ... passages, so that a difference can be located.
 #[derive(Default)]
 struct Marks {
     fingerprint: Fingerprint,

@@ -45,7 +45,7 @@ fn prague_falls_back() {
     for (receiver, marks) in [("true", true), ("\"accept\"", true), ("false", false)] {
         let result = play(&[&format!("{PRAGUE}, receiver = {{ ecn = {receiver} }}")]);
         let (flow, link) = (&result.flows[0], &result.links[0]);
-        // In overload, to which slow start leads, the queue drops what it could mark.
+        // Slow start leads to overload, in which the queue drops packets that it could mark.
         assert_eq!((flow.delivered, link.marked > 0), (10_000_000, marks), "{receiver}");
         assert!(marks || link.dropped_early > 0, "{receiver}");
     }
@@ -68,7 +68,7 @@ fn both_kinds_share_the_line() {
 fn others_react_as_to_an_echo() {
     let result = play(&["variant = \"cubic\", ecn = \"accurate\""]);
     let (flow, link) = (&result.flows[0], &result.links[0]);
-    // Slow start may lead to overload, in which the queue drops what it could mark.
+    // Slow start may lead to overload, in which the queue drops packets that it could mark.
     assert_eq!((flow.delivered, flow.stats.timeouts), (10_000_000, 0));
     assert_eq!(flow.receiver_stats.marks_received, link.marked);
     assert!((1..=link.marked).contains(&flow.stats.ecn_reductions), "{}", flow.stats.ecn_reductions);

@@ -1,4 +1,4 @@
-//! What S-LACP promises: throughput under loss, a call that waits for nobody, and next to no cost where nothing is lost.
+//! The promises of S-LACP: throughput under loss, a call that waits for no other flow, and almost no cost without losses.
 //!
 //! The world is `scenarios/slacp-geo.toml`: 20 Mbit/s, 600 ms, a buffer of one bandwidth-delay product, one SACK flow of
 //! 100 MB with an initial window of 10. Seeds are 1 to 20, not chosen.
@@ -71,7 +71,7 @@ fn a_clean_link_costs_less_than_three_percent() {
     assert!(with >= 0.97 * without, "{with} Mbit/s with, {without} without");
 }
 
-/// Nine tenths of what the same flow has without loss, times the share that the channel leaves.
+/// Nine tenths of the same flow's throughput without loss, times the share that the channel leaves.
 #[test]
 fn nine_tenths_remain_under_loss() {
     let clean = goodput(&bare(losing(GEO, 0.0)));
@@ -98,12 +98,12 @@ fn a_call_in_its_own_channel_waits_for_nobody() {
             // Those of the last 300 ms and 10 ms of queue, one each 20 ms, are on their way when the run ends.
             sent += voice.stats.data_segments - 16;
         }
-        // FEC makes random losses good; a fade takes what is in it (3 % of the time).
+        // FEC repairs random losses; a fade loses everything sent during it (3 % of the time).
         assert!(arrived as f64 >= (1.0 - max_lost) * sent as f64, "{arrived} of {sent}");
     }
 }
 
-/// Repair frames take capacity: they must bring more than they cost, and nothing where nothing is lost.
+/// Repair frames take capacity: they must gain more than they cost. Without losses there are none.
 #[test]
 fn fec_is_never_worse_than_none() {
     let without_fec = |mut scenario: Scenario| {

@@ -135,7 +135,7 @@ fn a_layer_paces_its_frames_by_their_cells() {
     assert!(refused(&world(cells, &format!("{weightless}{flow}"))).contains("a cell has a weight"));
 }
 
-/// A layer takes packets up to the link's MTU, whatever its frames weigh.
+/// A layer takes packets up to the link's MTU, whatever the length of its frames.
 #[test]
 fn the_mtu_under_a_layer_is_that_of_packets() {
     let flow = "[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"100 kB\"\n";
@@ -147,7 +147,7 @@ fn the_mtu_under_a_layer_is_that_of_packets() {
     assert!(short.links[6].dropped_too_long > 0, "{:?}", short.links[6]);
 }
 
-/// Where each packet takes 10 ms of a switch, a hundred pass in a second, however fast the lines are.
+/// If a switch needs 10 ms for each packet, a hundred pass per second, however fast the lines are.
 #[test]
 fn a_switch_passes_packets_on_one_after_the_other() {
     let flow = "[[flows]]\nname = \"data\"\ntype = \"udp\"\nfrom = \"A\"\nto = \"B\"\nrate = \"8 Mbit/s\"\npacket = \"1000 B\"\nstop = \"100 ms\"\n";
@@ -215,7 +215,7 @@ fn video_comes_in_frames() {
     assert!((min..min + 0.002).contains(&taken), "{taken} s of {min}");
 }
 
-/// Outside of `minei` a fixed window is what the path holds.
+/// Outside of `minei`, a fixed window equals the path's capacity.
 #[test]
 fn a_fixed_window_follows_the_path() {
     let acts = include_str!("../../../../scenarios/acts-1.toml");
@@ -250,7 +250,7 @@ fn a_fixed_window_follows_the_path() {
     assert_eq!(fixed(&minei.with_variant("burst").expect("a variant")), Startup::FixedWindow(32));
 }
 
-/// STP's timer knows what a layer's repairs take: without that each repair is a timeout.
+/// STP's timer includes the time of a layer's repairs; otherwise each repair would be a timeout.
 #[test]
 fn stp_waits_for_the_repairs_of_a_layer() {
     let flow = |rto: &str| {

@@ -26,7 +26,7 @@ fn transfer(text: &str, seed: u64) -> RunResult {
     run(&parse(text), seed, &mut NoProbe).expect("a path for the flow")
 }
 
-/// Runs it; the error says what is missing.
+/// Runs it. The error says what is missing.
 fn survives(text: &str, seed: u64) -> Result<(), String> {
     is_whole(&transfer(text, seed), text)
 }
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// S-LACP's ARQ below TCP; the packets that it delivers are those that it was given.
+    /// S-LACP's ARQ below TCP: it delivers exactly the packets that it was given.
     #[test]
     fn slacp(link in moving(), seed in 0..1000u64) {
         let layer = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n";

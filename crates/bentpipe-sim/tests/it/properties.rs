@@ -22,7 +22,7 @@ struct Books {
     delivered: Vec<u64>,
     min_window: Vec<u64>,
     now: Time,
-    /// Dropped by the events of links, which tell the same story.
+    /// Drops according to the links' events, which must agree.
     events_dropped: u64,
 }
 
@@ -119,7 +119,7 @@ proptest! {
         prop_assert_eq!(lazy_result, literal_result);
     }
 
-    /// What a flow delivered is what its receiver has, never more than was sent, and all of it where it says so.
+    /// A flow delivers what its receiver has: never more than was sent, and all of it if the flow is reported as complete.
     #[test]
     fn flows_deliver_what_they_say(text in world(), seed in 0..1000u64) {
         let scenario = parse(&text);

@@ -100,7 +100,7 @@ fn equal_parts_of_the_buffer_refuse_nothing() {
     assert!(greatest - min <= greatest / 20, "{min} {greatest}");
 }
 
-/// A gateway that tells its window in ACKs of data only leaves a source that it closed to its persist timer.
+/// If a gateway announces its window only in ACKs of data, a stopped source must wait for its persist timer.
 #[test]
 fn a_window_told_in_acks_only_costs_persist_timers() {
     let text = scenario("greedy = true\ncount = 4", 12, "10 %", "200 s").to_toml().replace("\"common\"", "\"equal\"");
@@ -113,7 +113,7 @@ fn a_window_told_in_acks_only_costs_persist_timers() {
     assert!(untold > 0 && 2 * untold < told, "{told} {untold}");
 }
 
-/// H-M04: a packet in S frames arrives whole and once, whatever is lost, and is lost with one of its frames.
+/// H-M04: a packet in S frames arrives complete and once, whatever is lost; it is lost if one of its frames is.
 #[test]
 fn packets_in_frames_arrive_whole_or_not_at_all() {
     let text = scenario("bytes = \"1000 segments\"", 20, "30 %", "600 s").to_toml();

@@ -4,7 +4,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_sim::{FlowResult, run};
 use bentpipe_study::scenario::Scenario;
 
-/// One flow over a round trip of 600 ms: what the link is besides, the bytes, the flow's settings.
+/// One flow over a round trip of 600 ms: the link's other settings, the bytes, the flow's settings.
 fn play(link: &str, bytes: &str, tcp: &str) -> FlowResult {
     let text = format!(
         "name = \"startup\"\ntime_limit = \"1000 s\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\ndelay = \"300 \

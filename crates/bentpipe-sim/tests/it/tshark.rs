@@ -159,7 +159,7 @@ fn at_the_sender_every_retransmission_is_one() {
         assert!(stats.retransmits > 100, "{variant}: {stats:?}");
         assert_eq!(found["not advancing"], stats.retransmits, "{variant}: {found:?}");
         assert_eq!(found["not advancing, from the receiver"], 0, "{variant}: {found:?}");
-        // All that both flows sent, and what came back.
+        // Everything that both flows sent, and what came back.
         let back = result.links[1].delivered;
         let sent = stats.data_segments + stats.pure_acks + result.flows[1].stats.data_segments;
         assert_eq!((found["packets"], found["good checksum"]), (sent + back, sent + back), "{variant}: {found:?}");
@@ -206,7 +206,7 @@ fn a_capture_of_the_papers_world_says_what_its_lengths_are() {
     assert_eq!((found["bad checksum"], found["malformed"], found["errors"]), (0, 0, 0), "{found:?}");
 }
 
-/// STP is nobody's protocol to tshark: IP with a number for experiments, and data.
+/// tshark does not know STP: it shows IP with a protocol number for experiments, and data.
 #[test]
 fn stp_is_sound_ip_of_an_unknown_protocol() {
     let folder = tempfile::tempdir().expect("a folder");

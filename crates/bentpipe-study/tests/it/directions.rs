@@ -1,4 +1,4 @@
-//! Links with settings of their own in a direction: what is written for nothing is said.
+//! Links with settings of their own in a direction: settings without effect are reported.
 
 use bentpipe_study::scenario::Scenario;
 

@@ -172,7 +172,7 @@ fn explicit_settings_survive_a_change_of_variant() {
     assert_eq!((bulk.sender.mss, bulk.sender.variant.max_burst, bulk.receiver.variant.max_burst), (536, Some(3), None));
     assert_eq!(parse(&scenario.to_toml()), scenario);
     assert!(scenario.with_variant("tahoo").is_err());
-    // Also where they are what the old variant says anyway.
+    // Also if they equal the old variant's values.
     let text = EVERYTHING.replace("variant = \"mine\"\n", "variant = \"mine\"\ninitial_window = 3\n");
     let same = parse(&text).with_variant("tahoe").expect("a variant");
     assert_eq!(tcp(&same, "bulk-1").sender.variant.initial_window, 3);
@@ -319,7 +319,7 @@ fn everything_is_everything() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// A renamed key means what it did, and is warned of at its place; in an override it replaces the file's.
+/// A renamed key still works, with a warning at its place; in an override it replaces the file's.
 #[test]
 fn old_names_of_keys_work_with_a_warning() {
     let renamed = [
@@ -394,7 +394,7 @@ fn layers_read_back_as_written() {
     assert_eq!(layer.rules().1, 1, "what matches nothing goes to the last channel");
 }
 
-/// Who names a link in one direction is told how to name the pair.
+/// A link that is named in one direction only: the message says how to name the pair.
 #[test]
 fn a_layer_over_one_direction_is_told_of_the_pair() {
     let minei = include_str!("../../../../scenarios/minei-split.toml");

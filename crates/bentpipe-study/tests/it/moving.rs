@@ -82,7 +82,7 @@ fn a_trace_that_begins_late_reads_back() {
     }
 }
 
-/// A trace of delays or losses from a file, and what is wrong with one.
+/// A trace of delays or losses from a file, and the errors of wrong ones.
 #[test]
 fn a_series_of_a_file() {
     let folder = tempfile::tempdir().expect("a folder");

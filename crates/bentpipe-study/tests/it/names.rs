@@ -2,7 +2,7 @@
 
 use bentpipe_study::scenario::{NodeId, Scenario};
 
-/// An entry that `--set` replaces keeps its name, unless it brings one.
+/// An entry that `--set` replaces keeps its name, unless the new value has one.
 #[test]
 fn a_replaced_entry_keeps_its_name() {
     let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\

@@ -1,4 +1,4 @@
-//! Flows of QUIC: their keys, their way back to text, and what is refused.
+//! QUIC flows: their keys, writing them as text, and refused settings.
 
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_study::limit::flow_limit;

@@ -1,4 +1,4 @@
-//! The scenarios of the repository: each is read, each reads back, and the paper's are what the paper says.
+//! The scenarios of the repository: each can be read, written and read again, and those of the papers have the papers' values.
 
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ fn spec(rest: &str) -> Spec {
     parse(&format!("scenario = \"small\"\n{rest}")).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// Line, key and message of the mistakes, and what was expected.
+/// Line, key and message of each mistake, and the expected value.
 fn mistakes(rest: &str) -> Vec<(usize, String, String, String)> {
     let errors = parse(&format!("scenario = \"small\"\n{rest}")).expect_err("a mistake");
     let all = errors.0.into_iter();

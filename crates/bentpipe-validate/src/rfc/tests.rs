@@ -21,7 +21,7 @@ fn quotations_are_verbatim() {
     assert!(checked > 150, "{checked}");
 }
 
-/// Digests of texts that nobody cites, or that are another text than README.md says.
+/// Digests of texts that nothing cites, or that differ from the text named in README.md.
 #[test]
 fn digests_are_those_of_the_readme() {
     let readme = fs::read_to_string(root().join("validation/rfc/README.md")).expect("it is there");

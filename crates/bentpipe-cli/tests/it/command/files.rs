@@ -1,4 +1,4 @@
-//! Names of outputs: inputs stay, missing folders are not made, endings say what a file is.
+//! Names of outputs: inputs are kept, missing folders are not created, and endings determine the kind of file.
 
 use super::{folder, ok, refused};
 

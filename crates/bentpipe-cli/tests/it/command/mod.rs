@@ -293,7 +293,7 @@ fn a_recommendation_can_be_run() {
     let chosen = json["verdict"]["system"].as_str().expect("a system");
     assert_ne!(chosen, "plain", "2 % are lost");
     assert_eq!(json["candidates"].as_array().map(Vec::len), Some(5));
-    // What is written runs, and takes about what was promised.
+    // The written scenario runs, and takes about the promised time.
     let run = self::json(&ok(folder.path(), &["run", "with.toml", "--json"]));
     assert_eq!(run["flows"][0]["bytes"], 500_000);
     let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--margin", "0.05"]);

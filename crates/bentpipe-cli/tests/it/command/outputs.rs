@@ -304,7 +304,7 @@ fn a_reader_that_goes_ends_the_command_quietly() {
     for arguments in [
         vec!["run", "small.toml", "--pcap", "-"],
         vec!["run", "small.toml", "--plot", "-"],
-        // As `head` does: the rest of a run of days is for nobody.
+        // As `head` does: nobody reads the rest of a long run.
         days("--trace"),
         days("--pcap"),
         vec!["--help"],
@@ -335,7 +335,7 @@ fn a_full_device_is_an_error_and_no_panic() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         assert!(error.contains("error: standard output: No space left on device"), "{arguments:?}: {error}");
     }
-    // A device has no name to tell the format by.
+    // The format cannot be derived from a device's name.
     for option in ["--trace", "--pcap", "--plot"] {
         let output = run(folder.path(), &["run", "small.toml", option, "/dev/full"]);
         let error = String::from_utf8_lossy(&output.stderr);

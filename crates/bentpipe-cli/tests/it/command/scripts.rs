@@ -33,7 +33,7 @@ fn scripts_pass_fail_and_are_refused() {
     assert!(error.contains("bare: no file in this folder ends in .pkt"), "{error}");
 }
 
-/// A folder of scripts against a file that says what is expected of it.
+/// A folder of scripts compared with its expectation file.
 #[test]
 fn conformance_of_a_folder() {
     let folder = folder();

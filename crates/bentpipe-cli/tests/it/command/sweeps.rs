@@ -1,4 +1,4 @@
-//! `bentpipe sweep`: whatever happens on the way, the table at the end is that of an undisturbed sweep.
+//! `bentpipe sweep`: whatever interrupts it, the final table equals that of an undisturbed sweep.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

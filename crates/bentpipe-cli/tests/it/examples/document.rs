@@ -5,7 +5,7 @@
 //! change this:
 //!
 //! - `<!-- not run: REASON -->`: only the options are checked;
-//! - `<!-- first: COMMAND -->`: makes what the reader is taken to have;
+//! - `<!-- first: COMMAND -->`: creates what the reader is assumed to have;
 //! - `<!-- exit: CODE -->`: what its commands end with;
 //! - `<!-- output varies: REASON -->`: the output is an example.
 

@@ -1,4 +1,4 @@
-//! The commands in README, tutorials and how-tos: they run, and print what is shown beneath them.
+//! Runs the commands in README, tutorials and how-tos, and compares their output with the output shown.
 
 mod document;
 
@@ -26,7 +26,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// What a shell says, standard error included, and the exit code.
+/// The output of a shell, including standard error, and its exit code.
 fn shell(folder: &Path, command: &str) -> (String, Option<i32>) {
     let binary = Path::new(env!("CARGO_BIN_EXE_bentpipe"));
     let path =
@@ -58,7 +58,7 @@ struct Followed {
     left: Vec<String>,
 }
 
-/// Does what a document says, in a folder of its own.
+/// Follows a document's instructions, in a folder of its own.
 fn follow(document: &Path) -> Followed {
     let folder = tempfile::tempdir().expect("a folder");
     let Followed { mut ran, mut mistakes, mut left } = Followed::default();
@@ -92,7 +92,7 @@ fn follow(document: &Path) -> Followed {
 fn misspelt(command: &str) -> Option<String> {
     let words = shlex::split(command).unwrap_or_default();
     let is_operator = |word: &String| ["&&", "|", ">", ";", "&", "||"].contains(&word.as_str());
-    // A word in capitals stands for another.
+    // A word in capitals is a placeholder.
     let stands_for_another =
         |word: &String| word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || !c.is_alphanumeric());
     words.split(is_operator).find_map(|command| {

@@ -1,4 +1,4 @@
-//! `bentpipe emulate`: what programs meet on its links, and what is left of it.
+//! `bentpipe emulate`: how its links treat programs, and what it leaves behind.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -96,7 +96,7 @@ fn a_trace_sets_the_pace() {
     emulation.stop();
 }
 
-/// A scenario without flows, whose delay is changed while it runs; and what is refused.
+/// A scenario without flows, whose delay is changed while it runs; and refused changes.
 #[test]
 fn a_link_is_changed_while_it_runs() {
     if !possible() {
@@ -143,7 +143,7 @@ fn a_link_is_changed_while_it_runs() {
         assert!(code == Some(2) && text.contains(said), "{words:?}: {text}");
     }
     assert!((80.0..86.0).contains(&best()), "what is refused changes nothing");
-    // A fade loses what is sent in it, and nothing after it.
+    // A fade loses packets sent during it, and none after it.
     let faded = ask(&["fade", "sat/forward", "500 ms"]);
     assert_eq!(faded, (Some(0), "sat/forward: all is lost for 0.5 s\n".to_owned()));
     near.send_to(b"lost", address).expect("sent");
@@ -269,11 +269,11 @@ fn a_layer_mends_what_the_link_loses() {
     // TCP may fill the queue; CoDel takes a few out. The line loses none for good.
     let dropped = count("dropped_early") + count("dropped_full");
     assert_eq!((count("delivered") + dropped, count("skipped")), (count("packets"), 0), "{summary}");
-    // 2763 segments of 1448 bytes, of which 138 are lost at the mean; with a deviation of 11 it is never so few.
+    // 2763 segments of 1448 bytes, of which 138 are lost on average; the standard deviation is 11, so it is never this few.
     assert!(count("lost_frames") > 50 && count("recovered") + count("resent_frames") > 50, "{summary}");
 }
 
-/// Datagrams of several sizes, one behind the other faster than the link takes them: each comes as it was sent.
+/// Datagrams of several sizes, sent faster than the link takes them: each arrives as it was sent.
 #[test]
 fn datagrams_keep_their_sizes_and_bytes() {
     if !possible() {

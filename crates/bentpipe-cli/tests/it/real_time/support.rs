@@ -124,7 +124,7 @@ impl Drop for Emulation {
     }
 }
 
-/// What a summary says of a link.
+/// A summary's figures for a link.
 pub(crate) fn of_link(summary: &Value, link: &str, key: &str) -> u64 {
     let links = summary["links"].as_array().expect("a list");
     let found = links.iter().find(|entry| entry["name"] == link).unwrap_or_else(|| panic!("no {link}: {summary}"));

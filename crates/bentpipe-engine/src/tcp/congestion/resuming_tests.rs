@@ -25,7 +25,7 @@ impl Sender {
         Sender { resuming, window, start: SlowStart::new(&config.variant), una: 1, max: 1 + 10 * MSS, now: 600 }
     }
 
-    /// An ACK of so many segments; then so many more are sent than were.
+    /// An ACK of this many segments; nothing new is sent.
     fn ack(&mut self, acked: u64, rtt: u64) {
         let flight = self.max - self.una;
         self.una += acked * MSS;

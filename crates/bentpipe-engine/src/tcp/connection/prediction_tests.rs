@@ -72,8 +72,8 @@ impl Twins {
     }
 }
 
-/// Two ends that send each other so many bytes over a pipe of 10 ms, which loses the segments of these numbers and delivers
-/// those of the others twice.
+/// Two ends that send each other this many bytes over a pipe of 10 ms. The pipe loses the segments with the first numbers and
+/// duplicates those with the second.
 fn transfer(config: TcpConfig, bytes: [u64; 2], lost: &[usize], doubled: &[usize]) -> [Twins; 2] {
     let mut ends = [Twins::new(config, Role::Active), Twins::new(config, Role::Passive)];
     let mut pipes: [VecDeque<(Time, Segment)>; 2] = Default::default();
@@ -157,7 +157,7 @@ fn nearly_all_segments_of_a_clean_transfer_are_predicted() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is lost or doubled, and whichever way the data goes.
+    /// For any losses and duplicates, in either direction.
     #[test]
     fn the_short_way_does_what_the_long_way_does(
         variant in prop::sample::select(vec!["tahoe", "newreno", "sack", "sack-frto", "burst-ca", "rack", "cubic", "linux-cubic", "westwood", "bbr", "bbr3", "hybla"]),

@@ -16,7 +16,7 @@ fn config(variant: &str, timestamps: bool) -> TcpConfig {
     TcpConfig { variant, timestamps, ..TcpConfig::default() }
 }
 
-/// All that a connection says now, and when it wants to be polled again.
+/// All segments that a connection sends now, and when it wants to be polled again.
 fn outputs(connection: &mut Connection, now: Time) -> (Vec<Output>, Option<Time>) {
     let mut said = Vec::new();
     loop {

@@ -167,7 +167,7 @@ fn in_linux_a_timeout_doubts_reordering() {
     }
 }
 
-/// Linux (`tcp_dsack_seen`): what comes twice counts as delivered again, as often as anything was sent again.
+/// Linux (`tcp_dsack_seen`): duplicates count as delivered again, at most as often as there were retransmissions.
 #[test]
 fn in_linux_repeated_data_is_delivered() {
     let mut rack = flight();
@@ -182,7 +182,7 @@ fn in_linux_repeated_data_is_delivered() {
     assert_eq!(rfc.repeated_bytes(), 0);
 }
 
-/// A retransmission that is lost shows by what was sent after it: no timeout is needed (RFC 8985 §3).
+/// A lost retransmission is detected by the delivery of data sent after it, without a timeout (RFC 8985 §3).
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut rack = flight();
@@ -190,7 +190,7 @@ fn a_lost_retransmission_is_found() {
     assert!(rack.detect(at(105), false, Some(ms(100))));
     rack.on_sent(1000, 2000, at(105));
     assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (None, 5000));
-    // What was sent before the retransmission says nothing of it.
+    // Data sent before the retransmission says nothing about it.
     rack.on_sack(6000, 10_000, None, at(109));
     assert!(!rack.detect(at(109), true, Some(ms(100))));
     // New data that was sent after it arrives.
@@ -222,7 +222,7 @@ fn an_early_ack_of_a_retransmission_is_the_originals() {
     assert_eq!((rack.xmit_ts, rack.end_seq, rack.rtt), before);
 }
 
-/// RFC 8985 §6.3: at a timeout the first segment is lost, and what is older than a round trip; what was just sent is not.
+/// RFC 8985 §6.3: at a timeout, the first segment is lost, and so are segments older than a round trip. Newer ones are not.
 #[test]
 fn a_timeout_spares_what_was_just_sent() {
     let mut rack = flight();
@@ -261,7 +261,7 @@ impl Literal {
 }
 
 proptest! {
-    /// The queue finds what the walk over all segments finds, after any transmissions, ACKs, SACKs and repairs.
+    /// The queue finds the same losses as the walk over all segments, after any transmissions, ACKs, SACKs and repairs.
     #[test]
     fn agrees_with_the_literal_walk(
         operations in prop::collection::vec((0u8..5, 0u64..24, 1u64..6, 0u64..40), 1..120)

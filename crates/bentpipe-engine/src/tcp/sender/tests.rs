@@ -18,7 +18,7 @@ fn open_sender() -> Sender {
     Sender::new(&TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() })
 }
 
-/// A control with a pacing rate spaces the segments, and the deadline says when the next one may go.
+/// A control with a pacing rate spaces the segments; the deadline is the time of the next one.
 #[test]
 fn a_pacing_rate_spaces_segments() {
     let mut sender = open_sender();
@@ -86,7 +86,7 @@ fn without_a_rate_the_window_goes_out_at_once() {
     assert_eq!(sent, 10);
 }
 
-/// Parts see a loss in order: detection, then the window, then what is sent again.
+/// The parts handle a loss in order: detection, then the window, then the retransmission.
 #[test]
 fn three_duplicate_acks_halve_and_retransmit() {
     let mut config = TcpConfig { mss: 1000, ..TcpConfig::default() };

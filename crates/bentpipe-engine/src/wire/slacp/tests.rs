@@ -1,4 +1,4 @@
-//! Bytes worked by hand, what is refused, and the way there and back.
+//! Bytes worked out by hand, refused frames, and round trips.
 
 use proptest::prelude::*;
 

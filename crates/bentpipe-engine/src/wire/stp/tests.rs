@@ -1,4 +1,4 @@
-//! Bytes worked by hand, what is refused, and the way there and back.
+//! Bytes worked out by hand, refused segments, and round trips.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -92,7 +92,7 @@ fn each_field_that_lies_is_named() {
     let bare = Segment { len: 0, flags: Flags::ACK, ..data };
     assert_eq!(with(17, 0x18, &bare, b""), Err(StpError::Payload(0)));
     assert_eq!(with(17, 0x04, &bare, b""), Err(StpError::Acknowledgement(1)));
-    // A SYN needs its option, and nobody else may have it.
+    // A SYN needs its option, and no other segment may have it.
     assert_eq!(with(17, 0x12, &bare, b""), Err(StpError::Option { kind: 0 }));
     let blocks = sacked(&[(11, 21)], 1);
     assert!(with(12, 0, &blocks, b"").is_ok());

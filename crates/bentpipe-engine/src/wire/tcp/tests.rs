@@ -63,7 +63,7 @@ fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).expect("hex")).collect()
 }
 
-/// Both ends of a captured connection, of which the first packet is the SYN.
+/// Both ends of a captured connection, which starts with the SYN.
 struct Ends {
     client: Translation,
     server: Translation,

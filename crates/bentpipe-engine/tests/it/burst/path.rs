@@ -33,7 +33,7 @@ impl Times {
 /// What one direction carried: when, which number.
 pub(crate) type Log = Vec<(u64, u64)>;
 
-/// Runs until nothing is left to happen, or an hour has passed. What the sender and what the receiver sent.
+/// Runs until there is nothing more to do, or an hour has passed. Returns what the sender and the receiver sent.
 pub(crate) fn run(
     sender: &mut dyn End,
     receiver: &mut dyn End,

@@ -198,7 +198,7 @@ impl TwinSender {
             self.recover = self.highest;
             self.nxt = self.una;
         }
-        // The phase is over, so the window slides by what it had held back.
+        // The phase is over, so the window slides by the amount held back.
         self.send_new(now);
     }
 }

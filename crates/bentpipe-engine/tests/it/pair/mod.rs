@@ -1,4 +1,4 @@
-//! Two connections and a channel between them that does what it likes: the ground for properties and fuzzing.
+//! Two connections and an arbitrary channel between them, for property tests and fuzzing.
 //!
 //! Nobody keeps bytes here, but which numbers have arrived is kept, so an end that claims bytes which never came to it
 //! is caught, as is one that sends beyond the window it was offered, waits for the past, or never waits.
@@ -253,7 +253,7 @@ impl<C: Channel, S: SendingHalf> Pair<C, S> {
         self.handle(n, Input::Read(fresh));
     }
 
-    /// Does what is next; false where nothing is.
+    /// Handles the next event. Returns false if there is none.
     pub(crate) fn step(&mut self) -> bool {
         let timers = [0, 1].map(|n| self.ends[n].timer);
         let reads = [0, 1].map(|n| self.ends[n].next_read);

@@ -14,7 +14,7 @@ use bentpipe_engine::tcp::{
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
 
-/// Byte k of what the client (0) or the server (1) writes; never what an empty place holds.
+/// Byte k written by the client (0) or the server (1); never the value of an empty place.
 pub(crate) fn byte(side: usize, k: u64) -> u8 {
     ((k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8 | 1).wrapping_add(2 * side as u8)
 }
@@ -39,7 +39,7 @@ pub(crate) struct Host {
     pub(crate) written: u64,
     pub(crate) received: Vec<u8>,
     read: u64,
-    /// Reads so much, so often; all at once otherwise.
+    /// Reads this much at this interval; otherwise everything at once.
     slow: Option<(u64, Duration)>,
     next_read: Option<Time>,
     closed: bool,
@@ -297,7 +297,7 @@ impl Chain {
                 let leg = Leg::BOTH[to - 2];
                 let mut cx = Context { now: self.now, who: Who(9), probe: &mut NoProbe };
                 let verdict = self.splice.handle(&mut cx, SpliceInput::Segment(leg, segment));
-                // As a driver with real bytes: what the verdict names is stored, and nothing else.
+                // Like a driver with real bytes: exactly the bytes that the verdict names are stored.
                 let spans = match verdict {
                     Verdict::Accepted(Fresh::Span(start, end)) | Verdict::Synchronized(Fresh::Span(start, end)) => {
                         vec![(start, end)]

@@ -1,4 +1,5 @@
-//! A split connection: whole, in order, once, whatever the legs do; ends and breaks pass across; the buffer is bounded.
+//! A split connection: data arrives complete, in order and once, whatever the legs do; closes and resets pass across; the
+//! buffer is bounded.
 
 mod chain;
 
@@ -97,7 +98,7 @@ fn a_reset_of_the_handshake_breaks_the_splice() {
 
 #[test]
 fn a_refusal_reaches_the_client() {
-    // The server's host answers a SYN with a reset where nobody listens.
+    // The server's host answers a SYN to a closed port with a reset.
     let mut chain = calm(vec![(at(0), SERVER, Act::Close), (at(0), SERVER, Act::Abort)]);
     chain.run(at(LONG));
     assert_eq!(chain.hosts[CLIENT].ended, Some(Err(Abort::Reset)), "{}", chain.describe());
@@ -172,7 +173,7 @@ fn a_slow_server_holds_the_client_back() {
     let slow = [None, Some((1000, ms(100)))];
     let mut chain = Chain::new([small(8000); 4], [clean(5), clean(5)], slow, plan, 1, Time::ZERO);
     chain.run(at(5000));
-    // 50 reads of 1000 B; server, splice and what is on its way hold 8000 B each.
+    // 50 reads of 1000 B; server, splice and path hold 8000 B each.
     let acked = chain.hosts[CLIENT].connection.acknowledged();
     assert!((50_000..50_000 + 2 * 8000 + 1000).contains(&acked), "{acked} {}", chain.describe());
 }
@@ -265,7 +266,7 @@ proptest! {
         // A server that no SYN has reached has nothing to notice: it listens on.
         let ended = chain.hosts.each_ref().map(|host| host.ended.is_some() || host.connection.state() == State::Listen);
         prop_assert_eq!(ended, [true; 2], "{}", chain.describe());
-        // A client that breaks off before its SYN is out wakes nobody: the splice listens on.
+        // A client that aborts before it has sent its SYN has no effect: the splice keeps listening.
         let untouched = chain.describe().contains("near Listen");
         prop_assert!(chain.splice_ended.is_some() || untouched, "{}", chain.describe());
     }

@@ -29,14 +29,14 @@ struct Driven {
     world: World,
     table: Table,
     socket: VecDeque<(Time, usize, Vec<u8>)>,
-    /// What each terminal's clock says.
+    /// The clock of each terminal.
     clocks: Vec<Time>,
     max_waiting: u64,
     out: Vec<u8>,
 }
 
 impl Driven {
-    /// All terminals are up, and were silent for so long.
+    /// All terminals are up, and have been silent for this long.
     fn new(costs: &[Duration], silent: Duration) -> Self {
         let mut world = World::new(costs.len(), 1_000_000_000, 1_000_000_000);
         world.quiet(3);
@@ -47,7 +47,7 @@ impl Driven {
         Driven { world, table, socket: VecDeque::new(), clocks, max_waiting: 0, out: vec![0; 1 << 16] }
     }
 
-    /// At least so many datagrams of a terminal, one in each `interval` from now on. Returns how many there are.
+    /// At least this many datagrams of a terminal, one per `interval` from now on. Returns their number.
     fn send(&mut self, terminal: usize, count: usize, interval: Duration) -> usize {
         let carrier = &mut self.world.terminals[terminal];
         let mut now = self.clocks[terminal].max(self.table.now);
@@ -142,7 +142,7 @@ fn costly_datagrams_hold_up_no_others() {
     assert_eq!((driven.table.now - begun, driven.dropped()), (all, vec![0, 0]));
 }
 
-/// Terminals that want more time than there is have equal parts of it, whatever one of their datagrams takes.
+/// Terminals that want more CPU time than there is get equal parts of it, whatever the cost of one of their datagrams.
 #[test]
 fn time_is_shared_and_not_datagrams() {
     let costs = [MS(5), US(400), US(20)];
@@ -228,7 +228,7 @@ fn what_waits_is_bounded() {
     assert!(!driven.world.hub.has_waiting() && driven.world.hub.arrivals.waiting_bytes() == 0);
 }
 
-/// A first message is read at once, whatever waits; a datagram of no session takes no place.
+/// A first message is read at once, whatever else waits; a datagram of no session takes no place in the queue.
 #[test]
 fn handshakes_do_not_wait() {
     let mut driven = Driven::new(&[MS(5), MS(5)], MS(0));

@@ -37,7 +37,8 @@ fn open(far: &mut Mux, streams: &mut Streams, cx: &mut Cx<'_>, count: usize) {
     }
 }
 
-/// A peer of several may open a burst, and then so many per second. Another one is not affected, and one that is alone not at all.
+/// One of several peers may open a burst, and then a limited number per second. Other peers are not affected, and a single peer
+/// is not limited.
 #[test]
 fn openings_of_one_peer_among_others_are_limited() {
     let poll = mio::Poll::new().expect("the system has epoll");

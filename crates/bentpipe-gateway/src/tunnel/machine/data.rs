@@ -68,12 +68,12 @@ impl Tunnel {
             self.stats.refused += 1;
             return Heard::default();
         };
-        // Under the keys before, the highest number may be an old one that somebody has kept back.
+        // Under the previous keys, the highest number may be that of an old datagram that somebody kept back.
         let is_newest = highest && self.current.as_ref().is_none_or(|session| session.own == receiver);
         self.heard(now, from, None, (what, payload, is_newest), datagram)
     }
 
-    /// An authentic datagram has come, with this payload; `newest`: none that was sent later has come.
+    /// Handles an authentic datagram with this payload. `newest`: no datagram sent later has arrived.
     fn heard(
         &mut self,
         now: Time,

@@ -133,7 +133,8 @@ impl Tunnel {
         }
     }
 
-    /// Sends a datagram at the next poll. On a busy line that may be late: of too many the oldest are dropped, whose senders ask again.
+    /// Sends a datagram at the next poll. On a busy line that may take a while: if too many wait, the oldest are dropped, and
+    /// their senders ask again.
     fn reply(&mut self, to: SocketAddr, reply: Vec<u8>) {
         if self.replies.len() == MAX_REPLIES {
             self.replies.pop_front();

@@ -1,14 +1,14 @@
 //! The peer's address, and whether it is proven.
 //!
-//! The peer's address is the source of its newest datagram, which anybody who has its keys can forge. So until the peer has
-//! acknowledged a probe that was sent to a new address, no more than three times the bytes that came from there are sent to it
-//! (RFC 9000 §8.1 and §9.3). Otherwise a compromised terminal could direct its downloads at others.
+//! The peer's address is the source of its newest datagram, which anybody with its keys can forge. So a new address gets at
+//! most three times the bytes received from it until the peer has acknowledged a probe sent there (RFC 9000 §8.1 and §9.3).
+//! Otherwise a compromised terminal could direct its downloads at others.
 //!
-//! An account that is empty must not end the search: both ends may have moved, and then neither may send more than the other has. So one
-//! probe per second is sent all the same.
+//! This limit must not stop the probes: if both ends have moved, each waits for bytes from the other. So one probe per second
+//! is sent regardless of the limit.
 //!
 //! A datagram may also have been copied, and sent from an address that is not the peer's (RFC 9000 §9.3.3). So the address that
-//! was proven last is probed too: the answer of a peer that is still there is newer than the copy.
+//! was proven last is probed too: if the peer is still there, its answer is newer than the copy.
 
 use std::net::SocketAddr;
 
@@ -21,17 +21,17 @@ use crate::tunnel::session::REJECT_AFTER;
 
 /// Bytes that may be sent to an unproven address for each byte from it (RFC 9000 §8.1).
 const GAIN: u64 = 3;
-/// The addresses that are kept of each kind: those of a site with several uplinks, or of a NAT with several.
+/// Number of addresses kept of each kind: a site may have several uplinks, or a NAT several addresses.
 const PATHS: usize = 4;
 /// The time between two probes of a new address.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// The time between two probes that the bytes from a new address do not pay for, whatever addresses there are. A peer with valid keys can
-/// so direct 29 bytes per second at somebody else beyond three times its own.
+/// The time between two probes beyond the limit, for all addresses together. So a peer with valid keys can direct 29 bytes per
+/// second at somebody else, in addition to three times its own.
 const UNPAID: Duration = Duration::from_secs(1);
 /// Probes of the address that was proven last, after the peer has appeared at another one.
 const OLD_PROBES: u8 = 3;
-/// How long an address counts as the peer's after it was proven: as long as keys live. Each handshake proves it again, before that time is
-/// over. After that, somebody else may have the address (RFC 9000 §9.3: no new proof for an address that was seen recently).
+/// How long an address counts as the peer's after it was proven: the lifetime of keys. A handshake proves it again before
+/// that. Afterwards, somebody else may have the address (RFC 9000 §9.3: no new proof for an address that was seen recently).
 const PROOF_LIFE: Duration = REJECT_AFTER;
 /// Length of a probe of an address, and of its acknowledgement.
 pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
@@ -62,7 +62,7 @@ impl Candidate {
     }
 }
 
-/// An address at which the peer has proven to be.
+/// A proven address of the peer.
 #[derive(Clone, Copy, Debug)]
 struct Proof {
     address: SocketAddr,
@@ -73,22 +73,22 @@ struct Proof {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     at: Option<SocketAddr>,
-    /// The last ones at which the peer was, the latest first: a peer with several paths may alternate.
+    /// The last proven addresses, the latest first: a peer with several paths may alternate.
     proven: [Option<Proof>; PATHS],
-    /// The last others, the latest first, for the same reason.
+    /// The last unproven addresses, the latest first, for the same reason.
     candidates: [Option<Candidate>; PATHS],
     guesses: Bucket,
-    /// When the next probe may be sent that the account does not cover.
+    /// When the next probe beyond the limit may be sent.
     unpaid_at: Time,
     /// When the last proven address may be probed again, and how often.
     old_at: Time,
     old_left: u8,
-    /// A new address was proven since the last look.
+    /// True if a new address was proven since the last check.
     has_moved: bool,
 }
 
 impl Reach {
-    /// A peer at an address that the operator has given, or else at the last one that is remembered, which proves nothing any more.
+    /// A peer at the configured address, or else at the last remembered one, which no longer counts as proven.
     pub(super) fn new(given: Option<SocketAddr>, last: Option<SocketAddr>, now: Time) -> Self {
         let at = given.or(last);
         let until = if given.is_some() { now + PROOF_LIFE } else { now };
@@ -135,7 +135,7 @@ impl Reach {
         self.unproven().map_or(u64::MAX, Candidate::allowance)
     }
 
-    /// A handshake's authentic first message has come from there, and is answered.
+    /// Records that an authentic first message of a handshake came from there and is answered.
     pub(super) fn on_handshake(&mut self, from: SocketAddr, received: usize, sent: usize) {
         if let Some(candidate) = self.candidate_mut(from) {
             candidate.received += received as u64;
@@ -340,7 +340,7 @@ mod tests {
         reach.on_ack(at(1000), id);
         assert_eq!((reach.allowance(), reach.proven()), (u64::MAX, Some(address(2))));
     }
-    /// An empty account, and more addresses than there is room for: still a probe per second, and no more.
+    /// The limit is used up, and there are more addresses than are kept: still exactly one probe per second.
     #[test]
     fn unpaid_probes_are_one_per_second() {
         let mut reach = Reach::new(None, None, at(0));

@@ -1,4 +1,4 @@
-//! Addresses that are wrong: copies, recordings, floods, and a peer that moves all the time.
+//! Wrong addresses: copies, recordings, floods, and a peer that moves all the time.
 
 use bentpipe_engine::units::Duration;
 
@@ -56,7 +56,7 @@ fn what_was_kept_back_moves_nobody() {
     assert!(is_there(&world, 1));
 }
 
-/// An end may have no turn on its line for long.
+/// An end may wait long for its turn on the line.
 #[test]
 fn replies_that_wait_are_bounded() {
     let mut world = World::naming([None, None]);
@@ -68,7 +68,7 @@ fn replies_that_wait_are_bounded() {
     assert_eq!(world.answers(1).len(), MAX_REPLIES);
 }
 
-/// An earlier process, or a peer's tunnel before a reload, says where the peer was. That is no proof that it is there now.
+/// An earlier process, or the tunnel before a reload, knows where the peer was. This does not prove that it is still there.
 #[test]
 fn what_is_remembered_is_no_proof() {
     let mut world = World::new();
@@ -85,8 +85,8 @@ fn what_is_remembered_is_no_proof() {
     assert_eq!((world.ends[1].endpoint(), world.ends[1].is_proven()), (Some(address(9)), false));
 }
 
-/// Ten seconds long each datagram comes from another address. Of each byte three are given, and a probe per second besides; the link
-/// stays up, and as soon as the peer rests it is found.
+/// For ten seconds, each datagram comes from another address. Three bytes are sent for each byte received, plus a probe per
+/// second. The link stays up, and the peer is found as soon as it stops moving.
 #[test]
 fn a_peer_that_moves_a_thousand_times_per_second() {
     let mut world = distant();
@@ -107,7 +107,7 @@ fn a_peer_that_moves_a_thousand_times_per_second() {
     assert_eq!(world.events, [[UP], [UP]]);
 }
 
-/// This machine's clock jumps, so that all keys are made anew, when the peer has just moved and has said little.
+/// This machine's clock jumps, so all keys are replaced, just after the peer has moved and sent little.
 #[test]
 fn a_clock_that_jumps_during_a_move_is_no_outage() {
     let mut world = distant();

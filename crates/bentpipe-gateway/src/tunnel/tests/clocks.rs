@@ -1,4 +1,4 @@
-//! Clocks that are wrong, ends that restart, and who begins.
+//! Wrong clocks, ends that restart, and which end begins.
 
 use bentpipe_engine::units::Duration;
 
@@ -25,7 +25,7 @@ fn a_clock_that_jumps_is_no_outage() {
     }
 }
 
-/// Either box restarts with another time of day and no memory.
+/// Either box restarts with a different time of day and without memory.
 #[test]
 fn a_clock_that_jumped_over_a_restart_costs_a_round_trip() {
     for end in [0, 1] {

@@ -1,4 +1,4 @@
-//! The peer moves, or says so.
+//! The peer moves, or claims to.
 
 use bentpipe_engine::units::Duration;
 
@@ -9,7 +9,7 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Two ends at a distance, of which the first has moved.
+/// Two distant ends, the first of which has moved.
 fn moved() -> World {
     let mut world = World::new();
     world.delay = ms(300);
@@ -71,7 +71,8 @@ fn both_may_move_at_once() {
     assert_eq!([0, 1].map(|end| world.payloads[end].last().map(Vec::len)), [Some(4); 2]);
 }
 
-/// Neither end knows that the other one is where it says, and what they may send is used up: without unpaid probes they would stay silent.
+/// Neither address is proven, and both ends have sent all that they may: without the probes beyond the limit they would stay
+/// silent.
 #[test]
 fn both_have_moved_and_all_probes_were_lost() {
     let mut world = moved();
@@ -90,7 +91,7 @@ fn both_have_moved_and_all_probes_were_lost() {
     assert_eq!(world.events, [[UP], [UP]]);
 }
 
-/// Probes and handshakes get through by themselves, but a first message also brings bytes to answer with.
+/// Probes and handshakes get through by themselves, but the bytes of a first message also allow an answer.
 #[test]
 fn a_first_message_pays_for_probes() {
     let mut world = moved();
@@ -100,12 +101,12 @@ fn a_first_message_pays_for_probes() {
     let first = world.first(0, world.wall(0) + 1);
     world.bring(1, address(7), &first);
     assert_eq!(world.ends[1].allowance(), before + 3 * INIT as u64 - 83);
-    // A copy brings nothing.
+    // A copy allows no further bytes.
     world.bring(1, address(7), &first);
     assert_eq!(world.ends[1].allowance(), before + 3 * INIT as u64 - 83);
 }
 
-/// Keepalives, probes and handshakes are paid for by what comes.
+/// Keepalives, probes and handshakes count towards the limit that the received bytes set.
 #[test]
 fn a_forged_address_gets_no_more_than_three_times() {
     let mut world = World::new();
@@ -114,19 +115,19 @@ fn a_forged_address_gets_no_more_than_three_times() {
     for (length, span) in [(0, 2), (3, 1), (0, 2), (0, 2), (100, 2), (300, 2)] {
         (world.at[0], world.cut[0]) = (address(9), false);
         world.say(0, &vec![1; length]);
-        // Nothing arrives there, and nothing else is said.
+        // Nothing arrives there, and nothing else is sent.
         (world.at[0], world.cut[0]) = (address(1), true);
         world.run(seconds(span));
         assert!(!is_proven(&world, 1));
         let [to, from] = [&world.bytes_to, &world.bytes_from].map(|bytes| bytes[&address(9)]);
-        // And an unpaid probe per second.
+        // And one probe per second beyond the limit.
         let unpaid = 29 * (1 + world.now.saturating_since(begun).as_millis_f64() as u64 / 1000);
         assert!(to <= 3 * from + unpaid, "{to} bytes for {from}");
         // An end that waits does so.
         assert!(world.settle().is_some_and(|wake| wake > world.now));
     }
     assert!(world.bytes_to[&address(9)] > INIT as u64);
-    // What is true ends it at once.
+    // A true answer ends it at once.
     world.cut[0] = false;
     assert!(world.say(0, b"here"));
     assert!(is_proven(&world, 1));
@@ -140,7 +141,7 @@ fn new_addresses_in_turn_are_proven() {
     for n in 0..200u8 {
         world.at[0] = address(7 + n % 4);
         assert!(world.say(0, &[1; 100]));
-        // What is sent to an address arrives when the peer is there again.
+        // A datagram sent to an address arrives when the peer is there again.
         world.run(ms(12));
     }
     for n in 7..=10 {
@@ -151,7 +152,7 @@ fn new_addresses_in_turn_are_proven() {
     }
 }
 
-/// Who had an address long ago may not have it any more.
+/// The owner of an address long ago may no longer have it.
 #[test]
 fn a_proof_does_not_last_for_ever() {
     let mut world = moved();

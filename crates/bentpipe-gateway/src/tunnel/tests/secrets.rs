@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use super::world::{World, seconds};
 use crate::tunnel::noise::{HASHES, MADE};
 
-/// How often each of these keys, given inverted, is in what this process may write.
+/// How often each of these keys, given inverted, occurs in this process's writable memory.
 fn copies(inverted: &[[u8; 32]]) -> Vec<usize> {
     let mut found = vec![0; inverted.len()];
     let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
@@ -21,7 +21,7 @@ fn copies(inverted: &[[u8; 32]]) -> Vec<usize> {
         let [start, end] = [start, end].map(|text| u64::from_str_radix(text, 16).expect("hexadecimal"));
         let mut at = start;
         while at < end {
-            // Pieces overlap by a key less one byte.
+            // Pieces overlap by the length of a key minus one byte.
             let wanted = buffer.len().min((end - at) as usize);
             let read = memory.seek(SeekFrom::Start(at)).and_then(|_| memory.read(&mut buffer[..wanted]));
             let Ok(length @ 32..) = read else { break };
@@ -40,8 +40,8 @@ fn copies(inverted: &[[u8; 32]]) -> Vec<usize> {
     found
 }
 
-/// The private key is in memory once. Keys of sessions are gone when the session is, and so are those of a handshake that was never
-/// finished, and everything that `snow` and `ring` derived from them. (AES keeps the key as the first words of its schedule.)
+/// The private key is in memory once. The keys of a session, of an unfinished handshake, and everything that `snow` and `ring`
+/// derived from them disappear with it. (AES keeps the key as the first words of its schedule.)
 #[test]
 fn keys_that_are_over_are_gone() {
     for aes in [true, false] {

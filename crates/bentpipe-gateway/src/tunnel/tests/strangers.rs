@@ -80,7 +80,7 @@ fn a_recorded_first_message_keeps_nobody_out() {
     }
 }
 
-/// The same for ten minutes, in which keys are renewed five times.
+/// The same for ten minutes, during which keys are renewed five times.
 #[test]
 fn a_recorded_first_message_ends_no_tunnel() {
     let mut world = World::new();
@@ -141,8 +141,8 @@ fn recordings_that_come_in_turns_keep_nobody_out() {
     assert!(stats.throttled < 3010 && stats.replayed > 1000, "{stats:?}");
 }
 
-/// Recordings in the order of their time, each of which is fresh to an end that has restarted, from an address at which the peer is not. The
-/// peer does not know where the end is now, and the end does not lead.
+/// Recordings in order of time, each of which is new to a restarted end, from an address that is not the peer's. The peer does
+/// not know the end's address, and the end does not lead.
 #[test]
 fn recordings_do_not_end_a_handshake_of_ones_own() {
     let mut world = World::new();
@@ -251,7 +251,7 @@ fn preshared_keys_have_to_be_the_same() {
     }
 }
 
-/// Sessions outlive a change of the preshared key by the time that sessions have; the next handshake needs both ends to have it.
+/// Sessions survive a change of the preshared key until they expire. The next handshake needs the new key at both ends.
 #[test]
 fn a_preshared_key_changes_while_the_tunnel_is_up() {
     let key = || PrivateKey::generate().reveal().parse().expect("32 bytes are a preshared key");
@@ -260,7 +260,7 @@ fn a_preshared_key_changes_while_the_tunnel_is_up() {
         world.run(seconds(115));
         let new: PresharedKey = key();
         world.ends[0].set_preshared(Some(new.clone()));
-        // Keys are replaced when they are 120 s old and expire after 240 s: so long one end may have the new one alone.
+        // Keys are replaced at an age of 120 s and expire at 240 s: this is how long one end alone may have the new key.
         for _ in 0..12 {
             world.run(seconds(10));
             assert!(world.say(0, b"to") && world.say(1, b"fro"));

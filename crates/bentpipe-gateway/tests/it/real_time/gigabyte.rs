@@ -20,7 +20,7 @@ fn path(rate: u64) -> Path {
     Path { delay: Duration::from_millis(25), outages: true, ..Path::quick(rate, 0.05) }
 }
 
-/// Writes a gigabyte of which no two blocks are alike; its hash.
+/// Writes a gigabyte in which no two blocks are alike. Returns its hash.
 fn write(stream: &mut impl Write) -> Hash {
     let (block, mut hasher) = (data(BLOCK, 5), Sha256::new());
     for number in 0..(SIZE / BLOCK) as u64 {

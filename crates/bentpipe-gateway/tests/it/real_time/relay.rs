@@ -148,7 +148,7 @@ fn it_comes_and_goes_and_connections_live() {
     comes_and_goes(hosts, SERVER, || relay(&world), counted, end);
 }
 
-/// Draining, it finishes what has begun, and new connections pass it by.
+/// While draining, it completes open connections, and new ones bypass it.
 #[test]
 fn a_drained_gateway_finishes_its_work() {
     let world = World::new(Path::lossy(0.01), 7);
@@ -193,7 +193,7 @@ fn a_slow_client_holds_up_its_server_alone() {
     drop(gateway);
 }
 
-/// The kernel says what it does not have, and nothing listens.
+/// The kernel lacks a feature: the error names it, and nothing listens.
 #[test]
 fn an_unknown_congestion_control() {
     let world = World::new(Path::quick(QUICK, 0.0), 10);

@@ -37,7 +37,7 @@ fn bytes_arrive_whole() {
     drop(gateways);
 }
 
-/// A peer (PEPsal) lost the end of what was sent when the client closed at once.
+/// Another PEP (PEPsal) lost the end of the data when the client closed at once.
 #[test]
 fn push_then_close_arrives_whole() {
     let world = World::new(Path::quick(QUICK, 0.01), 2);
@@ -105,7 +105,7 @@ fn requests_wait_for_nothing() {
     drop(gateways);
 }
 
-/// Of a link whose rate nobody knows: told five times as much, a sender that finds its share fills it, and floods nobody.
+/// A link of unknown rate: given five times its rate, a sender that finds its share fills the link without flooding it.
 #[test]
 fn a_share_is_found() {
     let mut world = World::new(Path::lossy(0.01), 11);
@@ -123,7 +123,7 @@ fn a_share_is_found() {
     drop(gateways);
 }
 
-/// Nine who do not read hold up nobody, and cost no more than their windows.
+/// Nine clients that do not read delay no other client, and cost only their windows.
 #[test]
 fn slow_readers_hold_up_nobody() {
     let world = World::new(Path::quick(QUICK, 0.01), 7);

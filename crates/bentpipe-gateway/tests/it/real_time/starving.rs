@@ -144,7 +144,7 @@ fn urgent_packets_leave_half_of_link() {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            // What the server says to it, that nobody listens, is no matter.
+            // The server's answers that nothing listens do not matter.
             let _ = sockets[count as usize % 2].send(&[0; 1000]);
             count += 1;
         }
@@ -155,12 +155,12 @@ fn urgent_packets_leave_half_of_link() {
     let count = flood.join();
     eprintln!("{count} packets; {before:.0}, {during:.0} B/s");
     assert!(count > 973 * 6, "{count} in 8 s");
-    // Half of the line is half of what the upload had alone; a tenth of that for what TCP loses by the change.
+    // Half of the line is half of the upload's rate alone, minus a tenth for TCP's loss by the change.
     assert!(during > 0.45 * before, "{before} {during} B/s");
     drop(gateways);
 }
 
-/// One host has begun so many connections to an address that says nothing; the other host's are accepted, of either shape.
+/// One host has opened this many connections to a silent address; the other host's are accepted, in either shape.
 fn silent_servers_keep_nobody_out(world: &World, far_is_ready: impl Fn()) {
     run(&world.client, &format!("ip addr add {NEIGHBOUR}/24 dev eth"));
     // The far box asks who has the address for ever if it is not told: then it would refuse.

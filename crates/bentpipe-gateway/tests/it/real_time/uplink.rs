@@ -133,7 +133,7 @@ fn replaced_addresses_and_early_answers() {
     drop(gateway);
 }
 
-/// A client that does not take what it asked for holds up the server, and nobody else.
+/// A client that does not read its download blocks its server only.
 #[test]
 fn a_slow_client_holds_up_its_server_alone() {
     let world = World::new(Path::quick(QUICK, 0.0), 9);

@@ -1,4 +1,4 @@
-//! An endpoint against segments that nobody should act on: forged, stale, doubled, contradictory.
+//! An endpoint against segments that must have no effect: forged, stale, duplicate, contradictory.
 //!
 //! The peer is the test itself, which writes any segment it likes. What an endpoint must refuse may change neither the bytes
 //! that the user reads nor what later, genuine segments do.
@@ -50,7 +50,7 @@ fn a_segment_over_several_gaps_fills_only_these() {
     assert_eq!((ack[0].ack, ack[0].sack.iter(15).collect::<Vec<_>>()), (15, vec![(3, 5)]));
 }
 
-/// Fault 3: a second FIN used to hand the user a byte that nobody had sent.
+/// A second FIN used to deliver a byte that nobody had sent.
 #[test]
 fn a_second_fin_is_no_byte() {
     let mut scene = Scene::established(plain());
@@ -121,7 +121,7 @@ fn a_refused_syn_teaches_nothing() {
     let genuine = scene.wire;
     for flags in [Flags::SYN | Flags::RST, Flags::SYN | Flags::RST | ACK, Flags::SYN | ACK] {
         scene.wire.iss = bentpipe_engine::wire::seq::Numbering::from_isn(123_456);
-        // The third acknowledges what was not sent.
+        // The third acknowledges data that was not sent.
         scene.inject(Segment { ack: if flags == Flags::SYN | ACK { 2 } else { 3 }, ..Segment::new(flags) }, b"");
         assert_eq!(scene.state(), State::SynSent, "{flags:?}");
     }

@@ -69,7 +69,7 @@ impl Scene {
         sent
     }
 
-    /// The peer sends this; what the endpoint answers.
+    /// The peer sends this. Returns the endpoint's answers.
     pub(super) fn inject(&mut self, segment: Segment, payload: &[u8]) -> Vec<Segment> {
         let segment = Segment { len: payload.len() as u16, ..segment };
         let mut packet = [0; 2000];
@@ -96,7 +96,7 @@ pub(super) fn peer_wire(peer: SocketAddr, ours: SocketAddr) -> Translation {
     Translation::new(addresses, Ports { source: peer.port(), destination: ours.port() }, 77_000)
 }
 
-/// A segment of the peer at `seq`, which acknowledges all that is expected.
+/// A segment of the peer at `seq` that acknowledges everything.
 pub(super) fn at(seq: u64) -> Segment {
     Segment { seq, ack: 1, window: 60_000, ..Segment::new(ACK) }
 }

@@ -1,4 +1,4 @@
-//! A limit of memory: what is dropped, what has to come again, and what never stops.
+//! A memory limit: what is dropped, what must be sent again, and what always continues.
 
 use bentpipe_engine::slacp::Queueing;
 use bentpipe_engine::slacp::classify::{FlowHash, HostAddress};
@@ -17,7 +17,7 @@ fn a_receiver_without_memory_loses_nothing() {
         let pair = pair.run(&packets, Time::ZERO + MS(300_000));
         let numbers = pair.whole(&packets);
         assert!(in_order(&numbers) && numbers.len() == 1000, "{}", numbers.len());
-        // With repair frames, what is kept for them gives way, and gaps are filled before frames have to.
+        // With repair frames: packets kept for them are evicted first, and gaps are filled before frames must be refused.
         assert!(fec.is_some() || pair.ports[1].stats().no_room > 0);
         // The packet that all others wait for is accepted at any time, and so are those of a block that repair frames recover.
         let block = fec.map_or(0, |fec| u64::from(fec.block)) * cost(1500);
@@ -49,7 +49,7 @@ fn what_is_kept_for_repairs_goes_first() {
     assert_eq!(port.held_bytes(), held, "there is room");
     port.set_room(held / 2);
     let left = port.held_bytes();
-    // No more than is needed, in steps of a sixteenth.
+    // Only as much as is needed, in steps of a sixteenth.
     assert!(left <= held / 2 && left > held / 2 - held / 16 - cost(1500), "{left} of {held}");
     port.set_room(0);
     assert_eq!(port.held_bytes(), 0);
@@ -96,7 +96,7 @@ fn of_host(host: u8, number: u32) -> Vec<u8> {
     packet
 }
 
-/// A sender without memory drops packets of the host that holds most, and takes those of another.
+/// A sender without memory drops packets of the host that holds the most, and accepts those of another.
 #[test]
 fn a_flood_gives_way_to_others() {
     let channel = ChannelConfig { arq: ARQ, queueing: Queueing::Hosts, ..CHANNEL };

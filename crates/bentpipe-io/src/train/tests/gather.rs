@@ -27,7 +27,7 @@ proptest! {
         let packets = bytes(&sent.packets());
         let writes = gathered(packets.clone());
         match sent.packets {
-            // One alone has its checksums and needs nobody to sum it.
+            // A single packet has its checksums already.
             1 => prop_assert_eq!(writes, [framed(VirtioNetHdr::default(), &packets[0])]),
             _ if sent.has_short_end() => {
                 prop_assert_eq!(writes.len(), 2);
@@ -37,7 +37,7 @@ proptest! {
         }
     }
 
-    /// A damaged packet comes to its receiver as damaged as it was; those around it lose nothing by it.
+    /// A damaged packet reaches its receiver unchanged; its neighbours are not affected.
     #[test]
     fn damage_stays_visible(
         sent in sent(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), flip in 1..=u8::MAX,

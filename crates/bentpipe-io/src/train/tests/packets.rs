@@ -187,7 +187,7 @@ impl Spec {
         (framed(kernel, &packet), Next { id: id.wrapping_add(packets), seq })
     }
 
-    /// Puts the checksum that the sender puts there, and says so.
+    /// Writes the sender's partial checksum, and marks it as such.
     pub(super) fn sum_transport(&self, packet: &mut [u8], start: usize) -> VirtioNetHdr {
         let offset = match self.protocol {
             TCP => 16,

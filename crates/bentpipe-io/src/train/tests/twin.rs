@@ -30,7 +30,7 @@ fn without_atomic_id(packet: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Each flow's packets come once, whole and in order, and nothing passes what is of no known flow.
+/// Each flow's packets arrive once, complete and in order, and none overtakes a packet of an unknown flow.
 fn assert_same(got: &[Vec<u8>], sent: &[Vec<u8>]) {
     let flows: std::collections::BTreeSet<_> = sent.iter().map(|packet| flow_of(packet)).collect();
     for (flow, sender) in flows {
@@ -67,7 +67,7 @@ fn host_of(packet: &[u8]) -> usize {
     usize::from(if packet[0] >> 4 == 4 { packet[15] } else { packet[23] }) - 1
 }
 
-/// The emulator: trains in, links that lose, trains out. What has to come, and what is written.
+/// The emulator: trains in, links with losses, trains out. Returns the expected packets and the written ones.
 fn emulated(writes: Vec<Vec<u8>>, events: &Events, takes_udp: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let mut packets = Vec::new();
     for write in writes {

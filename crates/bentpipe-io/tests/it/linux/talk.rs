@@ -176,7 +176,7 @@ pub(crate) fn take_then_send(mut stream: TcpStream) -> Hash {
     got
 }
 
-/// Sends everything, closes its direction, then takes what comes.
+/// Sends everything, closes its direction, then reads to the end.
 pub(crate) fn send_then_take(mut stream: TcpStream) -> Hash {
     stream.write_all(&DATA).expect("the engine takes it");
     stream.shutdown(Shutdown::Write).expect("it is open");
@@ -195,7 +195,7 @@ pub(crate) fn take(stream: &mut TcpStream) -> Hash {
     }
 }
 
-/// A kernel server for one connection: where it listens, and what it has taken in the end.
+/// A kernel server for one connection: its address, and at the end the bytes that it has read.
 pub(crate) fn serve(namespace: &Namespace, door: &Door, kernel: Kernel) -> (Peer, JoinHandle<Hash>) {
     let host = door.host;
     let listener = namespace.inside(move || TcpListener::bind((host, 0)).expect("a free port"));

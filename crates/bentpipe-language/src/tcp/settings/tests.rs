@@ -1,4 +1,4 @@
-//! Every field has a row, and every row puts in what it takes out.
+//! Every field has a row, and every row writes the value that it reads.
 
 use bentpipe_engine::tcp::variant::{VARIANTS, Variant};
 use bentpipe_engine::tcp::{AckPolicy, Pacing, RtoConfig, Shortcuts};

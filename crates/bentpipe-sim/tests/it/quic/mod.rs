@@ -1,4 +1,4 @@
-//! Flows of QUIC: they complete whatever the links do, and no limit is beaten.
+//! QUIC flows: they complete, whatever the links do, and never beat the limit.
 
 mod advice;
 mod known_path;
@@ -32,7 +32,7 @@ fn flow(name: &str, workload: &str, quic: &str) -> String {
     )
 }
 
-/// A transfer of so much data with these settings.
+/// A transfer of this much data with these settings.
 fn bulk(bytes: &str, quic: &str) -> String {
     flow("data", &format!("bytes = \"{bytes}\""), quic)
 }
@@ -177,7 +177,7 @@ fn silence_ends_a_connection() {
     assert_eq!((flow.delivered, flow.aborted), (0, Some(Abort::RetriesExhausted)));
 }
 
-/// Flow control and the initial window bound what is in flight.
+/// Flow control and the initial window bound the data in flight.
 #[test]
 fn windows_are_kept() {
     let most = |settings| {
@@ -195,7 +195,7 @@ fn windows_are_kept() {
     assert!(wide < fast - 0.6, "{wide} s, {fast} s with the usual window");
 }
 
-/// A link layer repairs what the channel loses: no packet is lost to QUIC.
+/// A link layer repairs the channel's losses: QUIC loses no packet.
 #[test]
 fn a_layer_repairs_under_it() {
     let layer = "[[layers]]\nname = \"arq\"\nover = \"sat\"\n";
@@ -206,7 +206,7 @@ fn a_layer_repairs_under_it() {
     assert!(seconds(&repaired) < 0.5 * seconds(&plain), "{} s, {} s", seconds(&repaired), seconds(&plain));
 }
 
-/// Datagrams of a fixed size are all that long, and are not searched for.
+/// Datagrams of a fixed size are all of this size, without path MTU discovery.
 #[test]
 fn datagrams_have_the_size_they_are_given() {
     #[derive(Default)]

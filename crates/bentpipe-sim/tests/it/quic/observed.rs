@@ -1,4 +1,4 @@
-//! What observers are told of QUIC.
+//! The events of QUIC flows that observers get.
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, QuicKind, QuicPacket, Who};
@@ -8,7 +8,7 @@ use bentpipe_sim::{Body, Observer, Packet, Passage, run};
 
 use super::{bulk, geo};
 
-/// What observers are told.
+/// The events of an observer.
 #[derive(Default)]
 struct Told {
     sent: Vec<(u32, QuicPacket)>,

@@ -36,7 +36,7 @@ fn losses_are_no_congestion() {
     there.channel = Channel::OnOff { gap: span(1000, 10_000), burst: span(100, 500) };
     there.bad = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
     let seen = run_all(&[shared(0)], &there, 120).swap_remove(0);
-    // The line stands still for a twentieth of the time.
+    // The line is down for a twentieth of the time.
     assert!(mean(&seen[10..], delivered) > 0.85 * 9.5, "{seen:?}");
 }
 
@@ -54,7 +54,7 @@ fn two_share() {
     }
 }
 
-/// When one is gone, the other takes what it leaves; it never exceeds its maximum rate.
+/// When one sender ends, the other takes the freed capacity; it never exceeds its maximum rate.
 #[test]
 fn what_becomes_free_is_found() {
     let provisioned = Sender { max_rate: 5_000_000, rate_control: RateControl::Provisioned, begins: 0 };

@@ -51,7 +51,7 @@ fn run(max_rate: u64, there: &LinkConfig, seconds: u64) -> Vec<Second> {
     run_all(&[sender], there, seconds).swap_remove(0)
 }
 
-/// Greedy senders that share a line: what was seen of each.
+/// Greedy senders that share a line: the observations of each.
 pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds: u64) -> Vec<Vec<Second>> {
     let back = line(20_000_000, 1000, 0.0);
     let mut ends: Vec<[End; 2]> = senders
@@ -145,7 +145,7 @@ fn losses_that_fall_with_the_rate_are_found_out() {
     assert!(offered < 11.5 && delivered > 8.5, "{offered} {delivered}: {seen:?}");
 }
 
-/// A correct rate is kept, whatever the link loses.
+/// A correct rate is kept, however much the link loses.
 #[test]
 fn losses_of_the_link_change_nothing() {
     for loss in [0.01, 0.05, 0.2] {

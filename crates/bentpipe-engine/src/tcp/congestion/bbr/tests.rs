@@ -10,7 +10,7 @@ fn window() -> Window {
     Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, 10)
 }
 
-/// One ACK per round trip: what was sent in one arrives in the next, at most 100 segments.
+/// One ACK per round trip, for what was sent in the previous one: at most 100 segments.
 struct Pipe {
     bbr: Bbr,
     window: Window,
@@ -23,7 +23,7 @@ impl Pipe {
         Pipe { bbr: Bbr::new(&TcpConfig::default()), window: window(), now: Time::ZERO, delivered: 0 }
     }
 
-    /// A round trip with `queued` segments in the queue, and so many in flight after it.
+    /// A round trip of `rtt` that delivers `newly`, with `pipe` in flight after it.
     fn round(&mut self, rtt: Duration, newly: u64, pipe: u64, phase: Phase, lost: u64) {
         self.now += rtt;
         self.delivered += newly;

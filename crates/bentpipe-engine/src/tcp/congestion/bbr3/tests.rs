@@ -9,7 +9,7 @@ use crate::tcp::delivery::{LostSample, RateSample};
 const MSS: u64 = 1000;
 const RTT: Duration = Duration::from_millis(100);
 
-/// One ACK per round trip: what was sent in one arrives in the next, at most 100 segments.
+/// One ACK per round trip, for what was sent in the previous one: at most 100 segments.
 struct Pipe {
     bbr: Bbr3,
     window: Window,
@@ -34,7 +34,7 @@ impl Pipe {
         Pipe { bbr: Bbr3::new(&config), window: Window::new(&config, 10), now: Time::ZERO, delivered: 0 }
     }
 
-    /// A round trip of which one ACK tells.
+    /// A round trip reported by a single ACK.
     fn round(&mut self, newly: u64, round: Round) {
         self.ack(round.rtt, self.delivered, newly, round);
     }

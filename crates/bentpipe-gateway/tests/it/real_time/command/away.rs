@@ -69,7 +69,7 @@ pub(crate) fn slept(
     Slept { serves_after, told_after, wrong, said: said.try_into().expect("two") }
 }
 
-/// Longer than `dead_after`, 5 s: the other box says that it is gone, both say when it is back, and it serves again.
+/// Longer than `dead_after`, 5 s: the other box logs that it is gone, both log its return, and it serves again.
 #[test]
 fn a_box_that_sleeps_comes_back() {
     for sleeper in [0, 1] {

@@ -282,7 +282,7 @@ fn garbage_from_all_sides() {
 /// Connections that are idle cost next to nothing, and leave nothing. `sockets`: of each of them, at each gateway.
 pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, sockets: u64) {
     const COUNT: usize = 1000;
-    // Of our own memory; what the kernel holds for sockets is not counted.
+    // Our own memory; the kernel's socket buffers are not counted.
     const BOUND: u64 = 1_000_000;
     let at = SocketAddr::from((SERVER, 80));
     let listener = hosts.server.inside(move || {
@@ -312,7 +312,7 @@ pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, socket
         };
         (0..count).map(asked).collect()
     };
-    // The first ones pay for what is there once.
+    // The first ones include the memory that is allocated once.
     let warm = open(20);
     let before: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
     let idle = open(COUNT);

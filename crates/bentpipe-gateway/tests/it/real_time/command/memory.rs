@@ -1,4 +1,4 @@
-//! Memory of a gateway: what is there from the start, and what a flood may take.
+//! Memory of a gateway: at the start, and under a flood.
 
 use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
@@ -64,7 +64,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
             let mut streams: Vec<_> = (0..100).map(connect).collect();
             streams.iter().for_each(|stream| stream.set_nonblocking(true).expect("a socket"));
             while !is_over() {
-                // Those that are reset for want of memory, and those that are full, take nothing.
+                // Connections that were reset for lack of memory, and full ones, accept nothing.
                 streams.iter_mut().for_each(|stream| drop(stream.write(&[7; 16_384])));
                 watch();
             }
@@ -74,7 +74,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
     most - before
 }
 
-/// The erasure code's tables (8.4 MiB) are part of what a gateway takes when its link is up, and not of its first lost packet.
+/// The erasure code's tables (8.4 MiB) are allocated when the link comes up, not at the first lost packet.
 #[test]
 fn memory_is_there_from_the_start() {
     // An eighth of the tables. A first connection's own memory is some 100 kB.
@@ -96,7 +96,7 @@ fn memory_is_there_from_the_start() {
     }
 }
 
-/// At most base + 1.2 x `memory`: a fifth is for allocators' slack and for what is not counted one by one.
+/// At most base + 1.2 x `memory`: a fifth is for the allocator's overhead and for items that are not counted one by one.
 #[test]
 fn a_flood_takes_no_more_than_memory() {
     for shape in ["link", "split"] {

@@ -22,7 +22,7 @@ fn ask(host: &Namespace, request: &'static [u8]) -> String {
     })
 }
 
-/// Values by their names, those of all channels together.
+/// Values by name, summed over all channels.
 fn scrape(host: &Arc<Namespace>) -> BTreeMap<String, f64> {
     let answer = ask(host, b"GET /metrics HTTP/1.1\r\nHost: gateway\r\nAccept: text/plain;version=0.0.4\r\n\r\n");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
@@ -68,7 +68,7 @@ fn names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What status says metrics say, and the dashboard and the rules ask for nothing else.
+/// Metrics agree with status, and the dashboard and the rules use only existing metrics.
 #[test]
 fn metrics_of_a_running_pair() {
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
@@ -101,7 +101,7 @@ fn metrics_of_a_running_pair() {
     assert_eq!(status["process"]["max_fds"], 1024);
     assert!(status["satellite"]["round_trip_ms"].is_u64());
 
-    // Who asks for something else is told so, and who asks nothing is not waited for.
+    // A request for anything else gets an error, and a client without a request is not waited for.
     let silent = pair.near.inside(|| TcpStream::connect(METRICS).expect("it listens"));
     assert!(ask(&pair.near, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask(&pair.near, b"\0\0\0\0\r\n\r\n").starts_with("HTTP/1.1 400 "));
@@ -125,7 +125,7 @@ fn metrics_of_a_running_pair() {
             assert!(metrics.contains_key(name) || file == "rules", "{file}: `split` does not say {name}");
         }
     }
-    // The reference lists what a gateway says, and no more.
+    // The reference lists exactly the metrics of a gateway.
     let unlisted: Vec<_> = metrics.keys().filter(|name| !of_all.contains(name.as_str())).collect();
     assert!(unlisted.is_empty(), "{unlisted:?}");
     pair.end();

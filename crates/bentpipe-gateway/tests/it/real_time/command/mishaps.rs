@@ -1,4 +1,4 @@
-//! What happens on the way and on the machine, and is nobody's fault.
+//! Mishaps on the path and on the machine.
 
 use std::io::{Read, Write};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A link that begins anew while hosts open connections: no stream of the old link is taken for one of the new one.
+//! A link that restarts while hosts open connections: no stream of the old link is mistaken for one of the new link.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,8 +20,8 @@ fn asking(line: &Line, server: SocketAddr, requests: &[&'static [u8]]) -> Vec<Tc
     made.collect()
 }
 
-/// The far box starts anew, and while its first datagram under the new keys and some connections wait for the near box, that one is busy.
-/// Each of those is answered what it asked or reset, and each that comes later is answered.
+/// The far box restarts. Its first datagram under the new keys and some connections wait while the near box is busy. Each of
+/// these connections gets the right answer or a reset, and each later one an answer.
 #[test]
 fn connections_that_come_with_a_new_link_are_not_mixed_up() {
     let line = Line::new("20 Mbit/s");

@@ -46,7 +46,7 @@ fn keys_are_written_whole_or_not_at_all() {
     assert!(!folder.path().join("full.key").exists());
 }
 
-/// What the kernel would be told, without telling it; a misspelt key with its line.
+/// Prints the kernel rules without installing them; names a misspelt key with its line.
 #[test]
 fn settings_are_checked_and_rules_are_shown() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -63,7 +63,7 @@ fn settings_are_checked_and_rules_are_shown() {
         assert!(shown.contains("ip -4 rule add preference ") && shown.contains(&format!(" fwmark {mark} ")), "{shown}");
         assert!(shown.contains("do not pass the FORWARD chain"), "{shown}");
     }
-    // A link of 100 Mbit/s and so many milliseconds: eight of its bandwidth-delay products.
+    // A link of 100 Mbit/s and this many milliseconds: eight of its bandwidth-delay products.
     let hint = |round_trip: &str, memory: &str| {
         let text = text.replace("[split]", &format!("[split]\n{memory}")).replace("20 ms", round_trip);
         std::fs::write(folder.path().join("fat.toml"), text).expect("a file");

@@ -1,4 +1,4 @@
-//! Connections that are older than a gateway: whatever it does, they are not harmed.
+//! Connections that began before the gateway: nothing that it does harms them.
 
 use std::net::TcpStream;
 
@@ -23,7 +23,7 @@ impl Older {
         older
     }
 
-    /// Asks all of them; those that do not answer are harmed.
+    /// Sends a request on each; those without an answer are broken.
     fn live(&mut self, when: &str) {
         let before = self.streams.len();
         self.streams.retain_mut(|stream| asks(stream).is_ok());

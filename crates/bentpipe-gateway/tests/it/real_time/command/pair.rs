@@ -76,7 +76,7 @@ pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    /// Starts it with so many descriptors at most; what it says goes into a file beside the settings.
+    /// Starts it with at most this many descriptors. Its log goes to a file beside the settings.
     pub(crate) fn start(host: &Namespace, folder: &Path, name: &str, descriptors: u32) -> Running {
         Running::start_with(host, folder, name, descriptors, &[])
     }
@@ -159,7 +159,7 @@ pub(crate) struct Wanted {
     pub(crate) descriptors: u32,
 }
 
-/// Two hosts, and the folder of the settings of whatever is between them.
+/// Two hosts, and the folder with the settings of the boxes between them.
 pub(crate) struct Hosts {
     pub(crate) client: Arc<Namespace>,
     pub(crate) server: Arc<Namespace>,
@@ -278,13 +278,13 @@ impl Pair {
 }
 
 impl Hosts {
-    /// What a gateway says of itself; `None` while it does not answer.
+    /// A gateway's status; `None` while it does not answer.
     pub(crate) fn status(&self, name: &str) -> Option<Value> {
         let output = bentpipe(self.folder.path(), &["status", &format!("{name}.toml")]);
         serde_json::from_slice(&output.stdout).ok()
     }
 
-    /// The same, once it has looked again at what it counted.
+    /// The same, after its next update of the counters.
     pub(crate) fn fresh_status(&self, name: &str) -> Value {
         std::thread::sleep(Duration::from_millis(1200));
         self.status(name).expect("it answers")

@@ -9,7 +9,7 @@ use super::star::{Star, back, datagram_as, pour};
 
 const ALL: [bool; 6] = [false, false, false, true, true, true];
 
-/// All six are there; what is sent comes back.
+/// All six are up, and data comes back.
 fn carries(mut stream: TcpStream) {
     let sent = bytes(300_000);
     let sender = send(&stream, sent.clone());
@@ -59,7 +59,7 @@ fn split_and_link_on_one_hub() {
     assert_eq!(status["peers"]["t1"]["split"]["accepted"], 1);
 }
 
-/// A terminal is believed what it says of its own hosts only, and what is nobody's goes to nobody.
+/// A terminal may send only for its own hosts, and packets to unknown hosts are dropped.
 #[test]
 fn a_terminal_speaks_for_its_own_hosts() {
     let mut star = Star::new(&[false, true, true]);

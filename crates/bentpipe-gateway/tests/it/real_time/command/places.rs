@@ -16,7 +16,7 @@ use crate::namespace::Namespace;
 /// A second host behind the box.
 const NEIGHBOUR: [u8; 4] = [10, 1, 0, 3];
 
-/// Connections of the neighbour after a first request that succeeds, at most so many.
+/// Connections of the neighbour, at most this many, after a first request that succeeds.
 fn hold(
     hosts: &Hosts,
     to: SocketAddr,
@@ -72,7 +72,7 @@ fn stalled_transfers_keep_nobody_out(hosts: &Hosts, count: usize, are_uploads: b
     let held = hold(hosts, at, count, move |stream| {
         stream.write_all(&[if are_uploads { b'u' } else { b'd' }; 100])?;
         stream.set_nonblocking(true)?;
-        // Until nobody takes any more.
+        // Until no more data is accepted.
         while are_uploads && stream.write(&[2; 1 << 16]).is_ok() {}
         Ok(())
     });
@@ -103,7 +103,7 @@ fn of_memory_in_split(are_uploads: bool) {
         // For windows of half of it.
         line.edit(name, "20 ms", "600 ms");
     }
-    // What nobody reads is to wait in the boxes.
+    // Unread data must wait in the boxes.
     for host in if are_uploads { [&line.far, &line.server] } else { [&line.near, &line.client] } {
         host.inside(|| {
             for buffer in ["tcp_rmem", "tcp_wmem"] {
@@ -173,7 +173,7 @@ fn spoofed(n: u32) -> Vec<u8> {
 
 /// 8192 SYNs of 240 hosts that say nothing more, at 4000 per second: the client's connections are accepted meanwhile and after.
 fn spoofed_syns_keep_nobody_out(hosts: &Hosts, gate: &Namespace, device: &str) {
-    // Otherwise the kernel asks where they are, and drops what is for them.
+    // Otherwise the kernel sends neighbour requests for them, and drops their packets.
     for n in 0..240 {
         inside(gate, &format!("ip neigh add 10.1.0.{} lladdr 02:00:00:00:00:01 dev {device}", 4 + n));
     }

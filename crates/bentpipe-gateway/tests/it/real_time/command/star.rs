@@ -119,12 +119,12 @@ impl Star {
         }
     }
 
-    /// Whether the hub says that the link to a terminal is up; `None` if it says nothing of it.
+    /// True if the hub reports the link to a terminal as up; `None` if it does not report it.
     pub(crate) fn is_up(&self, n: usize) -> Option<bool> {
         self.hosts.status("hub")?["peers"][&self.terminals[n].name]["link_up"].as_bool()
     }
 
-    /// Waits for these terminals, and sends what is for those of `link` into the device.
+    /// Waits for these terminals, and routes packets for those of `link` into the device.
     pub(crate) fn wait_for(&self, terminals: impl Iterator<Item = usize> + Clone) {
         until("they are up", || terminals.clone().all(|n| self.is_up(n) == Some(true)));
         for n in terminals.filter(|&n| self.terminals[n].is_link) {
@@ -179,7 +179,7 @@ pub(crate) fn back(mut stream: TcpStream) {
     }
 }
 
-/// Sends without end what nobody reads the sense of.
+/// Sends data without end.
 pub(crate) fn pour(mut stream: TcpStream) {
     while stream.write_all(&[7; 65536]).is_ok() {}
 }

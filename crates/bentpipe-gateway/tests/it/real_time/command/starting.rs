@@ -1,4 +1,4 @@
-//! What reaches a gateway while it starts, and when it says that it has started.
+//! Signals that reach a gateway while it starts, and when it reports that it has started.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use super::pair::{Hosts, Line, Running, asks, bentpipe, echo, inside, until};
 
 const NOBODY: u32 = 65_534;
 
-/// The folder and what is in it becomes his.
+/// The folder and its contents become the user's.
 fn hand_over(hosts: &Hosts) {
     let folder = hosts.folder.path();
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -143,7 +143,7 @@ fn settings_name_the_user() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said.contains("hub.toml:1:8") && said.contains("no user `no-such-user`"), "{said}");
 
-    // A file that only root may read: it runs, and says what will not work.
+    // A file that only root may read: it runs, and logs what will not work.
     std::fs::write(&path, &text).expect("a file");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
     let gateway = hub.run(1024);
@@ -175,7 +175,7 @@ fn its_own_folder_is_its_users() {
     assert!(!own.join("control.sock").exists());
     assert!(!line.said("near").contains("warning"), "{}", line.said("near"));
 
-    // A folder that its file names stays whose it was; it says what follows.
+    // A folder named in its settings keeps its owner; it logs the consequence.
     std::fs::create_dir(own.join("roots")).expect("root may");
     line.edit(
         "near",

@@ -31,7 +31,7 @@ fn serve_page(host: &Namespace, page: &'static [u8]) {
     });
 }
 
-/// What curl gets, and what went wrong if nothing.
+/// Curl's output, or its error.
 fn curl(host: &Namespace, url: &str) -> Result<Vec<u8>, Option<i32>> {
     let arguments = ["netns", "exec", host.name(), "curl", "-s", "--noproxy", "*", "--max-time", "20", url];
     let output = Command::new("ip").args(arguments).output().expect("iproute2 is there");
@@ -82,7 +82,7 @@ fn a_page() -> &'static [u8] {
     bytes(1_000_000).leak()
 }
 
-/// Curl through it, what status says, what it leaves.
+/// Curl through it, its status, and what it leaves behind.
 #[test]
 fn an_uplink_by_the_command() {
     if !has_curl() {
@@ -149,7 +149,7 @@ fn the_kernels_sender_by_the_command() {
     let status = hub.hosts.status("hub").expect("it runs");
     assert_eq!(status["satellite"]["told_bytes_per_second"], 50_000_000 / 8);
     assert!(status["uplink"]["bytes_sent"].as_u64() > Some(1_000_000), "{status}");
-    // What is accepted has the congestion control that was asked for, and is told the rate.
+    // Accepted connections have the configured congestion control and rate.
     let held = hub.hosts.serve(81, echo);
     let mut stream = hub.hosts.connect(held).expect("it connects");
     asks(&mut stream).expect("it is answered");

@@ -119,6 +119,9 @@ fn metrics_of_a_running_pair() {
         bentpipe_gateway::metrics().expect("/proc is there").iter().map(|metric| metric.name).collect();
     for (file, text) in [("dashboard", asked.join(" ")), ("rules", rules)] {
         let names = names(&text);
+        for name in ["bentpipe_gateway_peer_cpu_seconds_total", "bentpipe_gateway_datagrams_dropped_total"] {
+            assert!(names.contains(name), "{file}: {name} is missing");
+        }
         assert!(names.len() > 3, "{file}: {names:?}");
         for name in &names {
             assert!(of_all.contains(name.as_str()), "{file}: nothing says {name}");

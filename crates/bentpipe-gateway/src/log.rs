@@ -3,8 +3,12 @@
 //! Callers log rarely: once per change of state, or at most one line a minute.
 
 use std::fmt::Display;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bentpipe_engine::units::{Duration, Time};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Limits lines of one kind about one peer: five at once, then one per minute.
 #[derive(Clone, Debug, Default)]
@@ -45,12 +49,37 @@ impl Display for LeftOut {
     }
 }
 
-/// Writes a line.
+/// The length that a pipe accepts without blocking if poll(2) calls it writable (PIPE_BUF, pipe(7)).
+const AT_ONCE_BYTES: usize = 4096;
+/// Number of lines that could not be written since the last one that could.
+static MISSING: AtomicU64 = AtomicU64::new(0);
+
+/// Writes a line, unless it would have to wait: neither a full journal nor a reader that has stopped may stop the
+/// gateway. The next line says how many are missing.
 pub(crate) fn line(text: impl Display) {
-    use std::io::Write;
-    // A full journal must not stop the gateway.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let missing = MISSING.swap(0, Ordering::Relaxed);
+    let before = match missing {
+        0 => String::new(),
+        count => format!("({count} lines are missing here: standard error was full)\n"),
+    };
+    let mut stderr = std::io::stderr().lock();
+    for part in format!("{before}{text}\n").as_bytes().chunks(AT_ONCE_BYTES) {
+        let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+        if poll(&mut fds, PollTimeout::ZERO).unwrap_or(0) == 0 {
+            MISSING.fetch_add(missing + 1, Ordering::Relaxed);
+            return;
+        }
+        let _ = stderr.write_all(part);
+    }
 }
+
+/// Writes a line to standard error: as [`line`], with a format string.
+macro_rules! note {
+    ($($words:tt)*) => {
+        $crate::log::line(::std::format_args!($($words)*))
+    };
+}
+pub(crate) use note;
 
 #[cfg(test)]
 mod tests {

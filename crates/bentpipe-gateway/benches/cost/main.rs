@@ -19,13 +19,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::slacp::classify::HostAddress;
+use bentpipe_engine::tcp::TcpConfig;
+use bentpipe_engine::tcp::variant::Variant;
 use bentpipe_engine::units;
 use bentpipe_engine::units::Rate;
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
     ClientAddress, Fallback, Gateway, Instance, LinkShape, PeerConfig, Policy, RelayConfig, RelayGateway, Rules,
-    Satellite, Shape, SplitConfig, SplitShape, Stop, for_packets, for_streams,
+    Satellite, Shape, SplitConfig, SplitShape, Stop, UplinkConfig, UplinkGateway, for_packets, for_streams,
 };
 use bentpipe_io::TrainTun;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -180,6 +183,41 @@ impl Row {
                 policy: Policy::default(),
             })
             .expect("root may");
+            rules.install(&instance()).expect("nft and ip work");
+            send.send(gateway.stop()).expect("somebody waits");
+            gateway.run(|_| show.store(cpu_of_thread(), Ordering::Relaxed)).expect("the system works");
+            rules.remove(&instance()).expect("nft works");
+        });
+        Running { stop: receive.recv().expect("it starts"), thread: Some(thread), cpu, is_up }
+    }
+
+    /// The engine's sender of `uplink`, on the near box, with the default row.
+    fn uplink(&self) -> Running {
+        let (cpu, is_up) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(true)));
+        let show = cpu.clone();
+        let (send, receive) = std::sync::mpsc::channel();
+        let thread = self.boxes[0].spawn(move || {
+            let rules =
+                Rules::Uplink { satellite: vec!["lan".to_owned()], device: "bentpipe0".to_owned(), ports: Vec::new() };
+            let Satellite { rate, round_trip, .. } = satellite();
+            let mut variant = Variant::named("constant-rack").expect("a row of the table");
+            // For what clients send.
+            variant.sack = true;
+            let config = UplinkConfig {
+                sender: UplinkSender {
+                    tcp: TcpConfig { variant, timestamps: true, ..TcpConfig::default() },
+                    window: Some(rate.bytes_in_floor(round_trip)),
+                    rate,
+                    round_trip,
+                    mtu: 1500,
+                },
+                early_accept: false,
+                max_streams: 10_000,
+                memory: 256 << 20,
+            };
+            let gateway = UplinkGateway::uplink(&instance(), "bentpipe0", config, ClientAddress::Keep);
+            let (mut gateway, lacks) = gateway.expect("root may");
+            assert!(lacks.is_empty(), "{lacks:?}");
             rules.install(&instance()).expect("nft and ip work");
             send.send(gateway.stop()).expect("somebody waits");
             gateway.run(|_| show.store(cpu_of_thread(), Ordering::Relaxed)).expect("the system works");
@@ -377,22 +415,22 @@ fn main() {
         say("plain relay", speed, "Gbit/s by the clock");
         say("plain relay", per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
     }
-    {
+    for shape in ["relay, one-sided", "uplink"] {
         let row = Row::new();
         let (server, received) = sink(&row);
-        let gateway = row.one_sided();
+        let gateway = if shape == "uplink" { row.uplink() } else { row.one_sided() };
         std::thread::sleep(Duration::from_millis(200));
         for way in ["up", "down"] {
             let mut looks = Vec::new();
             let look = |_| looks.push(gateway.cpu());
             let (speed, bytes) =
                 if way == "up" { transfer(&row, server, &received, look) } else { download(&row, look) };
-            say(&format!("relay, one-sided, {way}"), speed, "Gbit/s by the clock");
-            say(&format!("relay, one-sided, {way}"), per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
+            say(&format!("{shape}, {way}"), speed, "Gbit/s by the clock");
+            say(&format!("{shape}, {way}"), per_core(bytes, looks[1] - looks[0]), "Gbit/s per core");
         }
         let (before, count) = (gateway.cpu(), 8000);
-        say("connections, relay", connections(&row, count), "per second");
-        say("connections, relay", count as f64 * 1e9 / (gateway.cpu() - before) as f64, "per CPU-second");
+        say(&format!("connections, {shape}"), connections(&row, count), "per second");
+        say(&format!("connections, {shape}"), count as f64 * 1e9 / (gateway.cpu() - before) as f64, "per CPU-second");
     }
     for shape in ["split", "link"] {
         let row = Row::new();

@@ -34,6 +34,7 @@ struct World {
     events: [Vec<Event>; 2],
     /// Bytes on the line, headers of IP and UDP included, and how many datagrams.
     sent: u64,
+    datagrams: u64,
     /// Where the second end is, and the source of its datagrams.
     at: SocketAddr,
     says: SocketAddr,
@@ -80,6 +81,7 @@ impl World {
             changes: Vec::new(),
             events: Default::default(),
             sent: 0,
+            datagrams: 0,
             at: address(2),
             says: address(2),
             stopped: &[],
@@ -108,6 +110,7 @@ impl World {
                 Step::Wait(until) => return until,
                 Step::Do(Carried::Send(sealed)) => {
                     self.sent += sealed.len as u64 + 28;
+                    self.datagrams += 1;
                     let there = match end {
                         0 => {
                             *self.bytes_to.entry(sealed.to).or_default() += sealed.len as u64;

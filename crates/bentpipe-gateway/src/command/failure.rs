@@ -5,8 +5,10 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use bentpipe_io::child::SIGPIPE_CODE;
-use bentpipe_io::{has_colour, note};
+use bentpipe_io::has_colour;
 use bentpipe_language::error::ScenarioErrors;
+
+use crate::log::note;
 
 /// The result of a command that ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bentpipe_io::note;
+use crate::log::note;
 use netlink_sys::protocols::{NETLINK_NETFILTER, NETLINK_ROUTE};
 
 use super::failure::Failure;

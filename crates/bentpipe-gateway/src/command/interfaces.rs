@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use bentpipe_io::note;
+use crate::log::note;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;

@@ -16,10 +16,11 @@ use crate::{
 };
 use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
-use bentpipe_io::{TrainTun, note};
+use bentpipe_io::TrainTun;
 use bentpipe_language::text;
 
 use super::failure::Failure;
+use crate::log::note;
 
 /// The tunnel's table. Every shape except `uplink` has one.
 pub(super) fn table(file: &GatewayFile) -> &TunnelTable {

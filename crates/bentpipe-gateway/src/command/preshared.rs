@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bentpipe_io::note;
+use crate::log::note;
 
 use super::failure::Failure;
 use super::plan;

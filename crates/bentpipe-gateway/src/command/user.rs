@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bentpipe_io::note;
+use crate::log::note;
 use caps::{CapSet, Capability};
 use nix::fcntl::{OFlag, open};
 use nix::sys::prctl::set_no_new_privs;

@@ -207,6 +207,8 @@ pub struct Tunnel {
     sent_at: Time,
     /// True if the peer waits for a datagram under the new keys.
     owes_word: bool,
+    /// When a silent peer may be asked again for a sign of life.
+    ask_at: Time,
     /// When the first unanswered payload was sent.
     asked_at: Option<Time>,
     stats: TunnelStats,
@@ -247,6 +249,7 @@ impl Tunnel {
             heard_at: now,
             sent_at: now,
             owes_word: false,
+            ask_at: now,
             asked_at: None,
             stats: TunnelStats::default(),
             has_aes: machine_has_aes(),

@@ -37,8 +37,9 @@ const PROOF_LIFE: Duration = REJECT_AFTER;
 pub(super) const PROBE: usize = DATA_OVERHEAD + 4;
 /// The ids of these probes have this bit; those of MTU probes do not.
 const OWN: u32 = 1 << 31;
-/// The id of probes of the last proven address, which are answered like those of the path's MTU; those count from 0.
-const OLD: u32 = OWN - 1;
+/// The id of probes of the last proven address and of a silent peer: any answer will do. They are answered like those of the
+/// path's MTU, which count from 0.
+pub(super) const SIGN_OF_LIFE: u32 = OWN - 1;
 /// Number of acknowledgements that are examined at once, and the time for each further one. At this rate, an id of 31 bits cannot be
 /// guessed.
 const GUESSES: u32 = 16;
@@ -233,7 +234,7 @@ impl Reach {
         if let Some((address, _)) = self.old(now).filter(|(_, at)| *at <= now) {
             self.old_at = now + INTERVAL;
             self.old_left -= 1;
-            return Some((address, OLD));
+            return Some((address, SIGN_OF_LIFE));
         }
         self.new_at().filter(|at| *at <= now)?;
         let address = self.at?;
@@ -261,7 +262,7 @@ mod tests {
 
     /// The id of a probe of the new address.
     fn new_probe(reach: &mut Reach, now: Time) -> Option<u32> {
-        std::iter::from_fn(|| reach.probe(now)).map(|(_, id)| id).find(|id| *id != OLD)
+        std::iter::from_fn(|| reach.probe(now)).map(|(_, id)| id).find(|id| *id != SIGN_OF_LIFE)
     }
 
     /// Bytes sent to a new address count, however often the peer leaves it and comes back.

@@ -3,6 +3,7 @@
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
+use super::reach::SIGN_OF_LIFE;
 use super::{Event, Sealed, Todo, Tunnel, What};
 use crate::tunnel::packet::{DATA_HEADER, DATA_OVERHEAD, INIT};
 
@@ -12,6 +13,10 @@ pub(super) const CALL_FOR: Duration = Duration::from_secs(90);
 /// If a payload is not answered within this time, the peer may have lost the keys, and a handshake follows. The layers
 /// above answer within a round trip, and an unnecessary handshake does no harm.
 const DOUBT_AFTER: Duration = Duration::from_millis(1500);
+/// If an idle peer's keepalive is this late, the peer is asked for a sign of life, and how often until one has come. A
+/// keepalive is sent once, so `dead_after` would be over after two or three losses.
+const ASK_AFTER: Duration = Duration::from_secs(1);
+const ASK_EVERY: Duration = Duration::from_millis(500);
 /// If an idle peer's keepalive is this late, a handshake follows.
 const LATE_KEEPALIVE: Duration = Duration::from_secs(3);
 
@@ -49,6 +54,14 @@ impl Tunnel {
         {
             return Step::Do(Todo::Send(sealed));
         }
+        let ask_at = self.asks_at();
+        if ask_at.is_some_and(|at| at <= now) {
+            self.ask_at = now + ASK_EVERY;
+            out[DATA_HEADER..][..4].copy_from_slice(&SIGN_OF_LIFE.to_le_bytes());
+            if let Some(sealed) = self.seal(now, What::Probe, 4, out) {
+                return Step::Do(Todo::Send(sealed));
+            }
+        }
         let begin_at = self.wants_keys_at(now).map(|at| at.max(self.begin_at)).filter(|_| allowance >= INIT as u64);
         if begin_at.is_some_and(|at| at <= now)
             && let Some(sealed) = self.write_init(now, wall, out)
@@ -60,7 +73,13 @@ impl Tunnel {
         let probe_at = self.reach.probe_at(now).filter(|_| may_probe);
         let sessions = [&self.current, &self.previous].into_iter().flatten();
         let void_at = sessions.map(super::Session::void_at).min();
-        Step::Wait([begin_at, alive, keepalive, probe_at, void_at].into_iter().fold(None, Time::earliest))
+        Step::Wait([begin_at, alive, keepalive, probe_at, ask_at, void_at].into_iter().fold(None, Time::earliest))
+    }
+
+    /// When a silent peer is to be asked for a sign of life. At an address without proof, other probes are sent.
+    fn asks_at(&self) -> Option<Time> {
+        let late_at = self.heard_at + self.config.keepalive + ASK_AFTER;
+        (self.is_up && self.current.is_some() && self.is_proven()).then_some(late_at.max(self.ask_at))
     }
 
     /// When this end must make new keys; a time in the past means at once.

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use bentpipe_engine::tcp::variant::Startup;
 use bentpipe_engine::units::Duration;
 use bentpipe_gateway::ClientAddress;
 use sha2::{Digest, Sha256};
@@ -71,15 +70,12 @@ fn link() {
     drop(gateways);
 }
 
-/// Downloads are what it is for, by a sender that has a use for SACK.
+/// Downloads are what it is for, by the default sender.
 #[test]
 #[ignore = "takes minutes"]
 fn uplink() {
     let world = World::new(path(100_000_000), 3);
-    let mut config = world.uplink_config("sack");
-    // One bandwidth-delay product; losses are repaired inside it.
-    config.sender.tcp.variant.startup = Startup::FixedWindow(1);
-    config.sender.window = Some(config.sender.rate.bytes_in_floor(config.sender.round_trip));
+    let config = world.uplink_config("constant-rack");
     let gateway = world.uplink(config, ClientAddress::Keep);
     let start = Instant::now();
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {

@@ -1,7 +1,9 @@
 //! Mishaps on the path and on the machine.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::pair::{Line, NAMES, asks, bytes, echo, inside, send, until};
 
@@ -79,6 +81,39 @@ fn a_full_disk_stops_nothing() {
     until("it is written", || line.said("near").contains("near.state: written again"));
     assert!(std::fs::read_to_string(folder.join("near.state")).is_ok_and(|text| text.contains("10.9.0.2:4500")));
     asks(&mut stream).expect("an answer");
+}
+
+/// Nobody reads what the gateway says: a journal that hangs, or the pipe to a program that has stopped. It serves, reloads, and says that
+/// lines are missing as soon as it can.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let line = Line::new("100 Mbit/s");
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let block = |is_on: bool| {
+        let flags = if is_on { OFlag::empty() } else { OFlag::O_NONBLOCK };
+        fcntl(&writer, FcntlArg::F_SETFL(flags)).expect("a pipe has flags");
+    };
+    block(false);
+    while (&writer).write_all(b"x").is_ok() {}
+    block(true);
+    let _far = line.start("far", 1024);
+    let near = line.start_saying("near", writer.into());
+    line.wait_until_up(&NAMES, true);
+    let server = line.serve(80, echo);
+    asks(&mut line.connect(server).expect("it connects")).expect("an answer");
+    near.signal("HUP");
+    std::thread::sleep(Duration::from_secs(2));
+    asks(&mut line.connect(server).expect("it connects")).expect("an answer");
+    // All that was there, and then what is said from now on.
+    let mut full = vec![0; 65_536];
+    reader.read_exact(&mut full).expect("the pipe was full");
+    near.signal("HUP");
+    let mut said = String::new();
+    let mut lines = std::io::BufReader::new(reader);
+    while !said.contains("reload: ") {
+        lines.read_line(&mut said).expect("text");
+    }
+    assert!(said.starts_with("(2 lines are missing here: standard error was full)\n"), "{said}");
 }
 
 struct Unmount<'a>(&'a std::path::Path);

@@ -90,12 +90,24 @@ impl Running {
         environment: &[(&str, &str)],
     ) -> Running {
         let said = std::fs::File::create(folder.join(format!("{name}.said"))).expect("a file");
+        Running::start_saying(host, folder, name, descriptors, environment, said.into())
+    }
+
+    /// The same, with this as its standard error.
+    fn start_saying(
+        host: &Namespace,
+        folder: &Path,
+        name: &str,
+        descriptors: u32,
+        environment: &[(&str, &str)],
+        said: Stdio,
+    ) -> Running {
         let line = format!("ulimit -n {descriptors} && exec \"$0\" run {name}.toml");
         let child = Command::new("ip")
             .args(["netns", "exec", host.name(), "sh", "-c", &line, env!("CARGO_BIN_EXE_bentpipe-gateway")])
             .envs(environment.iter().copied())
             .current_dir(folder)
-            .stderr(Stdio::from(said))
+            .stderr(said)
             .spawn();
         Running(child.expect("iproute2 is there"))
     }
@@ -250,6 +262,12 @@ impl Line {
     pub(crate) fn start(&self, name: &str, descriptors: u32) -> Running {
         let host = if name == "near" { &self.near } else { &self.far };
         Running::start(host, self.folder.path(), name, descriptors)
+    }
+
+    /// Starts one of the two, with this as its standard error.
+    pub(crate) fn start_saying(&self, name: &str, said: Stdio) -> Running {
+        let host = if name == "near" { &self.near } else { &self.far };
+        Running::start_saying(host, self.folder.path(), name, 1024, &[], said)
     }
 
     /// Waits until both say that the link is up, or not.

@@ -1,14 +1,17 @@
 //! A hub and its terminals by the command: `server ── hub ══ terminal ── host`, several of the last two.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bentpipe_engine::link::LinkConfig;
 use bentpipe_gateway::tunnel::PrivateKey;
+use bentpipe_io::Tun;
 
 use super::pair::{Hosts, Running, attach, bentpipe, folder, inside, until};
 use crate::namespace::Namespace;
+use crate::sky::Sky;
 
 /// A terminal and a host behind it.
 pub(crate) struct Terminal {
@@ -88,6 +91,20 @@ impl Star {
         let Terminal { name, key, is_link, .. } = &self.terminals[n];
         let (shape, prefix) = (if *is_link { "link" } else { "split" }, prefix(n));
         format!("[[peers]]\nname = \"{name}\"\nkey = \"{key}\"\nprefixes = [\"{prefix}\"]\nshape = \"{shape}\"\n")
+    }
+
+    /// Puts an emulated link in the place of the wire between the hub and terminal `n`; `configs` from there to the hub and back.
+    pub(crate) fn over_sky(&self, n: usize, configs: [LinkConfig; 2]) -> Sky {
+        let (gate, device) = (&self.terminals[n].gate, format!("sat{n}"));
+        inside(&self.hub, &format!("ip link del {device}"));
+        let door = |host: &Namespace, device: String, end: u8| {
+            let addresses: [(IpAddr, u8); 1] = [([10, 9, n as u8, end].into(), 24)];
+            host.inside(move || Tun::with_addresses(&device, &addresses, 1500).expect("root may"))
+        };
+        let doors = [door(gate, "sat".to_owned(), 2), door(&self.hub, device.clone(), 1)];
+        inside(gate, "ip route replace 10.2.0.0/24 dev sat");
+        inside(&self.hub, &format!("ip route replace {} dev {device}", prefix(n)));
+        Sky::over(doors, configs, 1)
     }
 
     /// The hub itself, as one of its peers.

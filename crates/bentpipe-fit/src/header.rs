@@ -46,6 +46,8 @@ pub(crate) struct Header {
 pub(crate) struct Options {
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
+    /// SACK-permitted, in a SYN.
+    pub(crate) permits_sack: bool,
     /// Value and echo.
     pub(crate) timestamps: Option<(u32, u32)>,
     blocks: [(u32, u32); MAX_SACK],
@@ -220,6 +222,7 @@ fn read_options(mut rest: &[u8]) -> Options {
         let body = &option[2..];
         match (kind, body.len()) {
             (2, 2) => options.mss = u16_at(body, 0),
+            (4, 0) => options.permits_sack = true,
             (3, 1) => options.scale = Some(body[0].min(14)),
             (8, 8) => options.timestamps = u32_at(body, 0).zip(u32_at(body, 4)),
             (5, _) => {

@@ -132,6 +132,7 @@ pub(crate) struct Ledger {
     pub(crate) counts: Counts,
     /// True if both SYNs were captured.
     pub(crate) whole_handshake: bool,
+    /// True if both SYNs permit SACK, or an acknowledgement has blocks.
     pub(crate) sack: bool,
     pub(crate) mss: u32,
     numbering: Option<Numbering>,
@@ -156,6 +157,8 @@ pub(crate) struct Ledger {
     recent: VecDeque<(i64, bool, Header)>,
     /// Times of the first SYN in this direction, and in the other.
     syns: [Option<i64>; 2],
+    /// True if they permit SACK.
+    permit_sack: [bool; 2],
     syns_again: bool,
 }
 
@@ -187,6 +190,7 @@ impl Ledger {
             answered: None,
             recent: VecDeque::new(),
             syns: [None; 2],
+            permit_sack: [false; 2],
             syns_again: false,
         }
     }
@@ -228,6 +232,8 @@ impl Ledger {
         let side = usize::from(!along);
         self.syns_again |= self.syns[side].is_some();
         self.syns[side].get_or_insert(at);
+        self.permit_sack[side] |= header.options.permits_sack;
+        self.sack |= self.permit_sack == [true; 2];
         if !along {
             self.scale = header.options.scale;
             if let Some(mss) = header.options.mss {

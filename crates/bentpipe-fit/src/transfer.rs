@@ -327,8 +327,10 @@ fn remarks(ledger: &Ledger, view: &View, chosen: &Chosen, notes: &mut Vec<String
         ),
         Side::Sender => notes.push("captured near the sender: losses of acknowledgements are not seen".to_owned()),
     }
-    if chosen.others > 0 {
-        notes.push(format!("{} other connections in the capture were not looked at", chosen.others));
+    match chosen.others {
+        0 => {}
+        1 => notes.push("1 other connection in the capture was not looked at".to_owned()),
+        others => notes.push(format!("{others} other connections in the capture were not looked at")),
     }
 }
 

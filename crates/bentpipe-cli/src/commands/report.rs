@@ -13,7 +13,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::plots::figure;
-use super::run::{drive, flows, links, x_limit};
+use super::run::{LINK_UNITS, drive, flows, links, x_limit};
 use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
@@ -61,6 +61,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     table(&mut page, &flows(&summary));
     page.note(x_limit(&summary));
     table(&mut page, &links(&summary));
+    page.note(LINK_UNITS);
     let mut recommendation = None;
     if !interrupt::asked() && !args.no_recommend {
         page.heading("What would help");

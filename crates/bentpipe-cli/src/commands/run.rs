@@ -198,7 +198,7 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     }
     written?;
     let kept = fail_if::kept(&args.fail_if, &readings(&summary))?;
-    let end = end(&summary, interrupted);
+    let end = end(&summary, scenario.time_limit.as_secs_f64(), interrupted);
     Ok(if kept || end != End::Done { end } else { End::Failed })
 }
 
@@ -219,7 +219,7 @@ fn readings(summary: &Summary) -> Vec<Reading<'_>> {
 }
 
 /// Reports on standard error why a run is incomplete.
-fn end(summary: &Summary, interrupted: bool) -> End {
+fn end(summary: &Summary, time_limit_s: f64, interrupted: bool) -> End {
     if interrupted {
         note!("interrupted at {:.3} s of simulated time", summary.end_s);
         return End::Interrupted;
@@ -228,7 +228,8 @@ fn end(summary: &Summary, interrupted: bool) -> End {
     for (flow, why) in &aborted {
         note!("the flow `{flow}` was aborted: {why}");
     }
-    if summary.timed_out {
+    // Where flows were aborted and nothing more could happen, the run ended before its limit.
+    if summary.timed_out && (aborted.is_empty() || summary.end_s >= time_limit_s) {
         note!("{}", timed_out(summary));
     }
     if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
@@ -291,6 +292,9 @@ pub(super) fn flows(summary: &Summary) -> Grid {
     Grid { header, numbers: 2, rows: rows.collect() }
 }
 
+/// What the columns of [`links`] count.
+pub(super) const LINK_UNITS: &str = "delivered, dropped, max queue: packets.";
+
 pub(super) fn links(summary: &Summary) -> Grid {
     let rows = summary.links.iter().map(|link| {
         let mean = if link.rate_changes { "mean " } else { "" };
@@ -318,9 +322,10 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
         false => format!("\n\n{}", channels(&summary.channels)),
     };
     format!(
-        "{}\n{flows}{delays}\n\n{links}{channels}\n\n{}\n{}\nscenario in full: {resolve}\n",
+        "{}\n{flows}{delays}\n\n{links}{channels}\n\n{}\n{}\n{}\nscenario in full: {resolve}\n",
         output::prose(&format!("{}\n", scenario.headline())),
         output::prose(x_limit(summary)),
+        output::prose(LINK_UNITS),
         remake.line()
     )
 }

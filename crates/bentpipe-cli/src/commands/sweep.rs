@@ -224,11 +224,11 @@ fn report(
     };
     let axes: Vec<&str> = plan.spec().axes.iter().map(|axis| axis.key.as_str()).collect();
     let has_others = plan.spec().candidates.len() > 1;
-    let less = format!("less {}", summary.baseline);
+    let difference = format!("minus {}", summary.baseline);
     let mut header = axes.clone();
     header.extend(["candidate", "runs", "median", "95 % CI", "x limit"]);
     if has_others {
-        header.extend([less.as_str(), "95 % CI"]);
+        header.extend([difference.as_str(), "95 % CI"]);
     }
     let rows = summary.points.iter().flat_map(|point| {
         point.candidates.iter().map(|candidate| {

@@ -163,3 +163,16 @@ fn one_event_is_no_evidence() {
         assert!(fit.queue_losses == 0 && fit.queue_bytes.allows(600e3), "{seed}: {:?}", fit.queue_bytes);
     }
 }
+
+/// The SYNs say whether the ends use SACK: where nothing is lost, no acknowledgement has blocks.
+#[test]
+fn sack_without_losses() {
+    for (variant, expected) in [("cubic", false), ("newreno", true)] {
+        let text = path((20.0, 240), "", "forward.queue = \"3000 packets\"", "1 MB");
+        let text = text.replace("variant = \"cubic\"", &format!("variant = \"{variant}\""));
+        let fit = estimates(&text, 1, "server");
+        assert_eq!(fit.losses.lost, 0, "{variant}");
+        let noted = fit.notes.iter().any(|note| note.starts_with("without SACK"));
+        assert_eq!(noted, expected, "{variant}: {:?}", fit.notes);
+    }
+}

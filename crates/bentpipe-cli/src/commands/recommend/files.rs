@@ -62,7 +62,7 @@ fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
         Carries::Streams { max_streams } => {
             let capture = [
                 "# interfaces whose hosts' connections are intercepted",
-                "# as above, if hosts here open connections too",
+                "# interfaces of hosts on this side, if they open connections too",
             ];
             format!(
                 "[split]\ncapture = [\"lan0\"]   {}\nmax_streams = {max_streams}\nmemory = \"{memory}\"\n",

@@ -407,6 +407,10 @@ fn what_a_table_says_is_so() {
     let text = said(&["--set", "time_limit=1 s"]);
     assert!(text.contains("allow; without a time, the goodput that they allow over the flow's."), "{text}");
     assert!(text.contains("did not finish within the time limit of 1 s\n  help: --set time_limit='"), "{text}");
+    assert!(text.contains("\ndelivered, dropped, max queue: packets.\n"), "{text}");
+    // No SYN arrives, and after the last one nothing more can happen: the limit, an hour, has no part in it.
+    let text = said(&["--set", "links.sat.forward.loss=100 %", "--set", "tcp.profile=linux"]);
+    assert!(text.contains("the flow `data` was aborted") && !text.contains("time limit"), "{text}");
     let text = said(&["--set", "time_limit=1 s", "--set", "flows.data.start=5 s"]);
     assert!(text.contains("the flow `data` begins at 5 s, after the time limit of 1 s"), "{text}");
 }

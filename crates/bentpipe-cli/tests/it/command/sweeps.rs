@@ -67,7 +67,7 @@ fn start_and_wait(folder: &Path, arguments: &[&str], runs: u64) -> Child {
 fn threads_and_a_second_call_change_nothing() {
     let folder = with_sweep(SWEEP);
     let text = ok(folder.path(), &["sweep", "s.toml", "--threads", "1"]);
-    assert!(text.contains("less sack") && text.contains("180 of 180 runs and 3 of 3 points are done"), "{text}");
+    assert!(text.contains("minus sack") && text.contains("180 of 180 runs and 3 of 3 points are done"), "{text}");
     let alone = std::fs::read(table(folder.path())).expect("readable");
     // Again: nothing to run, the same table.
     let again = json(&ok(folder.path(), &["sweep", "s.toml", "--json"]));

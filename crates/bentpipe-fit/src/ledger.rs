@@ -6,6 +6,7 @@
 //! Where possible, timestamps decide (RFC 3522): an acknowledgement that echoes a time before a retransmission does not
 //! belong to that retransmission.
 
+mod echoes;
 mod holes;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,6 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 use bentpipe_engine::wire::seq::{Numbering, SeqNumber};
 
 use crate::header::Header;
+use echoes::Echoes;
+pub(crate) use echoes::Trip;
 use holes::Holes;
 
 /// Maximum number of transmissions kept: some 3 GB of data in segments of 1460 bytes.
@@ -21,8 +24,6 @@ const MAX_TRANSMISSIONS: usize = 2_000_000;
 const MAX_REPEATS: usize = 2 * MAX_TRANSMISSIONS;
 /// Longest window (RFC 7323 §2.3), bytes.
 const MAX_WINDOW: u64 = 1 << 30;
-/// Maximum number of receiver timestamps that wait for their echo.
-const MAX_ECHOES: usize = 1 << 14;
 /// Number of headers among which the copy of a packet is sought, and how many nanoseconds later a copy may appear: an
 /// interface that joins several passes a packet on at once.
 const COPIES: usize = 16;
@@ -75,18 +76,6 @@ pub(crate) struct Arrival {
     /// True if the receiver may have delayed it to report several segments at once, as Linux does when it compresses
     /// SACKs.
     pub(crate) compressed: bool,
-}
-
-/// A time from one end of the path to the tap and back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Trip {
-    /// Duration in nanoseconds.
-    pub(crate) took: i64,
-    /// The transmission that ended it, if it ended with data.
-    pub(crate) of: Option<u32>,
-    /// Bytes between it and the first data that echoed the same value: during these, the sender received no new
-    /// information.
-    pub(crate) behind: u64,
 }
 
 /// Unacknowledged bytes, with the transmissions that contain them.
@@ -151,9 +140,7 @@ pub(crate) struct Ledger {
     min_trip: i64,
     scale: Option<u8>,
     window: u64,
-    echoes: VecDeque<(u32, i64)>,
-    /// The last of these values that was echoed, and the bytes of data before that.
-    answered: Option<(u32, i64, u64)>,
+    echoes: Echoes,
     recent: VecDeque<(i64, bool, Header)>,
     /// Times of the first SYN in this direction, and in the other.
     syns: [Option<i64>; 2],
@@ -186,8 +173,7 @@ impl Ledger {
             min_trip: i64::MAX,
             scale: None,
             window: u64::MAX,
-            echoes: VecDeque::new(),
-            answered: None,
+            echoes: Echoes::default(),
             recent: VecDeque::new(),
             syns: [None; 2],
             permit_sack: [false; 2],
@@ -247,7 +233,7 @@ impl Ledger {
         {
             self.whole_handshake = true;
             if along {
-                self.sender_trips.push(Trip { took: ours - theirs, of: None, behind: 0 });
+                self.sender_trips.push(Trip { took: ours - theirs, ..Trip::default() });
             } else {
                 self.handshake = Some(theirs - ours);
                 self.min_trip = theirs - ours;
@@ -263,7 +249,7 @@ impl Ledger {
             && !self.syns_again
             && self.sender_trips.is_empty()
         {
-            self.sender_trips.push(Trip { took: at - theirs, of: None, behind: 0 });
+            self.sender_trips.push(Trip { took: at - theirs, ..Trip::default() });
         }
     }
 
@@ -301,7 +287,7 @@ impl Ledger {
             && header.has(Header::ACK)
             && self.transmissions.len() > from
         {
-            self.echoed(at, echo, from as u32);
+            self.sender_trips.extend(self.echoes.answer(at, echo, from as u32, self.counts.data_bytes));
         }
         self.counts.data_bytes += u64::from(header.payload);
     }
@@ -309,21 +295,6 @@ impl Ledger {
     fn window_use(&mut self, end: u64) {
         let limit = self.acked.saturating_add(self.window);
         self.counts.window_full += u64::from(end.saturating_add(u64::from(self.mss)) > limit);
-    }
-
-    fn echoed(&mut self, at: i64, echo: u32, of: u32) {
-        while let Some(&(value, since)) = self.echoes.front() {
-            let late = echo.wrapping_sub(value) as i32;
-            if late < 0 {
-                break;
-            }
-            self.echoes.pop_front();
-            self.answered = (late == 0).then_some((value, since, self.counts.data_bytes));
-        }
-        // The first data that echoes a value is the answer to it. Later data with the same value may be too, or may
-        // have been sent later.
-        let Some((_, since, first)) = self.answered.filter(|&(value, ..)| value == echo) else { return };
-        self.sender_trips.push(Trip { took: at - since, of: Some(of), behind: self.counts.data_bytes - first });
     }
 
     fn transmit(&mut self, at: i64, start: u64, end: u64, header: &Header) {
@@ -367,13 +338,8 @@ impl Ledger {
         if self.whole_handshake {
             self.window = u64::from(header.window) << scale;
         }
-        if let Some((value, _)) = header.options.timestamps
-            && self.echoes.back().is_none_or(|&(last, _)| value.wrapping_sub(last) as i32 > 0)
-        {
-            if self.echoes.len() == MAX_ECHOES {
-                self.echoes.pop_front();
-            }
-            self.echoes.push_back((value, at));
+        if let Some((value, _)) = header.options.timestamps {
+            self.echoes.acknowledged(at, value);
         }
         // A FIN uses one number after the last byte.
         if ack > self.max_end + 1 {

@@ -9,7 +9,7 @@ mod late;
 
 use bentpipe_study::stats::Sample;
 
-use crate::ledger::{Fate, Ledger};
+use crate::ledger::{Fate, Ledger, Trip};
 pub(crate) use before::ASSUMED_FACTOR;
 use late::settle;
 
@@ -38,6 +38,8 @@ pub(crate) struct Event {
     pub(crate) delay: Option<f64>,
     /// Seconds by which `delay` may be too long, because the receiver may have delayed the report.
     pub(crate) held: f64,
+    /// True if it is the first to answer what it answers; a later one may have been sent later.
+    pub(crate) is_first: bool,
     /// Seconds of `delay` that may have been spent on a line before the bottleneck, behind segments sent just before.
     pub(crate) ahead: f64,
 }
@@ -95,12 +97,14 @@ impl View {
 
     /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
     pub(crate) fn delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
-        spread(self.events.iter(), ledger.transmissions.len())
+        spread(self.events.iter().map(|event| (event.of, event.delay)), ledger.transmissions.len())
     }
 
-    /// [`Self::delays`] without the times that may be too long.
+    /// [`Self::delays`] of first answers, without the time by which they may be too long.
     pub(crate) fn sure_delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
-        spread(self.events.iter().filter(|event| event.held == 0.0), ledger.transmissions.len())
+        let first = self.events.iter().filter(|event| event.is_first);
+        let sure = first.map(|event| (event.of, event.delay.map(|delay| delay - event.held)));
+        spread(sure, ledger.transmissions.len())
     }
 
     /// Moves arrivals to the latest time at which they can have left the line, and removes later delays from the times
@@ -182,6 +186,7 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
             segments: arrival.segments,
             delay: Some((took - least) as f64 / 1e9),
             held: if arrival.compressed { MAX_HELD } else { 0.0 },
+            is_first: true,
             ahead: 0.0,
         }
     };
@@ -193,19 +198,43 @@ fn data_to_sender(ledger: &Ledger) -> Option<i64> {
     ledger.sender_trips.iter().filter(|trip| trip.of.is_some()).map(|trip| trip.took).min()
 }
 
+/// Seconds by which the time of each trip that ends with data may be too long, with the trip.
+///
+/// The first data of a tick answers the tick's first acknowledgement if the sender answers each one: in this tick and in
+/// the one before, it sent at least as many segments as it received acknowledgements.
+fn held(ledger: &Ledger) -> Vec<(Trip, f64)> {
+    let trips = || ledger.sender_trips.iter().filter(|trip| trip.of.is_some());
+    let firsts: Vec<&Trip> = trips().filter(|trip| trip.behind == 0).collect();
+    let answered = |pair: &[&Trip]| pair[1].of.zip(pair[0].of).is_some_and(|(next, of)| next - of >= pair[0].acks);
+    // Of the last tick the capture may show a part.
+    let answered: Vec<bool> = firsts.windows(2).map(answered).chain([false]).collect();
+    let mut tick = 0;
+    let held = |trip: &Trip| {
+        if trip.behind > 0 {
+            return (*trip, CLOCK);
+        }
+        let before = tick == 0 || (answered[tick - 1] && !trip.skipped);
+        let sure = before && answered[tick];
+        tick += 1;
+        (*trip, if sure { 0.0 } else { trip.apart as f64 / 1e9 })
+    };
+    trips().map(held).collect()
+}
+
 fn at_receiver(ledger: &Ledger) -> Vec<Event> {
     let least = data_to_sender(ledger).unwrap_or(0);
-    let trips = ledger.sender_trips.iter().filter_map(|trip| Some((trip.of?, trip.took, trip.behind)));
-    let mut trips = trips.peekable();
+    let trips = held(ledger);
+    let mut trips =
+        trips.iter().filter_map(|(trip, held)| Some((trip.of?, trip.took, trip.behind == 0, *held))).peekable();
     let arrived = ledger.transmissions.iter().enumerate().filter(|(_, sent)| sent.fate != Fate::NotNeeded);
     let event = |(index, sent): (usize, &crate::ledger::Transmission)| {
         let of = index as u32;
         while trips.next_if(|&(other, ..)| other < of).is_some() {}
         let trip = trips.next_if(|&(other, ..)| other == of);
-        let delay = trip.map(|(_, took, _)| (took - least) as f64 / 1e9);
-        let behind = trip.map_or(0, |(_, _, behind)| behind);
-        let held = if behind > 0 { CLOCK } else { 0.0 };
-        Event { at: sent.at, of, segments: 1, delay, held, ahead: 0.0 }
+        let delay = trip.map(|(_, took, ..)| (took - least) as f64 / 1e9);
+        let held = trip.map_or(0.0, |(.., held)| held);
+        let is_first = trip.is_none_or(|(_, _, first, _)| first);
+        Event { at: sent.at, of, segments: 1, delay, held, is_first, ahead: 0.0 }
     };
     let mut events: Vec<Event> = Vec::new();
     for event in arrived.map(event) {
@@ -222,10 +251,10 @@ fn at_receiver(ledger: &Ledger) -> Vec<Event> {
 }
 
 /// For each of `count` transmissions the larger of the known delays before and after it.
-fn spread<'a>(events: impl Iterator<Item = &'a Event>, count: usize) -> Vec<Option<f64>> {
+fn spread(delays: impl Iterator<Item = (u32, Option<f64>)>, count: usize) -> Vec<Option<f64>> {
     let mut own = vec![None; count];
-    for event in events {
-        own[event.of as usize] = event.delay;
+    for (of, delay) in delays {
+        own[of as usize] = delay;
     }
     let carry = |last: &mut Option<f64>, value: &Option<f64>| {
         *last = value.or(*last);

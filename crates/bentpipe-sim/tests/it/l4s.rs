@@ -82,3 +82,14 @@ fn every_variant_finishes() {
         assert_eq!((result.flows[0].delivered, result.flows[0].aborted), (10_000_000, None), "{name}");
     }
 }
+
+/// The shipped scenario has a CUBIC flow without ECN: the classic queue drops its packets, and marks none.
+#[test]
+fn the_shipped_cubic_flow_has_no_ecn() {
+    let text = include_str!("../../../../scenarios/l4s.toml");
+    let scenario = Scenario::parse(text, "l4s.toml", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+    let result = run(&scenario, 1, &mut NoProbe).expect("it runs");
+    let (prague, cubic) = (&result.flows[0], &result.flows[1]);
+    assert!(prague.stats.ecn_reductions > 0);
+    assert_eq!((cubic.stats.ecn_reductions, cubic.receiver_stats.marks_received), (0, 0));
+}

@@ -141,6 +141,9 @@ impl RtoConfig {
 /// G of RFC 6298 for the exact clock: one millisecond, as in Linux and most other stacks.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
+/// A round trip of fewer ticks of a coarse clock is not known well enough to pace by it: it may be off by one.
+const FEW_TICKS: u64 = 8;
+
 /// The variance of [`RtoFloor::Variance`], in ticks of [`Time`]: four times the mean deviation, as RTTVAR counts in the
 /// timeout.
 #[derive(Clone, Copy, Debug, Default)]
@@ -334,14 +337,23 @@ impl RttEstimator {
         }
     }
 
-    /// The smoothed round trip, if one has been measured.
+    /// The smoothed round trip, if one has been measured. A coarse clock says little about one of a few ticks: then it is the
+    /// last sample, if that is shorter, as pacing by ticks of 500 ms would send a window of 40 ms in 500.
     pub fn srtt(&self) -> Option<Duration> {
         if !self.is_measured() {
             return None;
         }
         Some(match self.config.clock {
             RttClock::Exact => Duration::from_ticks(self.srtt),
-            RttClock::Ticks { tick, .. } => Duration::from_ticks((self.srtt * tick.as_ticks()) >> 3),
+            RttClock::Ticks { tick, .. } => {
+                let smoothed = Duration::from_ticks((self.srtt * tick.as_ticks()) >> 3);
+                match self.srtt {
+                    // Forgotten by a timeout.
+                    0 => self.last_sample,
+                    srtt if srtt < FEW_TICKS << 3 => smoothed.min(self.last_sample),
+                    _ => smoothed,
+                }
+            }
         })
     }
 

@@ -134,11 +134,15 @@ fn run_world<O: Observer>(
     world.add_too_long(&mut books.links);
     // If events remain, the limit ended the run. Otherwise, it ended by itself.
     let end = if exhausted && (world.has_timers() || books.in_flight > 0) { limit } else { world.now };
+    let flows: Vec<_> = FlowId::first(scenario.flows.len()).map(|flow| world.flow_result(flow)).collect();
+    // A flow that was aborted does not wait for time, although its other end may know nothing of that.
+    let is_open = |flow: &FlowResult| flow.aborted.is_none() && (flow.received_at.is_none() || flow.acked_at.is_none());
+    let waits = scenario.flows.iter().zip(&flows).any(|(spec, flow)| is_finite(spec) && is_open(flow));
     Ok(RunResult {
         seed,
         end,
-        timed_out: exhausted && !world.is_over() && scenario.flows.iter().any(is_finite),
-        flows: FlowId::first(scenario.flows.len()).map(|flow| world.flow_result(flow)).collect(),
+        timed_out: exhausted && !world.is_over() && waits,
+        flows,
         links: books.links,
         layers: world.layer_stats(),
         in_flight: books.in_flight,

@@ -73,6 +73,8 @@ struct FlowState {
     start: Time,
     /// The end at which its data arrives.
     goal: EndId,
+    /// True if it ends with a response, at its other end.
+    ends_with_response: bool,
 }
 
 /// Links, ends and agenda of one run. Components are numbered, links first, then ends ([`ends`]). A flow's connection

@@ -21,14 +21,16 @@
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
+use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::network::LinkId;
+use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 
 use crate::scenario::bursts::mean_secs;
-use crate::scenario::model::{FlowKind, FlowSpec, QuicFlow, Scenario, Workload};
+use crate::scenario::model::{FlowKind, FlowSpec, QuicFlow, Scenario, Through, Workload};
 use crate::topology::{self, Unreachable};
 
 /// IPv4 and TCP headers without options.
@@ -75,10 +77,13 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let links = |path: &[LinkId]| path.iter().map(|link| &best[link.index()]).collect::<Vec<_>>();
     let mut legs = Vec::new();
     let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
-    if through_a_tunnel(flow) {
+    if let Some(through) = through_a_tunnel(flow) {
         // Data follows at once in the tunnel, so the limit is that of the whole path without a handshake.
         legs.push((links(&topology::forward_path(scenario, flow)?), links(&topology::return_path(scenario, flow)?)));
         sizes.truncate(1);
+        if let Some(pair) = scenario.gateways.pairs.get(through.pair) {
+            sizes[0] = sizes[0].in_tunnel(&pair.satellite[through.side]);
+        }
         opening = None;
     } else {
         for leg in topology::legs(flow) {
@@ -114,9 +119,10 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     Ok(Some(Limit { time, goodput, long_run }))
 }
 
-/// True if a gateway carries the flow's bytes between two of its legs.
-fn through_a_tunnel(flow: &FlowSpec) -> bool {
-    matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.splits.iter().any(|split| split.through().is_some()))
+/// The gateway that carries the flow's bytes between two of its legs.
+fn through_a_tunnel(flow: &FlowSpec) -> Option<Through> {
+    let FlowKind::Tcp(tcp) = &flow.kind else { return None };
+    tcp.splits.iter().find_map(|split| split.through())
 }
 
 /// The legs whose handshakes precede the data. A spoofing gateway opens the leg that ends there.
@@ -208,10 +214,21 @@ impl SegmentSize {
         stp.as_ref().map_or_else(|| SegmentSize::between(a, b), SegmentSize::of_stp)
     }
 
+    /// The same payload in a tunnel whose messages may hold several segments: its headers, if they take less for so many
+    /// bytes.
+    fn in_tunnel(self, satellite: &Satellite) -> Self {
+        /// At least a byte is the multiplexer's.
+        const HEADERS: u32 = line_overhead(false) + DATA_HEADER + 1;
+        let longest = max_payload(satellite.max_packet());
+        SegmentSize { headers: self.headers.min(self.payload * HEADERS / longest), ..self }
+    }
+
     /// The segments of a connection between these ends: the smaller MSS, minus timestamps if both enable them (RFC
     /// 6691: the MSS excludes options, so they reduce the payload).
     pub fn between(a: &TcpConfig, b: &TcpConfig) -> Self {
-        let options = if a.timestamps && b.timestamps { 12 } else { 0 };
+        // ns-2's lengths count no timestamps.
+        let has_options = a.timestamps && b.timestamps && !a.shortcuts.ns2_lengths;
+        let options = if has_options { 12 } else { 0 };
         SegmentSize { payload: (a.mss.min(b.mss) as u32).saturating_sub(options).max(1), headers: HEADERS + options }
     }
 }

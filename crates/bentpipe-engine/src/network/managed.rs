@@ -141,9 +141,12 @@ impl<P: Wire> ManagedLink<P> {
         cx.emit(|| Event::Queue { packets, bytes, average: None });
         let (len, flow, ecn) = (packet.wire_len(), packet.flow(), packet.ecn());
         let handle = self.hold(packet);
+        // The limit does not count the packet in transmission, so an idle line takes any.
+        let is_idle = self.queue.is_empty() && self.line_free <= now;
         let waiting = Waiting { handle, len, flow, host: 0, since: now, acknowledges: None };
         match self.queue.push(waiting, ecn) {
             Pushed::Waits => {}
+            Pushed::Refused | Pushed::Evicts(_) | Pushed::Replaces(_) if is_idle => self.transmit(now, handle, false),
             Pushed::Refused => self.refuse(now, handle, DropReason::QueueFull),
             Pushed::Evicts(other) | Pushed::Replaces(other) => self.refuse(now, other, DropReason::QueueFull),
         }
@@ -181,17 +184,22 @@ impl<P: Wire> ManagedLink<P> {
             let next = self.queue.pop(at, may_mark, &mut dropped);
             dropped.into_iter().for_each(|handle| self.refuse(at, handle, DropReason::Early));
             let Some((next, marked)) = next else { continue };
-            let Some(packet) = self.let_go(next.handle) else { continue };
-            self.counters.marked += u64::from(marked);
-            let mut probe = NoProbe;
-            let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
-            // The link handles the MTU and the drop list.
-            if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet, marked) {
-                self.refused.push_back((at, packet, reason));
-            }
-            self.begun = at;
-            self.line_free = at + self.link.backlog(at);
+            self.transmit(at, next.handle, marked);
         }
+    }
+
+    /// Gives a packet to the line, which is free at `at`.
+    fn transmit(&mut self, at: Time, handle: u32, marked: bool) {
+        let Some(packet) = self.let_go(handle) else { return };
+        self.counters.marked += u64::from(marked);
+        let mut probe = NoProbe;
+        let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
+        // The link handles the MTU and the drop list.
+        if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet, marked) {
+            self.refused.push_back((at, packet, reason));
+        }
+        self.begun = at;
+        self.line_free = at + self.link.backlog(at);
     }
 
     /// When to call [`ManagedLink::take`], and when that was decided.

@@ -144,3 +144,21 @@ fn flows_take_turns() {
         all.iter().filter(|came| came.2.is_err()).map(|came| (came.1.flow, came.1.number)).collect();
     assert_eq!(lost, [(1, 5)]);
 }
+
+/// The limit does not count the packet in transmission: an idle line takes a packet that is longer than the limit, and
+/// the next one is dropped.
+#[test]
+fn an_idle_line_takes_any_packet() {
+    for discipline in [Discipline::Codel, Discipline::FqCodel] {
+        for limit in [QueueLimit::Packets(0), QueueLimit::Bytes(crate::units::Bytes::new(10))] {
+            let mut link = link(discipline, limit);
+            let mut all = Vec::new();
+            for (ms, number) in [(0, 0), (1, 1), (8, 2), (100, 3)] {
+                offer(&mut link, at(ms), packet(1, number));
+            }
+            out(&mut link, at(2000), &mut all);
+            let passed: Vec<u32> = all.iter().filter(|came| came.2.is_ok()).map(|came| came.1.number).collect();
+            assert_eq!(passed, [0, 2, 3], "{limit:?}");
+        }
+    }
+}

@@ -196,7 +196,7 @@ impl Outgoing {
             if slot.state != State::Flying {
                 continue;
             }
-            slot.copies += 1;
+            slot.copies = slot.copies.saturating_add(1);
             slot.flying += 1;
             if slot.copies < copies.max {
                 self.copies.push_back((now + copies.interval, seq));

@@ -230,11 +230,11 @@ impl QuicEnd {
 
     /// True if the receiver delays its ACK. Once it has everything, it delays nothing.
     fn waits(&mut self, now: Time, expired: bool) -> bool {
-        let Some(rare) = self.rare.as_mut().filter(|_| !self.app.is_done()) else { return false };
+        let Some(rare) = &mut self.rare else { return false };
         if expired {
             rare.hurry();
         }
-        let waits = rare.waits(now);
+        let waits = !self.app.is_done() && rare.waits(now);
         if !waits {
             rare.asked();
         }

@@ -10,7 +10,7 @@ use bentpipe_engine::splice::{EndConfig, Leg};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
 use bentpipe_engine::units::Time;
-use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, FlowSpec, Met, NodeId, Scenario, TcpFlow};
+use bentpipe_study::scenario::{ConnectionId, FlowId, FlowKind, FlowSpec, Met, NodeId, Scenario, TcpFlow, Workload};
 use bentpipe_study::topology::{self, Connection};
 
 use super::agenda::Agenda;
@@ -64,7 +64,8 @@ impl Parts<'_> {
     fn add_flow(&mut self, world: &mut World, connection: ConnectionId, flow: &FlowSpec) -> Result<(), RunError> {
         let (seed, start) = (self.seed, Time::ZERO + flow.start_under(self.seed));
         let ends @ [source, goal] = [ends::opener(connection), ends::listener(connection)];
-        world.flows.push(FlowState { start, goal });
+        let ends_with_response = matches!(flow.kind.workload(), Some(Workload::RequestResponse { .. }));
+        world.flows.push(FlowState { start, goal, ends_with_response });
         let is_like_the_last = |n: usize| flow.is_alike(&self.scenario.flows[n]);
         if matches!(world.ends.last(), Some(EndState { kind: Endpoint::Late { .. }, .. }))
             && connection.index().checked_sub(1).is_some_and(is_like_the_last)

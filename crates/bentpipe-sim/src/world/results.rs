@@ -74,7 +74,7 @@ impl World {
     }
 
     pub(crate) fn flow_result(&self, flow: FlowId) -> FlowResult {
-        let FlowState { start, goal } = self.flows[flow.index()];
+        let FlowState { start, goal, ends_with_response } = self.flows[flow.index()];
         let source = ends::opener(ConnectionId(flow.0));
         let kind = |end: EndId| &self.ends[end.index()].kind;
         match (self.outcome(source), self.outcome(goal), kind(source), kind(goal)) {
@@ -82,8 +82,7 @@ impl World {
                 start,
                 connected_at: from.connected_at,
                 acked_at: from.acked_at,
-                // With requests and responses, the client's last byte ends the flow.
-                received_at: from.received_at.or(to.received_at),
+                received_at: if ends_with_response { from.received_at } else { to.received_at },
                 delivered: to.received,
                 stats: from.stats,
                 receiver_stats: to.stats,

@@ -3,6 +3,7 @@
 mod analytic;
 mod cells;
 mod chains;
+mod corners;
 mod cross;
 mod determinism;
 mod ecn;

@@ -19,6 +19,9 @@ use crate::units::{Duration, Rate, Time};
 /// A queue shorter than this, or than an eighth of the round trip, is ignored: other frames and late polls look the
 /// same.
 const MIN_QUEUE: Duration = Duration::from_millis(50);
+/// So is one shorter than the time that a frame of so many bytes takes at the configured rate: round trips of short and
+/// long frames differ by it. At 20 kbit/s it is 0.6 s.
+const FRAME: u64 = 1500;
 /// A loss ratio below this is attributed to the link.
 const MUCH_LOSS: f64 = 0.1;
 /// Number of consecutive judgements, one per round trip, that must agree on a queue or on losses. An outage spoils one
@@ -118,11 +121,11 @@ impl Provisioned {
     }
 
     /// Maximum bytes in flight: what the configured rate sends in 1.25 round trips, plus an outage that it must endure
-    /// (`patience`), plus 0.1 s for late reports. A line that suddenly carries less is thus not flooded.
+    /// (`patience`), plus 0.1 s for late reports, plus a frame. A line that suddenly carries less is thus not flooded.
     pub(super) fn max_in_flight(&self) -> u64 {
         let Some(base) = self.min_rtt.get() else { return u64::MAX };
         let span = base.saturating_mul(5).div_floor(4) + self.patience + MIN_QUEUE.saturating_mul(2);
-        self.max_rate.bytes_in_floor(span)
+        self.max_rate.bytes_in_floor(span) + FRAME
     }
 
     /// Takes a report's sample. Returns the new rate if it changed.
@@ -186,7 +189,7 @@ impl Provisioned {
         // A sender that sends little has not built the queue; it may be in the other direction.
         let weighs = sent.max(all) as f64 * 8.0 * MIN_WEIGHT as f64
             >= self.max_rate.bits_per_second() as f64 * span.as_secs_f64();
-        let threshold = MIN_QUEUE.max(base.div_floor(8));
+        let threshold = MIN_QUEUE.max(base.div_floor(8)).max(self.max_rate.time_for_ceil(FRAME));
         let min_rtt = if self.climbs { sum.late_rtt.or(sum.min_rtt) } else { sum.min_rtt };
         let queue = min_rtt.map_or(Duration::ZERO, |min| min - base);
         // A line without a queue drops the excess.

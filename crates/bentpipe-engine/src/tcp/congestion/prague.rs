@@ -98,6 +98,11 @@ impl CongestionRules for Prague {
         window.set(cwnd + self.pace_of_growth() * mss * ack.acked as f64 / cwnd);
     }
 
+    /// The rate follows the round trip in any case: if the first one was long, pacing alone would keep the window unused.
+    fn on_unused(&mut self, _: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+        self.srtt = ack.srtt;
+    }
+
     fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         let grown = window.exact() - marks.before;
         if grown > 0.0 && marks.marked > 0 {

@@ -53,14 +53,16 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) fn new(config: &TcpConfig) -> Self {
+        let window = OfferedWindow::new(config);
+        let tuning = || Tuning::new(window.max_offer(), window.buffer(), config.receive_buffer, config.mss);
         Receiver {
             rcv_nxt: 0,
             mss: config.mss,
             departures: Departures::of(config),
-            window: OfferedWindow::new(config),
+            tuning: config.first_window.map(|_| Box::new(tuning())),
+            window,
             acks: AckSchedule::new(config.ack),
             sack: SackReport::new(),
-            tuning: config.first_window.map(|first| Box::new(Tuning::new(first, config.receive_buffer, config.mss))),
             beyond: Ranges::new(),
             fresh: Vec::new(),
             duplicates: 0,

@@ -33,10 +33,16 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    /// The room never exceeds `max` bytes.
-    pub(super) fn new(first: u32, max: u32, mss: u16) -> Self {
-        let max_read = u64::from(first).min(FIRST_ROUND * u64::from(mss)).max(1);
-        Tuning { max: max.into(), mss: mss.into(), rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
+    /// The first window offered has `offered` bytes. It grows up to the first room of `first` bytes, but for the segment
+    /// that has just arrived. The room never exceeds `max` bytes.
+    pub(super) fn new(offered: u64, first: u64, max: u32, mss: u16) -> Self {
+        let mss = u64::from(mss);
+        let max_read = offered.min(FIRST_ROUND * mss);
+        // A round of as many whole segments as that window holds must count as larger than the first.
+        let whole = offered.max(first.saturating_sub(mss)) / mss * mss;
+        let max_read = if whole <= max_read { whole.saturating_sub(mss / 2) } else { max_read };
+        let max_read = max_read.max(1);
+        Tuning { max: max.into(), mss, rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
     }
 
     /// Takes the round trip of the handshake.
@@ -112,7 +118,7 @@ mod tests {
     /// twice. The same amount again changes nothing. 30 kB: 2 * 30, and half of that twice.
     #[test]
     fn the_window_is_ahead_of_slow_start() {
-        let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None, "no round trip is known");
         tuning.on_round_trip(Duration::from_millis(100));
         assert_eq!(tuning.on_read(at(150), 0, 65_535), None, "the initial window");
@@ -128,7 +134,7 @@ mod tests {
     /// much again twice.
     #[test]
     fn what_a_gap_has_held_counts_for_the_next_round() {
-        let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
         tuning.on_round_trip(Duration::from_millis(100));
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None);
         assert_eq!(tuning.on_read(at(300), 40_000, 65_535), None);
@@ -139,7 +145,7 @@ mod tests {
     /// = 100.
     #[test]
     fn the_round_trip_follows_a_queue_slowly() {
-        let mut tuning = Tuning::new(65_535, 1 << 30, MSS);
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
         tuning.on_round_trip(Duration::from_millis(100));
         tuning.on_echo(1, Duration::from_millis(80));
         tuning.on_echo(1, Duration::from_millis(1));
@@ -152,10 +158,23 @@ mod tests {
     /// windows of 338, 678 and 1357 units of 1024 bytes.
     #[test]
     fn the_windows_are_those_of_a_capture() {
-        let mut tuning = Tuning::new(65_535, 1 << 30, 1448);
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, 1448);
         tuning.on_round_trip(Duration::from_millis(600));
         let rounds = [(600, 10), (1200, 20), (1800, 40), (2400, 80), (3000, 160)];
         let rooms = rounds.map(|(now, segments)| read(&mut tuning, now, segments * 1448, 0).map(|room| room / 1024));
         assert_eq!(rooms, [None, Some(169), Some(339), Some(678), Some(1357)]);
+    }
+
+    /// With long segments, ten of them are more than the window. A Linux host offers 65,535 bytes first and then its whole
+    /// room of 82,968 without a segment: eight segments of 8960 bytes, four of 16,000 or two of 30,000. The latter are no more
+    /// than 65,535 bytes.
+    #[test]
+    fn the_window_grows_with_long_segments() {
+        for (mss, segments) in [(8960, 8), (16_000, 4), (30_000, 2), (65_495, 1)] {
+            let mut tuning = Tuning::new(65_535, 82_968, 1 << 30, mss);
+            tuning.on_round_trip(Duration::from_millis(100));
+            let bytes = segments * u64::from(mss);
+            assert!(read(&mut tuning, 100, bytes, 82_968).is_some_and(|room| room >= 2 * bytes), "{mss}");
+        }
     }
 }

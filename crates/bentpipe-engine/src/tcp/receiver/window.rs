@@ -30,9 +30,9 @@ pub(super) struct OfferedWindow {
     told_at: u64,
 }
 
-/// The smallest window opening that is offered, with a buffer of `buffer` bytes.
-fn min_opening(buffer: u64, mss: u16) -> u64 {
-    u64::from(mss).min(buffer / 2)
+/// The smallest window opening that is offered, with windows of at most `max_window` bytes.
+fn min_opening(max_window: u64, mss: u16) -> u64 {
+    u64::from(mss).min(max_window / 2)
 }
 
 /// The first window offered if the window follows the buffer: the maximum in a SYN.
@@ -44,20 +44,18 @@ impl OfferedWindow {
     pub(super) fn new(config: &TcpConfig) -> Self {
         let first = config.first_window.unwrap_or(u32::MAX);
         let (buffer, mss) = (u64::from(first.min(config.receive_buffer)), config.mss);
+        let follows = config.first_window.is_some() && config.window_follows;
+        let lead = if follows { buffer.min(FIRST_LEAD) } else { u64::MAX };
         OfferedWindow {
             read: FIRST_BYTE,
             buffer,
-            lead: if config.first_window.is_some() && config.window_follows {
-                buffer.min(FIRST_LEAD)
-            } else {
-                u64::MAX
-            },
+            lead,
             max: u64::MAX,
             edge: 0,
             told: 0,
             scale: 0,
             mss,
-            min_opening: min_opening(buffer, mss),
+            min_opening: min_opening(buffer.min(lead), mss),
             doubles: config.ack.before_reading,
             held: 0,
             holds: config.gaps_take_room,
@@ -90,6 +88,7 @@ impl OfferedWindow {
     pub(super) fn follow(&mut self, bytes: u64) -> bool {
         let left = self.room().saturating_sub(bytes).saturating_sub(self.lead);
         self.lead = self.lead.saturating_add(left.min(2 * bytes));
+        self.min_opening = min_opening(self.max_offer(), self.mss);
         self.told_at = UNKNOWN;
         left > 0
     }
@@ -98,6 +97,11 @@ impl OfferedWindow {
     pub(super) fn set_max(&mut self, max: u64) {
         self.max = max;
         self.told_at = UNKNOWN;
+    }
+
+    /// The largest window that may be offered now.
+    pub(super) fn max_offer(&self) -> u64 {
+        self.buffer.min(self.lead)
     }
 
     pub(super) fn buffer(&self) -> u64 {
@@ -172,7 +176,7 @@ impl OfferedWindow {
     /// Enlarges the buffer; later ACKs announce it.
     pub(super) fn grow(&mut self, buffer: u64) {
         self.buffer = buffer;
-        self.min_opening = min_opening(buffer, self.mss);
+        self.min_opening = min_opening(buffer.min(self.lead), self.mss);
         self.told_at = UNKNOWN;
     }
 

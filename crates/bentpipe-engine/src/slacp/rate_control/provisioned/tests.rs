@@ -231,3 +231,23 @@ fn a_dip_costs_little() {
         }
     }
 }
+
+/// A line of 20 kbit/s sends a frame of 1500 bytes in 600 ms and one of 60 in 24 ms. The difference is not a queue, and
+/// the rate stays.
+#[test]
+fn long_frames_on_a_slow_line_are_not_a_queue() {
+    let rate = Rate::from_bits_per_second(20_000).expect("not zero");
+    let mut control = super::Provisioned::new(rate, Duration::ZERO);
+    for n in 0..200 {
+        let bytes = if n % 20 == 0 { 60 } else { 1500 };
+        let sample = super::RateSample {
+            arrived: bytes,
+            lost: 0,
+            rtt: Some(Duration::from_millis(600) + rate.time_for_ceil(bytes)),
+            newest: n,
+            next: n + 2,
+            in_flight: 3000,
+        };
+        assert_eq!(control.on_report(Time::ZERO + Duration::from_millis(600 * n), sample), None, "report {n}");
+    }
+}

@@ -285,6 +285,23 @@ impl EcnResponse {
         snd_una < self.marked_until
     }
 
+    /// Everything before it was sent before the last reduction for a mark.
+    pub(super) fn marked_until(&self) -> u64 {
+        self.marked_until
+    }
+
+    /// True if an ACK of `ack` also acknowledges data sent after the last reduction for a mark.
+    pub(super) fn is_past_mark(&self, ack: u64) -> bool {
+        ack > self.marked_until
+    }
+
+    /// RFC 3168: with `all`, every ACK carries information, also those without an echo.
+    pub(super) fn hear_all(&mut self, all: bool) {
+        if self.announces_reductions {
+            self.heard_by = if all { Flags::ACK } else { Flags::ECE };
+        }
+    }
+
     /// The CWR flag of a new segment with data. It is sent once per reduction.
     pub(super) fn flags_of_new_data(&mut self) -> Flags {
         if std::mem::take(&mut self.announces) { Flags::CWR } else { Flags::NONE }

@@ -85,6 +85,8 @@ impl Repair {
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct LossRecovery {
     phase: Phase,
+    /// A reduction for a mark is spread over a round trip, and no loss is known (Linux's TCP_CA_CWR).
+    spreads: bool,
     repair: Repair,
     /// Highest sequence number sent when the last loss was found; `None` before the first loss.
     recover: Option<u64>,
@@ -101,6 +103,7 @@ impl LossRecovery {
     pub(in crate::tcp) fn new(variant: &Variant, base: SsthreshBase) -> Self {
         LossRecovery {
             phase: Phase::Open,
+            spreads: false,
             repair: Repair::of(variant, base),
             recover: None,
             retransmit_now: None,
@@ -114,6 +117,35 @@ impl LossRecovery {
     #[inline(always)]
     pub(in crate::tcp) fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// True while a reduction for a mark is spread over a round trip.
+    #[inline(always)]
+    pub(in crate::tcp) fn spreads(&self) -> bool {
+        self.spreads
+    }
+
+    /// Reduces the window for the mark that `loss` reports, a little with each ACK, if losses reduce it so. Returns
+    /// false if they do not. No loss is known.
+    pub(in crate::tcp) fn spread(&mut self, parts: Parts<'_>, loss: &LossReport) -> bool {
+        if let Repair::Pipe(pipe) = &mut self.repair {
+            self.spreads = pipe.spread(parts, loss);
+        }
+        self.spreads
+    }
+
+    /// Takes an ACK while a reduction for a mark is spread over a round trip.
+    pub(in crate::tcp) fn spread_on(&mut self, parts: Parts<'_>) {
+        if let (Repair::Pipe(pipe), true) = (&mut self.repair, self.spreads) {
+            pipe.on_ack(parts);
+        }
+    }
+
+    /// Completes the reduction for a mark.
+    pub(in crate::tcp) fn end_spreading(&mut self, parts: Parts<'_>) {
+        if let (Repair::Pipe(pipe), true) = (&mut self.repair, std::mem::take(&mut self.spreads)) {
+            pipe.end_spreading(parts);
+        }
     }
 
     /// The method by which losses are repaired.
@@ -178,7 +210,7 @@ impl LossRecovery {
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, len: u16, retransmission: bool) {
         match &mut self.repair {
             Repair::Burst(burst) => burst.sent(snd_max, end, retransmission),
-            Repair::Pipe(pipe) if self.phase == Phase::Recovery => pipe.sent(len as u64),
+            Repair::Pipe(pipe) if self.phase == Phase::Recovery || self.spreads => pipe.sent(len as u64),
             _ => {}
         }
     }
@@ -214,10 +246,18 @@ impl LossRecovery {
         self.phase == Phase::Open || !self.guard_after_timeout
     }
 
-    /// Starts the repair of the loss that `loss` reports, which duplicate ACKs indicate.
-    pub(in crate::tcp) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, duplicates: Duplicates) {
+    /// Starts the repair of the loss that `loss` reports, which duplicate ACKs indicate. `reduced`: the data sent
+    /// before the mark for which the window is being reduced, if so; the repair continues that reduction.
+    pub(in crate::tcp) fn enter(
+        &mut self,
+        parts: Parts<'_>,
+        loss: &LossReport,
+        duplicates: Duplicates,
+        reduced: Option<u64>,
+    ) {
         let snd_una = parts.seq.snd_una;
-        self.recover = Some(parts.seq.snd_max);
+        self.recover = Some(reduced.unwrap_or(parts.seq.snd_max));
+        self.spreads = false;
         self.limited.forbid();
         self.phase = Phase::Recovery;
         let first = parts.scoreboard.rack().map_or(Some(snd_una), |rack| rack.first_lost().map(|(start, _)| start));
@@ -228,7 +268,7 @@ impl LossRecovery {
                 return;
             }
             Repair::Inflate(inflate) => inflate.enter(parts, loss, duplicates.threshold),
-            Repair::Pipe(pipe) => pipe.enter(parts, loss),
+            Repair::Pipe(pipe) => pipe.enter(parts, loss, reduced.is_some()),
             #[cfg(feature = "ns2")]
             Repair::Ns2Pipe(pipe) => pipe.enter(parts, loss, duplicates.threshold),
             Repair::Burst(burst) => return burst.enter(parts.seq, loss, duplicates.count),
@@ -347,6 +387,7 @@ impl LossRecovery {
     pub(in crate::tcp) fn on_timeout(&mut self, seq: &mut SequenceSpace, scoreboard: &mut Scoreboard, is_open: bool) {
         let oldest_alone = self.timeout_repair == TimeoutRepair::Oldest;
         self.phase = Phase::Loss;
+        self.spreads = false;
         self.recover = Some(if oldest_alone { seq.snd_una } else { seq.snd_max });
         self.limited.forbid();
         self.retransmit_now = None;

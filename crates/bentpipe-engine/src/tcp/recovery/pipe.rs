@@ -28,13 +28,39 @@ impl Pipe {
         Pipe { form, rescue: None, is_rescuing: false, prr: prr.map(|base| Box::new(Prr::new(base))) }
     }
 
-    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport) {
+    /// Begins the recovery; `reduced`: the window is already being reduced.
+    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, reduced: bool) {
         self.rescue = None;
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
+        if reduced {
+            self.on_ack(parts);
+        } else {
+            self.reduce(parts, loss);
+        }
+    }
+
+    /// Begins to reduce the window.
+    fn reduce(&mut self, parts: Parts<'_>, loss: &LossReport) {
         let before = parts.congestion.window.whole();
         parts.congestion.on_loss(loss);
         if let Some(prr) = &mut self.prr {
             prr.enter(before, &mut parts.congestion.window, parts.seq, parts.scoreboard);
+        }
+    }
+
+    /// Begins to reduce the window for a mark. Returns false if reductions are not spread over a round trip.
+    pub(super) fn spread(&mut self, parts: Parts<'_>, loss: &LossReport) -> bool {
+        if self.prr.is_none() {
+            return false;
+        }
+        self.reduce(parts, loss);
+        true
+    }
+
+    /// Completes that reduction.
+    pub(super) fn end_spreading(&mut self, parts: Parts<'_>) {
+        if let Some(prr) = &mut self.prr {
+            prr.leave(&mut parts.congestion.window);
         }
     }
 

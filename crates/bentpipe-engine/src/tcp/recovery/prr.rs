@@ -82,6 +82,8 @@ impl Prr {
         let mut send = if pipe > target {
             //= RFC 6937 §3: "sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out"
             let share = (total as u128 * target as u128).div_ceil(self.recover_fs as u128) as u64;
+            // Linux (`tcp_cwnd_reduction`) counts in segments, so a part of one is a whole one.
+            let share = if self.base == SsthreshBase::FlightSize { share } else { share.next_multiple_of(window.mss()) };
             share.saturating_sub(self.out)
         } else {
             //= RFC 6937 §3: "Attempt to catch up, as permitted by limit [...] limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS [...]
@@ -167,6 +169,24 @@ mod tests {
         assert_eq!(sent.iter().sum::<u64>(), (17 * 10u64).div_ceil(18));
         prr.leave(&mut window);
         assert_eq!(window.whole(), 10 * MSS);
+    }
+
+    /// Linux counts in segments: with one loss in a window of 15 and a target of 7, the shares after n segments are 7n / 15, rounded up, so a
+    /// segment leaves with those that exceed a whole number.
+    #[test]
+    fn linux_sends_a_segment_with_the_first_part_of_it() {
+        let (mut seq, mut window, mut scoreboard) = flight(15, 7);
+        let mut prr = Prr::new(SsthreshBase::Window);
+        (1..=3).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(15 * MSS, &mut window, &seq, &scoreboard);
+        let mut sent = vec![fill(&mut prr, &mut seq, &window, &mut scoreboard)];
+        for n in 4..8 {
+            sack(&mut scoreboard, n);
+            prr.on_ack(&mut window, &seq, &scoreboard);
+            sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
+        }
+        // 7/15, 14/15, 21/15, 28/15, 35/15: one, one, two, two, three.
+        assert_eq!(sent, [1, 0, 1, 0, 1]);
     }
 
     /// RFC 9937 §6: when most of a flight is lost, the pipe falls below the threshold. The sender then sends as much as

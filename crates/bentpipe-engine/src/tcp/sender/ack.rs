@@ -283,7 +283,7 @@ impl Sender {
         if self.counts_delivered {
             sample.acked = self.delivered().saturating_sub(delivered);
         }
-        if self.is_open && self.congestion.on_ack(&sample) {
+        if self.is_open && !self.recovery.spreads() && self.congestion.on_ack(&sample) {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
         }
     }

@@ -72,10 +72,15 @@ impl Sender {
             flight: self.seq.flight() - self.recovery.limited.sent(),
             peer_window: self.seq.peer.now,
         };
-        self.ecn.on_reduction(recover);
+        // Linux (`tcp_enter_recovery`): a reduction for a mark goes on, to the same end, and is not undone.
+        let reduced = self.recovery.spreads().then(|| self.ecn.marked_until());
+        if reduced.is_none() {
+            self.ecn.on_reduction(recover);
+        }
         self.tail.forget();
         let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
-        self.undo.enter(self.congestion.window.cwnd(), self.congestion.window.ssthresh(), snd_una, resent);
+        let cwnd = if reduced.is_some() { 0 } else { self.congestion.window.cwnd() };
+        self.undo.enter(cwnd, self.congestion.window.ssthresh(), snd_una, resent);
         // What a recovery has left to the next one has been under repair since then (`tcp_retrans_stamp_cleanup`).
         if resent == 0 && self.recovery.phase() == Phase::Open {
             self.timer.end_repair();
@@ -83,7 +88,7 @@ impl Sender {
         self.timer.begin_repair(cx.now);
         self.timer.forget_timed();
         let (recovery, parts) = self.parts();
-        recovery.enter(parts, &loss, duplicates);
+        recovery.enter(parts, &loss, duplicates, reduced);
         self.timer.start(self.earliest_departure(cx.now));
     }
 

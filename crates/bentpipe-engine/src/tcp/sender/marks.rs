@@ -1,4 +1,4 @@
-//! What ECN adds to the sender. With RFC 3168, an echoed mark reduces the window like a loss. With RFC 9768, congestion
+//! What ECN adds to the sender. With RFC 3168, an echoed mark reduces the window like a loss, in Linux also as slowly. With RFC 9768, congestion
 //! control learns how many packets were marked. Nothing is retransmitted.
 
 use super::Sender;
@@ -6,8 +6,10 @@ use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::congestion::Marks;
 use crate::tcp::loss::{FoundBy, LossReport};
+use crate::tcp::recovery::Phase;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::span::Span;
+use crate::tcp::variant::TimeoutWindow;
 use crate::units::Duration;
 use crate::wire::ecn::Ecn;
 
@@ -21,10 +23,16 @@ impl Sender {
         window_changed: bool,
         sample: Option<Duration>,
     ) {
+        self.end_reduction(segment.ack);
         let (before, delivered) = (self.congestion.window.exact(), self.delivered());
         let flight = self.seq.flight();
         self.take_ack(cx, segment, window_changed, sample);
         let bytes = self.delivered().saturating_sub(delivered);
+        self.loss.scoreboard.note_delivered(bytes);
+        if self.recovery.spreads() {
+            let (recovery, parts) = self.parts();
+            recovery.spread_on(parts);
+        }
         let mss = u64::from(self.mss);
         match self.ecn.count(segment, bytes, mss) {
             Some(_) if !self.is_open => {}
@@ -32,9 +40,19 @@ impl Sender {
                 self.counters.marks_told += packets;
                 self.take_count(cx, segment.ack, before, flight, bytes, marked)
             }
-            None if self.is_open => self.take_mark(cx, segment.ack, before, flight),
+            None if self.is_open && segment.flags.has(Flags::ECE) => self.take_mark(cx, segment.ack, before, flight),
             None => {}
         }
+    }
+
+    /// Completes a reduction that was spread over a round trip, if `ack` shows that the peer knows of it: it acknowledges
+    /// data that was sent after the mark.
+    fn end_reduction(&mut self, ack: u64) {
+        if self.recovery.spreads() && self.ecn.is_past_mark(ack) {
+            let (recovery, parts) = self.parts();
+            recovery.end_spreading(parts);
+        }
+        self.ecn.hear_all(self.recovery.spreads());
     }
 
     /// Bytes delivered so far, in order or not. Bytes delivered twice count twice if the settings say so.
@@ -45,14 +63,24 @@ impl Sender {
     }
 
     /// Takes a mark echoed by the ACK `ack` (RFC 3168). Before that ACK, the window was `before` and `flight` bytes
-    /// were outstanding. The ACK does not open the window.
+    /// were outstanding. The ACK does not open the window, except by a reduction that is spread over a round trip.
     fn take_mark<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, flight: u64) {
-        self.congestion.hold(before);
+        let spreads = self.timeout_window == TimeoutWindow::InFlight;
+        if !spreads || self.recovery.phase() != Phase::Recovery && !self.recovery.spreads() {
+            self.congestion.hold(before);
+        }
         if !self.ecn.counts(ack) {
             return;
         }
         self.ecn.on_reduction_for_mark(self.seq.snd_max);
-        self.congestion.on_loss(&LossReport { found_by: FoundBy::Mark, flight, peer_window: self.seq.peer.now });
+        let loss = LossReport { found_by: FoundBy::Mark, flight, peer_window: self.seq.peer.now };
+        let (recovery, parts) = self.parts();
+        // Linux (`tcp_enter_cwr`): the window goes down as data arrives, as after a loss.
+        if spreads && recovery.phase() == Phase::Open && recovery.spread(parts, &loss) {
+            self.ecn.hear_all(true);
+        } else {
+            self.congestion.on_loss(&loss);
+        }
         self.counters.ecn_reductions += 1;
         cx.emit(|| Event::MarkEchoed { snd_una: ack });
     }

@@ -21,7 +21,7 @@ is the link with the longest delay. Candidates:
   hosts as they are   --hosts
   BBR at the hosts    Linux with BBR
   uplink              one box before the satellite link ends TCP; over the link it sends with
-                      SACK and a constant window of one bandwidth-delay product
+                      RACK-TLP and a constant window of one bandwidth-delay product
   link                two boxes with S-LACP between them, for all traffic
   split               two boxes that end TCP, and streams over S-LACP between them
 Formulas exclude hopeless candidates; the others are simulated with the same seeds. Recommended is

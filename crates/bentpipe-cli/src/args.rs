@@ -43,14 +43,14 @@ Examples:
   bentpipe run geo                                  run a shipped scenario
   bentpipe run geo --set links.sat.delay='40 ms'    with another delay
   bentpipe compare geo --variants sack,newreno      two variants
-  bentpipe sweep loss.toml                          many values, every run stored
+  bentpipe sweep loss.toml                          many values, all runs kept
   bentpipe recommend geo --size '5 MB'              what to use on that path
   bentpipe scoreboard --only 250/3,'1 %'            all transports over one link
   bentpipe reproduce transat --table 1              a paper's table next to ours
   bentpipe fit transfer.pcap                        a path from a capture
   bentpipe shell geo -- curl -O http://server/file  a program behind the link
   bentpipe emulate geo                              hosts as network namespaces
-  bentpipe verify geo                               compare virtual and real time
+  bentpipe verify geo                               virtual against real time
   bentpipe explain geo                              path, BDP, queues, limit
   bentpipe model hybrid --help                      formulas for split TCP
 

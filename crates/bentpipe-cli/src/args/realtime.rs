@@ -43,8 +43,8 @@ Examples:
   bentpipe emulate geo --pcap both.pcapng --tap all
   bentpipe emulate geo --interval 1s     a line for each link every second
   bentpipe emulate geo --host gateway    also give this router a namespace
-  bentpipe emulate geo -- ./test.sh      until the script ends; it finds the hosts
-                                         in BENTPIPE_NS_SERVER,
+  bentpipe emulate geo -- ./test.sh      until the script ends; it finds the
+                                         hosts in BENTPIPE_NS_SERVER,
                                          BENTPIPE_IP_SERVER, ...
 
 Run programs on a host with `ip netns exec NAMESPACE program`. Needs root. The
@@ -74,7 +74,7 @@ pub(crate) struct Emulate {
 
 const SHELL_MORE: &str = "\
 Examples:
-  bentpipe shell geo                        a shell on the far side of a GEO link
+  bentpipe shell geo                        a shell behind a GEO link
   bentpipe shell geo -- curl -O http://server/file
   bentpipe shell leo -- bentpipe shell geo  two links in a row; delays add up
   bentpipe shell geo --pcap mine.pcapng -- ssh host
@@ -248,7 +248,7 @@ Examples:
   chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --plot windows.svg
   bentpipe verify-hosts --only overflow --set tcp.ack.compress=off \\
       --sysctl tcp_comp_sack_nr=0
-  bentpipe verify-hosts --kernel linux-6.18.json   ours, beside that file's times
+  bentpipe verify-hosts --kernel linux-6.18.json  ours, beside that file's times
 
 A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control.
 The kernel's hosts run it in real time over the emulated link, --runs times

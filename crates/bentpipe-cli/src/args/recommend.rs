@@ -20,8 +20,8 @@ The scenario describes the bare path: hosts, routers, and the satellite link
 between them, which is the link with the longest delay. Candidates:
   hosts as they are   --hosts
   BBR at the hosts    Linux with BBR
-  uplink              one box before the satellite link ends TCP; over the link it
-                      sends with RACK-TLP and a constant window of one
+  uplink              one box before the satellite link ends TCP; over the link
+                      it sends with RACK-TLP and a constant window of one
                       bandwidth-delay product
   link                two boxes with S-LACP between them, for all traffic
   split               two boxes that end TCP, with streams over S-LACP between

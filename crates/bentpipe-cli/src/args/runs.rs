@@ -70,8 +70,8 @@ const REPORT_MORE: &str = "\
 Examples:
   bentpipe report geo                             writes geo.html
   bentpipe report my.toml --variant cubic --out page.html
-  bentpipe report geo --no-recommend              skip the comparison of systems,
-                                                  which takes longest
+  bentpipe report geo --no-recommend              skip comparing systems, which
+                                                  takes longest
 
 The page is one file without scripts, to view offline or to print.";
 

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 
 const MORE: &str = "\
 Examples:
-  bentpipe-gateway doctor                            show what this machine lacks
+  bentpipe-gateway doctor                            what this machine lacks
   bentpipe-gateway keygen /etc/bentpipe/private.key  prints the public key
   bentpipe-gateway run --dry-run gateway.toml        check the file, show the
                                                      kernel rules

@@ -33,7 +33,7 @@ to = "B"
 bytes = "300 kB"
 "#;
 
-/// As small, but it goes on for days.
+/// Like `small`, but it runs for days.
 const ENDLESS: [&str; 4] = ["--set", "flows.data.bytes=1 TB", "--set", "time_limit=10000000 s"];
 
 /// What a shell shows of a program that SIGPIPE ended.

@@ -39,20 +39,20 @@ const STYLES: Styles = Styles::styled()
 
 const MORE: &str = "\
 Examples:
-  bentpipe demo                                        eight TCPs over one satellite link
-  bentpipe run geo                                     run a shipped scenario
-  bentpipe run geo --set links.sat.delay='40 ms'       the same with another delay
-  bentpipe compare geo-bursts --variants sack,newreno  two variants, the same fades
-  bentpipe sweep loss.toml                             many values, every run stored
-  bentpipe recommend geo --size '5 MB'                 what to use on that path
-  bentpipe scoreboard --only 250/3,'1 %'               every transport over one link
-  bentpipe reproduce transat --table 1                 a paper's table next to ours
-  bentpipe fit transfer.pcap                           a path from a capture
-  bentpipe shell geo -- curl -O http://server/file     a program behind the link
-  bentpipe emulate geo                                 its hosts as network namespaces
-  bentpipe verify geo                                  compare virtual and real time
-  bentpipe explain geo                                 show path, BDP, queues, limit
-  bentpipe model hybrid --help                         formulas for split TCP
+  bentpipe demo                                     eight TCPs over one link
+  bentpipe run geo                                  run a shipped scenario
+  bentpipe run geo --set links.sat.delay='40 ms'    with another delay
+  bentpipe compare geo --variants sack,newreno      two variants
+  bentpipe sweep loss.toml                          many values, all runs kept
+  bentpipe recommend geo --size '5 MB'              what to use on that path
+  bentpipe scoreboard --only 250/3,'1 %'            all transports over one link
+  bentpipe reproduce transat --table 1              a paper's table next to ours
+  bentpipe fit transfer.pcap                        a path from a capture
+  bentpipe shell geo -- curl -O http://server/file  a program behind the link
+  bentpipe emulate geo                              hosts as network namespaces
+  bentpipe verify geo                               virtual against real time
+  bentpipe explain geo                              path, BDP, queues, limit
+  bentpipe model hybrid --help                      formulas for split TCP
 
 Exit codes:
   0  done
@@ -60,8 +60,8 @@ Exit codes:
   2  wrong usage, or a mistake in an input file
   130  interrupted
   141  the reader of the output closed it (SIGPIPE)
-  `shell` and `emulate` with a command exit with the command's code; 127 if it is not found,
-  126 if it cannot be started.
+  `shell` and `emulate` with a command exit with the command's code; 127 if it
+  is not found, 126 if it cannot be started.
 
 Documentation: docs/README.md in the repository, or `bentpipe reference`.";
 
@@ -174,21 +174,23 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 const REPRODUCE_MORE: &str = "\
 Papers:
-  transat   Astuti, Kojo: Simulation Study of TCP Performance in TRANSAT Satellite
-            Architecture
+  transat   Astuti, Kojo: Simulation Study of TCP Performance in TRANSAT
+            Satellite Architecture
   minei     Minei, Cohen: High Speed Internet Access Through Unidirectional
             Geostationary Satellite Channels
-  acts      Charalambos, Lazarou, Frost, Evans, Jonkman: Experiments and Simulations of
-            TCP/IP over ATM over a High Data Rate Satellite Channel
+  acts      Charalambos, Lazarou, Frost, Evans, Jonkman: Experiments and
+            Simulations of TCP/IP over ATM over a High Data Rate Satellite
+            Channel
   hybrid    Zhu, Roy, Kim: Performance Modelling of TCP Enhancements in
             Terrestrial-Satellite Hybrid Networks
-  stp       Canhoto, Anzaloni: Study of a New Transport Protocol for Satellite Links
+  stp       Canhoto, Anzaloni: Study of a New Transport Protocol for Satellite
+            Links
 
 Verdicts:
   match     our number or ordering is within the bounds
   shape     it is not, but the ordering or the size is right
-  differs   neither; the reason names the cause, or says that it is not explained
-  built     a mechanism, a topology or a drawing; the reason names what exercises it
+  differs   neither; the reason names the cause, or says \"not explained\"
+  built     a mechanism, a topology or a drawing; the reason names its tests
   decision  our choice where the paper is silent
   missing   absent, or only partly there
 

@@ -6,14 +6,14 @@ use clap::Args;
 
 const MORE: &str = "\
 Examples:
-  tcpdump -i eth0 -s 128 -w transfer.pcap tcp     then: bentpipe fit transfer.pcap
-  ping -D -i 0.2 192.0.2.1 > pings.txt            then: bentpipe fit pings.txt
-  bentpipe fit transfer.pcap --write path.toml    then: bentpipe run path.toml
+  tcpdump -i eth0 -s 128 -w transfer.pcap tcp   then: bentpipe fit transfer.pcap
+  ping -D -i 0.2 192.0.2.1 > pings.txt          then: bentpipe fit pings.txt
+  bentpipe fit transfer.pcap --write path.toml  then: bentpipe run path.toml
   bentpipe fit transfer.pcap --json | jq .rate
 
-A capture may be taken near the sender or near the receiver; its largest transfer is used. Each
-figure has a 95 % interval, or the reason why this file does not show it.
-Method and limits: docs/howto/fit.md.";
+A capture may be taken near the sender or near the receiver; its largest
+transfer is used. Each figure has a 95 % interval, or the reason why this file
+does not show it. Method and limits: docs/howto/fit.md.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

@@ -15,11 +15,12 @@ Examples:
   bentpipe lab my.toml --set links.sat.delay='40 ms'
   bentpipe lab my.toml --print           its address, to open it elsewhere
 
-The page is the file bentpipe-lab.html, which `make lab` builds. It is $BENTPIPE_PAGE, or is
-searched for beside the command, in ../share/bentpipe from there, and in out/. The scenario is in
-the address, and what the files that it names contain. The page needs no server and asks no
-network. The browser is $BROWSER, or the first of x-www-browser, firefox, chromium,
-google-chrome and others.";
+The page is the file bentpipe-lab.html, which `make lab` builds. It is
+$BENTPIPE_PAGE, or is searched for beside the command, in ../share/bentpipe from
+there, and in out/. The scenario is in the address, with the contents of the
+files that it names. The page needs no server and no network. The browser is
+$BROWSER, or the first of x-www-browser, firefox, chromium, google-chrome and
+others.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

@@ -7,7 +7,8 @@ use clap_complete::Shell;
 
 const COMPLETIONS_MORE: &str = "\
 Examples:
-  bentpipe completions bash > ~/.local/share/bash-completion/completions/bentpipe
+  bentpipe completions bash \\
+      > ~/.local/share/bash-completion/completions/bentpipe
   bentpipe completions zsh > ~/.zfunc/_bentpipe      with ~/.zfunc in fpath
   bentpipe completions fish > ~/.config/fish/completions/bentpipe.fish";
 

@@ -22,7 +22,7 @@ const MTU: &str = "9180 B";
 const RATES_MORE: &str = "\
 Examples:
   bentpipe model rates --line OC-3c --mtu '9180 B'
-  bentpipe model rates --line OC-3c --line OC-12c --mtu '1500 B' --transport udp --json
+  bentpipe model rates --line OC-3c --line OC-12c --transport udp --json
 
 Each rate is the maximum for a line full of datagrams of that length.";
 
@@ -99,15 +99,16 @@ pub(crate) mod hybrid {
 
 const HYBRID_MORE: &str = "\
 Examples:
-  bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' --loss '10 %'
+  bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' \\
+      --loss '10 %'
   bentpipe model hybrid --t1 '100 ms' --t2 '500 ms' --loss '10 %' \\
       --sweep buffer='10 packets..200 packets:10 packets'
   bentpipe model hybrid --buffer '50 packets' --t1 '100 ms' --t2 '250 ms' \\
       --sweep loss=0.1..0.5:0.05 --json
 
 A sweep is FROM..TO:STEP, both ends included, or A,B,C. Its key is one of
-buffer, t1, t2, rate, packet, loss, segments. The equations are those of the paper
-`hybrid` (see `bentpipe reproduce --help`).";
+buffer, t1, t2, rate, packet, loss, segments. The equations are those of the
+paper `hybrid` (see `bentpipe reproduce --help`).";
 
 #[derive(Debug, Args)]
 #[command(after_help = HYBRID_MORE)]

@@ -37,16 +37,19 @@ pub(crate) struct Watch {
 
 const EMULATE_MORE: &str = "\
 Examples:
-  bentpipe emulate geo                            hosts `server` and `client`, 600 ms apart
-  bentpipe emulate geo-bursts --seed 7            the fades of `bentpipe run geo-bursts --seed 7`
-  bentpipe emulate geo --set links.sat.delay='40 ms' --pcap both.pcapng --tap all
-  bentpipe emulate geo --interval 1s              a line for each link every second
-  bentpipe emulate geo --host gateway --host terminal    also give these routers a namespace
-  bentpipe emulate geo -- ./test.sh               until the script ends; it finds the hosts in
-                                                  BENTPIPE_NS_SERVER, BENTPIPE_IP_SERVER, ...
+  bentpipe emulate geo                   `server` and `client`, 600 ms apart
+  bentpipe emulate geo-bursts --seed 7   the fades of `run geo-bursts --seed 7`
+  bentpipe emulate geo --set links.sat.delay='40 ms'
+  bentpipe emulate geo --pcap both.pcapng --tap all
+  bentpipe emulate geo --interval 1s     a line for each link every second
+  bentpipe emulate geo --host gateway    also give this router a namespace
+  bentpipe emulate geo -- ./test.sh      until the script ends; it finds the
+                                         hosts in BENTPIPE_NS_SERVER,
+                                         BENTPIPE_IP_SERVER, ...
 
-Run programs on a host with `ip netns exec NAMESPACE program`. Needs root. The scenario's flows
-do not run: the programs are the traffic. Ctrl-C ends the emulation and removes everything.";
+Run programs on a host with `ip netns exec NAMESPACE program`. Needs root. The
+scenario's flows do not run: the programs are the traffic. Ctrl-C ends the
+emulation and removes everything.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EMULATE_MORE)]
@@ -71,18 +74,19 @@ pub(crate) struct Emulate {
 
 const SHELL_MORE: &str = "\
 Examples:
-  bentpipe shell geo                              a shell on the far side of a GEO link
+  bentpipe shell geo                        a shell behind a GEO link
   bentpipe shell geo -- curl -O http://server/file
-  bentpipe shell leo -- bentpipe shell geo        one link behind the other; delays add up
+  bentpipe shell leo -- bentpipe shell geo  two links in a row; delays add up
   bentpipe shell geo --pcap mine.pcapng -- ssh host
   bentpipe shell geo --interval 1s -- curl -O http://server/file
   bentpipe shell mine.toml --inside ship --outside teleport
   bentpipe shell geo --fail-if 'time > 20 s' -- ./test.sh
 
-The command runs at the destination of the first flow. The flow's source is this machine, with its
-routes. The exit code is the command's. Without root the command runs in a user namespace;
-it then reaches the outside through `pasta` (package passt), if installed. While it runs, the
-terminal's title shows the rate, queue, drops, and lateness of wake-ups.";
+The command runs at the destination of the first flow. The flow's source is this
+machine, with its routes. The exit code is the command's. Without root the
+command runs in a user namespace; it then reaches the outside through `pasta`
+(package passt), if installed. While it runs, the terminal's title shows the
+rate, queue, drops, and lateness of wake-ups.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_MORE)]
@@ -118,12 +122,12 @@ const LINK_MORE: &str = "\
 Examples:
   bentpipe emulate geo --control /run/geo.socket
   bentpipe link set sat rate='5 Mbit/s' --control /run/geo.socket
-  bentpipe link set sat/forward delay='40 ms' loss='1 %'   with the socket in BENTPIPE_CONTROL
-  bentpipe link fade sat '3 s'
+  BENTPIPE_CONTROL=/run/geo.socket bentpipe link set sat/forward delay='40 ms'
+  bentpipe link fade sat '3 s' --control /run/geo.socket
 
-NAME is a link of the scenario, or one direction of it. The keys are those of `[[links]]`. All
-values are checked before any is used. Waiting packets are sent with the new settings; the change
-drops no packet.";
+NAME is a link of the scenario, or one direction of it. The keys are those of
+`[[links]]`. All values are checked before any is used. Waiting packets are sent
+with the new settings; the change drops no packet.";
 
 /// Change links while an emulation runs.
 #[derive(Debug, Subcommand)]
@@ -139,7 +143,8 @@ Examples:
   bentpipe link fade sat '3 s' --control /run/geo.socket
   bentpipe link fade sat/forward '400 ms'   with the socket in BENTPIPE_CONTROL
 
-Packets that are on their way arrive. Another fade of the link replaces the first one.";
+Packets that are on their way arrive. Another fade of the link replaces the
+first one.";
 
 #[derive(Debug, Args)]
 #[command(after_help = FADE_MORE)]
@@ -189,12 +194,13 @@ Examples:
   bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
   bentpipe verify geo --plot windows.svg
 
-Each flow runs in virtual time, in real time with the engine's own TCP over the same links, and (as
-root) with Linux's TCP between network namespaces. This takes as long as the flows take. Then the
-engine's real run is repeated --draws times in virtual time, with wake-ups as late as those
-measured. If these draws differ from each other, the result depends on the machine's timing.
-The command fails if a real time of the engine differs from virtual time by more than --tolerance
-and lies outside the draws.";
+Each flow runs in virtual time, in real time with the engine's own TCP over the
+same links, and (as root) with Linux's TCP between network namespaces. This
+takes as long as the flows take. Then the engine's real run is repeated --draws
+times in virtual time, with wake-ups as late as those measured. If these draws
+differ from each other, the result depends on the machine's timing. The command
+fails if a real time of the engine differs from virtual time by more than
+--tolerance and lies outside the draws.";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_MORE)]
@@ -235,20 +241,23 @@ pub(crate) struct Verify {
 
 const HOSTS_MORE: &str = "\
 Examples:
-  chrt -r 10 bentpipe verify-hosts                           the whole grid: 90 minutes
+  chrt -r 10 bentpipe verify-hosts               the whole grid: 90 minutes
   chrt -r 10 bentpipe verify-hosts --only cubic --only 'one loss'
   chrt -r 10 bentpipe verify-hosts --only GEO --runs 1 --json
   chrt -r 10 bentpipe verify-hosts --only random --seeds 300 --jobs 5
-  chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --runs 1 --plot windows.svg
-  bentpipe verify-hosts --only overflow --set tcp.ack.compress=off --sysctl tcp_comp_sack_nr=0
-  bentpipe verify-hosts --kernel linux-6.18.json             ours alone, beside that file's times
+  chrt -r 10 bentpipe verify-hosts --only 'GEO, overflow' --plot windows.svg
+  bentpipe verify-hosts --only overflow --set tcp.ack.compress=off \\
+      --sysctl tcp_comp_sack_nr=0
+  bentpipe verify-hosts --kernel linux-6.18.json  ours, beside that file's times
 
-A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control. The kernel's hosts
-run it in real time over the emulated link, --runs times (--seeds times if losses are random), the
-engine's hosts in virtual time, over delays that differ by microseconds. The command fails if the
-medians of the completion times differ by more than 1 %, or 3 % with random losses, and, from five
-runs or seeds on, the 95 % interval of the difference does not reach that either. Needs root. On a
-busy machine wake-ups are late, and the kernel leaves slow start at another window.";
+A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control.
+The kernel's hosts run it in real time over the emulated link, --runs times
+(--seeds times if losses are random), the engine's hosts in virtual time, over
+delays that differ by microseconds. The command fails if the medians of the
+completion times differ by more than 1 %, or 3 % with random losses, and, from
+five runs or seeds on, the 95 % interval of the difference does not reach that
+either. Needs root. On a busy machine wake-ups are late, and the kernel leaves
+slow start at another window.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HOSTS_MORE)]

@@ -12,21 +12,24 @@ const MORE: &str = "\
 Examples:
   bentpipe recommend geo-bursts
   bentpipe recommend geo --size '2 MB' --set links.sat.loss='1 %'
-  bentpipe recommend geo-bursts --hosts bbr       hosts with BBR
-  bentpipe recommend my-link.toml --write with.toml   then: bentpipe run with.toml
-  bentpipe recommend my-link.toml --write boxes       the gateways' own files too
+  bentpipe recommend geo-bursts --hosts bbr         hosts with BBR
+  bentpipe recommend mine.toml --write with.toml    then: bentpipe run with.toml
+  bentpipe recommend mine.toml --write boxes        the gateways' own files too
 
-The scenario describes the bare path: hosts, routers, and the satellite link between them, which
-is the link with the longest delay. Candidates:
+The scenario describes the bare path: hosts, routers, and the satellite link
+between them, which is the link with the longest delay. Candidates:
   hosts as they are   --hosts
   BBR at the hosts    Linux with BBR
-  uplink              one box before the satellite link ends TCP; over the link it sends with
-                      SACK and a constant window of one bandwidth-delay product
+  uplink              one box before the satellite link ends TCP; over the link
+                      it sends with RACK-TLP and a constant window of one
+                      bandwidth-delay product
   link                two boxes with S-LACP between them, for all traffic
-  split               two boxes that end TCP, and streams over S-LACP between them
-Formulas exclude hopeless candidates; the others are simulated with the same seeds. Recommended is
-the first candidate in this list that the runs do not show to be slower than the fastest, or show
-to be slower by at most --margin, with 95 % confidence.";
+  split               two boxes that end TCP, with streams over S-LACP between
+                      them
+Formulas exclude hopeless candidates; the others are simulated with the same
+seeds. The recommendation is the first candidate in this list that, with 95 %
+confidence, is not shown to be slower than the fastest, or is slower by at most
+--margin.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

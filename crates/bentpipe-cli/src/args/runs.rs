@@ -28,8 +28,9 @@ Examples:
   bentpipe run geo --trace events.parquet
   bentpipe run geo --fail-if 'x_limit > 3' --fail-if 'download.time > 20 s'
 
-x limit is the time divided by the minimum time that the links allow any transport.
-For a flow without an end it is the maximum goodput that they allow divided by the goodput.";
+x limit is the time divided by the minimum time that the links allow any
+transport. For a flow without an end it is the maximum goodput that they allow
+divided by the goodput.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_MORE)]
@@ -69,7 +70,8 @@ const REPORT_MORE: &str = "\
 Examples:
   bentpipe report geo                             writes geo.html
   bentpipe report my.toml --variant cubic --out page.html
-  bentpipe report geo --no-recommend              without comparing systems, which takes longest
+  bentpipe report geo --no-recommend              skip comparing systems, which
+                                                  takes longest
 
 The page is one file without scripts, to view offline or to print.";
 
@@ -101,14 +103,17 @@ pub(crate) struct Report {
 const COMPARE_MORE: &str = "\
 Examples:
   bentpipe compare geo-bursts --variants sack,newreno,tahoe --reps 50
-  bentpipe compare leo --variants reno,sack --set links.sat.forward.queue='20 packets' --json
+  bentpipe compare leo --variants reno,sack --json \\
+      --set links.sat.forward.queue='20 packets'
   bentpipe compare geo-bursts --variants sack,newreno --plot times.png
-  bentpipe compare geo-bursts --variants sack,newreno --plot windows.svg --kind cwnd
-  bentpipe compare geo --variants sack,cubic --junit tests.xml --fail-if 'ratio > 1.1'
+  bentpipe compare geo --variants sack,newreno --plot windows.svg --kind cwnd
+  bentpipe compare geo --variants sack,cubic --junit tests.xml \\
+      --fail-if 'ratio > 1.1'
 
 Replication n uses the same seed for all variants, so they meet the same fades.
-The ratio to the first variant is the geometric mean over the pairs; its interval is a
-paired bootstrap. Ctrl-C stops, and prints the complete replications.";
+The ratio to the first variant is the geometric mean over the pairs; its
+interval is a paired bootstrap. Ctrl-C stops, and prints the complete
+replications.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_MORE)]

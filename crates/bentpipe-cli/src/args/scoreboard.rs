@@ -6,15 +6,15 @@ use clap::Args;
 
 const MORE: &str = "\
 Examples:
-  bentpipe scoreboard --list                        the links, transports and boxes
-  bentpipe scoreboard --only 250/3,'1 %','10 MB'    one transfer, by all of them
-  bentpipe scoreboard --only starlink,plain         one link, without boxes
-  bentpipe scoreboard --only meo,hybla --conduct    one transport, and its conduct towards others
-  bentpipe scoreboard --conduct --markdown board.md the whole board, as a document
+  bentpipe scoreboard --list                      the links, transports, boxes
+  bentpipe scoreboard --only 250/3,'1 %','10 MB'  one transfer, by all of them
+  bentpipe scoreboard --only starlink,plain       one link, without boxes
+  bentpipe scoreboard --only meo,hybla --conduct  one transport, and its conduct
+  bentpipe scoreboard --markdown board.md         the whole board, as a document
 
-A cell is a transfer over a link, by a transport, with or without a box. All cells of a transfer
-meet the same fades. Words of --only of one kind are alternatives (such as two links); words of
-different kinds are combined.";
+A cell is a transfer over a link, by a transport, with or without a box. All
+cells of a transfer meet the same fades. Words of --only of one kind are
+alternatives (such as two links); words of different kinds are combined.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

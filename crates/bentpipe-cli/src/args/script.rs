@@ -8,7 +8,8 @@ const MORE: &str = "\
 Examples:
   bentpipe script my.pkt
   bentpipe script tests/*.pkt --profile freebsd --verbose
-  bentpipe script path/to/packetdrill --expect validation/conformance/google.toml
+  bentpipe script path/to/packetdrill \\
+      --expect validation/conformance/google.toml
 
 Exit codes: 0 no script fails   1 a script fails   2 a script has a syntax error";
 

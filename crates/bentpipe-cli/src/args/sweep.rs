@@ -6,8 +6,8 @@ use clap::Args;
 
 const MORE: &str = "\
 Examples:
-  bentpipe sweep loss.toml                 the runs that are not done yet, then a table
-  bentpipe sweep loss.toml --status        its progress, also while it runs
+  bentpipe sweep loss.toml           the runs that are not done yet, and a table
+  bentpipe sweep loss.toml --status  its progress, also while it runs
   bentpipe sweep loss.toml --json > loss.json
 
 A sweep file, loss.toml:
@@ -22,10 +22,11 @@ A sweep file, loss.toml:
   [stop]
   tolerance = \"2 %\"
 
-`bentpipe reference sweep` describes all keys. Each run is stored in the folder loss.sweep when it
-ends: Ctrl-C, `kill -9` and a full disk lose none, and the same command continues. At the end
-table.parquet in that folder has a line for each flow of each run. Repetition n has the same seed
-for all candidates, so they meet the same fades.";
+`bentpipe reference sweep` describes all keys. Each run is stored in the folder
+loss.sweep when it ends: Ctrl-C, `kill -9` and a full disk lose none, and the
+same command continues. At the end table.parquet in that folder has a line for
+each flow of each run. Repetition n has the same seed for all candidates, so
+they meet the same fades.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

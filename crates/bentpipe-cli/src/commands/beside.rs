@@ -25,7 +25,7 @@ const KERNEL: &str = "Linux";
 pub(super) fn check(path: &Path, senders: usize, what: &str, help: &str) -> Result<(), Failure> {
     plots::check(path)?;
     if senders > ROWS {
-        let message = format!("a plot has room for {ROWS} {what}, and these are {senders}");
+        let message = format!("a plot has room for {ROWS} {what}, but there are {senders}");
         return Err(Failure::usage(message, Some(help.to_owned())));
     }
     Ok(())

@@ -202,7 +202,7 @@ fn text(scenario: &Scenario, comparison: &Comparison, is_random: bool, remake: &
     let table = output::table(&header, 1, rows);
     let pairs = match is_random {
         true => "In each replication all variants meet the same fades.",
-        false => "Nothing here is random: every seed gives the same run, and one is made.",
+        false => "Nothing here is random: every seed gives the same run, so only one is made.",
     };
     let unfinished = comparison.variants.iter().any(|row| row.unfinished > 0);
     let unfinished = if unfinished { format!("{UNFINISHED}\n") } else { String::new() };

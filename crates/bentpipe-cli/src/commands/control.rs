@@ -181,7 +181,7 @@ impl Live {
                 return Err(format!("`{name}` is in cells and cannot change while it runs"));
             }
             if self.scenario.layer_over(link).is_some() {
-                return Err(format!("a layer over `{name}` counts with its settings: it cannot change while it runs"));
+                return Err(format!("a layer over `{name}` depends on its settings: it cannot change while it runs"));
             }
         }
         Ok(links)
@@ -224,7 +224,7 @@ fn known(link: &str, key: &str) -> Result<(), String> {
     }
     let help = did_you_mean(first, Scenario::link_settings());
     let help =
-        help.unwrap_or_else(|| "what can change is rate, delay, loss, queue and the like: delay='40 ms'".to_owned());
+        help.unwrap_or_else(|| "rate, delay, loss, queue and similar settings can change: delay='40 ms'".to_owned());
     Err(format!("`{link}` has no setting `{first}`: {help}"))
 }
 

@@ -203,7 +203,7 @@ impl Summary {
         let mut text = if self.links.iter().any(|link| link.offered > 0) {
             output::table(&["link", "offered", "delivered", "data", "dropped"], 1, rows)
         } else {
-            "No packet came to a link.".to_owned()
+            "No packet reached a link.".to_owned()
         };
         if !self.channels.is_empty() {
             let _ = write!(text, "\n\n{}", super::run::channels(&self.channels));

@@ -226,11 +226,11 @@ pub(super) fn notes(found: &Recommendation) -> String {
     for candidate in &found.candidates {
         lines.extend(candidate.unfit.as_ref().map(|why| format!("{} does not fit: {why}.", candidate.system)));
         if candidate.hopeless {
-            lines.push(format!("{} is hopeless by the formulas, and was not run.", candidate.system));
+            lines.push(format!("{} was not run: the formulas exclude it.", candidate.system));
         }
     }
     if found.deterministic {
-        lines.push("Nothing on this path is drawn by chance: each system was run once.".to_owned());
+        lines.push("Nothing on this path is random: each system was run once.".to_owned());
     }
     let off = |one: &Candidate| !one.hopeless && one.estimate_s.is_some() && one.sound_estimate_s().is_none();
     if found.candidates.iter().any(|one| off(one) && !one.times_s.is_empty()) {
@@ -289,7 +289,7 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
     }
     lines.extend(slower(found));
     if asked && !found.searched && found.flips.is_empty() {
-        lines.push("Where the answer changes was not looked for: the search was interrupted.".to_owned());
+        lines.push("The search for path changes that would change the answer was interrupted.".to_owned());
     } else if asked {
         lines.push(match found.flips[..] {
             [] => "The answer is the same for all losses, sizes and delays that were tried.".to_owned(),
@@ -297,7 +297,7 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
         });
         lines.extend(found.flips.iter().map(flip));
         if !found.searched {
-            lines.push("  The rest was not looked for: the search was interrupted.".to_owned());
+            lines.push("  The search was interrupted: there may be more.".to_owned());
         }
     }
     lines.join("\n")

@@ -181,12 +181,12 @@ const VARIABLES: &[[&str; 2]] = &[
     ["BENTPIPE_IP_HOST", "Set by `emulate` for its command: the host's IPv4 address."],
     ["BENTPIPE_IP6_HOST", "Set by `emulate` for its command: the host's IPv6 address, if it has one."],
     ["BENTPIPE_OUTER", "Set by `shell` for its command: the address at which this machine answers behind the link."],
-    ["BENTPIPE_PAGE", "The page of `lab` without `--page`."],
+    ["BENTPIPE_PAGE", "The page that `lab` opens without `--page`."],
     ["BENTPIPE_SHELL", "Set by `shell` for its command: the scenarios in front of it, the nearest last."],
-    ["BROWSER", "What `lab` opens the page with."],
+    ["BROWSER", "The browser that `lab` uses."],
     ["COLUMNS", "Width of tables on a terminal, in characters, instead of the terminal's."],
     ["NO_COLOR", "If set and not empty, errors have no colours."],
-    ["SHELL", "What `shell` runs without a command."],
+    ["SHELL", "The shell that `shell` runs if no command is given."],
 ];
 
 fn cli_page() -> String {
@@ -203,7 +203,7 @@ fn cli_page() -> String {
         ("126", "`shell` and `emulate`: the command cannot be started."),
         ("127", "`shell` and `emulate`: the command was not found."),
         ("130", "Interrupted by Ctrl-C; complete results have been printed."),
-        ("141", "The reader of the output closed it, as `head` does: the code of a program that SIGPIPE ends."),
+        ("141", "The reader of the output closed it, as `head` does. A program that SIGPIPE ends has the same code."),
     ];
     table(&mut text, &["code", "meaning"], rows.map(|(code, meaning)| vec![code.to_owned(), meaning.to_owned()]));
     text.push_str(

@@ -253,7 +253,7 @@ fn report(
         } else {
             format!("at {}", counted(once as u64, "point"))
         };
-        notes.push(format!("Nothing is random {which}: every seed gives the same run, and one is made."));
+        notes.push(format!("Nothing is random {which}: every seed gives the same run, so only one is made."));
     }
     let unfinished: usize = all().map(|candidate| candidate.unfinished).sum();
     if unfinished > 0 {

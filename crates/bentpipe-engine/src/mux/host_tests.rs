@@ -151,7 +151,8 @@ fn cancelled_openings_leave_nothing() {
     assert_eq!((near.stats().opened, near.stats().cancelled), (100_000, 100_000));
 }
 
-/// Resets count as streams until they are sent: the peer does not know of the places yet. Each is taken back if the peer resets first.
+/// Resets count as streams until they are sent, since the peer does not know of the free places yet. A reset is withdrawn if the
+/// peer resets first.
 #[test]
 fn resets_that_wait_are_bounded() {
     let mut mux = Mux::new(MuxConfig { max_streams: 100, ..config(Side::Initiator) });

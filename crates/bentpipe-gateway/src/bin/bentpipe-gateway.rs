@@ -8,10 +8,12 @@ use clap::{Parser, Subcommand};
 
 const MORE: &str = "\
 Examples:
-  bentpipe-gateway doctor                              show what this machine lacks
-  bentpipe-gateway keygen /etc/bentpipe/private.key    prints the public key
-  bentpipe-gateway run --dry-run gateway.toml          check the file, show the kernel rules
-  bentpipe-gateway run gateway.toml                    SIGTERM drains; a second one ends it
+  bentpipe-gateway doctor                            what this machine lacks
+  bentpipe-gateway keygen /etc/bentpipe/private.key  prints the public key
+  bentpipe-gateway run --dry-run gateway.toml        check the file, show the
+                                                     kernel rules
+  bentpipe-gateway run gateway.toml                  SIGTERM drains; a second
+                                                     SIGTERM ends it
   bentpipe-gateway status gateway.toml";
 
 /// Accelerate other hosts' traffic over a satellite link.

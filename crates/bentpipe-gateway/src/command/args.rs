@@ -9,9 +9,10 @@ use super::watch::interval;
 
 const GATEWAY_MORE: &str = "\
 Examples:
-  bentpipe gateway keygen /etc/bentpipe/private.key    prints the public key
-  bentpipe gateway up --dry-run gateway.toml           show the kernel rules
-  bentpipe gateway run gateway.toml                    SIGTERM drains; a second one ends it
+  bentpipe gateway keygen /etc/bentpipe/private.key  prints the public key
+  bentpipe gateway up --dry-run gateway.toml         show the kernel rules
+  bentpipe gateway run gateway.toml                  SIGTERM drains; a second
+                                                     SIGTERM ends it
   bentpipe gateway status gateway.toml
   bentpipe gateway status gateway.toml --interval 1s";
 

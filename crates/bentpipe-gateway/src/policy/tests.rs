@@ -280,7 +280,7 @@ fn address() -> impl Strategy<Value = IpAddr> {
     prop_oneof![v4.prop_map(IpAddr::V4), v6.prop_map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits)))]
 }
 
-/// Entries around a few addresses, so that they meet.
+/// Entries around a few addresses, so that they overlap.
 fn entry() -> impl Strategy<Value = Destination> {
     let prefix = (address(), 0u8..=128).prop_map(|(address, bits)| {
         let host = Prefix::host(address);

@@ -128,7 +128,7 @@ fn names_share_nothing() {
     assert_eq!(Instance::new("a").mark(), 0x00b3_0000 + 4 * 0x12c);
 }
 
-/// A hub captures only destinations behind its peers, by IP version, and nothing of a version that no peer has.
+/// A hub captures only destinations behind its peers, by IP version, and nothing of an IP version without peers.
 #[test]
 fn a_hub_takes_what_lies_behind_its_peers() {
     let hub = |to: &[&str]| Rules::Split {

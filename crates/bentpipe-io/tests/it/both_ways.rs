@@ -281,7 +281,7 @@ impl World {
 fn path(draw: &mut Draw, kind: Mtu, fits: usize) -> Path {
     let large: Vec<usize> = MTUS.into_iter().filter(|mtu| *mtu >= fits).collect();
     let small: Vec<usize> = MTUS.into_iter().filter(|mtu| *mtu < fits).collect();
-    // All packets fit the least MTU.
+    // All packets fit the smallest MTU.
     let kind = if small.is_empty() { Mtu::Fits } else { kind };
     let delay = Duration::from_micros([100, 10_000, 40_000, 300_000][draw.below(4) as usize] + draw.below(1000));
     let mut mtus = vec![(Time::ZERO, large[0])];

@@ -21,7 +21,7 @@ pub enum System {
     Plain,
     /// BBR at the hosts.
     Bbr,
-    /// A box before the satellite link terminates connections. Over the link, it sends with SACK and a constant window
+    /// A box before the satellite link terminates connections. Over the link, it sends with RACK-TLP and a constant window
     /// of one bandwidth-delay product. It helps only TCP, and only in that direction.
     Uplink,
     /// Two boxes with S-LACP between them. They help packets of any kind and terminate nothing.

@@ -40,7 +40,7 @@ fn both(scenario: &Scenario, seed: u64, timers: Timers) -> [RunResult; 2] {
     [literal, run_with(scenario, seed, &mut NoProbe, timers, |_| true).expect("a path for each flow")]
 }
 
-/// The line of a link. Rates and delays are few and round, so that instants meet.
+/// The line of a link. Rates and delays are few and round, so that events coincide.
 fn line() -> impl Strategy<Value = String> {
     let delay = prop_oneof![Just(0u32), Just(1), Just(4), Just(10), Just(120)];
     let rate = prop_oneof![

@@ -84,7 +84,7 @@ fn nine_tenths_remain_under_loss() {
     assert!(fades >= 0.9 * (1.0 - 0.1717 / 5.6717) * clean, "{fades} Mbit/s of {clean}");
 }
 
-/// No more than one round trip of the satellite, 600 ms, above the least delay at the 99th percentile.
+/// At the 99th percentile, at most one round trip of the satellite, 600 ms, above the minimum delay.
 #[test]
 fn a_call_in_its_own_channel_waits_for_nobody() {
     for (scenario, max_lost) in [(losing(VOICE, 0.01), 0.002), (fading(VOICE), 0.06)] {

@@ -115,7 +115,7 @@ fn timers_lazy_or_literal_give_the_same_run() {
     assert_eq!(lazy, literal);
 }
 
-/// What each link carried: connection, SYN or not, least and greatest acknowledgement.
+/// What each link carried: connection, SYN or not, smallest and largest acknowledgement.
 #[derive(Default)]
 struct Seen {
     connections: Vec<(u32, u32)>,

@@ -130,7 +130,7 @@ fn a_split_has_a_leg_of_its_own() {
     assert_eq!(tcp(&changed, "parted").splits[0].sender.window_clamp, Some(9));
 }
 
-/// A connection that crosses the boxes ends at the one that it meets first; another variant is for its hosts alone.
+/// A connection that crosses the boxes ends at the first one; another variant applies to its hosts only.
 #[test]
 fn a_gateway_ends_connections() {
     let scenario = parse(EVERYTHING);

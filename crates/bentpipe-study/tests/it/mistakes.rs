@@ -415,7 +415,7 @@ fn uplinks_refuse_what_they_cannot_carry() {
     insta::assert_snapshot!(refusals(WORLD, rows));
 }
 
-/// What is said to each change of `world`.
+/// The message for each change of `world`.
 fn refusals(world: &str, rows: &[(&str, &str)]) -> String {
     let mut table = String::new();
     for (from, to) in rows {

@@ -39,7 +39,7 @@ pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
             );
             line("memory", format!("{} a box", output::bytes(pair.memory.get())));
             if let [Some(near), Some(far)] = pair.advice.map(|advised| advised.map(rate)) {
-                line("advice", format!("QUIC with SCONE is told {near} and {far}"));
+                line("advice", format!("QUIC hosts with SCONE get {near} and {far}"));
             }
         }
     }

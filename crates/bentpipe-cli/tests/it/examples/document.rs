@@ -14,7 +14,7 @@
 pub(super) enum Step {
     /// Saves a file.
     Save { name: String, text: String },
-    /// What the document takes for granted.
+    /// What the document assumes.
     First(String),
     /// Runs a command.
     Run { line: usize, command: String, output: Vec<String>, exit: i32 },

@@ -166,7 +166,7 @@ fn a_probe_of_the_round_trip_does_not_lower_the_rate() {
                 sender.on_ack(&mut cx, &ack, false, None);
             }
             while let Some(span) = sender.next(now, 0) {
-                // Only the first round trip is the least.
+                // Only the first round trip is a minimum.
                 let delay = Duration::from_micros(if span.seq == 1 { 19_000 } else { 20_000 });
                 under_way.push_back((now + delay, span.end()));
             }

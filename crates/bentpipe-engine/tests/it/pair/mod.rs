@@ -48,7 +48,7 @@ pub(crate) struct End<S> {
     pub(crate) ended: Option<Result<(), Abort>>,
     /// What has come, as start to end, joined.
     arrived: BTreeMap<u64, u64>,
-    /// The greatest right edge that this end has been offered.
+    /// The largest right edge of the window that this end has been offered.
     offered: u64,
 }
 
@@ -117,7 +117,7 @@ impl<S: SendingHalf> End<S> {
     }
 }
 
-/// Steps of one machine at one instant, beyond which it is taken never to wait.
+/// Maximum number of steps of one machine at one instant; after more, it is assumed never to wait.
 const LIVELOCK: u32 = 1_000_000;
 
 /// More under way than any window or what answers it: 60 kB in segments of 28 bytes, each of them twice, and their ACKs.

@@ -44,7 +44,7 @@ fn the_server_hears_what_the_client_says_and_answers() {
         (at(20_000), SERVER, Act::Close),
     ]);
     chain.run(at(15_000));
-    // Half closed: the client has ended its way, the server goes on with its own.
+    // Half closed: the client has closed its direction, and the server continues.
     assert!(chain.hosts[SERVER].peer_closed && !chain.hosts[CLIENT].peer_closed, "{}", chain.describe());
     assert_eq!(chain.hosts[SERVER].connection.received(), 300_000);
     assert_eq!(chain.hosts[CLIENT].connection.received(), 200_000, "{}", chain.describe());

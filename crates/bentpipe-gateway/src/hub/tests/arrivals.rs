@@ -160,7 +160,7 @@ fn time_is_shared_and_not_datagrams() {
     assert!(took.iter().all(|took| *took + MS(6) > MS(100) - first && *took < MS(106) + first), "{took:?}");
 }
 
-/// The time of each terminal is counted, but for the few datagrams of a turn that are not measured.
+/// The CPU time of each terminal is counted, except for the few datagrams of a turn that are not measured.
 #[test]
 fn the_time_of_each_is_shown() {
     let costs = [MS(5), US(20)];
@@ -204,7 +204,7 @@ fn a_single_one_takes_no_turns() {
     assert!(stats.received >= 500, "{stats:?}");
 }
 
-/// What waits is bounded; a greedy terminal leaves another as much room as it takes, and nothing of it stays when it is removed.
+/// The queue is bounded. A greedy terminal leaves another one as much room as it takes, and nothing of it remains after its removal.
 #[test]
 fn what_waits_is_bounded() {
     let mut driven = Driven::new(&[MS(50), MS(50), US(5)], MS(0));

@@ -125,7 +125,7 @@ fn a_flood_harms_no_open_connection() {
     assert_eq!((world.machine.read(world.now, id, &mut got), &got), (5, b"hello"));
 }
 
-/// The client's FIN over and over, as from a client that hears nothing, or spoofed with any number.
+/// The client's FIN again and again, as from a client that receives nothing, or spoofed with any number.
 #[test]
 fn fins_do_not_extend_time_wait_for_ever() {
     for stray in [false, true] {

@@ -37,7 +37,7 @@ fn descriptors() -> usize {
 
 /// From the client to the server.
 fn up(world: &World) {
-    // All that gateways open once is there after a first connection is gone.
+    // Everything that gateways open once is open after a first connection has ended.
     echo(&world.client, &world.server, SERVER, 1000);
     std::thread::sleep(std::time::Duration::from_secs(2));
     let (before, start) = (descriptors(), Instant::now());

@@ -68,7 +68,7 @@ fn opens_and_resets(world: &World, rate: u32) -> Threads {
     threads
 }
 
-/// An upload without end; how much of it has come.
+/// Starts an endless upload. Returns a counter of the bytes that have arrived.
 fn upload(world: &World) -> Arc<AtomicU64> {
     let got = Arc::new(AtomicU64::new(0));
     let counts = got.clone();

@@ -8,7 +8,7 @@ use bentpipe_engine::tcp::{Flags, SynOptions};
 use super::scene::*;
 use super::*;
 
-/// Fault 2 of the audit: a payload used to be stored before its segment was judged.
+/// A payload used to be stored before its segment was judged.
 #[test]
 fn a_refused_segment_overwrites_nothing() {
     let config = TcpConfig { timestamps: true, ..plain() };
@@ -114,7 +114,7 @@ fn a_fin_ends_the_stream_where_it_stands() {
     assert_eq!(scene.endpoint.connection().received(), 9, "everything was there already");
 }
 
-/// Fault 4: one SYN|RST used to teach the wrong initial sequence number.
+/// One SYN|RST used to teach the wrong initial sequence number.
 #[test]
 fn a_refused_syn_teaches_nothing() {
     let mut scene = Scene::connecting(plain());
@@ -130,7 +130,7 @@ fn a_refused_syn_teaches_nothing() {
     assert_eq!((scene.state(), answer[0].ack), (State::Established, 1));
 }
 
-/// Fault 5: TS.Recent used to be taken from segments that were then refused.
+/// TS.Recent used to be taken from segments that were then refused.
 #[test]
 fn a_refused_segment_leaves_ts_recent() {
     let mut scene = Scene::established(TcpConfig { timestamps: true, ..plain() });
@@ -141,7 +141,7 @@ fn a_refused_segment_leaves_ts_recent() {
     assert_eq!(answer.last().and_then(|a| a.timestamps).map(|t| t.echo), Some(1001));
 }
 
-/// Fault 6: bytes written after CLOSE used to get the numbers behind the FIN.
+/// Bytes written after CLOSE used to get the numbers behind the FIN.
 #[test]
 fn nothing_is_written_behind_a_close() {
     let mut scene = Scene::established(plain());
@@ -155,7 +155,7 @@ fn nothing_is_written_behind_a_close() {
     assert_eq!(scene.user(|e, cx| e.write(cx, b"more")), Err(Closing));
 }
 
-/// Fault 7: after 24 days TS.Recent is out of date (RFC 7323 §5.5).
+/// After 24 days TS.Recent is out of date (RFC 7323 §5.5).
 #[test]
 fn an_idle_connection_outlives_the_timestamp_clock() {
     let day = Duration::from_secs(24 * 3600);
@@ -170,7 +170,7 @@ fn an_idle_connection_outlives_the_timestamp_clock() {
     assert_eq!(scene.read(), b"late");
 }
 
-/// Fault 8: the option in our SYN is what lets the peer scale, also if our own shift is 0 (RFC 7323 §2.2).
+/// The option in our SYN is what lets the peer scale, also if our own shift is 0 (RFC 7323 §2.2).
 #[test]
 fn a_small_buffer_lets_the_peer_scale() {
     let config = TcpConfig { window_scaling: true, ..plain() };
@@ -187,7 +187,7 @@ fn a_small_buffer_lets_the_peer_scale() {
     assert_eq!(answer[0].syn.window_scale, None);
 }
 
-/// Fault 9 (RFC 7323 §3.2).
+/// RFC 7323 §3.2.
 #[test]
 fn timestamps_once_agreed_are_in_every_segment() {
     let mut scene = Scene::established(TcpConfig { timestamps: true, ..plain() });
@@ -204,7 +204,7 @@ fn timestamps_once_agreed_are_in_every_segment() {
     assert_eq!(scene.endpoint.outcome(), Some(Err(Abort::Reset)));
 }
 
-/// Fault 10: RFC 9293 §3.7.1, MUST-15.
+/// RFC 9293 §3.7.1, MUST-15.
 #[test]
 fn without_an_mss_option_ipv6_assumes_1220() {
     let largest = |local: &str, remote: &str| {
@@ -243,7 +243,7 @@ fn a_repeated_syn_gets_the_syn_ack_again() {
     let first = scene.inject(syn, b"");
     let second = scene.inject(syn, b"");
     assert_eq!((first[0].flags, &first), (Flags::SYN | ACK, &second));
-    // Not without end: a flood of them is answered as challenge ACKs are.
+    // The answers are limited: a flood is answered like challenge ACKs.
     let answers: usize = (0..1000).map(|_| scene.inject(syn, b"").len()).sum();
     assert!(answers < 100, "{answers}");
 }
@@ -289,7 +289,7 @@ fn a_window_that_rounding_hid_is_announced() {
     assert!(update.last().is_some_and(|ack| ack.window >= 1000), "{update:?}");
 }
 
-/// Fault 12: ranges beyond gaps are bounded, and count as memory.
+/// Ranges beyond gaps are bounded, and count as memory.
 #[test]
 fn ranges_beyond_gaps_are_bounded() {
     let mut scene = Scene::established(TcpConfig { receive_buffer: 65_000, ..plain() });
@@ -300,7 +300,7 @@ fn ranges_beyond_gaps_are_bounded() {
     let more = scene.endpoint.memory() - before;
     assert!((1..=4096).contains(&more), "{more} bytes for 30 000 gaps");
     assert_eq!(scene.endpoint.connection().beyond_gaps(), 64, "the rest is as lost");
-    // What was not kept comes again, and the stream is whole.
+    // Dropped data is sent again, and the stream is complete.
     for i in 0..60 {
         scene.inject(at(1 + 1000 * i), &[b'x'; 1000]);
     }

@@ -5,7 +5,7 @@ use bentpipe_engine::slacp::classify::{FlowHash, HostAddress};
 
 use super::*;
 
-/// A receiver with room for a fraction of a round trip's packets: frames come again, and all arrives.
+/// A receiver with room for a fraction of a round trip's packets: frames are sent again, and everything arrives.
 #[test]
 fn a_receiver_without_memory_loses_nothing() {
     const ROOM: u64 = 50_000;
@@ -142,7 +142,7 @@ fn what_a_burst_leaves_is_freed() {
     }
 }
 
-/// An end that may not send frees as much as one that may, and is woken for it.
+/// An end that may not send frees as much memory as one that may, and wakes up for it.
 #[test]
 fn who_may_not_send_keeps_no_more() {
     let channel = ChannelConfig { arq: ARQ, fec: FEC, ..CHANNEL };

@@ -49,7 +49,7 @@ pub(super) struct Spec {
     /// IPv4's flags; flow label of IPv6.
     pub(super) dont_fragment: bool,
     pub(super) label: u8,
-    /// Identification and sequence number go on where the flow's last write ended.
+    /// Identification and sequence number continue where the flow's last write ended.
     pub(super) id: Option<u16>,
     pub(super) seq: Option<u32>,
     pub(super) ack: u32,
@@ -68,7 +68,7 @@ pub(super) struct Spec {
     pub(super) count: u16,
 }
 
-/// Where a flow goes on.
+/// Where a flow continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Next {
     pub(super) id: u16,
@@ -144,7 +144,7 @@ impl Spec {
         transport
     }
 
-    /// What a read of the device gives, and where the flow goes on.
+    /// The result of a read from the device, and where the flow continues.
     pub(super) fn write(&self, next: Next) -> (Vec<u8>, Next) {
         let transport = self.transport(next);
         let id = self.id.unwrap_or(next.id);

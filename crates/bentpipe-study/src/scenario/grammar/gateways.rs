@@ -64,7 +64,7 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "throughput_advice",
         Shape::Any(&[ADVICE, Shape::Pair(&ADVICE)]),
-        "`shape = \"link\"`: rate that the near box and the far box write into SCONE packets that they send on (draft-ietf-scone-protocol), if they say nothing or more; one for both, or a list of two. \"line\": the box's own `rate`. Flows with `quic.scone` send such packets. Default: they write nothing.",
+        "`shape = \"link\"`: rate that the near box and the far box write into SCONE packets that they forward (draft-ietf-scone-protocol) if these carry none or a higher one; one for both, or a list of two. \"line\": the box's own `rate`. Flows with `quic.scone` send such packets. Default: they write nothing.",
     ),
     field(
         "sender",

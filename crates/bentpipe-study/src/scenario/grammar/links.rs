@@ -144,7 +144,7 @@ pub(crate) const DIRECTION: &[Field] = &[
     field(
         "throughput_advice",
         Shape::RATE,
-        "Rate that the network element before the link writes into SCONE packets (draft-ietf-scone-protocol), if they say nothing or more. Flows with `quic.scone` send such packets. Default: it writes nothing.",
+        "Rate that the network element before the link writes into SCONE packets (draft-ietf-scone-protocol) if they carry none or a higher one. Flows with `quic.scone` send such packets. Default: it writes nothing.",
     ),
     field("bursts", Shape::Table(BURSTS), "Fades and outages: intervals in which the channel is bad."),
     field(

@@ -10,7 +10,7 @@ pub(crate) const SCHEDULE: &[Field] = &[
     field(
         "over",
         Shape::DURATION,
-        "`rate`, `delay` and `loss` go to their new value on a straight line that takes so long. Default: 0 s, a step.",
+        "Time in which `rate`, `delay` and `loss` change linearly to their new values. Default: 0 s, a step.",
     ),
     field("rate", Shape::RATE, "New line rate; \"0 bit/s\" stops the line. A packet may be sent at several rates."),
     field("delay", Shape::DURATION, "New propagation delay, for packets that leave the line from then on."),

@@ -203,7 +203,7 @@ fn an_outage_is_survived_without_shouting_into_it() {
     assert!(resent < 400, "{resent}");
 }
 
-/// A channel that cannot go on is noticed beside others that can.
+/// A channel that cannot continue is noticed, even beside others that can.
 #[test]
 fn a_stuck_channel_is_noticed_among_others() {
     let channels = vec![ChannelConfig::reliable(), ChannelConfig::unreliable(), ChannelConfig::reliable()];

@@ -40,7 +40,7 @@ fn losses_are_no_congestion() {
     assert!(mean(&seen[10..], delivered) > 0.85 * 9.5, "{seen:?}");
 }
 
-/// Two that begin at different times share the line (Jain), and leave none of it.
+/// Two senders that begin at different times share the line (Jain) and fill it.
 #[test]
 fn two_share() {
     for begins in [0, 20] {

@@ -222,7 +222,7 @@ fn a_pause_ends_a_probe_of_the_round_trip() {
     assert!(pipe.window.segments() >= before, "{}", pipe.window.segments());
 }
 
-/// A round trip that is only as short as the least one puts off no probe (Linux 5.10 and later; the draft has "<=").
+/// A round trip that only equals the minimum does not postpone a probe (Linux 5.10 and later; the draft has "<=").
 #[test]
 fn only_a_lower_round_trip_puts_off_the_probe() {
     for (rtt, is_probed) in [(RTT, true), (RTT - Duration::from_millis(1), false)] {

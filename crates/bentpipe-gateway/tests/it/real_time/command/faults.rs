@@ -145,7 +145,7 @@ fn what_has_begun_is_finished() {
     std::thread::sleep(Duration::from_millis(500));
     pair.gateways[1].signal("TERM");
     until("it drains", || pair.status("far").is_some_and(|s| s["draining"] == true));
-    // The near one listens yet; the far one takes no more streams.
+    // The near box still listens; the far box takes no more streams.
     let error = pair.connect(aside).and_then(|mut stream| asks(&mut stream)).expect_err("it is refused");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     pair.gateways[0].signal("TERM");

@@ -103,7 +103,7 @@ fn a_taken_port_is_said_with_its_owner() {
     drop(udp);
 }
 
-/// The same settings a second time: refused, and the first goes on with its rules.
+/// A second start with the same settings is refused, and the first gateway continues with its rules.
 #[test]
 fn a_second_start_harms_nobody() {
     let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");

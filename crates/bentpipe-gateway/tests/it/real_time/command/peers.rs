@@ -105,7 +105,7 @@ fn a_terminal_speaks_for_its_own_hosts() {
     until("it is counted", || unrouted() >= before + 50);
 }
 
-/// Terminals come, change and go by a reload; connections through the others go on.
+/// A reload adds, changes and removes terminals; connections through the others continue.
 #[test]
 fn a_reload_touches_nobody_else() {
     let mut star = Star::new(&ALL);
@@ -139,7 +139,7 @@ fn a_reload_touches_nobody_else() {
         let [up, down] = &mut open[n];
         asks(up).and_then(|()| asks(down)).unwrap_or_else(|error| panic!("t{n}: {error}"));
     }
-    // Of a stream of t1 both hosts hear; its new ones do not reach the hub.
+    // Both hosts notice the end of t1's streams; its new ones do not reach the hub.
     for stream in &mut open[1] {
         let error = asks(stream).expect_err("t1 is gone");
         assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");

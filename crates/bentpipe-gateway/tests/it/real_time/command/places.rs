@@ -158,7 +158,7 @@ fn of_connections_in_uplink() {
     one_host_leaves_places(&hub.hosts, 100);
 }
 
-/// A SYN in the name of a host that does not go on.
+/// A SYN in the name of a host that does not continue the handshake.
 fn spoofed(n: u32) -> Vec<u8> {
     let addresses = ip::Addresses::new([10, 1, 0, 4 + (n % 240) as u8].into(), SERVER.into()).expect("of one version");
     let ports = ip::Ports { source: 1024 + (n / 240) as u16, destination: 80 };

@@ -29,7 +29,7 @@ fn reached(host: &Namespace, port: u16) -> Arc<AtomicUsize> {
 fn what_is_not_allowed_is_not_reached() {
     let line = Line::new("100 Mbit/s");
     line.edit("near", "capture = [\"lan\"]", "capture = [\"lan\"]\ndeny = [\"10.2.0.2:81\"]");
-    // As one that hides its clients, it would speak in its own name.
+    // With `client_address = "replace"` the far box connects from its own address.
     line.edit("far", "[split]", "[split]\nclient_address = \"replace\"\ndeny = [\"*:82\"]");
     let own = reached(&line.far, 22);
     for command in ["ip route add local 10.77.0.0/16 dev lo", "ip route add 169.254.169.254 dev lan"] {

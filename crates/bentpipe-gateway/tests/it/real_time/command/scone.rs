@@ -79,7 +79,7 @@ fn quic_hosts_are_told_the_rate_of_their_terminal() {
         (server, behind(0), mbit(5)),
         (six[0], six[1], mbit(5)),
         (server, behind(1), mbit(20)),
-        // A terminal's own settings say nothing of it.
+        // A terminal's own settings do not mention it.
         (behind(0), server, Signal::UNKNOWN),
         (six[1], six[0], Signal::UNKNOWN),
     ] {

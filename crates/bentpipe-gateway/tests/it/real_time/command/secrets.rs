@@ -6,7 +6,8 @@ use super::pair::{Line, asks, bentpipe, echo, until};
 
 const NOBODY: u32 = 65534;
 
-/// SIGHUP reads the key again: connections go on, and the next handshake uses it. A file that cannot be used any more changes nothing.
+/// SIGHUP reads the key again: connections continue, and the next handshake uses it. A file that has become unusable changes
+/// nothing.
 #[test]
 fn a_preshared_key_is_read_again() {
     let line = Line::new("100 Mbit/s");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::pair::{Line, Running, inside, until};
 
-/// SIGHUP as soon as there is something of it, before its rules are installed: it goes on, and has read its settings again.
+/// SIGHUP as soon as its socket exists, before its rules are installed: it continues, and has read its settings again.
 /// SIGTERM at that moment: it ends in order and leaves no rules.
 #[test]
 fn a_signal_while_it_starts() {
@@ -37,7 +37,7 @@ fn a_signal_while_it_starts() {
     assert!(!inside(&line.near, "ip rule").contains("fwmark"));
 }
 
-/// Whoever waits for it, as systemd does, hears when its rules are there.
+/// A service manager such as systemd is notified once the rules are installed.
 #[test]
 fn it_says_when_it_serves() {
     let line = Line::new("100 Mbit/s");

@@ -255,8 +255,13 @@ impl Problems {
         self.document
     }
 
-    /// Adds a source; its number goes into spans.
+    /// Adds a source; its number goes into spans. A file that both directions of a link name is one source, so that its
+    /// mistakes are reported once.
     pub fn add_source(&mut self, name: &str, text: &str) -> usize {
+        let same = |source: &Source| *source.name == *name && *source.text == *text;
+        if let Some(number) = self.sources.iter().position(same) {
+            return number;
+        }
         self.sources.push(Source { name: Arc::from(name), text: Arc::from(text) });
         self.sources.len() - 1
     }
@@ -312,6 +317,18 @@ mod tests {
             problems.add(span, Mistake::new("", "no"));
         }
         problems.finish::<()>(None).expect_err("there is no value")
+    }
+
+    #[test]
+    fn a_file_that_is_read_twice_has_its_mistakes_once() {
+        let mut problems = Problems::of("text");
+        for _ in 0..2 {
+            let source = problems.add_source("a.trace", "wrong");
+            problems.add(Span::new(source, 0..5), Mistake::new("", "no"));
+        }
+        let other = problems.add_source("b.trace", "wrong");
+        problems.add(Span::new(other, 0..5), Mistake::new("", "no"));
+        assert_eq!(problems.count(), 2);
     }
 
     #[test]

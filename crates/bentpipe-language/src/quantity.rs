@@ -248,6 +248,9 @@ impl Dimension {
         }
         let help = match unit {
             "KB" => Some("write kB (1000 bytes) or KiB (1024 bytes)".to_owned()),
+            _ if unit.strip_prefix(',').is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit())) => {
+                Some("the decimal separator is a point, and thousands may be separated by `_`".to_owned())
+            }
             _ => self.near_unit(unit).map(|near| format!("did you mean `{near}`?")),
         };
         // Without other spellings.
@@ -389,6 +392,8 @@ mod tests {
             "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes)"
         );
         assert_eq!(message(RATE.parse("2 mbit/s")), "`mbit/s` is not a unit of rate / did you mean `Mbit/s`?");
+        let comma = "the decimal separator is a point, and thousands may be separated by `_`";
+        assert_eq!(message(RATE.parse("10,5 Mbit/s")), format!("`,5 Mbit/s` is not a unit of rate / {comma}"));
         assert_eq!(message(DURATION.parse("2 msecs")), "`msecs` is not a unit of time / did you mean `msec`?");
         // As near to `bit/s` as to `Tbit/s`.
         assert_eq!(

@@ -21,8 +21,7 @@
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
-use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
-use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts, RateTrace};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::stp::StpConfig;
@@ -100,7 +99,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let links = legs.iter().flat_map(|(there, back)| there.iter().chain(back));
     let early = links.filter_map(|link| link.rate_period()).fold(Duration::ZERO, |sum, period| sum + period);
     let time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
-    // With a schedule, it is known when a line can have sent everything.
+    // With a schedule or a trace, it is known when a line can have sent everything.
     let scheduled = match workload {
         Workload::Bulk(bytes) => {
             sizes.iter().zip(&legs).filter_map(|(size, (there, _))| scheduled(flow, there, bytes, *size)).max()
@@ -248,14 +247,31 @@ fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSiz
     alone.max().unwrap_or(all)
 }
 
-/// The time from the flow's start until the last of the scheduled lines among these links has sent all of the flow's
-/// data and the data has arrived. The data reaches a line no sooner than the links before it allow.
+/// The time from the flow's start until the last of these links' lines that follow a schedule or a trace has sent all of
+/// the flow's data and the data has arrived. The data reaches a line no sooner than the links before it allow.
 fn scheduled(flow: &FlowSpec, links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> Option<Duration> {
     let wire = bytes.get() + bytes.get().div_ceil(size.payload.into()).max(1) * u64::from(size.headers);
     let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
     let start = Time::ZERO + flow.start;
-    let arrived = |n: usize| Some(links[n].sent_by(start + delay(&links[..n]), wire)? + delay(&links[n..]));
+    let sent = |link: &LinkConfig, start: Time| {
+        let trace = || Some(traced(link.rate_trace.as_ref()?, start, wire));
+        link.sent_by(start, wire).or_else(trace)
+    };
+    let arrived = |n: usize| Some(sent(links[n], start + delay(&links[..n]))? + delay(&links[n..]));
     (0..links.len()).filter_map(arrived).max().map(|end| end.saturating_since(start))
+}
+
+/// When a line that follows this trace has sent `bytes`, if it sends nothing else from `start` on.
+fn traced(trace: &RateTrace, start: Time, bytes: u64) -> Time {
+    /// Bytes of an opportunity (docs/howto/rate-trace.md).
+    const OPPORTUNITY: u64 = 1500;
+    const NANOS: u64 = 1_000_000;
+    let (millis, period) = (trace.millis(), trace.millis()[trace.millis().len() - 1]);
+    let (count, start) = (millis.len() as u64, start.as_nanos());
+    let (rounds, within) = (start / (period * NANOS), start % (period * NANOS));
+    let first = rounds * count + millis.partition_point(|at| at * NANOS < within) as u64;
+    let last = first + bytes.div_ceil(OPPORTUNITY).max(1) - 1;
+    Time::ZERO + Duration::from_millis(last / count * period + millis[(last % count) as usize])
 }
 
 /// Time from the first bit of `bytes` at the sender to the last at the receiver, over otherwise empty links.

@@ -54,7 +54,7 @@ fn a_transfer_goes_as_its_trace() {
     }
     let summary = Summary::new(&scenario, &result);
     let flow = &summary.flows[0];
-    // The mean is what the limit counts with; slow start and what the queue drops in each fade cost a part of it.
+    // The limit counts the opportunities that the trace has; slow start and what the queue drops in each fade cost a part of them.
     let slower = flow.x_limit.expect("it ends");
     assert!(slower > 1.0 && slower < 1.5, "{slower}: {flow:?}");
 }

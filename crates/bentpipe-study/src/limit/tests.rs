@@ -162,3 +162,22 @@ fn a_transfer_over_a_schedule_has_one_limit() {
     let endless = limit(schedule, "greedy = true");
     assert_eq!((endless.time, endless.goodput), (None, endless.long_run));
 }
+
+/// An opportunity each ms, for 100 ms, then a pause of 900 ms. 146 kB are 100 segments of 1500 B, so the 100 opportunities of a period
+/// carry them. At the start that takes 100 ms; from 50 ms on, the rest leaves in the next period.
+#[test]
+fn a_transfer_shorter_than_a_trace() {
+    let times: Vec<String> = (1..=100).chain([1000]).map(|at: u32| at.to_string()).collect();
+    let limit = |start: &str, bytes: &str| {
+        let text = format!(
+            "name = \"trace\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\ndelay = \"1 ms\"\nrate_trace = [{}]\n\
+             [[flows]]\nname = \"data\"\nfrom = \"a\"\nto = \"b\"\nstart = \"{start}\"\nbytes = \"{bytes}\"\n",
+            times.join(", ")
+        );
+        let scenario = Scenario::parse(&text, "trace.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        flow_limit(&scenario, &scenario.flows[0]).expect("connected").expect("TCP").time
+    };
+    assert_eq!(limit("0 s", "146 kB"), Some(Duration::from_millis(101)));
+    // From 50 ms on: 51 of this period, with the one at 1000 ms 52, and 48 of the next one.
+    assert_eq!(limit("50 ms", "146 kB"), Some(Duration::from_millis(1048 - 50 + 1)));
+}

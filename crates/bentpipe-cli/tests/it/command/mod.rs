@@ -4,6 +4,7 @@
 mod files;
 mod hosts;
 mod interrupts;
+mod keys;
 mod models;
 mod outputs;
 mod scoreboard;

@@ -230,6 +230,7 @@ fn lists_as_json() {
     assert!(names(&["scenarios", "--json"], "name").contains(&"geo".to_owned()));
     assert!(names(&["variants", "--json"], "name").contains(&"cubic".to_owned()));
     assert!(names(&["doctor", "--json"], "what").contains(&"user namespaces".to_owned()));
+    assert!(names(&["doctor", "--json"], "what").contains(&"pasta".to_owned()));
 }
 
 #[test]

@@ -14,9 +14,9 @@ impl TcpEnd {
         self.model = Some(number);
     }
 
-    /// Turns a clone of the model into the end `end`, whose application starts at `start`.
-    pub(crate) fn begin(&mut self, end: EndId, start: Time) {
-        (self.end, self.start) = (end, start);
+    /// Turns a clone of the model into the end `end`. The one that opens the connection does so `now`.
+    pub(crate) fn begin(&mut self, end: EndId, now: Time) {
+        (self.end, self.start) = (end, now);
         if !self.opened {
             self.next_action = self.first_action();
         }
@@ -29,12 +29,11 @@ impl TcpEnd {
     }
 
     /// Restores the end of a connection in TIME-WAIT from this model. It is not reduced again.
-    pub(crate) fn woken(&self, end: EndId, start: Time, outcome: &Outcome, connection: Connection) -> TcpEnd {
+    pub(crate) fn woken(&self, end: EndId, outcome: &Outcome, connection: Connection) -> TcpEnd {
         let &Outcome { connected_at, acked_at, received_at, aborted, received, .. } = outcome;
         TcpEnd {
             connection: Transport::Tcp(connection),
             end,
-            start,
             opened: true,
             read: received,
             next_action: Time::NEVER,

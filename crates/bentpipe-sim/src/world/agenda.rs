@@ -95,6 +95,11 @@ impl Agenda {
         self.plan_start();
     }
 
+    /// The next first actions, at most `count`.
+    pub(super) fn next_starts(&self, count: usize) -> impl Iterator<Item = Due> {
+        self.starts.iter().rev().take(count).copied()
+    }
+
     fn plan_start(&mut self) {
         let (next, mut slot) = (self.starts.last().copied().unwrap_or(Due::NEVER), self.start);
         self.set(&mut slot, next);

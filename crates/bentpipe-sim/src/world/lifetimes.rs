@@ -14,7 +14,6 @@ use bentpipe_study::scenario::{TcpFlow, Workload};
 use super::{EndState, World};
 use crate::ended::{Ended, Rest};
 use crate::endpoint::{Endpoint, TcpEnd};
-use crate::ends;
 use crate::observe::Observer;
 use crate::packet::Parcel;
 
@@ -85,7 +84,7 @@ impl World {
             self.make_ready(model);
         }
         if let Some(mut end) = self.models[model as usize].ready.pop() {
-            end.begin(n, self.flows[ends::connection(n).index()].start);
+            end.begin(n, self.now);
             self.ends[n.index()].kind = Endpoint::Tcp(end);
         }
     }
@@ -93,6 +92,10 @@ impl World {
     #[inline(never)]
     fn make_ready(&mut self, number: u32) {
         self.retire_all();
+        // What the next ends to start read first is far away. Read together, they are waited for once.
+        for due in self.agenda.next_starts(BATCH) {
+            core::hint::black_box(self.ends[due.component() - self.network.components()].until);
+        }
         let model = &mut self.models[number as usize];
         for _ in 0..model.left.min(BATCH) {
             model.left -= 1;
@@ -172,8 +175,7 @@ impl World {
         let Rest::Waits(resting) = core::mem::replace(rest, closed) else { return false };
         // From here on, it has its own timer again.
         self.agenda.remove_rest(due);
-        let start = self.flows[ends::connection(n).index()].start;
-        let woken = || self.models[*model as usize].end.woken(n, start, outcome, resting.wake());
+        let woken = || self.models[*model as usize].end.woken(n, outcome, resting.wake());
         self.ends[n.index()].kind = Endpoint::Tcp(in_memory_of(&mut self.former.spare, woken));
         true
     }

@@ -83,6 +83,19 @@ impl EcnUse {
     }
 }
 
+/// How soon a segment should be acknowledged because of its ECN field or flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// As any other.
+    None,
+    /// At once.
+    Now,
+    /// It is the first with a mark since the peer's last reduction.
+    Marked,
+    /// The peer has reduced its window, perhaps to a single segment.
+    Reduced,
+}
+
 /// The receiver's part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnEcho {
@@ -124,25 +137,30 @@ impl EcnEcho {
         self.saw_plain_syn |= self.mode == EcnMode::Accurate;
     }
 
-    /// Takes an acceptable segment. Returns true if it must be acknowledged at once.
+    /// Takes an acceptable segment. Returns how soon it should be acknowledged.
     //= RFC 3168 §6.1.3: ECN-Echo is set in every ACK from a mark on, until a segment with CWR comes
-    pub(super) fn take(&mut self, segment: &Segment) -> bool {
+    pub(super) fn take(&mut self, segment: &Segment) -> Urgency {
         if self.mode == EcnMode::Accurate {
             self.marks += u64::from(segment.ecn == Ecn::Ce);
             self.tally.take(segment);
-            return self.counted.take(segment);
+            return if self.counted.take(segment) { Urgency::Now } else { Urgency::None };
         }
+        let mut urgency = Urgency::None;
         if segment.len == 0 {
-            return false;
+            return urgency;
         }
         if segment.flags.has(Flags::CWR) {
             self.echoes = false;
+            urgency = Urgency::Reduced;
         }
         if segment.ecn == Ecn::Ce {
+            if !self.echoes {
+                urgency = Urgency::Marked;
+            }
             self.echoes = true;
             self.marks += 1;
         }
-        false
+        urgency
     }
 
     /// The ECN flags of a SYN-ACK.

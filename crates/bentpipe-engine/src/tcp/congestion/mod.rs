@@ -22,6 +22,7 @@ mod rules;
 mod sample;
 mod spread;
 mod unused;
+mod usage;
 mod vegas;
 mod westwood;
 mod window;
@@ -29,6 +30,7 @@ mod window;
 pub(in crate::tcp) use self::rules::{CongestionRules, Properties};
 pub(in crate::tcp) use self::sample::{AckSample, Delivered, FoundLost, Marks};
 pub(in crate::tcp) use self::unused::Unused;
+use self::usage::Usage;
 pub(in crate::tcp) use self::window::Window;
 
 use super::config::TcpConfig;
@@ -257,9 +259,8 @@ pub(in crate::tcp) struct Congestion {
     start: SlowStart,
     /// True if the control also receives ACKs while the window is not in use.
     grows_unused: bool,
-    /// The maximum in flight in this round trip, and the number whose acknowledgement ends it. Only kept if slow start
-    /// needs it.
-    peak: Option<Box<(u64, u64)>>,
+    /// How the window is used, if that counts as in Linux.
+    usage: Option<Box<Usage>>,
     /// The control's properties, kept here so that the many controls that do not pace are not called for each segment.
     properties: Properties,
     /// Pacing for a control that sets no rate, if the settings ask for it.
@@ -285,9 +286,9 @@ impl Congestion {
             properties.paces = true;
             start.allow_for_pacing();
         }
-        let peak = (config.variant.growth == Growth::All).then(Box::default);
+        let usage = (config.variant.growth == Growth::All).then(Box::default);
         let max_rate = pacing.max_rate;
-        let mut congestion = Congestion { window, control, start, grows_unused, peak, properties, spread, max_rate };
+        let mut congestion = Congestion { window, control, start, grows_unused, usage, properties, spread, max_rate };
         if let Some(saved) = config.resume {
             congestion.resume(saved);
         }
@@ -298,15 +299,11 @@ impl Congestion {
     /// so it does not grow (RFC 7661 §4.3).
     #[inline(always)]
     pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
-        let flight = match self.peak.as_deref_mut() {
-            Some((peak, end)) => {
-                let most = ack.flight.max(*peak);
-                (*peak, *end) = if ack.snd_una >= *end { (ack.flight, ack.snd_max) } else { (most, *end) };
-                most
-            }
-            None => ack.flight,
+        let is_used = match self.usage.as_deref_mut() {
+            Some(usage) => usage.take(&self.window, ack),
+            None => self.window.is_used(ack.flight),
         };
-        let heard = self.grows_unused || self.window.is_used(flight);
+        let heard = self.grows_unused || is_used;
         if heard {
             self.control.on_ack(&mut self.window, &mut self.start, ack);
         } else {

@@ -59,8 +59,8 @@ impl<S: SendingHalf> Duplex<S> {
     fn on_acceptable<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         self.on_acceptable_ack(cx, segment);
         self.note_timestamp(cx.now, segment);
-        if self.ecn.mode != EcnMode::Off && self.ecn.take(segment) {
-            self.receiver.acknowledge_now();
+        if self.ecn.mode != EcnMode::Off {
+            self.receiver.heed(self.ecn.take(segment));
         }
         if S::PROTOCOL == Protocol::Stp {
             self.take_poll(segment);

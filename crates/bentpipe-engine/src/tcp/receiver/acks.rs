@@ -1,6 +1,8 @@
 //! When the receiver acknowledges (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 
+use super::Receiver;
 use super::adaptive::Adaptive;
+use crate::tcp::ecn::Urgency;
 use crate::tcp::variant::{AckPolicy, Daass};
 use crate::units::{Duration, Time};
 
@@ -47,6 +49,9 @@ const PROMPT: u8 = 3;
 
 /// Maximum number of segments that receive offload joins: 64 kB of them.
 const MAX_JOINED: u32 = 44;
+
+/// How many ACKs leave at once after a mark, with `policy.adapt`.
+const QUICK_AFTER_MARK: u32 = 2;
 
 /// Minimum difference between a Linux timeout and the round trip.
 const MIN_VARIANCE: Duration = Duration::from_millis(200);
@@ -95,14 +100,16 @@ impl AckSchedule {
 
     /// How many ACKs are sent at once when the policy asks for quick ACKs; `window` is the offered window.
     fn quick_acks(&self, window: u64) -> u32 {
-        if !self.policy.adapt {
-            return self.policy.quick;
-        }
+        if self.policy.adapt { self.quick_within(window, self.policy.quick) } else { self.policy.quick }
+    }
+
+    /// At most `most`, and half as many as the full segments that the window holds.
+    fn quick_within(&self, window: u64, most: u32) -> u32 {
         let max = match window / (2 * u64::from(self.adaptive.full())) {
             0 => 2,
             segments => u32::try_from(segments).unwrap_or(u32::MAX),
         };
-        self.policy.quick.min(max)
+        most.min(max)
     }
 
     /// True if ACKs are still to be sent at once.
@@ -150,6 +157,22 @@ impl AckSchedule {
         if self.policy.adapt {
             self.answers = false;
             self.adaptive.reset(self.policy.delay);
+        }
+    }
+
+    /// Takes a segment whose ECN field or flags concern the ACKs; `window` is the offered window. With `policy.adapt` two ACKs leave at once
+    /// after the first mark, since the peer's window may become small, and the one of its reduction does (Linux, `__tcp_ecn_check_ce`,
+    /// `tcp_ecn_accept_cwr`).
+    pub(super) fn heed(&mut self, urgency: Urgency, window: u64) {
+        match urgency {
+            Urgency::Now => self.acknowledge_now(),
+            Urgency::Marked if self.policy.adapt => {
+                self.quick = self.quick.max(self.quick_within(window, QUICK_AFTER_MARK));
+                self.answers = false;
+                self.adaptive.reset(self.policy.delay);
+            }
+            Urgency::Reduced if self.policy.adapt => self.acknowledge_now(),
+            Urgency::None | Urgency::Marked | Urgency::Reduced => {}
         }
     }
 
@@ -363,6 +386,13 @@ impl AckSchedule {
         }
         self.is_delayed = false;
         self.adaptive.acknowledged();
+    }
+}
+
+impl Receiver {
+    /// Takes a segment whose ECN field or flags concern its acknowledgement.
+    pub(in crate::tcp) fn heed(&mut self, urgency: Urgency) {
+        self.acks.heed(urgency, self.window.offered(self.rcv_nxt));
     }
 }
 

@@ -83,7 +83,8 @@ impl Prr {
             //= RFC 6937 §3: "sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out"
             let share = (total as u128 * target as u128).div_ceil(self.recover_fs as u128) as u64;
             // Linux (`tcp_cwnd_reduction`) counts in segments, so a part of one is a whole one.
-            let share = if self.base == SsthreshBase::FlightSize { share } else { share.next_multiple_of(window.mss()) };
+            let share =
+                if self.base == SsthreshBase::FlightSize { share } else { share.next_multiple_of(window.mss()) };
             share.saturating_sub(self.out)
         } else {
             //= RFC 6937 §3: "Attempt to catch up, as permitted by limit [...] limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS [...]

@@ -73,22 +73,15 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         FlowKind::Udp(_) => return Ok(None),
     };
     let best: Vec<LinkConfig> = scenario.links.iter().map(|link| link.config.at_best()).collect();
-    let links = |path: &[LinkId]| path.iter().map(|link| &best[link.index()]).collect::<Vec<_>>();
-    let mut legs = Vec::new();
     let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
     if let Some(through) = through_a_tunnel(flow) {
-        // Data follows at once in the tunnel, so the limit is that of the whole path without a handshake.
-        legs.push((links(&topology::forward_path(scenario, flow)?), links(&topology::return_path(scenario, flow)?)));
         sizes.truncate(1);
         if let Some(pair) = scenario.gateways.pairs.get(through.pair) {
             sizes[0] = sizes[0].in_tunnel(&pair.satellite[through.side]);
         }
         opening = None;
-    } else {
-        for leg in topology::legs(flow) {
-            legs.push((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)));
-        }
     }
+    let legs = legs_over(scenario, flow, &best)?;
     let answers = matches!(workload, Workload::RequestResponse { .. });
     // Each leg retransmits its own losses.
     let goodputs = sizes.iter().zip(&legs);
@@ -98,8 +91,15 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     // start.
     let links = legs.iter().flat_map(|(there, back)| there.iter().chain(back));
     let early = links.filter_map(|link| link.rate_period()).fold(Duration::ZERO, |sum, period| sum + period);
-    let time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
-    // With a schedule or a trace, it is known when a line can have sent everything.
+    let mut time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
+    if early > Duration::ZERO {
+        // No line is faster than at its best instant.
+        let fastest: Vec<LinkConfig> = best.iter().map(at_its_fastest).collect();
+        let legs = legs_over(scenario, flow, &fastest)?;
+        let min = workload_time((workload, opening, &sizes), &opened(scenario, &fastest, flow, &legs)?, &legs);
+        time = time.max(min);
+    }
+    // With a schedule, it is known when a line can have sent everything.
     let scheduled = match workload {
         Workload::Bulk(bytes) => {
             sizes.iter().zip(&legs).filter_map(|(size, (there, _))| scheduled(flow, there, bytes, *size)).max()
@@ -116,6 +116,28 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         _ => long_run,
     };
     Ok(Some(Limit { time, goodput, long_run }))
+}
+
+/// The legs of a flow over links with these settings. Data follows at once in a tunnel, so there the limit is that of the
+/// whole path without a handshake.
+fn legs_over<'s>(scenario: &Scenario, flow: &FlowSpec, best: &'s [LinkConfig]) -> Result<Vec<Way<'s>>, Unreachable> {
+    let links = |path: &[LinkId]| path.iter().map(|link| &best[link.index()]).collect::<Vec<_>>();
+    if through_a_tunnel(flow).is_some() {
+        let (there, back) = (topology::forward_path(scenario, flow)?, topology::return_path(scenario, flow)?);
+        return Ok(vec![(links(&there), links(&back))]);
+    }
+    let legs = topology::legs(flow).into_iter();
+    legs.map(|leg| Ok((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)))).collect()
+}
+
+/// A link whose rate repeats, at the highest of its rates; without a limit if that is not known.
+fn at_its_fastest(link: &LinkConfig) -> LinkConfig {
+    if link.rate_period().is_none() {
+        return link.clone();
+    }
+    let track = link.moves.as_ref().and_then(|moves| moves.rate.as_ref());
+    let rate = track.and_then(|track| track.values().max()).and_then(Rate::from_bits_per_second);
+    LinkConfig { rate, ..link.clone() }
 }
 
 /// The gateway that carries the flow's bytes between two of its legs.

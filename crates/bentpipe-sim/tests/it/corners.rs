@@ -158,3 +158,19 @@ fn short_headers_are_in_the_limit() {
         assert!((1.0 - 1e-9..1.3).contains(&factor), "{tcp}: {factor:.4}");
     }
 }
+
+/// The limit of a flow over a line whose rate repeats was that of a whole period's capacity at once, which left nothing
+/// of a short one: an x limit of 10^5, or below 1 of what the mean rate allows.
+#[test]
+fn a_line_that_repeats_has_a_limit() {
+    let sat = "rate = \"5 Mbit/s\"\ndelay = \"50 ms\"\nqueue = \"100 packets\"\n\
+               schedule = [{ at = \"2 s\", rate = \"500 kbit/s\" }]\nschedule_period = \"10 s\"";
+    for (flow, max) in [
+        ("request_response = { request = \"400 B\", response = \"1 B\", count = 3 }", 1.1),
+        ("paced = { rate = \"4 Mbit/s\", bytes = \"500 kB\" }", 2.0),
+    ] {
+        let flow = format!("[[flows]]\nfrom = \"server\"\nto = \"client\"\n{flow}\n");
+        let factor = x_limit(&parse(&path(sat, &flow)));
+        assert!((1.0 - 1e-9..max).contains(&factor), "{flow}: {factor:.4}");
+    }
+}

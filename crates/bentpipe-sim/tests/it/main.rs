@@ -3,6 +3,7 @@
 mod analytic;
 mod cells;
 mod chains;
+mod clean;
 mod corners;
 mod cross;
 mod determinism;

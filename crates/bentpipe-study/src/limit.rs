@@ -99,7 +99,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         let min = workload_time((workload, opening, &sizes), &opened(scenario, &fastest, flow, &legs)?, &legs);
         time = time.max(min);
     }
-    // With a schedule, it is known when a line can have sent everything.
+    // With a schedule or a trace, it is known when a line can have sent everything.
     let scheduled = match workload {
         Workload::Bulk(bytes) => {
             sizes.iter().zip(&legs).filter_map(|(size, (there, _))| scheduled(flow, there, bytes, *size)).max()

@@ -21,6 +21,7 @@
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
 use bentpipe_engine::atm::aal5;
+use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts, RateTrace};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::DATA_HEADER;

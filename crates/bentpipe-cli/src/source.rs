@@ -43,13 +43,25 @@ pub(crate) fn load_with_variant(
 /// The scenario with another variant for all TCP connections.
 ///
 /// # Errors
-/// Wrong usage, with the names that there are, if there is no such variant.
+/// Wrong usage, with the names that there are, if there is no such variant, and if it is one of TCP and no connection is.
 pub fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Failure> {
-    scenario.with_variant(variant).map_err(|unknown| {
+    let changed = scenario.with_variant(variant).map_err(|unknown| {
         let names = [&scenario.variant_names(), Scenario::QUIC_VARIANTS].concat();
         let help = did_you_mean(variant, names.iter().copied());
         Failure::usage(unknown, Some(help.unwrap_or_else(|| format!("expected one of {}", names.join(", ")))))
-    })
+    })?;
+    if scenario.variant_names().contains(&variant) && !scenario.flows.is_empty() && !scenario.flows.iter().any(has_tcp)
+    {
+        let quic = scenario.flows.iter().any(|flow| matches!(flow.kind, FlowKind::Quic(_)));
+        let help = quic.then(|| format!("expected one of {}", Scenario::QUIC_VARIANTS.join(", ")));
+        return Err(Failure::usage(format!("no flow uses TCP, so `{variant}` would change nothing"), help));
+    }
+    Ok(changed)
+}
+
+/// True if the flow has a TCP connection, on any of its legs.
+fn has_tcp(flow: &FlowSpec) -> bool {
+    matches!(&flow.kind, FlowKind::Tcp(tcp) if tcp.stp.is_none() || tcp.splits.iter().any(|leg| leg.stp.is_none()))
 }
 
 /// The scenario with hosts of the profile `linux` and this variant.

@@ -174,6 +174,9 @@ fn mistakes_are_shown_where_they_are() {
     let folder = folder();
     let error = refused(folder.path(), 2, &["run", "small.toml", "--variant", "snack"]);
     assert!(error.contains("no variant `snack`") && error.contains("did you mean `sack`?"), "{error}");
+    // QUIC's flows kept their control, under the name of TCP's.
+    let error = refused(folder.path(), 2, &["compare", "geo-quic", "--variants", "bbr", "--reps", "1"]);
+    assert!(error.contains("no flow uses TCP, so `bbr` would change nothing") && error.contains("quic-bbr"), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--set", "links.sat.dealy=1 ms"]);
     assert!(error.contains("did you mean `delay`?") && error.contains("^^^^^"), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--set", "links.sat.delay=1"]);

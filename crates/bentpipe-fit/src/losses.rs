@@ -106,7 +106,7 @@ pub fn proportion(hits: u64, tries: u64) -> Estimate {
         let upper = 1.0 - (1.0 - CONFIDENCE).powf(1.0 / n);
         return Estimate::at_most(
             upper,
-            format!("nothing was lost of {tries} segments, and 3 / n is the limit of that"),
+            format!("nothing was lost of {tries} packets, and 3 / n is the limit of that"),
         );
     }
     let high = if hits == tries { 1.0 } else { beta(h + 1.0, n - h, 1.0 - tail) };

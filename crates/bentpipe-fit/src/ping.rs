@@ -118,7 +118,8 @@ fn quantile(sample: &Sample, times: &[f64], p: f64) -> Estimate {
     let size = times.len() / BATCHES;
     // A part must have values on both sides of the quantile.
     if (size as f64) * (1.0 - p) < 1.0 {
-        return Estimate::unknown(format!("{} answers are too few for this quantile", times.len()));
+        let needed = (BATCHES as f64 / (1.0 - p)).ceil();
+        return Estimate::unknown(format!("{} answers are too few for this quantile: it takes {needed}", times.len()));
     }
     let parts: Vec<f64> = times.chunks_exact(size).filter_map(|part| of(part).ok()).collect();
     match mean_interval(&parts, CONFIDENCE) {

@@ -104,8 +104,9 @@ fn losses(losses: &Losses) -> Vec<Vec<String>> {
             "independent: chance makes as few runs as these {runs} of {lost} losses with probability {chance:.2}"
         ),
         Prefers::Bursts => {
+            let word = if *runs == 1 { "run" } else { "runs" };
             format!(
-                "in bursts: {lost} losses in {runs} runs; {ratio:.1} more log-likelihood than independent ones, which make so few runs with probability {chance:.0e}"
+                "in bursts: {lost} losses in {runs} {word}; {ratio:.1} more log-likelihood than independent ones, which make so few runs with probability {chance:.0e}"
             )
         }
     };

@@ -40,3 +40,18 @@ fn a_log_is_measured() {
     assert!((pings.spacing - 0.1).abs() < 1e-6);
     assert!(matches!(pings.rate, Estimate::Unknown { .. }));
 }
+
+/// 20 parts, each with a value above the quantile: 20 values each for 95 %.
+#[test]
+fn a_quantile_says_what_it_takes() {
+    let estimate = |count: u32| {
+        let times: Vec<f64> = (0..count).map(f64::from).collect();
+        quantile(&Sample::new(times.clone()).expect("numbers"), &times, 0.95)
+    };
+    let few = estimate(399);
+    assert!(
+        matches!(&few, Estimate::Unknown { why } if why == "399 answers are too few for this quantile: it takes 400"),
+        "{few:?}"
+    );
+    assert!(matches!(estimate(400), Estimate::Measured { .. }));
+}

@@ -7,7 +7,7 @@ use crate::tcp::loss::tlp::ProbeVerdict;
 use crate::tcp::loss::undo::Sign;
 use crate::tcp::loss::{Detector, Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{FIRST_BYTE, Segment};
 use crate::tcp::span::Span;
 use crate::tcp::variant::TimeoutWindow;
 use crate::units::{Duration, Time};
@@ -59,7 +59,7 @@ impl Sender {
     /// Takes what an ACK delivers. Returns whether its SACK blocks were new.
     #[inline(always)]
     fn take_delivered(&mut self, now: Time, segment: &Segment) -> bool {
-        if !self.is_open || !segment.sack.is_empty() {
+        if self.seq.snd_una < FIRST_BYTE || !segment.sack.is_empty() {
             return self.take_blocks(now, segment);
         }
         if let Some(rack) = self.loss.scoreboard.rack() {
@@ -71,7 +71,9 @@ impl Sender {
     /// Takes an ACK that has SACK blocks, or the ACK of the SYN.
     #[inline(never)]
     fn take_blocks(&mut self, now: Time, segment: &Segment) -> bool {
-        let syn = (!self.is_open && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
+        // Of the end that accepts, too, whose handshake is already over when it takes the ACK (Linux, `tcp_synack_rtt_meas`).
+        let is_of_syn = self.seq.snd_una < FIRST_BYTE && self.seq.snd_max == FIRST_BYTE;
+        let syn = (is_of_syn && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
         if let Some(rack) = self.loss.scoreboard.rack() {
             if let Some(rtt) = syn {
                 rack.on_syn_acked(rtt, now);

@@ -49,14 +49,10 @@ impl Half for Sender {
     }
 
     fn room(&self) -> u64 {
-        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq, self.idle_window()))
+        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq))
     }
 
     fn write(&mut self, bytes: u64) {
-        let idle = self.send_buffer.as_ref().and_then(|_| self.idle_window());
-        if let Some(buffer) = &mut self.send_buffer {
-            buffer.before_write(idle);
-        }
         self.seq.data_end += bytes;
         if let Some(buffer) = &mut self.send_buffer {
             buffer.on_write(&self.seq);
@@ -87,10 +83,6 @@ impl Half for Sender {
         }
         self.timer.rtt.after_handshake(Duration::from_micros(self.expected_rtt.into()));
         self.is_open = true;
-        if let Some(buffer) = &mut self.send_buffer {
-            // BBR keeps two windows and acknowledgements that come late (`bbr_sndbuf_expand`).
-            buffer.begin(mss, if self.congestion.properties().sets_rate { 3 } else { 2 });
-        }
         self.congestion.note_round_trip(0, self.timer.rtt.srtt());
         self.recovery.open();
         self.new_event();

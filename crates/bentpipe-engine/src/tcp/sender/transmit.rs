@@ -373,13 +373,6 @@ impl Sender {
         }
     }
 
-    /// The congestion window in segments, if the data in flight does not fill it (Linux, `tcp_should_expand_sndbuf`).
-    pub(super) fn idle_window(&self) -> Option<u64> {
-        let (window, pipe) = (&self.congestion.window, self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_max));
-        let segments = window.segments();
-        (pipe + window.mss() <= u64::from(segments) * window.mss()).then_some(u64::from(segments))
-    }
-
     /// True if the application has more to send, and the peer's window or the send buffer prevents it.
     pub(super) fn is_held_up(&self) -> bool {
         !self.has_sent_all() || self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_full())

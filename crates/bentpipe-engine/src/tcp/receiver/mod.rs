@@ -1,5 +1,4 @@
-//! The receiving half: reassembly. `window.rs` has the advertised window, `acks.rs` the timing of ACKs, `adaptive.rs`
-//! what they learn from the traffic, and `sack.rs` the reports of data beyond gaps.
+//! The receiving half: reassembly. The files have the advertised window, the timing of ACKs and the reports of data beyond gaps.
 
 mod acks;
 mod adaptive;
@@ -19,8 +18,7 @@ use super::ranges::Ranges;
 use super::segment::{FIRST_BYTE, SackBlocks};
 use crate::units::{Duration, Time};
 
-/// Minimum and maximum number of ranges beyond gaps that a receiver stores. In between, the limit is one for each full
-/// segment of the buffer.
+/// Minimum and maximum number of ranges beyond gaps that are stored. In between, it is one for each full segment of the buffer.
 const RANGES: core::ops::RangeInclusive<u64> = 64..=65_536;
 
 /// Segments with less data do not let the window grow: their memory overhead is too large (Linux).

@@ -94,7 +94,20 @@ pub struct Carrier {
     joiner: Joiner,
     /// Probes of the peer that are still to be acknowledged.
     acks: VecDeque<u32>,
+    shape: SameShape,
 }
+
+/// Whether the peer's packets can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SameShape {
+    Assumed,
+    /// It is in doubt, and the operator is to be told, once.
+    Doubted,
+    Told,
+}
+
+/// If so many of the first packets cannot be expanded and none can, the peer's are no IP packets.
+const UNEXPANDED: u64 = 3;
 
 /// Maximum number of waiting acknowledgements: probes arrive one by one.
 const MAX_ACKS: usize = 8;
@@ -117,6 +130,7 @@ impl Carrier {
             cutter: Cutter::default(),
             joiner: Joiner::new(usize::from(max_datagram)),
             acks: VecDeque::new(),
+            shape: SameShape::Assumed,
         }
     }
 
@@ -299,6 +313,9 @@ impl Carrier {
             if endpoint.end().is_stuck() {
                 self.tunnel.start_over(now);
             }
+            if endpoint.stats().unexpanded >= UNEXPANDED && self.past.received_bytes == 0 {
+                self.doubt_shape();
+            }
         }
     }
 
@@ -314,11 +331,22 @@ impl Carrier {
         self.events.push_back(event);
     }
 
+    /// Called when a packet of the peer cannot be read.
+    pub(crate) fn doubt_shape(&mut self) {
+        if self.shape == SameShape::Assumed {
+            self.shape = SameShape::Doubted;
+        }
+    }
+
     /// The next request of this end. Datagrams and packets are written to `out`, which must have at least 64 KiB.
     /// `wall` is as in [`Tunnel::poll`].
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Carried> {
         if let Some(event) = self.events.pop_front() {
             return Step::Do(Carried::Event(event));
+        }
+        if self.shape == SameShape::Doubted {
+            self.shape = SameShape::Told;
+            return Step::Do(Carried::Log(Note::OtherShape));
         }
         let tunnel = match self.tunnel.poll(now, wall, out) {
             Step::Do(Todo::Send(sealed)) => return Step::Do(Carried::Send(sealed)),

@@ -220,8 +220,11 @@ impl Shape for SplitShape {
     }
 
     fn on_packet(&mut self, turn: &mut Turn<'_>, slot: Slot, packet: &[u8]) -> io::Result<()> {
-        if let Some((streams, mut cx)) = self.of(turn.now, turn.registry, slot) {
-            streams.on_packet(&mut cx, packet);
+        if let Some((streams, mut cx)) = self.of(turn.now, turn.registry, slot)
+            && !streams.on_packet(&mut cx, packet)
+            && let Some(carrier) = turn.hub.carrier_mut(slot)
+        {
+            carrier.doubt_shape();
         }
         Ok(())
     }

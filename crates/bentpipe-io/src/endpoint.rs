@@ -78,6 +78,22 @@ impl Endpoint {
         peer: Peer,
         send_buffer: usize,
     ) -> Self {
+        let whole = config.receive_buffer as usize;
+        Endpoint::open_small(cx, config, local, peer, [send_buffer, whole])
+    }
+
+    /// The same, with memory for so many bytes to send and to receive at first. It grows as [`Endpoint::spare`] allows,
+    /// as after [`Endpoint::shrink`].
+    ///
+    /// # Panics
+    /// As [`Endpoint::open`].
+    pub fn open_small<P: Probe>(
+        cx: &mut Context<'_, P>,
+        config: TcpConfig,
+        local: SocketAddr,
+        peer: Peer,
+        [send, receive]: [usize; 2],
+    ) -> Self {
         let (role, translation) = match peer {
             Peer::Connect(remote) => {
                 let addresses = Addresses::new(local.ip(), remote.ip()).expect("one IP version on both sides");
@@ -93,8 +109,8 @@ impl Endpoint {
             local,
             connection,
             translation,
-            outgoing: Ring::new(send_buffer),
-            incoming: Ring::new(config.receive_buffer as usize),
+            outgoing: Ring::new(send),
+            incoming: Ring::new(receive.min(config.receive_buffer as usize)),
             spare: 0,
             no_room: 0,
             written: 0,

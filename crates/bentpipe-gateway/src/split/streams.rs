@@ -320,9 +320,11 @@ impl Streams {
         }
     }
 
-    /// Called when a packet has arrived from the peer.
-    pub(super) fn on_packet(&mut self, cx: &mut Cx<'_>, packet: &[u8]) {
-        match wire::parse(packet) {
+    /// Called when a packet has arrived from the peer. Returns false if it cannot be read.
+    pub(super) fn on_packet(&mut self, cx: &mut Cx<'_>, packet: &[u8]) -> bool {
+        let parsed = wire::parse(packet);
+        let is_readable = parsed.is_ok();
+        match parsed {
             Ok((message, payload)) => {
                 // The packet has left the link, which had counted it. Packets behind a gap are delivered together, up
                 // to a window of them.
@@ -334,6 +336,7 @@ impl Streams {
             }
             Err(_) => self.stats.malformed += 1,
         }
+        is_readable
     }
 
     /// Records the link's use of memory, and sets its limit.

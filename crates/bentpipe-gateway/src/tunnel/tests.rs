@@ -180,3 +180,20 @@ fn no_bytes_do_harm() {
     assert!(world.say(0, b"still") && world.say(1, b"here"));
     assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (1, 1));
 }
+
+/// A box starts and finds the other one's first message waiting. It answers, and begins a handshake of its own in the same turn. The link is
+/// made once, so that no connection is lost with a first one.
+#[test]
+fn who_start_together_make_one_link() {
+    let mut world = World::naming([Some(address(2)), Some(address(1))]);
+    for (from, to, count) in [(0, 1, 1), (1, 0, 2), (0, 1, 2), (1, 0, 0)] {
+        let datagrams = world.answers(from);
+        assert!(datagrams.len() >= count, "{from}: {}", datagrams.len());
+        // All have come before the other one has its turn.
+        datagrams.iter().for_each(|datagram| world.bring(to, address(1 + from as u8), datagram));
+    }
+    world.run(seconds(5));
+    assert_eq!(world.events, [[UP], [UP]]);
+    assert!(world.say(0, b"ping") && world.say(1, b"pong"));
+    assert_eq!(world.payloads, [[b"pong".to_vec()], [b"ping".to_vec()]]);
+}

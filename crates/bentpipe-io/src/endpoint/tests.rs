@@ -169,3 +169,15 @@ fn what_is_not_for_us_is_left_alone() {
     assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn)), Ok(Receipt::Taken(0)));
     assert_eq!(world.ends[1].endpoint.connection().state(), State::SynReceived);
 }
+
+/// A connection that has only been opened takes little memory, whatever its window: a box opens thousands.
+#[test]
+fn an_endpoint_may_begin_small() {
+    let config = TcpConfig { receive_buffer: 10_000_000, ..TcpConfig::default() };
+    let mut context = Context::silent(Time::ZERO);
+    let local = SocketAddr::from(([192, 0, 2, 1], 80));
+    let [small, whole] = [[1000, 2000], [1000, 20_000_000]]
+        .map(|room| Endpoint::open_small(&mut context, config, local, Peer::Accept, room).memory());
+    assert_eq!(whole - small, 10_000_000 - 2000);
+    assert_eq!(Endpoint::open(&mut context, config, local, Peer::Accept, 1000).memory(), whole);
+}

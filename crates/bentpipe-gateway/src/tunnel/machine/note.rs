@@ -28,6 +28,8 @@ pub enum Note {
         /// The destination of the last one.
         to: SocketAddr,
     },
+    /// The peer's packets are not of this box's shape.
+    OtherShape,
 }
 
 impl fmt::Display for Note {
@@ -49,6 +51,9 @@ impl fmt::Display for Note {
                 f,
                 "no answer from {to} yet: is that the peer's address, does UDP reach it, and does each box have the other's public key?"
             ),
+            Note::OtherShape => f.write_str(
+                "packets from the peer cannot be read: do both boxes have the same shape, `split` or `link`?",
+            ),
         }
     }
 }
@@ -68,6 +73,7 @@ impl Notes {
             Note::OldVersion { .. } => 2,
             Note::Preshared => 3,
             Note::NoAnswer { .. } => 4,
+            Note::OtherShape => 5,
         };
         if self.told.get(&kind).is_none_or(|&told| now.saturating_since(told) >= PAUSE) {
             self.told.insert(kind, now);

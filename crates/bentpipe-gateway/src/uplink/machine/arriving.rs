@@ -193,8 +193,8 @@ impl Uplink {
         let mss = segment_of(&syn).and_then(|segment| segment.syn.mss);
         let config = self.config.sender.settings(local.is_ipv6(), mss);
         let mut cx = Context::silent(now);
-        let mut endpoint = Endpoint::open(&mut cx, config, local, Peer::Accept, MIN_BUFFER);
-        endpoint.shrink(MIN_BUFFER);
+        // A whole receive buffer would be megabytes, cleared for each connection.
+        let mut endpoint = Endpoint::open_small(&mut cx, config, local, Peer::Accept, [MIN_BUFFER; 2]);
         let taken = endpoint.receive(&mut cx, &syn);
         debug_assert!(matches!(taken, Ok(Receipt::Taken(_))), "the SYN was checked when it came");
         if let Some(last) = above {

@@ -116,6 +116,33 @@ fn a_log_that_nobody_reads_stops_nothing() {
     assert!(said.starts_with("(2 lines are missing here: standard error was full)\n"), "{said}");
 }
 
+/// One box has `split` and the other `link`: the tunnel comes up, and whoever cannot read what arrives says why, once.
+#[test]
+fn boxes_of_different_shapes_say_so() {
+    let say = "packets from the peer cannot be read: do both boxes have the same shape";
+    for (link, other) in [("far", "near"), ("near", "far")] {
+        let line = Line::new("20 Mbit/s");
+        let old = if link == "near" { "[split]\ncapture = [\"lan\"]\n" } else { "[split]\n" };
+        line.edit(link, old, "[link]\naddresses = [\"10.8.0.1/24\"]\n");
+        let _both = NAMES.map(|name| line.start(name, 1024));
+        line.wait_until_up(&NAMES, true);
+        if link == "near" {
+            inside(&line.near, "ip route replace 10.2.0.0/24 dev bentpipe0");
+            line.client.inside(|| {
+                let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a port");
+                (0..20).for_each(|_| drop(socket.send_to(b"for a box that has streams", "10.2.0.2:9")));
+            });
+            until("the box with streams says so", || line.said(other).contains(say));
+        } else {
+            let server = line.serve(80, echo);
+            let made: Vec<_> = (0..4).map(|_| line.connect(server)).collect();
+            until("the box with packets says so", || line.said(link).contains(say));
+            drop(made);
+        }
+        assert_eq!(line.said("near").matches(say).count() + line.said("far").matches(say).count(), 1);
+    }
+}
+
 struct Unmount<'a>(&'a std::path::Path);
 
 impl Drop for Unmount<'_> {

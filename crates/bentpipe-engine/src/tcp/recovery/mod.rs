@@ -15,6 +15,7 @@ mod phase;
 mod pipe;
 mod prr;
 mod restart;
+mod spreading;
 
 use self::burst::Burst;
 use self::inflate::Inflate;
@@ -117,35 +118,6 @@ impl LossRecovery {
     #[inline(always)]
     pub(in crate::tcp) fn phase(&self) -> Phase {
         self.phase
-    }
-
-    /// True while a reduction for a mark is spread over a round trip.
-    #[inline(always)]
-    pub(in crate::tcp) fn spreads(&self) -> bool {
-        self.spreads
-    }
-
-    /// Reduces the window for the mark that `loss` reports, a little with each ACK, if losses reduce it so. Returns
-    /// false if they do not. No loss is known.
-    pub(in crate::tcp) fn spread(&mut self, parts: Parts<'_>, loss: &LossReport) -> bool {
-        if let Repair::Pipe(pipe) = &mut self.repair {
-            self.spreads = pipe.spread(parts, loss);
-        }
-        self.spreads
-    }
-
-    /// Takes an ACK while a reduction for a mark is spread over a round trip.
-    pub(in crate::tcp) fn spread_on(&mut self, parts: Parts<'_>) {
-        if let (Repair::Pipe(pipe), true) = (&mut self.repair, self.spreads) {
-            pipe.on_ack(parts);
-        }
-    }
-
-    /// Completes the reduction for a mark.
-    pub(in crate::tcp) fn end_spreading(&mut self, parts: Parts<'_>) {
-        if let (Repair::Pipe(pipe), true) = (&mut self.repair, std::mem::take(&mut self.spreads)) {
-            pipe.end_spreading(parts);
-        }
     }
 
     /// The method by which losses are repaired.

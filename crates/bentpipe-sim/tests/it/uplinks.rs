@@ -85,14 +85,17 @@ fn all_connections_are_paced_together() {
     assert!(queue(&kernel, &one(&kernel, 1)) > 50);
 }
 
-/// What the box is for: at 1 % of losses the host's own TCP takes many times as long.
+/// What the box is for: at 1 % of losses the host's own TCP takes many times as long. A single run may lose a retransmission, and wait for a
+/// timeout.
 #[test]
 fn a_box_with_a_fixed_window_does_not_slow_down_for_losses() {
-    let with = seconds(&one(&world(SENDERS[0], "loss = \"1 %\"", "bytes = \"5 MB\""), 1), 0);
     let text = WORLD.replace("SENDER", "").replace("FLOW", "bytes = \"5 MB\"");
     let text = text.replace("[[gateways]]\nname = \"box\"\nshape = \"uplink\"\nat = \"far\"\n", "");
     let plain = over(&text, "loss = \"1 %\"");
-    assert!(5.0 * with < seconds(&one(&plain, 1), 0), "{with}");
+    let boxed = world(SENDERS[0], "loss = \"1 %\"", "bytes = \"5 MB\"");
+    let total = |scenario: &Scenario| (1..=5).map(|seed| seconds(&one(scenario, seed), 0)).sum::<f64>();
+    let (with, without) = (total(&boxed), total(&plain));
+    assert!(5.0 * with < without, "{with} {without}");
 }
 
 #[test]

@@ -22,7 +22,7 @@
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
-use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts, RateTrace};
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::stp::StpConfig;
@@ -276,25 +276,8 @@ fn scheduled(flow: &FlowSpec, links: &[&LinkConfig], bytes: Bytes, size: Segment
     let wire = bytes.get() + bytes.get().div_ceil(size.payload.into()).max(1) * u64::from(size.headers);
     let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
     let start = Time::ZERO + flow.start;
-    let sent = |link: &LinkConfig, start: Time| {
-        let trace = || Some(traced(link.rate_trace.as_ref()?, start, wire));
-        link.sent_by(start, wire).or_else(trace)
-    };
-    let arrived = |n: usize| Some(sent(links[n], start + delay(&links[..n]))? + delay(&links[n..]));
+    let arrived = |n: usize| Some(links[n].sent_by(start + delay(&links[..n]), wire)? + delay(&links[n..]));
     (0..links.len()).filter_map(arrived).max().map(|end| end.saturating_since(start))
-}
-
-/// When a line that follows this trace has sent `bytes`, if it sends nothing else from `start` on.
-fn traced(trace: &RateTrace, start: Time, bytes: u64) -> Time {
-    /// Bytes of an opportunity (docs/howto/rate-trace.md).
-    const OPPORTUNITY: u64 = 1500;
-    const NANOS: u64 = 1_000_000;
-    let (millis, period) = (trace.millis(), trace.millis()[trace.millis().len() - 1]);
-    let (count, start) = (millis.len() as u64, start.as_nanos());
-    let (rounds, within) = (start / (period * NANOS), start % (period * NANOS));
-    let first = rounds * count + millis.partition_point(|at| at * NANOS < within) as u64;
-    let last = first + bytes.div_ceil(OPPORTUNITY).max(1) - 1;
-    Time::ZERO + Duration::from_millis(last / count * period + millis[(last % count) as usize])
 }
 
 /// Time from the first bit of `bytes` at the sender to the last at the receiver, over otherwise empty links.

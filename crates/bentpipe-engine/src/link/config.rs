@@ -380,6 +380,9 @@ impl LinkConfig {
     /// When the line has sent `bytes` if it sends nothing else from `start` on. Only for a rate that follows a schedule
     /// or a trace of rates; otherwise `None`.
     pub fn sent_by(&self, start: Time, bytes: u64) -> Option<Time> {
+        if let Some(trace) = &self.rate_trace {
+            return Some(trace.sent_by(start, bytes));
+        }
         let rates = self.moves.as_ref()?.rate.clone()?;
         let (begun, taken) = MovingLine::new(Course::of_track(rates)).transmit(start, bytes);
         Some(begun + taken)

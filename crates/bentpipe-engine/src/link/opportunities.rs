@@ -87,6 +87,11 @@ impl RateTrace {
         self.from(end + Duration::from_ticks(1)) * OPPORTUNITY
     }
 
+    /// When a line that follows this trace has sent `bytes`, if it sends nothing else from `start` on.
+    pub(super) fn sent_by(&self, start: Time, bytes: u64) -> Time {
+        self.at(self.from(start) + bytes.max(1).div_ceil(OPPORTUNITY) - 1)
+    }
+
     fn length(&self) -> u64 {
         self.millis[self.millis.len() - 1]
     }

@@ -103,6 +103,19 @@ fn literally(trace: &RateTrace, packets: &[(u64, u32)]) -> Vec<(u64, u64)> {
     done.into_iter().map(|(begun, through)| (begun.expect("it went"), through)).collect()
 }
 
+/// The last instant of a round counts, too, for data that begins at it.
+#[test]
+fn all_is_sent_when_a_line_has_sent_it() {
+    let trace = trace(&[1, 2, 10]);
+    let config = LinkConfig::following(trace.clone(), Duration::ZERO);
+    for start in [0.0, 1.0, 1.5, 10.0, 10.5, 20.0] {
+        for bytes in [1, 1500, 1501, 9000] {
+            let (begun, taken) = Opportunities::new(trace.clone()).transmit(ms(start), bytes);
+            assert_eq!(config.sent_by(ms(start), bytes.into()), Some(begun + taken), "{bytes} from {start}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]

@@ -6,6 +6,11 @@ fn at(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
+/// A clock with ticks of 500 ms.
+fn half_seconds(fire_on_tick: bool, bsd: bool) -> RttClock {
+    RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick, bsd }
+}
+
 #[test]
 fn rfc6298_by_hand() {
     let mut rtt = RttEstimator::new(RtoConfig::RFC6298);
@@ -50,8 +55,7 @@ fn the_variance_has_a_floor() {
 /// with 290ms [...] slightly more than 2 seconds".
 #[test]
 fn a_short_round_trip_has_the_shorter_timeout() {
-    let clock =
-        RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: false, bsd: true };
+    let clock = half_seconds(false, true);
     let mean = |millis: u64| {
         let mut rtt = RttEstimator::new(RtoConfig { clock, ..RtoConfig::RFC6298 });
         let mut stream = crate::stream::Stream::named(3, "phase");
@@ -70,8 +74,7 @@ fn a_short_round_trip_has_the_shorter_timeout() {
 
 #[test]
 fn bsd_ticks_by_hand() {
-    let clock =
-        RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: true, bsd: false };
+    let clock = half_seconds(true, false);
     let mut rtt = RttEstimator::new(RtoConfig { clock, ..RtoConfig::RFC6298 });
     // 560 ms from the start of a tick count as one tick: srtt 8/8, rttvar 2/4, RTO = (2 * 8 + 8) / 8 = 3 ticks.
     rtt.sample(at(0), at(560));
@@ -87,8 +90,7 @@ fn bsd_ticks_by_hand() {
 /// A round trip of 40 ms is a tick of 500 ms to this clock: the timeout is that of ticks, and pacing gets 40 ms.
 #[test]
 fn few_ticks_are_not_paced_by() {
-    let clock =
-        RttClock::Ticks { tick: Duration::from_millis(500), phase: Duration::ZERO, fire_on_tick: true, bsd: true };
+    let clock = half_seconds(true, true);
     let mut rtt = RttEstimator::new(RtoConfig { clock, ..RtoConfig::RFC6298 });
     rtt.sample(at(0), at(40));
     assert_eq!((rtt.rto(), rtt.srtt()), (Duration::from_millis(1500), Some(Duration::from_millis(40))));

@@ -1,4 +1,4 @@
-//! The receiving half: reassembly. The files have the advertised window, the timing of ACKs and the reports of data beyond gaps.
+//! The receiving half: reassembly; its window (`window.rs`, `tuning.rs`), ACKs (`acks.rs`, `adaptive.rs`) and SACK (`sack.rs`).
 
 mod acks;
 mod adaptive;

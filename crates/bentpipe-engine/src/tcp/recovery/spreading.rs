@@ -21,14 +21,15 @@ impl LossRecovery {
 
     /// Takes an ACK while a reduction for a mark is spread over a round trip.
     pub(in crate::tcp) fn spread_on(&mut self, parts: Parts<'_>) {
-        if let (Repair::Pipe(pipe), true) = (&mut self.repair, self.spreads) {
+        if let Repair::Pipe(pipe) = &mut self.repair {
             pipe.on_ack(parts);
         }
     }
 
-    /// Completes the reduction for a mark.
+    /// Completes the reduction for a mark that is spread over a round trip.
     pub(in crate::tcp) fn end_spreading(&mut self, parts: Parts<'_>) {
-        if let (Repair::Pipe(pipe), true) = (&mut self.repair, std::mem::take(&mut self.spreads)) {
+        self.spreads = false;
+        if let Repair::Pipe(pipe) = &mut self.repair {
             pipe.end_spreading(parts);
         }
     }

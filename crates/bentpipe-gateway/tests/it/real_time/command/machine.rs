@@ -89,11 +89,13 @@ fn a_taken_port_is_said_with_its_owner() {
     assert!(said.contains("TCP port 4000 is taken by `") && said.contains(&owner), "{said}");
     assert_eq!(inside(&line.near, "nft list tables"), "", "nothing was changed");
     drop(taken);
-    let near = line.start("near", 1024);
+    let mut near = line.start("near", 1024);
     line.wait_until_up(&["near"], false);
     let error = line.near.inside(|| TcpListener::bind("0.0.0.0:4000").expect_err("it is the gateway's"));
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
-    drop(near);
+    // It ends in order: if it were killed, an `nft` it has just forked could hold the port until its exec.
+    near.signal("TERM");
+    near.ends();
 
     let udp = line.near.inside(|| std::net::UdpSocket::bind("0.0.0.0:4500").expect("a free port"));
     let mut near = line.start("near", 1024);

@@ -7,7 +7,7 @@
 
 #[path = "../../tests/it/hosts.rs"]
 mod hosts;
-#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+#[path = "../../../bentpipe-io/tests/it/real_time/namespace.rs"]
 mod namespace;
 mod traffic;
 

@@ -11,7 +11,7 @@ mod away;
 mod flooded;
 #[path = "../../tests/it/real_time/command/hub.rs"]
 mod hub;
-#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+#[path = "../../../bentpipe-io/tests/it/real_time/namespace.rs"]
 mod namespace;
 #[path = "../../tests/it/real_time/command/older.rs"]
 mod older;

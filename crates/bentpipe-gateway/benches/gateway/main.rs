@@ -17,7 +17,7 @@
 
 #[path = "../../tests/it/hosts.rs"]
 mod hosts;
-#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+#[path = "../../../bentpipe-io/tests/it/real_time/namespace.rs"]
 mod namespace;
 #[path = "../../tests/it/sky.rs"]
 mod sky;

@@ -6,7 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod hosts;
-#[path = "../../../bentpipe-io/tests/it/linux/namespace.rs"]
+#[path = "../../../bentpipe-io/tests/it/real_time/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;
 mod real_time;

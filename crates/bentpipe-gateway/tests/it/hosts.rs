@@ -1,4 +1,4 @@
-//! What the unmodified hosts do: the kernel's TCP, a stream without period, SHA-256.
+//! The unmodified hosts: the kernel's TCP, a stream that does not repeat, SHA-256.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use crate::namespace::Namespace;
 
 pub(crate) type Hash = [u8; 32];
 
-/// Bytes that no buffer's length divides, and that differ by `seed`.
+/// Bytes whose number is no multiple of a buffer's size, and whose values depend on `seed`.
 pub(crate) fn data(len: usize, seed: u64) -> Vec<u8> {
     let mut x = 0x2545_f491_4f6c_dd1d_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut bytes = Vec::with_capacity(len + 8);
@@ -31,7 +31,7 @@ pub(crate) fn hash(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 
-/// A server on a free port of its host, which treats each connection in a thread of its own.
+/// A server on a free port of its host, with a thread for each connection.
 pub(crate) fn serve<T: Send + 'static>(
     host: &Namespace,
     ip: &str,
@@ -39,8 +39,8 @@ pub(crate) fn serve<T: Send + 'static>(
     work: impl Fn(TcpStream, SocketAddr) -> T + Send + Clone + 'static,
 ) -> (SocketAddr, JoinHandle<Vec<T>>) {
     let ip: std::net::IpAddr = ip.parse().expect("an address");
-    // The standard library's backlog of 128 overflows under a thousand connections at once, and the kernel then answers
-    // with cookies and resets: the server's doing, not a gateway's.
+    // The standard library's backlog of 128 overflows under a thousand connections at once. The kernel then answers with cookies and
+    // resets, which is the server's fault and not the gateway's.
     let listener: TcpListener = host.inside(move || {
         let socket = socket2::Socket::new(socket2::Domain::for_address((ip, 0).into()), socket2::Type::STREAM, None);
         let socket = socket.expect("the kernel has TCP");
@@ -68,7 +68,7 @@ fn patient(stream: &TcpStream) {
     stream.set_write_timeout(Some(Duration::from_secs(60))).expect("not zero");
 }
 
-/// A client's connection; its socket lies on that host, whichever thread uses it.
+/// A client's connection. Its socket belongs to that host, whichever thread uses it.
 pub(crate) fn connect(host: &Namespace, to: SocketAddr) -> TcpStream {
     let stream = host.inside(move || TcpStream::connect_timeout(&to, Duration::from_secs(20)).expect("it connects"));
     patient(&stream);
@@ -85,14 +85,14 @@ pub(crate) fn take(stream: &mut TcpStream) -> (usize, Hash) {
                 hasher.update(&buffer[..got]);
                 count += got;
             }
-            // A socket with a timeout does not go on by itself after a signal (signal(7)).
+            // A call on a socket with a timeout is not restarted after a signal (signal(7)).
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => panic!("no reset, no silence: {error}"),
         }
     }
 }
 
-/// Sends `bytes` after one byte of request, and ends; answers from where it was asked.
+/// Waits for a request of one byte, sends `bytes` and closes. Returns the client's address.
 pub(crate) fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> SocketAddr + Send + Clone + 'static {
     move |mut stream, from| {
         stream.read_exact(&mut [0]).expect("a request");
@@ -101,7 +101,7 @@ pub(crate) fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> Socket
     }
 }
 
-/// A client asks for `bytes` and gets them whole. Answers the client's address and the one that the server saw.
+/// A client requests `bytes` and gets all of them. Returns the client's address and the one that the server saw.
 pub(crate) fn download(client: &Namespace, server: &Namespace, ip: &str, bytes: Vec<u8>) -> [SocketAddr; 2] {
     let expected = (bytes.len(), hash(&bytes));
     let (at, server) = serve(server, ip, 1, answer(bytes));
@@ -119,21 +119,21 @@ pub(crate) fn echo(client: &Namespace, server: &Namespace, ip: &str, size: usize
     server.join().expect("the server ends");
 }
 
-/// Takes everything, then answers with it: half-close has to work for that.
+/// Reads everything, then sends it back, which needs half-close.
 pub(crate) fn echo_after_end(mut stream: TcpStream, _: SocketAddr) {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("no reset");
     stream.write_all(&bytes).expect("the client listens");
 }
 
-/// Sends, ends its direction, and takes the answer.
+/// Sends, closes its direction, and reads the answer.
 pub(crate) fn send_then_take(mut stream: TcpStream, bytes: &[u8]) -> (usize, Hash) {
     stream.write_all(bytes).expect("the gateway takes it");
     stream.shutdown(Shutdown::Write).expect("it is open");
     take(&mut stream)
 }
 
-/// This many connections at once, each with `step` more bytes than the previous one; all bytes come back.
+/// `count` connections at once, each with `step` more bytes than the previous one. All bytes come back.
 pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, count: usize, step: usize) {
     // Four descriptors for each, all in this process.
     let (_, max) = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
@@ -155,14 +155,14 @@ pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, cou
     server.join().expect("the server ends");
 }
 
-/// Ends right behind the last byte, in both directions, for each size.
+/// Each end closes immediately after its last byte, in both directions, for each size.
 pub(crate) fn pushed_then_closed(client: &Namespace, server: &Namespace, ip: &str, sizes: &[usize]) {
     let mut expected: Vec<_> = sizes.iter().map(|&size| (size, hash(&data(size, size as u64)))).collect();
     let (at, taker) = serve(server, ip, sizes.len(), |mut stream, _| take(&mut stream));
     for &size in sizes {
         let mut stream = connect(client, at);
         stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
-        // Dropped: closed with all of it on its way.
+        // Dropping the socket closes it with all its data still in flight.
     }
     let mut got = taker.join().expect("the server ends");
     got.sort_unstable();
@@ -201,7 +201,7 @@ pub(crate) fn resets_go_through(client: &Namespace, server: &Namespace, ip: &str
     aborting.join().expect("the server ends");
 }
 
-/// A client that does not read its download blocks only its own server. Returns the bytes that the server could write.
+/// A client that does not read its download blocks only its own server. Returns the number of bytes that the server could write.
 pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str) -> usize {
     let (at, pushing) = serve(server, ip, 1, |mut stream: TcpStream, _| {
         stream.set_write_timeout(Some(Duration::from_millis(500))).expect("not zero");
@@ -225,7 +225,7 @@ pub(crate) fn talk(stream: &mut TcpStream, byte: u8) -> Result<u8, ErrorKind> {
     Ok(got[0])
 }
 
-/// Answers each byte with itself; how many there were.
+/// Sends each byte back. Returns their number.
 pub(crate) fn echo_bytes(mut stream: TcpStream, _: SocketAddr) -> usize {
     let mut byte = [0];
     let mut count = 0;
@@ -238,7 +238,7 @@ pub(crate) fn echo_bytes(mut stream: TcpStream, _: SocketAddr) -> usize {
     count
 }
 
-/// What was counted, when `check` is content with it.
+/// Waits until `check` accepts the counters, and returns them.
 pub(crate) fn until<S: Copy + std::fmt::Debug>(seen: &Mutex<S>, check: impl Fn(&S) -> bool) -> S {
     for _ in 0..400 {
         let stats = *seen.lock().expect("nobody panics");
@@ -250,8 +250,8 @@ pub(crate) fn until<S: Copy + std::fmt::Debug>(seen: &Mutex<S>, check: impl Fn(&
     panic!("{seen:?}");
 }
 
-/// A connection that is older than a gateway on one box goes through it untouched; when the gateway is gone, new ones pass
-/// directly, although its rules are still there.
+/// A connection older than the gateway of a single box passes through it unchanged. When the gateway is gone, new connections pass
+/// directly, although its rules are still installed.
 pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
     [client, server]: [&Namespace; 2],
     ip: &str,
@@ -271,7 +271,7 @@ pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
     let mut late = connect(client, at);
     assert_eq!(talk(&mut late, 4), Ok(4));
     assert_eq!(talk(&mut old, 5), Ok(5));
-    // Connections that went through it are reset.
+    // Connections through the gateway are reset.
     assert_eq!(through.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
     drop((old, late));
     let mut counts = echoing.join().expect("the server ends");
@@ -280,7 +280,7 @@ pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
     drop(running);
 }
 
-/// A byte that a client calls urgent arrives in its place.
+/// A byte that a client marks as urgent arrives in its place in the stream.
 pub(crate) fn urgent_data_is_kept(client: &Namespace, server: &Namespace, ip: &str) {
     let (at, server) = serve(server, ip, 1, |mut stream, _| {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Gateways between unmodified hosts: namespaces, veth, TUN, and a link in between that loses.
+//! Gateways between unmodified hosts: namespaces, veth, TUN, and a lossy link in the middle.
 //!
 //! ```text
 //! client ── near gateway ══ sky ══ far gateway ── server

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
+//! The seeds of the fuzz targets, run as ordinary tests. Each input that once found a fault is among them.
 
 #[path = "../../../../fuzz/targets/carrier_frames.rs"]
 mod carrier_frames;
@@ -30,7 +30,7 @@ fn mux_parse_seeds() {
     play(include_str!("../../../../fuzz/seeds/mux_parse.hex"), mux_parse::run);
 }
 
-/// The two targets over bytes that look like the peer's: lengths and types that are right more often than by chance.
+/// The two targets with bytes like a peer's: lengths and types are right more often than by chance.
 #[test]
 fn bytes_from_outside() {
     let mut next = chance();
@@ -46,7 +46,7 @@ fn bytes_from_outside() {
     }
 }
 
-/// A peer with the keys that sends bytes of its own: small numbers, which are types, channels and counts, more often than not.
+/// A peer that has the keys and sends arbitrary bytes, mostly small numbers: types, channels and counts.
 #[test]
 fn a_peer_that_sends_anything() {
     let mut next = chance();
@@ -68,7 +68,7 @@ fn uplink_parse_by_chance() {
     for _ in 0..2000 {
         let mut input = Vec::new();
         while input.len() < 600 {
-            // Numbers and places are small more often than not.
+            // Numbers and positions are mostly small.
             input.extend(next().to_le_bytes()[..7].iter().map(|&byte| if byte % 2 == 0 { byte % 16 } else { byte }));
         }
         opened += uplink_parse::run(&input);
@@ -76,7 +76,7 @@ fn uplink_parse_by_chance() {
     assert!(opened > 500, "what is tested is more than refusals: {opened}");
 }
 
-/// Frames of a real link, damaged by a peer with the keys: some of them still deliver packets.
+/// Frames of a real link, altered by a peer that has the keys. Some of them still deliver packets.
 #[test]
 fn a_peer_that_damages_its_frames() {
     let mut next = chance();

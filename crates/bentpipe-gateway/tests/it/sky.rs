@@ -1,4 +1,4 @@
-//! The link in between: two TUN devices and the engine's own links.
+//! The satellite link: two TUN devices and the engine's own links.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,16 +13,16 @@ use bentpipe_io::{Clock, Datagram, Tun};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
-/// Both directions of a link; it ends when it is dropped.
+/// Both directions of a link. It ends on drop.
 pub(crate) struct Sky {
     stop: Arc<AtomicBool>,
     /// Nothing passes while this is set.
     pub(crate) cut: Arc<AtomicBool>,
-    /// Longer packets are lost without a word.
+    /// Longer packets are dropped without an ICMP error.
     pub(crate) mtu: Arc<AtomicUsize>,
     /// Bytes offered to the two links.
     pub(crate) offered: Arc<[AtomicU64; 2]>,
-    /// Settings that hold from the next look on.
+    /// New settings, applied at the next poll.
     change: Change,
     thread: Option<JoinHandle<()>>,
 }
@@ -35,7 +35,7 @@ impl Sky {
         Sky::aged(doors, configs, seed, Duration::ZERO)
     }
 
-    /// The same, whose channels have run for `age` already.
+    /// The same, with channels that have already run for `age`.
     pub(crate) fn aged(doors: [Tun; 2], configs: [LinkConfig; 2], seed: u64, age: Duration) -> Sky {
         let stop = Arc::new(AtomicBool::new(false));
         let cut = Arc::new(AtomicBool::new(false));
@@ -107,7 +107,7 @@ fn run(
             continue;
         }
         let next = Time::earliest(links[0].next_arrival(), links[1].next_arrival());
-        // Looks up now and then, to be stopped.
+        // Wakes up regularly, to notice a stop.
         let span = next.map_or(50_000_000, |at| at.saturating_since(time()).as_nanos().min(50_000_000));
         let mut fds = [0, 1].map(|side| PollFd::new(doors[side].as_fd(), PollFlags::POLLIN));
         let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(std::time::Duration::from_nanos(span))), None);

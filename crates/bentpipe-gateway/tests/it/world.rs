@@ -28,7 +28,7 @@ pub(crate) const SERVER: &str = "10.2.0.2";
 pub(crate) const SERVER6: &str = "fd02::2";
 const PORT: u16 = 4000;
 
-/// Each gateway has a namespace of its own: all may have the same names.
+/// Each gateway has its own namespace, so all may use the same names.
 fn instance() -> Instance {
     Instance::new("test")
 }
@@ -37,26 +37,26 @@ fn instance() -> Instance {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) rate: u64,
-    /// From the near box to the far one, if that is another.
+    /// The rate from the near box to the far one, if it differs from `rate`.
     pub(crate) up: Option<u64>,
     /// Packets.
     pub(crate) queue: u32,
     /// One way.
     pub(crate) delay: Duration,
     pub(crate) loss: f64,
-    /// Outages of 100 to 500 ms every 1 to 10 s, of each direction by itself.
+    /// Outages of 100 to 500 ms every 1 to 10 s, independent in each direction.
     pub(crate) outages: bool,
-    /// How long losses and outages have run when the world begins.
+    /// How long the loss processes have run when the test begins.
     pub(crate) age: Duration,
 }
 
 impl Path {
-    /// A satellite's, in small.
+    /// A satellite path, scaled down.
     pub(crate) fn lossy(loss: f64) -> Self {
         Path { delay: Duration::from_millis(30), ..Path::quick(20_000_000, loss) }
     }
 
-    /// One that costs a test little time.
+    /// A path on which a test takes little time.
     pub(crate) fn quick(rate: u64, loss: f64) -> Self {
         Path { rate, up: None, queue: 500, delay: Duration::from_millis(5), loss, outages: false, age: Duration::ZERO }
     }
@@ -90,12 +90,12 @@ pub(crate) struct World {
     pub(crate) path: Path,
     /// The rate in the gateways' settings, if it differs from that of the link.
     pub(crate) told: Option<u64>,
-    /// Whether they share the link.
+    /// True if the gateways share the link with others.
     pub(crate) shared: bool,
-    /// What a box of `split` may take, bytes.
+    /// The memory limit of a box of `split`, bytes.
     pub(crate) memory: u64,
     keys: [PrivateKey; 2],
-    /// What the gateways counted, to be shown when a test fails.
+    /// The gateways' counters, shown when a test fails.
     seen: Mutex<Vec<Arc<Mutex<SplitStats>>>>,
 }
 
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// A gateway of any shape on one side; `shape` is made on its host.
+    /// A gateway of any shape on one side. `shape` is built on its host.
     pub(crate) fn gateway<S: Shape>(
         &self,
         side: usize,
@@ -212,7 +212,7 @@ impl World {
         Running { stop: receive.recv().expect("it starts"), thread: Some(thread), rules: None }
     }
 
-    /// The `link` shape on both sides, and all between the hosts goes through it.
+    /// The `link` shape on both sides. All traffic between the hosts goes through it.
     pub(crate) fn link(&self) -> [Running; 2] {
         let (up, is_up) = std::sync::mpsc::channel();
         let both = [1, 0].map(|side| {
@@ -252,7 +252,7 @@ impl World {
         }
     }
 
-    /// One side of the `split` shape, and where its counters can be seen.
+    /// One side of the `split` shape, and its counters.
     pub(crate) fn split_side(&self, side: usize, config: SplitConfig) -> (Running, Arc<Mutex<SplitStats>>) {
         let seen = Arc::new(Mutex::new(SplitStats::default()));
         let show = seen.clone();
@@ -273,7 +273,7 @@ impl World {
         (running, seen)
     }
 
-    /// Both sides, and the tunnel is up.
+    /// Both sides, with the tunnel up.
     pub(crate) fn split(&self) -> [(Running, Arc<Mutex<SplitStats>>); 2] {
         let both = [1, 0].map(|side| self.split_side(side, self.split_config(side)));
         self.wait_for_listener(true);
@@ -284,7 +284,7 @@ impl World {
     pub(crate) fn uplink_config(&self, variant: &str) -> UplinkConfig {
         let satellite = self.satellite(1);
         let mut row = Variant::named(variant).expect("a row of the table");
-        // For what clients send.
+        // For the clients' uploads.
         row.sack = true;
         let fixed = matches!(row.startup, Startup::FixedWindow(_));
         UplinkConfig {
@@ -301,7 +301,7 @@ impl World {
         }
     }
 
-    /// The `uplink` shape on the far box, and where its counters can be seen.
+    /// The `uplink` shape on the far box, and its counters.
     pub(crate) fn uplink(&self, config: UplinkConfig, address: ClientAddress) -> (Running, Arc<Mutex<UplinkStats>>) {
         let rules = Rules::Uplink { satellite: vec!["sat".into()], device: "bentpipe0".into(), ports: vec![] };
         let make = move || {
@@ -350,7 +350,7 @@ impl World {
         (running, seen)
     }
 
-    /// Waits until the near gateway listens, or does not any more.
+    /// Waits until the near gateway listens, or has stopped listening.
     pub(crate) fn wait_for_listener(&self, wanted: bool) {
         for _ in 0..1000 {
             let listens = self.near.inside(|| {
@@ -366,7 +366,7 @@ impl World {
     }
 }
 
-/// A gateway that runs; stopped, and its rules removed, when it is dropped.
+/// A running gateway. It is stopped and its rules are removed on drop.
 pub(crate) struct Running {
     pub(crate) stop: Stop,
     thread: Option<JoinHandle<()>>,
@@ -380,7 +380,7 @@ impl Running {
         self.rules = Some((namespace, rules));
     }
 
-    /// Ends it and answers when it has.
+    /// Ends it and waits for that.
     pub(crate) fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();

@@ -1,5 +1,5 @@
 //! A gigabyte through each shape while 5 % of the packets are lost and the link fails for 100 to 500 ms every few seconds.
-//! Minutes each, so only when asked for: `cargo test --release -p bentpipe-gateway --test it gigabyte -- --ignored`.
+//! Each takes minutes, so they run only on request: `cargo test --release -p bentpipe-gateway --test it gigabyte -- --ignored`.
 
 use std::io::{Read, Write};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::hosts::{Hash, connect, data, echo, serve, take};
 use crate::world::{Path, SERVER, World};
 
 const SIZE: usize = 1 << 30;
-/// What is repeated, each time with its number before it.
+/// The repeated block; each copy is preceded by its number.
 const BLOCK: usize = 1 << 20;
 
 fn path(rate: u64) -> Path {
@@ -37,7 +37,7 @@ fn descriptors() -> usize {
 
 /// From the client to the server.
 fn up(world: &World) {
-    // Everything that gateways open once is open after a first connection has ended.
+    // After a first connection, the gateways have opened everything that they open only once.
     echo(&world.client, &world.server, SERVER, 1000);
     std::thread::sleep(std::time::Duration::from_secs(2));
     let (before, start) = (descriptors(), Instant::now());
@@ -70,7 +70,7 @@ fn link() {
     drop(gateways);
 }
 
-/// Downloads are what it is for, by the default sender.
+/// Downloads with the default sender: `uplink` exists for them.
 #[test]
 #[ignore = "takes minutes"]
 fn uplink() {

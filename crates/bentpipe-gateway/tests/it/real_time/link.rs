@@ -3,7 +3,7 @@
 use crate::hosts::echo;
 use crate::world::{Path, SERVER, SERVER6, World, run};
 
-/// The hosts' own TCP sees no loss, whatever the link does; large packets fit.
+/// The hosts' own TCP sees no loss, whatever the link loses. Packets of full size pass.
 #[test]
 fn tcp_and_ping_over_a_lossy_link() {
     let world = World::new(Path::lossy(0.05), 1);

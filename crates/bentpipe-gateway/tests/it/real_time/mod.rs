@@ -1,4 +1,4 @@
-//! Tests that wait for a link in real time most of the while: `make test` runs more of them at once than there are processors.
+//! Tests that mostly wait for a link in real time. `make test` runs more of them at once than there are processors.
 
 #[cfg(feature = "command")]
 mod command;

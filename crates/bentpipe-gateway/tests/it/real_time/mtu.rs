@@ -1,4 +1,4 @@
-//! Paths that take less than 1500 bytes, and say nothing.
+//! Paths with an MTU below 1500 bytes that send no ICMP error.
 
 use std::io::{Read, Write};
 use std::sync::atomic::Ordering;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use crate::hosts::{connect, data, hash, serve};
 use crate::world::{Path, SERVER, SERVER6, World};
 
-/// No stall is longer.
+/// The longest stall that a test accepts.
 const BAR: Duration = Duration::from_secs(10);
 
-/// A download, during which the path's MTU changes: to `changes.0`, and after so many bytes to `changes.1`.
+/// A download. `changes`: after this many bytes, the path's MTU becomes this.
 fn download(world: &World, ip: &str, len: usize, changes: Option<(usize, usize)>) {
     let bytes = data(len, 9);
     let sent = bytes.clone();

@@ -21,8 +21,8 @@ fn relay(world: &World) -> Relay {
     world.relay(world.relay_config())
 }
 
-/// By each congestion control that kernels have, both versions, down, up and down again after the client's end; the
-/// server sees the client's own address.
+/// With each congestion control that kernels have, over IPv4 and IPv6: a download, an upload, and a download after the client's half-close.
+/// The server sees the client's own address.
 #[test]
 fn bytes_arrive_whole() {
     let world = World::new(Path::lossy(0.01), 1);
@@ -54,7 +54,7 @@ fn push_then_close_arrives_whole() {
     drop(gateway);
 }
 
-/// Accepted before the server was asked, and reset at once.
+/// The client is accepted before the server is asked, and is reset as soon as the server refuses.
 #[test]
 fn a_refused_port_is_a_reset() {
     let world = World::new(Path::quick(QUICK, 0.0), 3);
@@ -84,7 +84,7 @@ fn resets_are_carried_across() {
     drop(gateway);
 }
 
-/// Also where nothing moves that would come upon it: behind the client's end, and while the server is held up.
+/// Resets are carried across even if no data moves that would reveal them: after the client's end, and while the server is blocked.
 #[test]
 fn resets_of_quiet_connections() {
     let world = World::new(Path::quick(QUICK, 0.0), 11);
@@ -106,7 +106,7 @@ fn resets_of_quiet_connections() {
     has_ended.recv().expect("the server is there");
     abort(&stream);
     drop(stream);
-    // So the kernel calls a reset of one that has ended its direction (CLOSE-WAIT).
+    // The kernel reports a reset this way on a connection whose peer has closed its direction (CLOSE-WAIT).
     assert_eq!(server.join().expect("the server ends"), [Some(ErrorKind::BrokenPipe)]);
 
     let (at, server) = serve(&world.server, SERVER, 1, |mut stream, _| {
@@ -148,7 +148,7 @@ fn it_comes_and_goes_and_connections_live() {
     comes_and_goes(hosts, SERVER, || relay(&world), counted, end);
 }
 
-/// While draining, it completes open connections, and new ones bypass it.
+/// A draining gateway completes its open connections. New ones bypass it.
 #[test]
 fn a_drained_gateway_finishes_its_work() {
     let world = World::new(Path::lossy(0.01), 7);
@@ -186,14 +186,14 @@ fn a_slow_client_holds_up_its_server_alone() {
     let world = World::new(Path::quick(QUICK, 0.0), 9);
     let gateway = relay(&world);
     let held = slow_beside_quick(&world.client, &world.server, SERVER);
-    // The kernels' buffers take some 6 MB each at most: the server's, two of the box, the client's; and the gateway one.
+    // At most about 6 MB each for the kernel buffers of the server, the box (two) and the client, plus the gateway's own.
     assert!(held < 30_000_000, "{held}");
     let max = gateway.1.lock().expect("nobody panics").held;
     assert!(max <= 1 << 20, "{max}");
     drop(gateway);
 }
 
-/// The kernel lacks a feature: the error names it, and nothing listens.
+/// If the kernel lacks a feature, the error names it and the gateway does not listen.
 #[test]
 fn an_unknown_congestion_control() {
     let world = World::new(Path::quick(QUICK, 0.0), 10);

@@ -16,7 +16,7 @@ use crate::world::{CLIENT, CLIENT6, Path, SERVER, SERVER6, World};
 
 const QUICK: u64 = 200_000_000;
 
-/// Both versions, both directions, half-close; the server sees the client's own address.
+/// IPv4 and IPv6, both directions, half-close. The server sees the client's own address.
 #[test]
 fn bytes_arrive_whole() {
     let world = World::new(Path::lossy(0.05), 1);
@@ -37,7 +37,7 @@ fn bytes_arrive_whole() {
     drop(gateways);
 }
 
-/// Another PEP (PEPsal) lost the end of the data when the client closed at once.
+/// PEPsal once lost the end of the data when the client closed at once.
 #[test]
 fn push_then_close_arrives_whole() {
     let world = World::new(Path::quick(QUICK, 0.01), 2);
@@ -47,7 +47,7 @@ fn push_then_close_arrives_whole() {
     drop(gateways);
 }
 
-/// 10 MB at once, closed at once, over a path where it takes seconds.
+/// 10 MB are written and closed at once, over a path on which they take seconds.
 #[test]
 fn ten_megabytes_and_closed() {
     let world = World::new(Path::lossy(0.02), 3);
@@ -78,7 +78,7 @@ fn resets_are_carried_across() {
     drop(gateways);
 }
 
-/// An answer follows its request at once, also on a connection that has been idle for longer than any time-out.
+/// A request is answered without delay, even on a connection that has been idle for longer than any timeout.
 #[test]
 fn requests_wait_for_nothing() {
     let world = World::new(Path::lossy(0.0), 6);
@@ -96,7 +96,7 @@ fn requests_wait_for_nothing() {
         let start = Instant::now();
         stream.write_all(&[7; 100]).expect("it is open");
         stream.read_exact(&mut [0; 100]).expect("an answer comes");
-        // Two ways of 30 ms, and the packets' times; a report or delayed ACK more would be 80 ms and above.
+        // Two one-way delays of 30 ms, plus the packets' transmission times. One more report or delayed ACK would add up to 80 ms or more.
         let took = start.elapsed();
         assert!(took < Duration::from_millis(78), "{took:?}");
     }
@@ -105,7 +105,8 @@ fn requests_wait_for_nothing() {
     drop(gateways);
 }
 
-/// A link of unknown rate: given five times its rate, a sender that finds its share fills the link without flooding it.
+/// A link whose rate is not known: the sender is configured with five times the rate, finds its share, and fills the link without flooding
+/// it.
 #[test]
 fn a_share_is_found() {
     let mut world = World::new(Path::lossy(0.01), 11);
@@ -132,7 +133,7 @@ fn slow_readers_hold_up_nobody() {
         let mut kind = [0];
         stream.read_exact(&mut kind).expect("the first byte");
         if kind == [0] {
-            // Until the quick one is through.
+            // Until the fast client is done.
             std::thread::sleep(Duration::from_secs(4));
         }
         take(&mut stream).0
@@ -153,7 +154,7 @@ fn slow_readers_hold_up_nobody() {
     stream.shutdown(Shutdown::Write).expect("it is open");
     take(&mut stream);
     let took = start.elapsed();
-    // 5 MB are 0.2 s of the line; the others have filled their windows by then or share it.
+    // 5 MB take 0.2 s of the line. By then the others have filled their windows, or they share the line.
     assert!(took < Duration::from_millis(1500), "{took:?}");
     slow.into_iter().for_each(|thread| thread.join().expect("no panic"));
     assert!(server.join().expect("the server ends").iter().all(|&count| count == 4_999_999));
@@ -173,8 +174,8 @@ fn a_thousand_connections_at_once() {
     drop(gateways);
 }
 
-/// The far gateway is killed in the middle of a transfer: the client is told; while it is away new connections pass
-/// directly; when it is back, they go through it again.
+/// The far gateway is killed in the middle of a transfer. The client gets a reset. While the gateway is away, new connections pass
+/// directly; once it is back, they go through it again.
 #[test]
 fn a_peer_killed_and_restarted() {
     let world = World::new(Path::quick(QUICK, 0.01), 9);
@@ -200,14 +201,14 @@ fn a_peer_killed_and_restarted() {
     connect(&world.client, at).write_all(&[1; 2000]).expect("through the gateway");
     let mut got = server.join().expect("the server ends");
     got.sort_unstable();
-    // A reset on that side too, and no end that looks as if all had been sent.
+    // The other side gets a reset too, not an end that looks as if all data had been sent.
     assert_eq!(got, [0, 1000, 2000]);
     std::thread::sleep(Duration::from_millis(1200));
     assert_eq!(near.1.lock().expect("nobody panics").accepted, accepted + 1);
     drop((near, again));
 }
 
-/// An outage shorter than the patience of the tunnel is endured, and nothing is sent that is not of use.
+/// An outage shorter than `dead_after` breaks nothing, and nothing useless is sent.
 #[test]
 fn an_outage_costs_its_time_and_little_more() {
     let world = World::new(Path::lossy(0.01), 10);
@@ -224,17 +225,18 @@ fn an_outage_costs_its_time_and_little_more() {
     world.sky.cut.store(false, Ordering::Relaxed);
     sender.join().expect("no panic");
     assert_eq!(server.join().expect("the server ends"), [expected]);
-    // 2 s of the line for the bytes and 6 % of headers and repairs, 0.5 s of outage, a probe's pause to find its end.
+    // The bytes take 2 s of the line, headers and repairs 6 % more, the outage 0.5 s, and a probe's interval passes before its end is
+    // noticed.
     let took = start.elapsed();
     assert!(took < Duration::from_millis(3500), "{took:?}");
-    // Headers and what goes again for 1 % of loss, 8 %; what was sent into the outage, 0.5 s of 20 Mbit/s: 1.25 MB; and
-    // a fifth of a second more for the repairs that went out into the line that had fallen idle.
+    // Headers and repairs of 1 % loss are 8 %. 0.5 s of 20 Mbit/s, 1.25 MB, were sent into the outage. Repairs sent while the line had
+    // fallen idle add a fifth of a second.
     let offered = world.sky.offered[0].load(Ordering::Relaxed) - before;
     assert!(offered < 5_400_000 + 1_250_000 + 500_000, "{offered}");
     drop(gateways);
 }
 
-/// A gateway that drains repeats its last bytes, too, before it ends.
+/// A draining gateway also repeats its last bytes before it ends.
 #[test]
 fn the_last_bytes_of_a_drained_gateway_arrive() {
     let world = World::new(Path::quick(QUICK, 0.01), 11);
@@ -263,11 +265,11 @@ fn the_last_bytes_of_a_drained_gateway_arrive() {
     drop((near, far));
 }
 
-/// A small request on an open connection takes a round trip and a few packets' times, also while others fill the link.
+/// A small request on an open connection takes a round trip plus the time of a few packets, even while others fill the link.
 #[test]
 fn requests_do_not_wait_behind_bulk() {
     let mut world = World::new(Path::lossy(0.0), 12);
-    // A machine without time for the link in between lets packets pile up before it; so they drain in the end.
+    // If the machine is too busy to run the link, packets pile up in front of it. Let that queue drain in the end.
     world.told = Some(world.path.rate / 10 * 8);
     let gateways = world.split();
     let (bulk_at, bulk_server) = serve(&world.server, SERVER, 1, |mut stream, _| take(&mut stream));
@@ -286,7 +288,7 @@ fn requests_do_not_wait_behind_bulk() {
             bulk.write_all(&[5; 1 << 16]).expect("the gateway takes it");
         }
     });
-    // Until slow starts of hosts are over and what may wait does.
+    // Until the hosts' slow starts are over and the bulk data is queued.
     std::thread::sleep(Duration::from_secs(1));
     let mut took: Vec<Duration> = (0..40)
         .map(|_| {
@@ -299,8 +301,8 @@ fn requests_do_not_wait_behind_bulk() {
     enough.store(true, Ordering::Relaxed);
     took.sort_unstable();
     println!("requests beside bulk: a quarter within {:?}, half {:?}, all {:?}", took[10], took[20], took[39]);
-    // Two ways of 30 ms, and eight packets of 0.75 ms before it in the layer; a quarter of all, since a busy machine is
-    // late. Behind what a connection may have waiting, 128 KiB, it would be 65 ms more.
+    // Two one-way delays of 30 ms, and eight packets of 0.75 ms ahead of it in the layer. A quarter more is allowed for a busy machine.
+    // Behind the 128 KiB that a connection may have queued, it would take 65 ms more.
     assert!(took[10] < Duration::from_millis(60 + 6 + 20), "{took:?}");
     stream.shutdown(Shutdown::Write).expect("it is open");
     server.join().expect("the server ends");
@@ -317,7 +319,7 @@ fn urgent_data_is_kept() {
     drop(gateways);
 }
 
-/// A download of so many bytes through boxes with little memory, by a client who begins to read after a pause: all arrives, and no stream
+/// A download of `bytes` through boxes with little memory, by a client that starts to read after a pause. Everything arrives, and no stream
 /// is reset.
 fn downloads_with_little_memory(world: &World, budget: u64, bytes: &[u8], pause: Duration) {
     let side = |side| world.split_side(side, SplitConfig { budget, ..world.split_config(side) });
@@ -337,19 +339,20 @@ fn downloads_with_little_memory(world: &World, budget: u64, bytes: &[u8], pause:
     drop(gateways);
 }
 
-/// A client who reads nothing for a while, where a window is longer than there is memory: its stream waits, and is not reset.
+/// A client reads nothing for a while, and its window is larger than the memory. Its stream waits and is not reset.
 #[test]
 fn a_client_who_reads_late_gets_all() {
-    // Six bandwidth-delay products are 9 MB. The hosts' and the box's kernels take some 10 MB.
+    // Six bandwidth-delay products are 9 MB. The kernels of the hosts and the box buffer about 10 MB.
     const BUDGET: u64 = 6 << 20;
     let path = Path { delay: bentpipe_engine::units::Duration::from_millis(150), ..Path::quick(40_000_000, 0.0) };
     downloads_with_little_memory(&World::new(path, 31), BUDGET, &data(24_000_000, 5), Duration::from_secs(5));
 }
 
-/// All that came behind a lost packet is delivered at once when it comes: it counts as memory of the link or of its stream, not of both.
+/// Data that arrived behind a lost packet is delivered at once when that packet arrives. It counts as memory of the link or of its stream,
+/// never of both.
 #[test]
 fn what_waits_behind_a_gap_counts_once() {
-    // A bandwidth-delay product is 7.5 MB: a window of 2 MiB is on its way at once, and waits for what is lost of its beginning. In the
+    // The bandwidth-delay product is 7.5 MB, so a window of 2 MiB is all in flight and waits for the first packets that were lost. In the
     // link a packet of 1400 bytes counts as 1661.
     const BUDGET: u64 = 4 << 20;
     let path = Path { delay: bentpipe_engine::units::Duration::from_millis(300), ..Path::quick(100_000_000, 0.02) };

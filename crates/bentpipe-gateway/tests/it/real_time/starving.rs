@@ -1,4 +1,4 @@
-//! One host against the others: connections that are opened and reset, and connections to servers that say nothing.
+//! One host against the others: it opens and resets connections, or connects to servers that never answer.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,10 +15,10 @@ use crate::world::{Path, SERVER, World, run};
 
 /// A second host behind the near box.
 const NEIGHBOUR: &str = "10.1.0.3";
-/// Nobody answers there.
+/// No host has this address.
 const SILENT: &str = "10.2.0.77";
 
-/// A stop for threads; they are joined when it is dropped.
+/// Stops its threads and joins them when it is dropped.
 struct Threads {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<u64>>,
@@ -29,14 +29,14 @@ impl Threads {
         Threads { stop: Arc::default(), threads: Vec::new() }
     }
 
-    /// What they counted.
+    /// The threads' counts.
     fn join(mut self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.drain(..).map(|thread| thread.join().expect("it does not panic")).sum()
     }
 }
 
-/// The neighbour begins a connection; whether it waits for it is the caller's.
+/// Starts a connection from the neighbour. The caller decides whether to wait for it.
 fn begin(to: SocketAddr, waits: bool) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(NEIGHBOUR.parse().expect("an address"), 0).into())?;
@@ -90,9 +90,9 @@ fn rate(got: &AtomicU64, span: Duration) -> f64 {
     (got.load(Ordering::Relaxed) - before) as f64 / span.as_secs_f64()
 }
 
-/// 1500 connections per second, opened and reset by one host of a line of 1 Mbit/s: the other host's upload keeps 70 % at least, and
-/// has them two seconds later. (With 700 it once kept 3 %, and had no more a minute later. `mux::host_tests` has the full demand, in
-/// virtual time; here a busy machine takes its part as well.)
+/// One host opens and resets 1500 connections per second over a line of 1 Mbit/s. The other host's upload keeps at least 70 % of its rate,
+/// and all of it two seconds later. (An earlier version kept 3 % at 700 connections per second and had not recovered after a minute.)
+/// `mux::host_tests` checks stricter bounds in virtual time; here the load of the machine counts too.
 #[test]
 fn one_host_starves_nobody_in_split() {
     let world = World::new(Path { rate: 1_000_000, ..Path::lossy(0.0) }, 21);
@@ -115,8 +115,8 @@ fn one_host_starves_nobody_in_split() {
     drop(gateways);
 }
 
-/// A host sends UDP that goes first, at twice the rate of the line: half of it marked for expedited forwarding, half to port 53. The other
-/// host's upload keeps half of the line.
+/// A host sends priority UDP at twice the rate of the line: half of it marked for expedited forwarding, half to port 53. The other host's
+/// upload keeps half of the line.
 #[test]
 fn urgent_packets_leave_half_of_link() {
     let world = World::new(Path { rate: 4_000_000, ..Path::lossy(0.0) }, 25);
@@ -144,7 +144,7 @@ fn urgent_packets_leave_half_of_link() {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            // The server's answers that nothing listens do not matter.
+            // The server's "port unreachable" answers do not matter.
             let _ = sockets[count as usize % 2].send(&[0; 1000]);
             count += 1;
         }
@@ -155,15 +155,15 @@ fn urgent_packets_leave_half_of_link() {
     let count = flood.join();
     eprintln!("{count} packets; {before:.0}, {during:.0} B/s");
     assert!(count > 973 * 6, "{count} in 8 s");
-    // Half of the line is half of the upload's rate alone, minus a tenth for TCP's loss by the change.
+    // Half of the upload's rate when it is alone, less a tenth for TCP's losses at the change.
     assert!(during > 0.45 * before, "{before} {during} B/s");
     drop(gateways);
 }
 
-/// One host has opened this many connections to a silent address; the other host's are accepted, in either shape.
+/// One host has opened this many connections to a silent address. The other host's connections are still accepted, in either shape.
 fn silent_servers_keep_nobody_out(world: &World, far_is_ready: impl Fn()) {
     run(&world.client, &format!("ip addr add {NEIGHBOUR}/24 dev eth"));
-    // The far box asks who has the address for ever if it is not told: then it would refuse.
+    // Without this neighbour entry the far box would ask for the address, get no answer, and refuse.
     run(&world.far, &format!("ip neigh add {SILENT} lladdr 02:00:00:00:00:01 dev lan"));
     far_is_ready();
     let mut threads = Threads::new();

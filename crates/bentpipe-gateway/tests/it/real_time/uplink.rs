@@ -19,7 +19,7 @@ fn uplink(world: &World) -> Uplink {
     world.uplink(world.uplink_config("constant-rack"), ClientAddress::Keep)
 }
 
-/// Each row that is meant for it, both versions; the server sees the client's own address.
+/// Every sender that `uplink` offers, over IPv4 and IPv6. The server sees the client's own address.
 #[test]
 fn downloads_arrive_whole() {
     let world = World::new(Path::lossy(0.01), 1);
@@ -38,7 +38,7 @@ fn downloads_arrive_whole() {
         }
         let stats = until(&seen, |stats| stats.total == 2 && stats.open == 0);
         assert_eq!((stats.connected, stats.failed, stats.refused, stats.reset), (2, 0, 0, 0), "{stats:?}");
-        // In segments of 1448 bytes; of 100 one is lost and sent again, which a few hundred may be spared.
+        // Segments carry 1448 bytes. One in 100 is lost and sent again; a transfer of a few hundred may be lucky and lose none.
         let segments = 2 * size as u64 / 1448;
         assert!(stats.segments > segments, "{stats:?}");
         assert!(size < 1_000_000 || stats.retransmits >= segments / 200, "{stats:?}");
@@ -46,7 +46,7 @@ fn downloads_arrive_whole() {
     }
 }
 
-/// Up, and down again after the client's end: half-close.
+/// The client uploads, closes its direction, and then downloads (half-close).
 #[test]
 fn uploads_and_half_close() {
     let world = World::new(Path::lossy(0.01), 2);
@@ -58,7 +58,7 @@ fn uploads_and_half_close() {
     drop(gateway);
 }
 
-/// Ends right behind the last byte, in both directions, many times over.
+/// Each end closes immediately after its last byte, in both directions, many times.
 #[test]
 fn push_then_close_arrives_whole() {
     let world = World::new(Path::quick(QUICK, 0.01), 3);
@@ -69,7 +69,7 @@ fn push_then_close_arrives_whole() {
     drop(gateway);
 }
 
-/// The client hears what the server says: its SYN is refused, not a connection that it thought it had.
+/// If the server refuses, the client's SYN is refused too. It never sees a connection that then breaks.
 #[test]
 fn a_refused_port_is_refused() {
     let world = World::new(Path::quick(QUICK, 0.0), 4);
@@ -79,7 +79,7 @@ fn a_refused_port_is_refused() {
         let error = world.client.inside(move || TcpStream::connect(at).expect_err("nobody listens there").kind());
         assert_eq!(error, ErrorKind::ConnectionRefused);
     }
-    // A host that has been up for a second may still lose an answer, and ask again.
+    // A host that has just come up may still lose an answer; the client then asks again.
     let stats = until(&gateway.1, |stats| stats.failed >= 2 && stats.open == 0);
     assert_eq!((stats.failed, stats.connected), (stats.total, 0), "{stats:?}");
     drop(gateway);
@@ -87,7 +87,7 @@ fn a_refused_port_is_refused() {
 
 #[test]
 fn resets_are_carried_across() {
-    // A reset is sent once, and is not missed where it is lost.
+    // A reset is sent only once. If it is lost, nothing replaces it.
     let world = World::new(Path::quick(QUICK, 0.0), 5);
     let gateway = uplink(&world);
     resets_go_through(&world.client, &world.server, SERVER);
@@ -107,7 +107,7 @@ fn two_hundred_connections_at_once() {
 #[test]
 fn it_comes_and_goes_and_connections_live() {
     let world = World::new(Path::quick(QUICK, 0.0), 7);
-    // As strict as a host can be about where source addresses come from.
+    // The strictest setting of reverse-path filtering.
     run(&world.far, "sysctl -qw net.ipv4.conf.all.rp_filter=1");
     let end = |running: &mut Running| {
         running.stop.now();
@@ -118,7 +118,7 @@ fn it_comes_and_goes_and_connections_live() {
     comes_and_goes(hosts, SERVER, || uplink(&world), counted, end);
 }
 
-/// The box's own address towards the server; the client is answered before the server is asked.
+/// The server sees the box's own address, and the client is answered before the server is asked.
 #[test]
 fn replaced_addresses_and_early_answers() {
     let world = World::new(Path::quick(QUICK, 0.0), 8);
@@ -126,20 +126,20 @@ fn replaced_addresses_and_early_answers() {
     let gateway = world.uplink(config, ClientAddress::Replace);
     let [_, seen] = download(&world.client, &world.server, SERVER, data(300_003, 7));
     assert_eq!(seen.ip(), "10.2.0.1".parse::<IpAddr>().expect("an address"));
-    // A port that is refused is now a connection that is reset, at once or as soon as it is there.
+    // The client is accepted first, so a refused port now shows as a reset, at once or a little later.
     let refused = SocketAddr::new(SERVER.parse().expect("an address"), 9);
     let said = world.client.inside(move || TcpStream::connect(refused).and_then(|mut stream| stream.read(&mut [0])));
     assert_eq!(said.map_err(|error| error.kind()), Err(ErrorKind::ConnectionReset));
     drop(gateway);
 }
 
-/// A client that does not read its download blocks its server only.
+/// A client that does not read its download blocks only its own server.
 #[test]
 fn a_slow_client_holds_up_its_server_alone() {
     let world = World::new(Path::quick(QUICK, 0.0), 9);
     let gateway = uplink(&world);
     let held = slow_beside_quick(&world.client, &world.server, SERVER);
-    // The kernels' buffers take some 6 MB each at most, and the gateway two windows.
+    // Each kernel buffer holds at most about 6 MB, and the gateway holds two windows.
     assert!(held < 30_000_000, "{held}");
     drop(gateway);
 }

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::pair::{Line, NAMES, Running, asks, bytes, echo};
 
-/// What becomes of connections while one of two boxes does not run.
+/// What happens to connections while one of two boxes does not run.
 pub(crate) struct Slept {
-    /// From its return to an answer on a new connection that both boxes carry, seconds.
+    /// Seconds from its return until a new connection is answered through both boxes.
     pub(crate) serves_after: f64,
-    /// Until the client of an idle connection heard that it is over, seconds after the return.
+    /// Seconds from its return until the client of an idle connection learned that it is closed.
     pub(crate) told_after: f64,
-    /// Connections that ended as if they were whole, or had other bytes.
+    /// Connections that ended as if complete, or with wrong bytes.
     pub(crate) wrong: usize,
-    /// What the box that slept has said since, and the other one since it slept.
+    /// The log of the stopped box since then, and that of the other box.
     pub(crate) said: [String; 2],
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn slept(
     let returned = Instant::now();
     let connected = || line.status("far").and_then(|status| status["split"]["connected"].as_u64()).unwrap_or(0);
     let known = connected();
-    // Not by itself around the boxes: the far one has counted it.
+    // It did not bypass the boxes: the far one has counted it.
     let serves = || line.connect(again).and_then(|mut stream| asks(&mut stream)).is_ok() && connected() > known;
     while !serves() && returned.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(20));
@@ -69,7 +69,7 @@ pub(crate) fn slept(
     Slept { serves_after, told_after, wrong, said: said.try_into().expect("two") }
 }
 
-/// Longer than `dead_after`, 5 s: the other box logs that it is gone, both log its return, and it serves again.
+/// A stop longer than `dead_after`, 5 s: the other box logs that the peer is gone, both log its return, and it serves again.
 #[test]
 fn a_box_that_sleeps_comes_back() {
     for sleeper in [0, 1] {

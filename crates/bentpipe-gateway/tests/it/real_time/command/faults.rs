@@ -1,4 +1,4 @@
-//! Faults that others of its kind have had: what becomes of connections, memory and descriptors when things go wrong.
+//! Faults known from other gateways: connections, memory and descriptors when something goes wrong.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -15,9 +15,9 @@ use super::pair::{
 };
 use crate::namespace::Namespace;
 
-/// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
-/// new ones are taken again. `max`: seven eighths of the connections for which 80 descriptors suffice, of which 32 are for others; one host
-/// has no more.
+/// Without free descriptors, new connections are refused, open ones continue, and status is answered. When some are closed, new ones are
+/// accepted again. `max`: seven eighths of the connections that 80 descriptors allow, 32 of which are for other purposes; one host gets no
+/// more than that.
 pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, max: usize) {
     let at = hosts.serve(80, echo);
     let (mut kept, mut refused) = (Vec::new(), 0);
@@ -54,8 +54,7 @@ fn without_descriptors_old_connections_live_on() {
     pair.end();
 }
 
-/// SIGHUP in the middle of a transfer: nothing of it is lost, what was said to change does, a broken file is named and
-/// changes nothing.
+/// SIGHUP in the middle of a transfer: no byte is lost and the changed keys take effect. A broken file is named and changes nothing.
 #[test]
 fn settings_are_read_again_while_bytes_move() {
     let pair = Pair::new(&Wanted { rate: "8 Mbit/s", descriptors: 1024 });
@@ -101,7 +100,7 @@ fn settings_are_read_again_while_bytes_move() {
     pair.end();
 }
 
-/// What becomes of new connections without a peer is a setting that holds at once, also while there is none.
+/// `without_peer` takes effect at once, even while there is no peer.
 #[test]
 fn a_reload_while_the_peer_is_gone() {
     let mut pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
@@ -120,7 +119,7 @@ fn a_reload_while_the_peer_is_gone() {
     };
     reload(&old.replace("[split]", "[split]\nwithout_peer = \"refuse\""), 1);
     until("it refuses", || asked(&pair).is_err());
-    // By the listener, or by the rule while nobody listens.
+    // By the listener, or by the rule while there is no listener.
     let kind = asked(&pair).expect_err("it is refused").kind();
     assert!([ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused].contains(&kind), "{kind:?}");
     reload(&old, 2);
@@ -129,7 +128,7 @@ fn a_reload_while_the_peer_is_gone() {
     pair.gateways[0].ends();
 }
 
-/// SIGTERM to both in the middle of a transfer: it ends as it should, new connections are not taken, both exit with 0.
+/// SIGTERM to both in the middle of a transfer: the transfer completes, new connections bypass the gateways, and both exit with 0.
 #[test]
 fn what_has_begun_is_finished() {
     let mut pair = Pair::new(&Wanted { rate: "8 Mbit/s", descriptors: 1024 });
@@ -145,12 +144,12 @@ fn what_has_begun_is_finished() {
     std::thread::sleep(Duration::from_millis(500));
     pair.gateways[1].signal("TERM");
     until("it drains", || pair.status("far").is_some_and(|s| s["draining"] == true));
-    // The near box still listens; the far box takes no more streams.
+    // The near box still listens; the far box accepts no more streams.
     let error = pair.connect(aside).and_then(|mut stream| asks(&mut stream)).expect_err("it is refused");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     pair.gateways[0].signal("TERM");
     until("it drains", || pair.status("near").is_some_and(|s| s["draining"] == true));
-    // Nobody listens any more: new connections pass by.
+    // The listener is closed: new connections pass directly.
     let accepted = pair.status("near").expect("it answers")["split"]["accepted"].clone();
     let mut direct = pair.connect(aside).expect("it connects");
     asks(&mut direct).expect("directly");
@@ -164,7 +163,7 @@ fn what_has_begun_is_finished() {
     asks(&mut direct).expect("it lives on");
 }
 
-/// Beginnings of handshakes as they should be, of keys that the gateway does not know.
+/// First messages of well-formed handshakes, with keys that the gateway does not know.
 fn half_open(peer: &str, count: usize) -> Vec<Vec<u8>> {
     let begin = |_| {
         let at = units::Time::ZERO;
@@ -186,13 +185,11 @@ fn half_open(peer: &str, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(begin).collect()
 }
 
-/// Garbage, cut and changed datagrams of the tunnel's form, and handshakes that nobody will finish, from a third host
-/// at the port of the tunnel; garbage at the control socket and where metrics are. The gateway serves on, and grows by
-/// no more than the bound.
+/// A third host sends garbage, truncated and altered datagrams, and handshakes that it never finishes, to the tunnel's port, and garbage to
+/// the control socket and the metrics port. The gateway continues to serve, and its memory grows by no more than the bound.
 #[test]
 fn garbage_from_all_sides() {
-    // Nothing is kept of what is not the peer's. What may grow is the allocator's: buffers and stacks of threads for
-    // those who ask.
+    // Nothing is stored for strangers. Only the allocator may grow: buffers and stacks of the threads that answer requests.
     const BOUND: u64 = 4 << 20;
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
     let at = pair.serve(80, echo);
@@ -211,7 +208,7 @@ fn garbage_from_all_sides() {
     let handshakes = half_open(far_key, 1000);
     let whole = handshakes[0].clone();
     let noise = bytes(1 << 20);
-    // What scrapers' threads cost once is there before it is measured.
+    // Memory that the scrapers' threads take once is taken before the measurement.
     let ask = |request: &'static [u8]| {
         let mut stream = pair.far.inside(|| TcpStream::connect(super::pair::METRICS).expect("it listens"));
         let _ = stream.write_all(request);
@@ -228,7 +225,7 @@ fn garbage_from_all_sides() {
         socket
     });
     let throw = |datagram: &[u8]| {
-        // Refused by a full queue: as good as thrown.
+        // A full queue refuses it, which counts as sent.
         let _ = socket.send(datagram);
     };
     let (mut asked, mut worst) = (0, Duration::ZERO);
@@ -237,7 +234,7 @@ fn garbage_from_all_sides() {
         for n in 0..50 {
             let from = (round * 7919 + n * 104_729) % (noise.len() - 1500);
             let mut datagram = noise[from..from + 1 + (round + n * 29) % 1400].to_vec();
-            // Kinds of messages are the first byte: as many with the tunnel's form as without.
+            // The first byte is the message type. Half of the datagrams have a valid one.
             if n % 2 == 0 {
                 datagram[0] = 1 + (n / 2 % 4) as u8;
             }
@@ -259,7 +256,7 @@ fn garbage_from_all_sides() {
         }
     }
     assert_eq!(asked, 20);
-    // The wires take no time; a flood costs what its datagrams cost, and no one waits for a time-out of it.
+    // The wires add no delay. A flood costs the processing of its datagrams, and never a timeout.
     assert!(worst < Duration::from_secs(1), "{worst:?}");
     let after = pair.fresh_status("far");
     let count = |key: &str| after["tunnel"][key].as_u64().expect("a number");
@@ -279,10 +276,10 @@ fn garbage_from_all_sides() {
     pair.end();
 }
 
-/// Connections that are idle cost next to nothing, and leave nothing. `sockets`: of each of them, at each gateway.
+/// Idle connections cost almost nothing, and leave nothing behind. `sockets`: of each connection, at each gateway.
 pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, sockets: u64) {
     const COUNT: usize = 1000;
-    // Our own memory; the kernel's socket buffers are not counted.
+    // Memory of the process. The kernel's socket buffers are not counted.
     const BOUND: u64 = 1_000_000;
     let at = SocketAddr::from((SERVER, 80));
     let listener = hosts.server.inside(move || {
@@ -292,7 +289,7 @@ pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, socket
         socket.listen(4096).expect("it is bound");
         std::net::TcpListener::from(socket)
     });
-    // One thread for all: each answers once, and is then silent.
+    // One thread serves all of them: each connection is answered once and then idle.
     let server = std::thread::spawn(move || {
         let mut held = Vec::new();
         for stream in listener.incoming().take(COUNT + 20).flatten() {

@@ -1,4 +1,4 @@
-//! What becomes of new connections when a gateway dies.
+//! What happens to new connections when a gateway dies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,15 +8,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::pair::{Line, SERVER, asks, echo, inside};
 
-/// SYNs that the near box has forwarded in clear so far.
+/// The number of SYNs that the near box has forwarded unencrypted so far.
 fn leaked(line: &Line) -> u64 {
     let text = inside(&line.near, "nft list chain inet watch forward");
     let count = text.split_whitespace().skip_while(|&word| word != "packets").nth(1);
     count.and_then(|count| count.parse().ok()).expect("a counter")
 }
 
-/// With `without_peer = "refuse"` no SYN leaves in clear: not while the gateway is dead, nor when it is cleaned up after or
-/// started again.
+/// With `without_peer = "refuse"` no SYN leaves unencrypted: not while the gateway is dead, not while its remains are cleaned up, and not
+/// while it starts again.
 #[test]
 fn a_dead_gateway_leaks_nothing() {
     let line = Line::new("100 Mbit/s");
@@ -41,7 +41,7 @@ fn a_dead_gateway_leaks_nothing() {
     line.wait_until_up(&["near", "far"], true);
     asked().expect("through the gateways");
 
-    // Somebody who tries all the while.
+    // A client that tries all the time.
     let (is_over, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let trying = {
         let (client, is_over, tries) = (line.client.clone(), is_over.clone(), tries.clone());
@@ -56,7 +56,7 @@ fn a_dead_gateway_leaks_nothing() {
     near.0.kill().expect("it runs");
     near.0.wait().expect("it ends");
     asked().expect_err("it is refused");
-    // What the unit file does after a failure.
+    // The unit file's step after a failure.
     let folder = line.folder.path().display().to_string();
     let command = env!("CARGO_BIN_EXE_bentpipe-gateway");
     inside(&line.near, &format!("{command} down --keep-guard {folder}/near.toml"));
@@ -74,7 +74,7 @@ fn a_dead_gateway_leaks_nothing() {
     assert!(tries > 20, "{tries}");
     assert_eq!(leaked(&line), before, "none of {tries} leaked");
 
-    // Stopped, it is stopped.
+    // After an ordinary stop, connections pass directly.
     near.signal("TERM");
     near.ends();
     asked().expect("directly");
@@ -83,7 +83,7 @@ fn a_dead_gateway_leaks_nothing() {
     asked().expect("what is stopped in order leaves nothing that refuses");
 }
 
-/// Without that setting they pass, whoever dies.
+/// Without that setting they pass directly, whichever process dies.
 #[test]
 fn a_dead_gateway_lets_pass() {
     let line = Line::new("100 Mbit/s");
@@ -102,7 +102,7 @@ fn a_dead_gateway_lets_pass() {
     drop(near);
 }
 
-/// A SYN whose flags are in its second fragment leaves neither while the gateway is dead, nor while it waits for its peer.
+/// A SYN with its flags in the second fragment does not leave either, neither while the gateway is dead nor while it waits for its peer.
 #[test]
 fn a_dead_gateway_leaks_no_fragments() {
     let line = Line::new("100 Mbit/s");
@@ -114,7 +114,7 @@ fn a_dead_gateway_leaks_no_fragments() {
     ] {
         inside(&line.near, command);
     }
-    // In two packets: ports and number, then the rest. Nobody looks at the checksum on the way.
+    // Two fragments: ports and sequence number, then the rest. The checksum is not checked on the way.
     let send = || {
         line.client.inside(|| {
             let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).expect("root may");

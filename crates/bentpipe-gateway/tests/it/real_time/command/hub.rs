@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pair::{Hosts, Running, attach, bentpipe, folder, until};
 use crate::namespace::Namespace;
 
-/// One box between a client and a server; its settings are there, and it does not run yet.
+/// One box between a client and a server. Its settings are written; the gateway does not run yet.
 pub(crate) struct Hub {
     pub(crate) hosts: Hosts,
     pub(crate) hub: Arc<Namespace>,
@@ -27,7 +27,7 @@ impl Hub {
         Hub { hosts, hub: Arc::new(hub) }
     }
 
-    /// The rules as they are shown.
+    /// The rules that `rules` prints.
     pub(crate) fn rules(&self) -> String {
         let shown = bentpipe(self.hosts.folder.path(), &["run", "--dry-run", "hub.toml"]);
         String::from_utf8(shown.stdout).expect("text")

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::pair::{Line, Running, SERVER, inside};
 
-/// Anonymous memory of a gateway, bytes. Pages of the program that are read for the first time are not among it.
+/// Anonymous memory of a gateway, bytes. Pages of the program itself are not counted.
 pub(crate) fn anonymous(gateway: &Running) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.0.id())).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("the kernel tells");
@@ -14,11 +14,11 @@ pub(crate) fn anonymous(gateway: &Running) -> u64 {
     kilobytes << 10
 }
 
-/// `memory` of the boxes under a flood, bytes.
+/// The boxes' setting `memory` under a flood, bytes.
 pub(crate) const MEMORY: u64 = 8_000_000;
 
-/// The largest growth of a box's memory, bytes, while the other box is stopped and hosts send 100 Mbit/s for three seconds: 37 MB, which
-/// the link's queue and what is on its way would hold.
+/// How much a box's memory may grow, bytes, while the other box is stopped and hosts send 100 Mbit/s for three seconds. Without a bound,
+/// the link's queue and the data in flight would hold all 37 MB.
 pub(crate) fn flooded(shape: &str) -> u64 {
     let line = Line::new("100 Mbit/s");
     let memory = format!("memory = \"{} MB\"", MEMORY / 1_000_000);
@@ -49,7 +49,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
             let to = SocketAddr::from((SERVER, 9));
             let mut sent = 0_u32;
             while !is_over() {
-                // What the system refuses is lost, as it would be in a network.
+                // Packets that the kernel refuses are lost, as they would be in a network.
                 let due = start.elapsed().as_micros() * 100 / 8 / 1400;
                 while u128::from(sent) < due {
                     let _ = socket.send_to(&[7; 1372], to);
@@ -64,7 +64,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
             let mut streams: Vec<_> = (0..100).map(connect).collect();
             streams.iter().for_each(|stream| stream.set_nonblocking(true).expect("a socket"));
             while !is_over() {
-                // Connections that were reset for lack of memory, and full ones, accept nothing.
+                // Connections that were reset for lack of memory, or are full, accept nothing.
                 streams.iter_mut().for_each(|stream| drop(stream.write(&[7; 16_384])));
                 watch();
             }
@@ -77,7 +77,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
 /// The erasure code's tables (8.4 MiB) are allocated when the link comes up, not at the first lost packet.
 #[test]
 fn memory_is_there_from_the_start() {
-    // An eighth of the tables. A first connection's own memory is some 100 kB.
+    // An eighth of the tables. A first connection itself takes about 100 kB.
     const BOUND: u64 = 1 << 20;
     let line = Line::new("100 Mbit/s");
     let gateways = [line.start("near", 1024), line.start("far", 1024)];
@@ -96,7 +96,7 @@ fn memory_is_there_from_the_start() {
     }
 }
 
-/// At most base + 1.2 x `memory`: a fifth is for the allocator's overhead and for items that are not counted one by one.
+/// At most base + 1.2 x `memory`: a fifth is for the allocator's overhead and for small items that are not counted.
 #[test]
 fn a_flood_takes_no_more_than_memory() {
     for shape in ["link", "split"] {

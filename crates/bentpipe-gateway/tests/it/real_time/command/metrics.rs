@@ -1,4 +1,4 @@
-//! Metrics: scraped while a pair runs, and the files that are written for them.
+//! Metrics: scraped from a running pair, and the files that go with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::pair::{METRICS, Pair, Wanted, bytes, send, until};
 use crate::namespace::Namespace;
 
-/// What a gateway answers to a request, whole.
+/// The whole answer of a gateway to a request.
 fn ask(host: &Namespace, request: &'static [u8]) -> String {
     host.inside(move || {
         let mut stream = TcpStream::connect(METRICS).expect("it listens");
@@ -60,7 +60,7 @@ fn expressions(value: &Value, all: &mut Vec<String>) {
     }
 }
 
-/// The names of metrics in a text: words that begin as ours do.
+/// The names of metrics in a text: all words with our prefix.
 fn names(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with("bentpipe_") || word.starts_with("process_"))
@@ -68,10 +68,10 @@ fn names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What only a hub says.
+/// Metrics that only a hub has.
 const OF_HUBS: [&str; 2] = ["bentpipe_gateway_peer_cpu_seconds_total", "bentpipe_gateway_datagrams_dropped_total"];
 
-/// What status says metrics say, and the dashboard and the rules ask for nothing else.
+/// Status and metrics agree, and the dashboard and alert rules use no other metric.
 #[test]
 fn metrics_of_a_running_pair() {
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
@@ -95,7 +95,7 @@ fn metrics_of_a_running_pair() {
     assert_eq!(metrics["bentpipe_gateway_streams_accepted_total"], 1.0);
     assert!(metrics["bentpipe_gateway_frame_sent_bytes_total"] > 1e6);
     assert!(metrics["bentpipe_gateway_packet_received_bytes_total"] > 5e5);
-    // Once measured the round trip is there: more than nothing, and less than a second on a pair of wires.
+    // Once the round trip is measured, it is above zero, and below a second on two wires.
     let round_trip = metrics["bentpipe_gateway_round_trip_seconds"];
     assert!(round_trip > 0.0 && round_trip < 1.0, "{round_trip}");
     let status = pair.status("near").expect("it answers");
@@ -104,7 +104,7 @@ fn metrics_of_a_running_pair() {
     assert_eq!(status["process"]["max_fds"], 1024);
     assert!(status["satellite"]["round_trip_ms"].is_u64());
 
-    // A request for anything else gets an error, and a client without a request is not waited for.
+    // A request for anything else gets an error, and a client that sends no request holds up nobody.
     let silent = pair.near.inside(|| TcpStream::connect(METRICS).expect("it listens"));
     assert!(ask(&pair.near, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask(&pair.near, b"\0\0\0\0\r\n\r\n").starts_with("HTTP/1.1 400 "));
@@ -117,7 +117,7 @@ fn metrics_of_a_running_pair() {
     assert!(asked.len() > 10, "{asked:?}");
     let rules =
         std::fs::read_to_string(packaging().join("prometheus/bentpipe-gateway.rules.yml")).expect("it is there");
-    // The dashboard shows every shape, and hubs. Rules may be about one.
+    // The dashboard covers every shape and hubs. A rule may be about one shape.
     let of_all: BTreeSet<_> =
         bentpipe_gateway::metrics().expect("/proc is there").iter().map(|metric| metric.name).collect();
     for (file, text) in [("dashboard", asked.join(" ")), ("rules", rules)] {

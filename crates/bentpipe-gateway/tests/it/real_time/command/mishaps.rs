@@ -7,7 +7,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::pair::{Line, NAMES, asks, bytes, echo, inside, send, until};
 
-/// What translates addresses on the way forgets the tunnel, and gives it another port: no connection notices.
+/// A NAT on the path forgets the tunnel and assigns another port. No connection notices.
 #[test]
 fn another_port_on_the_way_is_no_outage() {
     let line = Line::new("20 Mbit/s");
@@ -33,7 +33,7 @@ fn another_port_on_the_way_is_no_outage() {
         let _ = stream.read_to_end(&mut got);
         let _ = stream.write_all(&got);
     });
-    // Four seconds of the line.
+    // The data takes four seconds of the line.
     let sent = bytes(5_000_000);
     let mut stream = line.connect(server).expect("it connects");
     let sender = send(&stream, sent.clone());
@@ -49,8 +49,8 @@ fn another_port_on_the_way_is_no_outage() {
     assert!(!said.contains("down") && !near.contains("down") && said.matches("is up").count() == 1, "{said}{near}");
 }
 
-/// The folder of control socket and state is full, and so is what the log goes to: the gateway serves, and says what it could not write as
-/// soon as it can.
+/// The folder of the control socket and state is full, and so is the device of the log. The gateway serves, and as soon as it can it logs
+/// what it could not write.
 #[test]
 fn a_full_disk_stops_nothing() {
     let line = Line::new("100 Mbit/s");
@@ -83,8 +83,8 @@ fn a_full_disk_stops_nothing() {
     asks(&mut stream).expect("an answer");
 }
 
-/// Nobody reads what the gateway says: a journal that hangs, or the pipe to a program that has stopped. It serves, reloads, and says that
-/// lines are missing as soon as it can.
+/// Nobody reads the gateway's log: the journal hangs, or the reader of the pipe has stopped. The gateway serves and reloads, and as soon as
+/// it can it logs that lines are missing.
 #[test]
 fn a_log_that_nobody_reads_stops_nothing() {
     let line = Line::new("100 Mbit/s");
@@ -104,7 +104,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
     near.signal("HUP");
     std::thread::sleep(Duration::from_secs(2));
     asks(&mut line.connect(server).expect("it connects")).expect("an answer");
-    // All that was there, and then what is said from now on.
+    // First everything that the pipe held, then new lines.
     let mut full = vec![0; 65_536];
     reader.read_exact(&mut full).expect("the pipe was full");
     near.signal("HUP");

@@ -20,8 +20,8 @@ fn asking(line: &Line, server: SocketAddr, requests: &[&'static [u8]]) -> Vec<Tc
     made.collect()
 }
 
-/// The far box restarts. Its first datagram under the new keys and some connections wait while the near box is busy. Each of
-/// these connections gets the right answer or a reset, and each later one an answer.
+/// The far box restarts. Its first datagram under the new keys arrives with some connections while the near box is busy. Each of these
+/// connections gets the right answer or a reset, and each later one gets an answer.
 #[test]
 fn connections_that_come_with_a_new_link_are_not_mixed_up() {
     let line = Line::new("20 Mbit/s");
@@ -39,7 +39,7 @@ fn connections_that_come_with_a_new_link_are_not_mixed_up() {
         far.0.wait().expect("it ends");
         far = line.start("far", 1024);
         until("it calls", || line.status("far").is_some());
-        // Its call has come, and been answered; what follows the answer is on its way: it comes 900 ms after the call.
+        // The request has arrived and is answered. The rest of the answer is in flight and arrives 900 ms after the request.
         std::thread::sleep(Duration::from_millis(600));
         near.signal("STOP");
         let mut between = asking(&line, server, &[b"old1", b"old2", b"ol", b"ol", b"", b""]);
@@ -48,7 +48,7 @@ fn connections_that_come_with_a_new_link_are_not_mixed_up() {
         line.wait_until_up(&NAMES, true);
         let requests: [&[u8]; 6] = [b"new1", b"new2", b"new3", b"new4", b"new5", b"new6"];
         let after = asking(&line, server, &requests);
-        // The kernel reports a reset once: to the write, if it has come by then, or else to the read.
+        // The kernel reports a reset once: to the write if it has arrived by then, otherwise to the read.
         let rests = [&b""[..], b"", b"d3", b"d4", b"old5", b"old6"];
         let written: Vec<_> = between.iter_mut().zip(rests).map(|(stream, rest)| stream.write_all(rest)).collect();
         let olds: [&[u8]; 6] = [b"old1", b"old2", b"old3", b"old4", b"old5", b"old6"];

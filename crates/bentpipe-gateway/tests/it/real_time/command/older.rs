@@ -1,4 +1,4 @@
-//! Connections that began before the gateway: nothing that it does harms them.
+//! Connections that are older than the gateway: nothing that it does harms them.
 
 use std::net::TcpStream;
 
@@ -8,14 +8,14 @@ use super::pair::{Hosts, Line, Running, asks, echo, many_descriptors};
 /// Connections of the client to the server, each of which has answered once.
 struct Older {
     streams: Vec<TcpStream>,
-    /// So many did not answer again.
+    /// The number of connections that did not answer again.
     harmed: usize,
 }
 
 impl Older {
     fn begin(hosts: &Hosts, count: usize) -> Older {
         many_descriptors();
-        // The second port is the one at which gateways listen: a listener there must not be mistaken for a connection.
+        // The second port is the one on which gateways listen. A listener there must not be mistaken for a connection.
         let ports = [80, 4000].map(|port| hosts.serve(port, echo));
         let begun = (0..count).map(|n| hosts.connect(ports[n % 2]).expect("it connects"));
         let mut older = Older { streams: begun.collect(), harmed: 0 };
@@ -33,13 +33,13 @@ impl Older {
     }
 }
 
-/// Asked to end, it ends.
+/// Sends SIGTERM and waits for the end.
 fn stop(gateway: &mut Running) {
     gateway.signal("TERM");
     gateway.ends();
 }
 
-/// Of two boxes: start, reload, the peer's end and return, stop and restart. Returns how many of `count` are harmed.
+/// Two boxes: start, reload, the peer's end and return, stop and restart. Returns how many of `count` connections were harmed.
 pub(crate) fn pair(count: usize) -> usize {
     let line = Line::new("100 Mbit/s");
     let mut older = Older::begin(&line, count);
@@ -64,7 +64,7 @@ pub(crate) fn pair(count: usize) -> usize {
     far.0.wait().expect("it ends");
     line.wait_until_up(&["near"], false);
     older.live("without the peer");
-    // One that began while there was no peer.
+    // A connection that began while there was no peer.
     let mut direct = line.connect(young).expect("it connects");
     asks(&mut direct).expect("directly");
     older.streams.push(direct);
@@ -83,7 +83,7 @@ pub(crate) fn pair(count: usize) -> usize {
     older.harmed
 }
 
-/// Of one box: start, reload, stop, and start after it was killed. Returns how many of `count` are harmed.
+/// One box: start, reload, stop, and a start after a kill. Returns how many of `count` connections were harmed.
 pub(crate) fn one_box(settings: &str, count: usize) -> usize {
     let hub = Hub::new(settings);
     let mut older = Older::begin(&hub.hosts, count);

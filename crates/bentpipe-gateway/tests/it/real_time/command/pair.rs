@@ -1,4 +1,4 @@
-//! Hosts in a row, `client ── near ══ far ── server`, with gateways of the command on the two in the middle.
+//! Hosts in a row, `client ── near ══ far ── server`. The two in the middle run gateways by the command.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -31,14 +31,14 @@ pub(crate) fn inside(host: &Namespace, line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A folder of settings, in which a gateway that root has started may write as the user that it becomes.
+/// A folder for settings. A gateway started by root may write there as the user that it switches to.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
     folder
 }
 
-/// A host in network 10.`net`, by `device` of the box that is its way out.
+/// A host in network 10.`net`, reached through `device` of its box.
 pub(crate) fn attach(host: &Namespace, gate: &Namespace, device: &str, net: u8) {
     inside(gate, &format!("ip link add {device} type veth peer name eth netns {}", host.name()));
     for line in [
@@ -64,7 +64,7 @@ pub(crate) fn keys(folder: &Path) -> [String; 2] {
     })
 }
 
-/// A file of settings; `top` stands before the tables, `tunnel` and `split` in theirs.
+/// A settings file. `top` is placed before the tables, `tunnel` and `split` into theirs.
 pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 3], rate: &str) -> String {
     format!(
         "name = \"{name}\"\ncontrol = \"{name}.sock\"\n{top}\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \
@@ -72,7 +72,7 @@ pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 
     )
 }
 
-/// A gateway of the command, in a namespace.
+/// A gateway process in a namespace.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
@@ -127,7 +127,7 @@ impl Running {
         Running(child.expect("iproute2 is there"))
     }
 
-    /// It ends before long, and not in order; what it was that it exits with.
+    /// Waits until it has ended. Returns its exit code.
     pub(crate) fn fails(&mut self) -> Option<i32> {
         for _ in 0..500 {
             if let Some(status) = self.0.try_wait().expect("it is ours") {
@@ -138,13 +138,13 @@ impl Running {
         panic!("it goes on");
     }
 
-    /// `ip netns exec` and the shell become the command, so its number is the gateway's.
+    /// `ip netns exec` and the shell exec the command, so the child's process ID is the gateway's.
     pub(crate) fn signal(&self, name: &str) {
         let done = Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]).status();
         assert!(done.expect("kill is there").success());
     }
 
-    /// It ends before long, and in order.
+    /// Waits until it has ended with exit code 0.
     pub(crate) fn ends(&mut self) {
         for _ in 0..1500 {
             if let Some(status) = self.0.try_wait().expect("it is ours") {
@@ -164,10 +164,10 @@ impl Drop for Running {
     }
 }
 
-/// What a pair is made of.
+/// The settings of a pair.
 pub(crate) struct Wanted {
     pub(crate) rate: &'static str,
-    /// Of each gateway.
+    /// The limit of each gateway.
     pub(crate) descriptors: u32,
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct Hosts {
     pub(crate) folder: tempfile::TempDir,
 }
 
-/// All of it, and the link is up.
+/// A running pair whose link is up.
 pub(crate) struct Pair {
     hosts: Hosts,
     pub(crate) near: Arc<Namespace>,
@@ -195,10 +195,10 @@ impl std::ops::Deref for Pair {
 }
 
 pub(crate) const NAMES: [&str; 2] = ["near", "far"];
-/// Where both gateways' metrics are, each in its own namespace.
+/// The address of both gateways' metrics, each in its own namespace.
 pub(crate) const METRICS: &str = "127.0.0.1:9179";
 
-/// The hosts and boxes of a pair, with the settings of its gateways, which do not run yet.
+/// The hosts and boxes of a pair with the gateways' settings. No gateway runs yet.
 pub(crate) struct Line {
     hosts: Hosts,
     pub(crate) near: Arc<Namespace>,
@@ -238,7 +238,7 @@ impl Line {
         Line { hosts: Hosts { client, server, folder }, near, far }
     }
 
-    /// Puts an emulated link in the place of the wire between the boxes; `configs` from near to far and back.
+    /// Replaces the wire between the boxes by an emulated link. `configs`: from near to far, and back.
     pub(crate) fn over_sky(&self, configs: [LinkConfig; 2]) -> Sky {
         inside(&self.near, "ip link del sat");
         let doors = [(&self.near, 1), (&self.far, 2)].map(|(gate, n)| {
@@ -270,7 +270,7 @@ impl Line {
         Running::start_saying(host, self.folder.path(), name, 1024, &[], said)
     }
 
-    /// Waits until both say that the link is up, or not.
+    /// Waits until both report the link as up, or as down.
     pub(crate) fn wait_until_up(&self, names: &[&str], is_up: bool) {
         let said = |name: &&str| self.status(name).is_some_and(|s| s["up"] == is_up);
         until("both are up", || names.iter().all(said));
@@ -286,7 +286,7 @@ impl Pair {
         Pair { hosts, near, far, gateways }
     }
 
-    /// SIGTERM to both, and both end in order.
+    /// Sends SIGTERM to both. Both end with exit code 0.
     pub(crate) fn end(mut self) {
         for gateway in &mut self.gateways {
             gateway.signal("TERM");
@@ -308,12 +308,12 @@ impl Hosts {
         self.status(name).expect("it answers")
     }
 
-    /// What a gateway wrote to its standard error so far.
+    /// Everything that a gateway has written to its standard error.
     pub(crate) fn said(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(format!("{name}.said"))).expect("the file is there")
     }
 
-    /// What all gateways say of themselves and wrote to their standard errors, for the message of a test that fails.
+    /// The status and standard error of all gateways, for the message of a failing test.
     pub(crate) fn all_said(&self) -> String {
         let files = std::fs::read_dir(self.folder.path()).expect("the folder is there").flatten();
         let paths = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "said"));
@@ -321,7 +321,7 @@ impl Hosts {
         names.map(|name| format!("{name}: {:?}\n{}", self.status(&name), self.said(&name))).collect()
     }
 
-    /// A server that treats each connection in a thread of its own, for as long as the test lives.
+    /// A server with a thread for each connection, until the end of the test.
     pub(crate) fn serve(&self, port: u16, work: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddr {
         let at = SocketAddr::from((SERVER, port));
         let listener = self.server.inside(move || TcpListener::bind(at).expect("a free port"));
@@ -344,7 +344,7 @@ impl Hosts {
     }
 }
 
-/// Waits for something, and not forever.
+/// Waits for a condition. Panics after a while.
 pub(crate) fn until(what: &str, check: impl Fn() -> bool) {
     let waited = (0..750).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -353,24 +353,24 @@ pub(crate) fn until(what: &str, check: impl Fn() -> bool) {
     assert!(waited, "{what}");
 }
 
-/// Answers each 100 bytes with the same, until there are no more.
+/// Sends back blocks of 100 bytes until the client ends.
 pub(crate) fn echo(mut stream: TcpStream) {
     let mut request = [0; 100];
     while stream.read_exact(&mut request).is_ok() && stream.write_all(&request).is_ok() {}
 }
 
-/// Whether a request is answered.
+/// True if a request is answered.
 pub(crate) fn asks(stream: &mut TcpStream) -> std::io::Result<()> {
     stream.write_all(&[7; 100])?;
     stream.read_exact(&mut [0; 100])
 }
 
-/// Bytes without a period.
+/// Bytes that do not repeat.
 pub(crate) fn bytes(count: u32) -> Vec<u8> {
     (0..count).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect()
 }
 
-/// Sends all in a thread of its own and ends that direction.
+/// Sends everything in a thread and then closes that direction.
 pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
     let mut writer = stream.try_clone().expect("a descriptor");
     std::thread::spawn(move || {
@@ -379,7 +379,7 @@ pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
     })
 }
 
-/// This process may open as many files as the system lets it.
+/// Raises the limit of open files of this process to what the system allows.
 pub(crate) fn many_descriptors() {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
     setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");

@@ -9,7 +9,7 @@ use super::star::{Star, back, datagram_as, pour};
 
 const ALL: [bool; 6] = [false, false, false, true, true, true];
 
-/// All six are up, and data comes back.
+/// All six links are up, and data comes back.
 fn carries(mut stream: TcpStream) {
     let sent = bytes(300_000);
     let sender = send(&stream, sent.clone());
@@ -19,7 +19,7 @@ fn carries(mut stream: TcpStream) {
     assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
 }
 
-/// Through each terminal, from its host to the server behind the hub and from there to it; the hub says so by name.
+/// Through each terminal, from its host to the server behind the hub and back. The hub counts it under the terminal's name.
 #[test]
 fn split_and_link_on_one_hub() {
     let mut star = Star::new(&ALL);
@@ -36,11 +36,11 @@ fn split_and_link_on_one_hub() {
         carries(star.connect_behind(n, server).expect("it connects"));
         let behind = star.serve_behind(n, back);
         carries(star.hosts.connect(behind).expect("it connects"));
-        // Not around the gateways: each terminal has carried both ways, as streams or as packets.
+        // Traffic did not bypass the gateways: each terminal has carried both directions, as streams or as packets.
         let (table, key) = if is_link { ("satellite", "sent_bytes") } else { ("split", "bytes_sent") };
         assert!(star.counted(n, table, key) >= 600_000, "t{n}");
     }
-    // From one terminal to another the hub forwards packets, and refuses connections of `split`.
+    // The hub forwards packets from one terminal to another, but refuses connections of `split`.
     for (n, other) in [(3, 4), (4, 3)] {
         inside(&star.terminals[n].gate, &format!("ip route add {} dev bentpipe0", super::star::prefix(other)));
     }
@@ -63,7 +63,7 @@ fn split_and_link_on_one_hub() {
 #[test]
 fn a_terminal_speaks_for_its_own_hosts() {
     let mut star = Star::new(&[false, true, true]);
-    // The kernel's own packets for a new device, such as router solicitations, would be counted too.
+    // Packets that the kernel sends on a new device, such as router solicitations, would be counted too.
     for terminal in &star.terminals {
         inside(&terminal.gate, "sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
     }
@@ -72,7 +72,7 @@ fn a_terminal_speaks_for_its_own_hosts() {
     star.start();
     star.wait_for(0..3);
     let server = star.hosts.serve(80, echo);
-    // As a host behind another terminal.
+    // With the address of a host behind another terminal.
     datagram_as(&star.terminals[2].host, [10, 21, 0, 77], SERVER);
     assert_eq!(star.counted(2, "link", "forbidden"), 5);
     assert_eq!(star.counted(1, "link", "forbidden"), 0);
@@ -81,7 +81,7 @@ fn a_terminal_speaks_for_its_own_hosts() {
     let claimed = star.terminals[0].host.inside(move || {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
         socket.bind(&SocketAddr::from(([10, 21, 0, 78], 0)).into()).expect("it is ours");
-        // The terminal accepts; on a busy machine the hub's reset is here before that is noticed.
+        // The terminal accepts. On a busy machine the hub's reset arrives before the client notices.
         socket.connect_timeout(&server.into(), Duration::from_secs(5))?;
         let mut stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(Duration::from_secs(10))).expect("not zero");
@@ -90,11 +90,11 @@ fn a_terminal_speaks_for_its_own_hosts() {
     });
     assert!(claimed.is_err(), "the hub resets it");
     assert_eq!(star.counted(0, "split", "forbidden"), 1);
-    // Their own are served.
+    // Their own hosts are served.
     for n in 0..3 {
         asks(&mut star.connect_behind(n, server).expect("it connects")).expect("an answer");
     }
-    // Behind no terminal. The kernel itself sends some packets to nobody, such as router solicitations.
+    // To an address behind no terminal. The kernel itself sends some such packets, for example router solicitations.
     inside(&star.hub, "ip route add 10.77.0.0/24 dev bentpipe0");
     let unrouted = || star.hosts.status("hub").and_then(|status| status["link"]["unrouted"].as_u64()).unwrap_or(0);
     let before = unrouted();
@@ -125,7 +125,7 @@ fn a_reload_touches_nobody_else() {
         })
         .collect();
     assert_eq!(star.is_up(5), None);
-    // t1 goes, t5 comes, t2 has another weight and name, t4 another rate.
+    // t1 is removed, t5 is added, t2 has another weight and name, t4 another rate.
     let changed = star.peer(2).replace("name = \"t2\"", "name = \"second\"\nweight = 5");
     let anew = star.peer(4) + "rate = \"20 Mbit/s\"\n";
     star.write_hub("100 Mbit/s", &(some(&star, &[0, 3, 5]) + &changed + &anew));
@@ -139,7 +139,7 @@ fn a_reload_touches_nobody_else() {
         let [up, down] = &mut open[n];
         asks(up).and_then(|()| asks(down)).unwrap_or_else(|error| panic!("t{n}: {error}"));
     }
-    // Both hosts notice the end of t1's streams; its new ones do not reach the hub.
+    // Both hosts see the end of t1's streams. Its new streams do not reach the hub.
     for stream in &mut open[1] {
         let error = asks(stream).expect_err("t1 is gone");
         assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
@@ -150,7 +150,7 @@ fn a_reload_touches_nobody_else() {
         asks(&mut star.connect_behind(n, server).expect("it connects")).expect("an answer");
         asks(&mut star.hosts.connect(behind[n]).expect("it connects")).expect("an answer");
     }
-    // TCP end to end outlives what carries it.
+    // With `link`, TCP is end to end and outlives the link.
     open[4].iter_mut().for_each(|stream| asks(stream).expect("an answer"));
     // A file with a mistake changes nothing.
     let wrong = some(&star, &[0, 3]) + &star.peer(5).replace("10.25.0.0/24", "10.20.0.0/16");
@@ -158,7 +158,7 @@ fn a_reload_touches_nobody_else() {
     let said = star.reload();
     assert!(said.contains("10.20.0.0/16 overlaps 10.20.0.0/24 of peer `t0`"), "{said}");
     assert!(said.contains("reload: the old settings remain"), "{said}");
-    // Nor does one in which a peer is the hub itself.
+    // Nor does a file in which the hub itself is a peer.
     star.write_hub("100 Mbit/s", &(some(&star, &[0, 3]) + &star.own()));
     let said = star.reload();
     assert!(said.contains("this is this box's own public key"), "{said}");
@@ -168,7 +168,7 @@ fn a_reload_touches_nobody_else() {
     }
 }
 
-/// While one terminal's hosts take and send all they can, others' requests are answered, and new ones too.
+/// While one terminal's hosts send and receive all they can, requests of other terminals are answered, on open and on new connections.
 #[test]
 fn a_flood_leaves_others_their_turn() {
     let mut star = Star::new(&[false, false, true, true]);
@@ -177,7 +177,7 @@ fn a_flood_leaves_others_their_turn() {
     star.start();
     star.wait_for(0..4);
     let (server, much) = (star.hosts.serve(80, echo), star.hosts.serve(81, pour));
-    // Of `split` and of `link`, each with twenty downloads.
+    // One terminal of `split` and one of `link`, each with twenty downloads.
     let floods: Vec<_> = (0..40).map(|n| star.connect_behind(n % 2 * 2, much).expect("it connects")).collect();
     until("it is full", || {
         let status = star.hosts.status("hub").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One host that opens all the connections it can, and keeps them or reads nothing from them: others still find places and memory.
+//! One host opens all the connections it can and keeps them, or reads nothing from them. Others still get connections and memory.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,7 +16,7 @@ use crate::namespace::Namespace;
 /// A second host behind the box.
 const NEIGHBOUR: [u8; 4] = [10, 1, 0, 3];
 
-/// Connections of the neighbour, at most this many, after a first request that succeeds.
+/// The neighbour's connections, at most `count`, after a first request that succeeds.
 fn hold(
     hosts: &Hosts,
     to: SocketAddr,
@@ -36,7 +36,7 @@ fn hold(
     })
 }
 
-/// `count`: how many connections there are places for.
+/// `count`: how many connections the gateway has room for.
 fn one_host_leaves_places(hosts: &Hosts, count: usize) {
     many_descriptors();
     inside(&hosts.client, "ip addr add 10.1.0.3/24 dev eth");
@@ -47,7 +47,7 @@ fn one_host_leaves_places(hosts: &Hosts, count: usize) {
     drop(held);
 }
 
-/// The client has an address of its own.
+/// The server sees the client's own address.
 fn others_are_served(hosts: &Hosts, at: SocketAddr) {
     for n in 0..5 {
         let asked = hosts.connect(at).and_then(|mut stream| asks(&mut stream));
@@ -55,8 +55,8 @@ fn others_are_served(hosts: &Hosts, at: SocketAddr) {
     }
 }
 
-/// The neighbour begins so many downloads and reads none, or uploads to a server that reads none; others are served, at once and once all
-/// has come that comes.
+/// The neighbour starts `count` downloads and reads none, or uploads to a server that reads none. Other hosts are served at once, and also
+/// after all data that can arrive has arrived.
 fn stalled_transfers_keep_nobody_out(hosts: &Hosts, count: usize, are_uploads: bool) {
     many_descriptors();
     inside(&hosts.client, "ip addr add 10.1.0.3/24 dev eth");
@@ -100,7 +100,7 @@ fn of_memory_in_split(are_uploads: bool) {
     let line = Line::new("100 Mbit/s");
     for name in NAMES {
         line.edit(name, "[split]", "[split]\nmemory = \"8 MiB\"");
-        // For windows of half of it.
+        // Enough for windows of half the memory.
         line.edit(name, "20 ms", "600 ms");
     }
     // Unread data must wait in the boxes.
@@ -133,7 +133,7 @@ fn of_descriptors_in_split() {
     pair.end();
 }
 
-/// An idle connection counts as 5 KiB, and seven eighths of the memory are for connections: 1433.
+/// An idle connection counts as 5 KiB, and seven eighths of the memory are for connections: at most 1433.
 #[test]
 fn of_memory_for_idle_connections_in_split() {
     many_descriptors();
@@ -158,7 +158,7 @@ fn of_connections_in_uplink() {
     one_host_leaves_places(&hub.hosts, 100);
 }
 
-/// A SYN in the name of a host that does not continue the handshake.
+/// A SYN with the source address of a host that never completes the handshake.
 fn spoofed(n: u32) -> Vec<u8> {
     let addresses = ip::Addresses::new([10, 1, 0, 4 + (n % 240) as u8].into(), SERVER.into()).expect("of one version");
     let ports = ip::Ports { source: 1024 + (n / 240) as u16, destination: 80 };
@@ -171,9 +171,9 @@ fn spoofed(n: u32) -> Vec<u8> {
     packet
 }
 
-/// 8192 SYNs of 240 hosts that say nothing more, at 4000 per second: the client's connections are accepted meanwhile and after.
+/// 8192 SYNs from 240 hosts that never continue, at 4000 per second. The client's connections are accepted meanwhile and afterwards.
 fn spoofed_syns_keep_nobody_out(hosts: &Hosts, gate: &Namespace, device: &str) {
-    // Otherwise the kernel sends neighbour requests for them, and drops their packets.
+    // Otherwise the kernel would send neighbour requests for these hosts, and drop their packets.
     for n in 0..240 {
         inside(gate, &format!("ip neigh add 10.1.0.{} lladdr 02:00:00:00:00:01 dev {device}", 4 + n));
     }

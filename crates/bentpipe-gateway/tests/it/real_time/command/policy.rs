@@ -1,4 +1,4 @@
-//! Destinations that hosts do not reach through gateways, and sources that the peer may not have.
+//! Destinations that hosts may not reach through gateways, and sources that the peer may not use.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +9,7 @@ use super::hub::Hub;
 use super::pair::{Line, asks, echo, inside};
 use crate::namespace::Namespace;
 
-/// A server on a box, at all of its addresses; how often it was reached.
+/// A server on all addresses of a box. Counts its connections.
 fn reached(host: &Namespace, port: u16) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -23,8 +23,8 @@ fn reached(host: &Namespace, port: u16) -> Arc<AtomicUsize> {
     count
 }
 
-/// The far box's own ports, whole prefixes of its own, and the cloud's metadata address; and what the settings of either box
-/// deny. What they allow is reached.
+/// Denied: the far box's own ports and prefixes, the cloud's metadata address, and what either box's settings deny. Allowed destinations
+/// are reached.
 #[test]
 fn what_is_not_allowed_is_not_reached() {
     let line = Line::new("100 Mbit/s");
@@ -61,7 +61,7 @@ fn what_is_not_allowed_is_not_reached() {
     let mut stream = line.connect(line.serve(83, echo)).expect("it connects");
     asks(&mut stream).expect("through the gateways");
 
-    // What is refused by default can be opened by name, while it runs.
+    // A destination that is denied by default can be allowed by name with a reload.
     line.edit("far", "deny = [\"*:82\"]", "allow = [\"*\", \"10.2.0.1:22\"]");
     far.signal("HUP");
     super::pair::until("it reads again", || line.said("far").contains("reload: "));
@@ -70,7 +70,7 @@ fn what_is_not_allowed_is_not_reached() {
     assert_eq!(own.load(Ordering::SeqCst), 1);
 }
 
-/// One box refuses by itself.
+/// A single box applies the policy too.
 fn one_box(sender: &str) {
     let hub = Hub::new(&format!("deny = [\"10.2.0.2:81\"]\n{sender}"));
     inside(&hub.hub, "ip route add 169.254.169.254 dev lan");
@@ -94,14 +94,14 @@ fn one_box_refuses_what_is_not_allowed() {
     one_box("sender = \"kernel\"\n");
 }
 
-/// Packets of the peer come from its own prefixes, or are dropped and counted.
+/// Packets of the peer with a source outside its own prefixes are dropped and counted.
 #[test]
 fn the_peer_speaks_for_its_own_hosts() {
     let line = Line::new("100 Mbit/s");
     line.edit("near", "[split]\ncapture = [\"lan\"]", "[link]\naddresses = [\"10.8.0.1/24\"]");
     line.edit("far", "[split]", "[link]\naddresses = [\"10.8.0.2/24\"]");
     line.edit("far", "[tunnel]", "[tunnel]\npeer_prefixes = [\"10.8.0.1/32\"]");
-    // No host on the device asks for routers or groups in between.
+    // Stops the hosts' router solicitations and group reports on the device.
     inside(&line.near, "sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
     let (_near, far) = (line.start("near", 1024), line.start("far", 1024));
     line.wait_until_up(&["near", "far"], true);
@@ -126,7 +126,7 @@ fn the_peer_speaks_for_its_own_hosts() {
         ping.output().expect("ping is there").status.success()
     };
     assert!(pings("10.8.0.1"));
-    // The way back of an answer is there: by the link between the boxes.
+    // The return path exists: the link between the boxes.
     assert!(!pings("10.1.0.1"), "somebody else's address");
     assert_eq!(line.fresh_status("far")["link"]["forbidden"], 3);
     line.edit("far", "peer_prefixes = [\"10.8.0.1/32\"]", "peer_prefixes = [\"10.8.0.1/32\", \"10.1.0.0/24\"]");

@@ -1,4 +1,4 @@
-//! A terminal whose address changes under a transfer.
+//! A terminal whose address changes during a transfer.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use bentpipe_engine::units::{self, Rate};
 use super::pair::{asks, bytes, echo, inside, send, until};
 use super::star::Star;
 
-/// The box of the first terminal loses an address and gets another. UDP sockets that are bound to no address send from the one that the
-/// route names.
+/// The first terminal's box loses an address and gets another. A UDP socket that is not bound to an address sends from the one that the
+/// route prefers.
 fn moves(star: &Star, from: &str, to: &str) {
     for line in [
         format!("ip addr add {to}/32 dev sat"),
@@ -21,8 +21,8 @@ fn moves(star: &Star, from: &str, to: &str) {
     }
 }
 
-/// The terminal's box gets another address and loses its first one. The transfer goes on to its end, the hub proves the new address, and
-/// no link is made anew.
+/// The terminal's box gets another address and loses its first one. The transfer completes, the hub validates the new address, and no new
+/// link is made.
 #[test]
 fn a_terminal_moves_under_a_transfer() {
     let mut star = Star::new(&[false, false]);
@@ -59,9 +59,8 @@ fn a_terminal_moves_under_a_transfer() {
     assert_eq!(tunnel(1).expect("the hub answers")["endpoint"], "10.9.1.2:4500", "the other one stays");
 }
 
-/// The hub reads its settings again each time while a terminal is at an address that is not proven yet. Connections of that terminal go on
-/// when it gets another name or weight, or another terminal comes or goes. When its own rate changes, its link is made anew, at the
-/// address where it is.
+/// The hub reloads its settings while a terminal is at an address that is not validated yet. The terminal's connections continue if its
+/// name or weight changes, or if another terminal is added or removed. If its own rate changes, a new link is made at the current address.
 #[test]
 fn reloads_while_a_terminal_moves() {
     let mut star = Star::new(&[false, false]);
@@ -92,7 +91,7 @@ fn reloads_while_a_terminal_moves() {
     for (n, peers) in settings.iter().enumerate() {
         let to = format!("10.9.0.{}", n + 3);
         moves(&star, &from, &to);
-        // What is said from there arrives after 0.3 s, and the proof 0.6 s later.
+        // A packet from the new address arrives after 0.3 s, and its validation takes 0.6 s more.
         stream.write_all(&[7; 100]).expect("it is open");
         std::thread::sleep(Duration::from_millis(400));
         star.write_hub("50 Mbit/s", peers);

@@ -1,4 +1,4 @@
-//! Advice of `link` to QUIC hosts that ask for it (draft-ietf-scone-protocol), through TUN devices.
+//! Rate advice by `link` to QUIC hosts that ask for it (draft-ietf-scone-protocol), through TUN devices.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -21,10 +21,10 @@ fn datagram() -> Vec<u8> {
     bytes
 }
 
-/// What arrives of a datagram; the receiving kernel drops it if its checksum is wrong.
+/// Returns the datagram as it arrives. The receiving kernel drops it if its checksum is wrong.
 fn sent(datagram: &[u8], (from, source): (&Namespace, IpAddr), (to, at): (&Namespace, IpAddr)) -> Vec<u8> {
-    // A port of the kernel's choice: a child that another test forks holds the last socket until its exec, which would refuse a
-    // second bind to a fixed port.
+    // The kernel chooses the port. A child forked by another test holds the previous socket until its exec, and a second bind to a fixed
+    // port would fail meanwhile.
     let receiver = to.inside(move || UdpSocket::bind(SocketAddr::from((at, 0))).expect("it is ours"));
     let at = receiver.local_addr().expect("it is bound");
     receiver.set_read_timeout(Some(Duration::from_millis(500))).expect("not zero");
@@ -43,7 +43,7 @@ fn mbit(rate: u64) -> Signal {
     Signal::at_most(Rate::from_bits_per_second(rate * 1_000_000).expect("not zero"))
 }
 
-/// The way of IPv6 between the server and the host behind t0.
+/// Routes IPv6 between the server and the host behind t0.
 fn version_6(star: &Star) {
     let t0 = &star.terminals[0];
     for (host, gate, address, own) in
@@ -58,14 +58,14 @@ fn version_6(star: &Star) {
     inside(&t0.gate, "ip -6 route add fd02::/64 dev bentpipe0");
 }
 
-/// Each terminal's hosts are told its own rate, or what the settings say; nothing else is written to, and a reload changes it without
-/// a new tunnel.
+/// The hosts of each terminal get that terminal's rate, or the rate in the settings. No other packet is changed. A reload changes the
+/// advice without a new tunnel.
 #[test]
 fn quic_hosts_are_told_the_rate_of_their_terminal() {
     let mut star = Star::new(&[true, true]);
     let peers = |star: &Star, of_t1: &str| {
         let t0 = star.peer(0).replace("\"]\nshape", "\", \"fd20::/64\"]\nthroughput_advice = \"5 Mbit/s\"\nshape");
-        // The settings of the device stand last before the peers.
+        // In the file, the device's settings are the last before the peers.
         format!("throughput_advice = \"line\"\n{t0}{}rate = \"20 Mbit/s\"\n{of_t1}", star.peer(1))
     };
     star.write_hub("100 Mbit/s", &peers(&star, ""));
@@ -79,7 +79,7 @@ fn quic_hosts_are_told_the_rate_of_their_terminal() {
         (server, behind(0), mbit(5)),
         (six[0], six[1], mbit(5)),
         (server, behind(1), mbit(20)),
-        // A terminal's own settings do not mention it.
+        // The terminal's own settings do not mention SCONE.
         (behind(0), server, Signal::UNKNOWN),
         (six[1], six[0], Signal::UNKNOWN),
     ] {
@@ -87,7 +87,7 @@ fn quic_hosts_are_told_the_rate_of_their_terminal() {
         assert_eq!(scone::parse(&got), Some((signal, scone::length(8))), "{} to {}", from.1, to.1);
         assert_eq!(got[2..], datagram()[2..], "{} to {}", from.1, to.1);
     }
-    // An Initial of QUIC version 1, and bytes of anything.
+    // An Initial of QUIC version 1, and arbitrary bytes.
     for bytes in [[&[0xc0, 0, 0, 0, 1, 8][..], &[9; 300]].concat(), vec![0x6f; 40]] {
         assert_eq!(sent(&bytes, server, behind(0)), bytes);
     }

@@ -1,4 +1,4 @@
-//! Preshared keys that are changed while gateways run.
+//! Preshared keys that change while gateways run.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 
@@ -6,8 +6,7 @@ use super::pair::{Line, asks, bentpipe, echo, until};
 
 const NOBODY: u32 = 65534;
 
-/// SIGHUP reads the key again: connections continue, and the next handshake uses it. A file that has become unusable changes
-/// nothing.
+/// SIGHUP reads the key again: connections continue, and the next handshake uses the new key. An unusable file changes nothing.
 #[test]
 fn a_preshared_key_is_read_again() {
     let line = Line::new("100 Mbit/s");
@@ -15,7 +14,7 @@ fn a_preshared_key_is_read_again() {
     let make = |name: &str| {
         let _ = std::fs::remove_file(folder.join(name));
         assert!(bentpipe(folder, &["keygen", name]).status.success());
-        // Whom the gateways become.
+        // The user that the gateways switch to.
         chown(folder.join(name), Some(NOBODY), Some(NOBODY)).expect("root may");
     };
     make("shared.key");
@@ -33,20 +32,20 @@ fn a_preshared_key_is_read_again() {
         until("it has reloaded", || line.said("near").matches("reload: client_address").count() == count);
     };
 
-    // As it was.
+    // The old key again.
     reload(1);
     make("shared.key");
     near.signal("HUP");
     until("it is told", || line.said("near").contains(told));
     assert!(!line.said("near").contains("the rest changes"), "{}", line.said("near"));
     asks(&mut stream).expect("the session goes on");
-    // The other box has not read it yet: a restart is a handshake.
+    // The other box has not read the new key yet, and a restart needs a handshake.
     drop(far);
     let far = line.start("far", 1024);
     line.wait_until_up(&["near", "far"], true);
     asks(&mut line.connect(server).expect("it connects")).expect("an answer");
 
-    // One that others may read is none.
+    // A file that others may read is refused.
     make("shared.key");
     let mode = |mode| std::fs::set_permissions(folder.join("shared.key"), std::fs::Permissions::from_mode(mode));
     mode(0o644).expect("it is ours");
@@ -56,7 +55,7 @@ fn a_preshared_key_is_read_again() {
     asks(&mut line.connect(server).expect("it connects")).expect("an answer");
     drop(far);
     mode(0o600).expect("it is ours");
-    // A restart with a key that the other box has not.
+    // A restart with a key that the other box does not have.
     let _far = line.start("far", 1024);
     until("it is said", || line.said("near").contains("both boxes need the same `preshared_key`, or none"));
     near.signal("HUP");

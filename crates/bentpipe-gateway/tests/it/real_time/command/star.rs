@@ -1,4 +1,4 @@
-//! A hub and its terminals by the command: `server ── hub ══ terminal ── host`, several of the last two.
+//! A hub and several terminals run by the command: `server ── hub ══ terminal ── host`.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -23,9 +23,9 @@ pub(crate) struct Terminal {
     pub(crate) running: Option<Running>,
 }
 
-/// All of it.
+/// The whole network.
 pub(crate) struct Star {
-    /// The server behind the hub is its client too.
+    /// The server behind the hub also acts as a client.
     pub(crate) hosts: Hosts,
     pub(crate) hub: Arc<Namespace>,
     pub(crate) terminals: Vec<Terminal>,
@@ -46,7 +46,7 @@ fn namespace() -> Arc<Namespace> {
 }
 
 impl Star {
-    /// `shapes`: of each terminal, whether it is one of `link`. Those are set up; nothing runs yet.
+    /// `shapes`: for each terminal, true if it has the shape `link`. Sets everything up; no gateway runs yet.
     pub(crate) fn new(shapes: &[bool]) -> Star {
         let [server, hub] = [(); 2].map(|()| namespace());
         attach(&server, &hub, "lan", 2);
@@ -66,7 +66,7 @@ impl Star {
                 inside(at, &format!("ip addr add 10.9.{n}.{end}/24 dev {device}"));
                 inside(at, &format!("ip link set {device} up"));
             }
-            // What no gateway carries would arrive too.
+            // Packets would also arrive if no gateway carried them.
             inside(&gate, &format!("ip route add 10.2.0.0/24 via 10.9.{n}.1"));
             inside(&hub, &format!("ip route add {} via 10.9.{n}.2", prefix(n)));
             let shape = match is_link {
@@ -86,14 +86,14 @@ impl Star {
         Star { hosts, hub, terminals, running: None }
     }
 
-    /// A terminal in the hub's settings.
+    /// A terminal's table in the hub's settings.
     pub(crate) fn peer(&self, n: usize) -> String {
         let Terminal { name, key, is_link, .. } = &self.terminals[n];
         let (shape, prefix) = (if *is_link { "link" } else { "split" }, prefix(n));
         format!("[[peers]]\nname = \"{name}\"\nkey = \"{key}\"\nprefixes = [\"{prefix}\"]\nshape = \"{shape}\"\n")
     }
 
-    /// Puts an emulated link in the place of the wire between the hub and terminal `n`; `configs` from there to the hub and back.
+    /// Replaces the wire between the hub and terminal `n` by an emulated link. `configs`: from the terminal to the hub, and back.
     pub(crate) fn over_sky(&self, n: usize, configs: [LinkConfig; 2]) -> Sky {
         let (gate, device) = (&self.terminals[n].gate, format!("sat{n}"));
         inside(&self.hub, &format!("ip link del {device}"));
@@ -150,7 +150,7 @@ impl Star {
         }
     }
 
-    /// SIGHUP, and until the hub has said what became of it.
+    /// Sends SIGHUP and waits until the hub has logged the result.
     pub(crate) fn reload(&self) -> String {
         let before = self.hosts.said("hub").len();
         self.running.as_ref().expect("it runs").signal("HUP");
@@ -175,7 +175,7 @@ impl Star {
         self.terminals[n].host.inside(move || patient(TcpStream::connect_timeout(&to, Duration::from_secs(10))))
     }
 
-    /// What the hub counted for a terminal.
+    /// The hub's counters for a terminal.
     pub(crate) fn counted(&self, n: usize, table: &str, key: &str) -> u64 {
         let status = self.hosts.fresh_status("hub");
         status["peers"][&self.terminals[n].name][table][key].as_u64().unwrap_or_else(|| panic!("{status}"))
@@ -188,7 +188,7 @@ fn patient(stream: std::io::Result<TcpStream>) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads all and sends it back.
+/// Reads everything and sends it back.
 pub(crate) fn back(mut stream: TcpStream) {
     let mut bytes = Vec::new();
     if stream.read_to_end(&mut bytes).is_ok() {
@@ -201,7 +201,7 @@ pub(crate) fn pour(mut stream: TcpStream) {
     while stream.write_all(&[7; 65536]).is_ok() {}
 }
 
-/// A UDP datagram from `source`, an address that the host gets for it, to a server that need not exist.
+/// Sends a UDP datagram from `source`, an address that the host is given for it. The server need not exist.
 pub(crate) fn datagram_as(host: &Namespace, source: [u8; 4], to: [u8; 4]) {
     let source = Ipv4Addr::from(source);
     inside(host, &format!("ip addr add {source}/32 dev eth"));

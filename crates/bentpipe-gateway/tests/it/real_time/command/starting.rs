@@ -1,12 +1,12 @@
-//! Signals that reach a gateway while it starts, and when it reports that it has started.
+//! Signals during a gateway's start, and the report that it has started.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use super::pair::{Line, Running, inside, until};
 
-/// SIGHUP as soon as its socket exists, before its rules are installed: it continues, and has read its settings again.
-/// SIGTERM at that moment: it ends in order and leaves no rules.
+/// SIGHUP as soon as its socket exists, before its rules are installed: the gateway continues and has read its settings again. SIGTERM at
+/// that moment: it ends with exit code 0 and leaves no rules.
 #[test]
 fn a_signal_while_it_starts() {
     let line = Line::new("100 Mbit/s");

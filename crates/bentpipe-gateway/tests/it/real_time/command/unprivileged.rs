@@ -1,4 +1,4 @@
-//! Gateways without root's rights: of a user who is not root, with the capabilities that the unit file gives, and started by root.
+//! Gateways without root's rights: started by an ordinary user with the capabilities of the unit file, or started by root.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 
@@ -9,7 +9,7 @@ use super::pair::{Hosts, Line, Running, asks, bentpipe, echo, inside, until};
 
 const NOBODY: u32 = 65_534;
 
-/// The folder and its contents become the user's.
+/// Gives the folder and its contents to the user.
 fn hand_over(hosts: &Hosts) {
     let folder = hosts.folder.path();
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -26,7 +26,7 @@ fn field(gateway: &Running, name: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// It is this user's, with CAP_NET_ADMIN (bit 12) and nothing else, and stays so.
+/// The process belongs to this user and holds CAP_NET_ADMIN (bit 12) and nothing else.
 fn is_of(gateway: &Running, uid: u32) {
     let [uid, none] = [vec![uid.to_string(); 4], Vec::new()];
     assert_eq!((field(gateway, "Uid:"), field(gateway, "Groups:")), (uid, none));
@@ -71,14 +71,14 @@ fn nobody_runs_each_shape() {
     }
 }
 
-/// Whom a gateway becomes that root starts, without a word of it in its settings.
+/// The user that a gateway switches to if root starts it and the settings name no user.
 fn default_user() -> u32 {
     let found = ["bentpipe", "nobody"].into_iter().find_map(|name| User::from_name(name).expect("/etc/passwd"));
     found.expect("every system has nobody").uid.as_raw()
 }
 
-/// Started by root in a shell, with keys that only root may read, it is an ordinary user's before it hears the first stranger. All
-/// that it does later works as before: connections, reload, status, the note of its peer, the end.
+/// Started by root in a shell, with keys that only root may read, the gateway switches to an ordinary user before it reads a packet from
+/// the network. Everything later works as before: connections, reload, status, the note of its peer, the end.
 #[test]
 fn roots_gateway_becomes_an_ordinary_users() {
     let line = Line::new("100 Mbit/s");
@@ -93,7 +93,7 @@ fn roots_gateway_becomes_an_ordinary_users() {
     both[0].signal("HUP");
     until("it reads again", || line.said("near").contains("reload: "));
     ask().expect_err("denied by now");
-    // Where the peer was is noted within ten seconds.
+    // The peer's address is written down within ten seconds.
     until("it is noted", || std::fs::read_to_string(folder.join("near.state")).is_ok_and(|text| text.contains("4500")));
     for gateway in &mut both {
         gateway.signal("TERM");
@@ -117,7 +117,7 @@ fn roots_gateway_becomes_an_ordinary_users() {
     }
 }
 
-/// The settings say whom it becomes; what that user cannot do is said.
+/// The settings name the user. What that user may not do is logged.
 #[test]
 fn settings_name_the_user() {
     let hub = Hub::new("sender = \"kernel\"\n");
@@ -154,7 +154,7 @@ fn settings_name_the_user() {
     end(gateway);
 }
 
-/// The folder for sockets and states exists as root's, as after `bentpipe emulate` as root, or as an earlier user's.
+/// The folder for sockets and states exists and belongs to root, as after `bentpipe emulate` as root, or to an earlier user.
 #[test]
 fn its_own_folder_is_its_users() {
     let line = Line::new("100 Mbit/s");

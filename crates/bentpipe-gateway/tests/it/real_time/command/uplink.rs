@@ -1,4 +1,4 @@
-//! The `uplink` shape by the command, with either sender, and with curl for a client.
+//! `uplink` run by the command, with either sender and curl as the client.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ fn hub_marks() -> Instance {
     Instance::new("hub")
 }
 
-/// A server of one page, as often as it is asked.
+/// Serves one page to every request.
 fn serve_page(host: &Namespace, page: &'static [u8]) {
     let listener = host.inside(|| TcpListener::bind("10.2.0.2:80").expect("a free port"));
     std::thread::spawn(move || {
@@ -44,8 +44,7 @@ impl Hub {
         assert!(got == page, "{} of {} bytes", got.len(), page.len());
     }
 
-    /// What it leaves when it is asked to end and when it is killed: in both cases connections pass directly. `mark`: of one
-    /// of its routing rules.
+    /// What remains after SIGTERM and after SIGKILL: in both cases connections pass directly. `mark` belongs to one of its routing rules.
     fn ends_and_dies(&self, mut gateway: Running, page: &[u8], mark: &str) {
         let text = std::fs::read_to_string(format!("/proc/{}/status", gateway.0.id())).expect("it runs");
         let effective = text.lines().find_map(|line| line.strip_prefix("CapEff:")).expect("the kernel says it");
@@ -56,7 +55,7 @@ impl Hub {
         assert!(!inside(&self.hub, "ip rule").contains(mark));
         self.page(page);
 
-        // Killed, it leaves its rules, and connections pass directly; the next start replaces them.
+        // A killed gateway leaves its rules behind, and connections pass directly. The next start replaces the rules.
         let mut gateway = self.run(1024);
         gateway.0.kill().expect("it runs");
         gateway.0.wait().expect("it ends");
@@ -68,7 +67,7 @@ impl Hub {
     }
 }
 
-/// Whether there is curl; CI has it.
+/// True if curl is installed. CI has it.
 fn has_curl() -> bool {
     let has = Command::new("curl").arg("-V").output().is_ok();
     if !has {
@@ -82,7 +81,7 @@ fn a_page() -> &'static [u8] {
     bytes(1_000_000).leak()
 }
 
-/// Curl through it, its status, and what it leaves behind.
+/// A download by curl, the gateway's status, and what it leaves behind.
 #[test]
 fn an_uplink_by_the_command() {
     if !has_curl() {
@@ -112,7 +111,7 @@ fn an_uplink_by_the_command() {
     hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().into_mark()));
 }
 
-/// The same with the kernel's sender, and a congestion control that it does not have.
+/// The same with the kernel's sender; also a congestion control that the kernel lacks.
 #[test]
 fn the_kernels_sender_by_the_command() {
     if !has_curl() {
@@ -141,7 +140,7 @@ fn the_kernels_sender_by_the_command() {
     }
     let gateway = hub.run(1024);
     hub.page(page);
-    // CURLE_RECV_ERROR or CURLE_SEND_ERROR; CURLE_COULDNT_CONNECT where the reset was there before curl looked.
+    // CURLE_RECV_ERROR or CURLE_SEND_ERROR, or CURLE_COULDNT_CONNECT if the reset arrived before curl looked.
     let said = curl(&hub.hosts.client, "http://10.2.0.2:81/");
     assert!([Err(Some(56)), Err(Some(55)), Err(Some(7))].contains(&said), "a refused port is reset: {said:?}");
     let counted = |s: &Value| [&s["uplink"]["connected"], &s["uplink"]["failed"], &s["uplink"]["open"]] == [1, 1, 0];

@@ -1,7 +1,6 @@
-//! Captures of running links, as tshark and `bentpipe fit` read them, and the table of intervals.
+//! Captures of running links, read by tshark and `bentpipe fit`, and the table of intervals.
 //!
-//! What is read from a capture is as late as the machine was, so these are not among the tests of [`crate::real_time`], of which
-//! several run on one processor.
+//! Times in a capture are as late as the machine was. So these tests are not in [`crate::real_time`], where several run on one processor.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -30,7 +29,7 @@ to = "B"
 bytes = "1 MB"
 "#;
 
-/// Sends bytes from `a` to `b` by the kernel's TCP, and waits until they have come.
+/// Sends bytes from `a` to `b` by the kernel's TCP, and waits for their arrival.
 fn transfer(a: &Host, b: &Host, bytes: usize) {
     let listener = b.inside(|| TcpListener::bind((b.v4, 0)));
     let to = listener.local_addr().expect("bound");
@@ -49,7 +48,7 @@ fn transfer(a: &Host, b: &Host, bytes: usize) {
     });
 }
 
-/// Packets of each interface, and those that tshark takes for retransmissions; `None` without tshark.
+/// The packets of each interface, and those that tshark counts as retransmissions. `None` without tshark.
 fn tshark(path: &Path, filter: &str) -> Option<BTreeMap<String, (u64, u64)>> {
     let fields =
         ["-T", "fields", "-e", "frame.interface_name", "-e", "tcp.analysis.retransmission", "-e", "frame.time_epoch"];
@@ -75,7 +74,7 @@ fn tshark(path: &Path, filter: &str) -> Option<BTreeMap<String, (u64, u64)>> {
     Some(found)
 }
 
-/// The host that sends is captured: each of its packets once, while the links run.
+/// The sending host is captured: each of its packets once, while the links run.
 #[test]
 fn a_capture_is_live_and_has_no_packet_twice() {
     if !possible() {
@@ -86,7 +85,7 @@ fn a_capture_is_live_and_has_no_packet_twice() {
     let emulation = Emulation::start(&[&path, "--pcap", capture.to_str().expect("plain")]);
     let (a, b) = (emulation.host("A"), emulation.host("B"));
     transfer(&a, &b, 300_000);
-    // The emulation goes on; the last packets are written in the turn in which they pass.
+    // The emulation continues. The last packets are written in the poll in which they pass.
     std::thread::sleep(Duration::from_millis(200));
     let Some(live) = tshark(&capture, "tcp") else { return };
     let (packets, again) = live["A"];
@@ -96,7 +95,7 @@ fn a_capture_is_live_and_has_no_packet_twice() {
     assert_eq!(tshark(&capture, "tcp").expect("it is there"), live);
 }
 
-/// Both ends in one file. tshark knows a packet only by its addresses, so each end is read by itself.
+/// Both ends are in one file. tshark identifies a packet only by its addresses, so each end is read separately.
 #[test]
 fn both_ends_have_each_packet_once() {
     if !possible() {
@@ -107,7 +106,7 @@ fn both_ends_have_each_packet_once() {
     let emulation = Emulation::start(&[&path, "--pcap", capture.to_str().expect("plain"), "--tap", "all"]);
     let (a, b) = (emulation.host("A"), emulation.host("B"));
     transfer(&a, &b, 300_000);
-    // The last ACK is still on its way.
+    // The last ACK is still in flight.
     std::thread::sleep(Duration::from_millis(200));
     emulation.stop();
     let Some(both) = tshark(&capture, "tcp") else { return };
@@ -140,15 +139,15 @@ fn a_captured_path_is_estimated() {
     let error = String::from_utf8_lossy(&fitted.stderr).into_owned();
     let found: Value = serde_json::from_slice(&fitted.stdout).unwrap_or_else(|wrong| panic!("{wrong}: {error}"));
     let value = |name: &str| found[name]["value"].as_f64().unwrap_or_else(|| panic!("no {name}: {found}"));
-    // A packet of 1500 bytes takes 0.6 ms; wake-ups are late by less than that at the median, and lateness does not add up.
+    // A packet of 1500 bytes takes 0.6 ms. The median wake-up is less late than that, and lateness does not add up.
     assert!((value("rate") / 20e6 - 1.0).abs() < 0.01, "{}", value("rate"));
-    // The shortest of many round trips is late by less than 3 ms, as in `a_round_trip_takes_what_the_links_say`.
+    // The shortest of many round trips is less than 3 ms late, as in `a_round_trip_takes_what_the_links_say`.
     assert!((0.080..0.083).contains(&value("base_round_trip")), "{}", value("base_round_trip"));
-    // Slow start overflows the queue: the last packet that it took waits for all others, and its own time on the line; of late
-    // wake-ups there are two.
+    // Slow start overflows the queue. The last packet that it took waits for all others and for its own transmission. Two wake-ups may be
+    // late.
     assert!((0.095..0.106).contains(&value("queue_time")), "{}", value("queue_time"));
-    // The link itself lost nothing. Whether all losses are known for the queue's depends on how late this machine lets the hosts and the
-    // links run; that lateness alone does not hide them is tested in `bentpipe-fit`, without a clock.
+    // The link itself lost nothing. Whether all losses are recognised as the queue's depends on how late this machine runs hosts and links.
+    // Lateness alone does not hide them: `bentpipe-fit` tests that without a clock.
     let (by_queue, by_link) = (found["queue_losses"].as_u64(), found["losses"]["lost"].as_u64());
     let (by_queue, by_link) = (by_queue.expect("a count"), by_link.expect("a count"));
     assert!(by_queue + by_link > 50, "{by_queue} and {by_link}");

@@ -1,4 +1,4 @@
-//! The documents beside the code: the reference is the one that the code generates, and links lead somewhere.
+//! The documents: the reference equals what the code generates, and links lead somewhere.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -71,7 +71,7 @@ fn targets(line: &str) -> Vec<&str> {
     line.match_indices("](").filter_map(|(at, _)| line[at + 2..].split_once(')').map(|(target, _)| target)).collect()
 }
 
-/// Why a relative link of the document `from` leads nowhere.
+/// The error of a relative link in the document `from`, if it leads nowhere.
 fn mistake(from: &Path, target: &str) -> Option<String> {
     let (path, heading) = target.split_once('#').unwrap_or((target, ""));
     let file = if path.is_empty() { from.to_owned() } else { from.parent()?.join(path) };
@@ -129,7 +129,7 @@ fn documents_that_are_named_exist() {
                 let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
                 let rest = &line[at..];
                 let path = &rest[..rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())];
-                // A placeholder such as docs/specs/rfcN.md is no name.
+                // A placeholder such as docs/specs/rfcN.md is not a name.
                 let Some(end) = path.find(".md").filter(|_| !path.contains("rfcN")) else { continue };
                 let before = line[..at].chars().next_back();
                 if before.is_some_and(|c| is_word(c) && c != '/') {

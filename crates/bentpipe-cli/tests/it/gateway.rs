@@ -1,4 +1,4 @@
-//! `bentpipe gateway` is the command of the gateway crate, which has the tests of it: here only that it is reached.
+//! `bentpipe gateway` runs the gateway crate's command, which has its own tests. This one only checks that it is reached.
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,4 @@
-//! The command as people call it.
+//! The command, called as users call it.
 
 #[cfg(target_os = "linux")]
 mod captures;

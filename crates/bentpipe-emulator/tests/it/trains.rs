@@ -15,12 +15,12 @@ use quinn_udp::{Transmit, UdpSocketState};
 use crate::namespace::Namespace;
 use crate::talk::{DATA, Hash, hash, take};
 
-/// Hosts of one process have its number in their names: one lab at a time.
+/// The names of hosts contain the process ID, so a process has one lab at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Rates of the two links: packets of 1500 bytes are 6 us apart.
 const USUAL: [&str; 2] = ["4 Gbit/s", "2 Gbit/s"];
-/// A train of 20 datagrams passes within half a microsecond, less than a turn of the loop takes.
+/// A train of 20 datagrams passes within half a microsecond, which is less than one iteration of the loop.
 const AT_ONCE: [&str; 2] = ["400 Gbit/s", "400 Gbit/s"];
 
 fn lab([near, far]: [&str; 2], link: &str, routers: &[&str]) -> Option<(MutexGuard<'static, ()>, Lab)> {
@@ -36,7 +36,7 @@ fn lab([near, far]: [&str; 2], link: &str, routers: &[&str]) -> Option<(MutexGua
     Some((one, Lab::build(&scenario, &routers).expect("root may")))
 }
 
-/// Runs the links until `work`, elsewhere, is done.
+/// Runs the links until `work`, in another thread, is done.
 fn meanwhile<T: Send>(lab: &mut Lab, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let work = scope.spawn(work);
@@ -57,7 +57,7 @@ fn ends(lab: &Lab) -> [(Host, [IpAddr; 2]); 2] {
     })
 }
 
-/// Sends everything there and back. Returns the hash of what came back.
+/// Sends everything and receives it back. Returns the hash of what came back.
 fn there_and_back(near: &Host, far: &Host, address: IpAddr, times: usize) -> (Hash, Hash) {
     let listener = far.inside(|| TcpListener::bind((address, 0))).expect("a free port");
     let to = listener.local_addr().expect("bound");
@@ -77,7 +77,7 @@ fn there_and_back(near: &Host, far: &Host, address: IpAddr, times: usize) -> (Ha
     })
 }
 
-/// 50 MB there and back, IPv4 and IPv6; and the same where a router's kernel takes each train and sends it on.
+/// 50 MB in each direction, over IPv4 and IPv6, and once more through the kernel of a router, which forwards each train.
 #[test]
 fn streams_are_whole_where_packets_of_trains_are_lost() {
     for routers in [&[][..], &["R"]] {
@@ -92,13 +92,13 @@ fn streams_are_whole_where_packets_of_trains_are_lost() {
         let emulator = lab.emulator();
         let traffic = emulator.traffic();
         println!("{routers:?}: {traffic:?}");
-        // Two times 100 MB in packets of 1448 bytes at most, on one link that loses.
+        // Two times 100 MB in packets of at most 1448 bytes, on one lossy link.
         let lost: u64 = emulator.counters().iter().map(|link| link.dropped_channel).sum();
         assert!((80..400).contains(&lost), "{lost} packets are lost: 138 000 at 0.1 %, and acknowledgements");
         assert_eq!(emulator.refused(), 0, "hosts take every train");
-        // Packet by packet there would be as many writes as packets. How long trains are is a matter of how soon the emulator wakes:
-        // 1.3 packets per write on a fast machine, 1.9 and 2.4 on an idle and a busy slower one. Of the
-        // datagrams below all packets of a train are due at once.
+        // One by one there would be as many writes as packets. The length of a train depends on how soon the emulator wakes up: 1.3 packets
+        // per write on a fast machine, 1.9 and 2.4 on a slower one, idle and busy. In the datagram test below, all packets of a train are
+        // due at once.
         assert!(traffic.writes * 10 < traffic.arrived * 9, "trains go out: {traffic:?}");
         // Hosts send at least three packets at a time. Half of what a router's path carries comes from the router, in trains as long as
         // those written to it, of 10/9 packets at least: 1/2 / 3 + 1/2 * 9/10 = 0.62 reads per packet.
@@ -120,7 +120,7 @@ fn captured(bytes: &[u8]) -> Vec<&[u8]> {
     packets
 }
 
-/// Packets of trains are in a capture as on a wire: each by itself, with its checksums.
+/// In a capture, packets of trains look as on a wire: separate, each with its checksum.
 #[test]
 fn captures_have_whole_packets() {
     let Some((_one, mut lab)) = lab(USUAL, "", &[]) else { return };
@@ -158,7 +158,7 @@ fn captures_have_whole_packets() {
     assert!(checked > 2 * 27_600, "{checked}");
 }
 
-/// Datagrams sent as trains (UDP_SEGMENT): each that is not lost comes, by itself and in order.
+/// Datagrams sent as trains (UDP_SEGMENT): each that is not lost arrives separately and in order.
 #[test]
 fn datagrams_of_trains_come_by_themselves() {
     let Some((_one, mut lab)) = lab(AT_ONCE, "forward.drop_list = [0, 5, 6, 199]", &[]) else { return };
@@ -178,7 +178,7 @@ fn datagrams_of_trains_come_by_themselves() {
         let is_lost = |n: &u32| version == 0 && [0, 5, 6, 199].contains(n);
         meanwhile(&mut lab, || {
             let mut buffer = [0; 2000];
-            // One train after the other: a socket has no room for all of them.
+            // One train after the other, since a socket has no room for all of them.
             for train in 0..10 {
                 let numbers = train * 20..train * 20 + 20_u32;
                 let contents: Vec<u8> = numbers.clone().flat_map(|n| n.to_be_bytes().repeat(250)).collect();

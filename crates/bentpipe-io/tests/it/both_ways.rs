@@ -41,31 +41,31 @@ impl Draw {
         self.below(2) == 0
     }
 
-    /// Up to 2^`bits`, each power of two as likely as any other.
+    /// A number up to 2^`bits`; each power of two is equally likely.
     fn magnitude(&mut self, bits: u64) -> u64 {
         let top = 1 << self.below(bits + 1);
         (top + self.below(top)).min(1 << bits)
     }
 }
 
-/// What the path's MTU does.
+/// The course of the path's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mtu {
     /// It changes, and every segment always fits.
     Fits,
-    /// For up to half a minute full segments do not fit.
+    /// Full segments do not fit for up to half a minute.
     Dips,
-    /// From some instant on they never fit again.
+    /// From some instant on, full segments never fit again.
     Falls,
 }
 
 #[derive(Debug)]
 struct Path {
     delay: Duration,
-    /// Packets lost of 1000, by chance.
+    /// Random losses per 1000 packets.
     loss: u64,
     kind: Mtu,
-    /// MTUs from their instants on, latest last.
+    /// MTUs and the instants from which they hold, the last one last.
     mtus: Vec<(Time, usize)>,
 }
 
@@ -75,11 +75,11 @@ impl Path {
     }
 }
 
-/// A direction between two instants at which it went on.
+/// The time between two instants at which a direction made progress.
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     since: Time,
-    /// Packets lost in the meantime, either way, and in the run before.
+    /// The packets lost in the meantime, in either direction, and those lost before.
     lost: u32,
     before: u32,
     longest: Duration,
@@ -96,8 +96,8 @@ impl Pause {
     /// since an ACK that repeats a lost one echoes the same timestamp (RFC 7323 §4.3). The packet that ends the pause
     /// travels for a round trip and may wait for a delayed ACK.
     ///
-    /// A reader who comes once in a time `reads_every` shuts the window for as long. If the word that it has opened is lost,
-    /// the next probe of the window comes, whose intervals double: after at most `base` or twice that time.
+    /// A reader that reads once per `reads_every` keeps the window closed for that long. If the window update is lost, the next window
+    /// probe asks; probe intervals double, so it comes after at most `base` or twice that time.
     fn bound(&self, path: &Path, timestamps: bool, reads_every: Duration) -> Duration {
         let trip = path.delay + path.delay + AckPolicy::DELAYED.delay;
         let sample = if timestamps { trip + self.longest } else { trip };
@@ -111,11 +111,11 @@ impl Pause {
 struct End {
     user: User,
     arriving: VecDeque<(Time, Vec<u8>)>,
-    /// The user reads once in this time, all that there is.
+    /// The user reads everything once in this time.
     reads_every: Duration,
     reads_at: Time,
     pause: Pause,
-    /// What shows that this end's direction goes on.
+    /// Evidence of progress in this end's direction.
     shown: (u64, u64, State, State),
 }
 
@@ -145,7 +145,7 @@ impl World {
                 timestamps,
                 nagle,
                 ack: if delayed { AckPolicy::DELAYED } else { AckPolicy::IMMEDIATE },
-                // Longer than the peer's retransmissions last.
+                // Longer than the peer keeps retransmitting.
                 time_wait: Duration::from_secs(10_000),
                 ..TcpConfig::default()
             };
@@ -163,14 +163,14 @@ impl World {
         });
         let mut world = World { now: START, path, timestamps, draw, ends };
         for n in 0..2 {
-            // A window of a byte lets a byte out per round trip: 100 windows are enough.
+            // A window of one byte lets one byte out per round trip, so 100 windows are enough.
             let window = u64::from(world.ends[1 - n].user.endpoint.connection().config().receive_buffer);
             world.ends[n].user.total = world.ends[n].user.total.min(200 + 100 * window);
         }
         world
     }
 
-    /// Writes, closes, and reads and checks what there is. Whether there was anything to do.
+    /// Writes, closes, and reads and checks what has arrived. Returns true if there was anything to do.
     fn use_it(&mut self, n: usize) -> bool {
         let End { user, reads_at, reads_every, .. } = &mut self.ends[n];
         let before = user.progress();
@@ -213,7 +213,7 @@ impl World {
         self.judge_pauses();
     }
 
-    /// A direction goes on when a byte of it arrives or is acknowledged, or when the handshake or a FIN does.
+    /// A direction makes progress when one of its bytes arrives or is acknowledged, or its handshake or FIN.
     fn judge_pauses(&mut self) {
         for n in 0..2 {
             let (end, peer) = (&self.ends[n], &self.ends[1 - n]);
@@ -258,7 +258,7 @@ impl World {
         format!("at {:?}, {:?}: {}; {}", self.now, self.path, end(&self.ends[0]), end(&self.ends[1]))
     }
 
-    /// Each end has everything, or, where full segments do not fit, has given up or heard that the peer did.
+    /// Each end has received everything. If full segments do not fit, it may have given up, or learned that the peer has.
     fn judge(&self) -> Result<(), Abort> {
         let outcomes = [0, 1].map(|n| self.ends[n].user.endpoint.outcome());
         if outcomes == [Some(Ok(())); 2] {
@@ -301,7 +301,7 @@ fn path(draw: &mut Draw, kind: Mtu, fits: usize) -> Path {
     if kind == Mtu::Dips {
         mtus.push((at, fits));
     }
-    // Of 16 transmissions in a row (15 retries) at most one in 10^11 is lost with all its ACKs: (1 - 0.9^2)^16.
+    // At most one in 10^11 sequences of 16 transmissions (15 retries) is lost with all its ACKs: (1 - 0.9^2)^16.
     let loss = [0, 1, 10, 50, 100][draw.below(5) as usize];
     Path { delay, loss, kind, mtus }
 }
@@ -312,7 +312,7 @@ fn run(seed: u64) -> Result<(), Abort> {
     world.judge()
 }
 
-/// How many runs ended because the MTU had fallen.
+/// The number of runs that ended because the MTU had fallen.
 fn runs(seeds: core::ops::Range<u64>) -> u64 {
     let one = |seed| {
         let outcome = std::panic::catch_unwind(|| run(seed));

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
+//! The seeds of the fuzz targets, run as ordinary tests. Each input that once found a fault is among them.
 
 #[path = "../../../../fuzz/targets/adversary.rs"]
 mod adversary;
@@ -29,7 +29,7 @@ fn adversary_seeds() {
     play(include_str!("../../../../fuzz/seeds/adversary.hex"), |input| _ = adversary::run(input));
 }
 
-/// So many runs of the adversary by chance, and what he injected in all.
+/// Runs the adversary this many times with random choices. Returns the number of packets that it injected.
 fn adversary_runs(runs: u32) -> adversary::Injected {
     let mut next = chance();
     let mut sum = adversary::Injected::default();
@@ -44,7 +44,7 @@ fn adversary_runs(runs: u32) -> adversary::Injected {
     sum
 }
 
-/// Half of the runs are with one who knows the sequence number.
+/// In half of the runs the adversary knows the sequence number.
 #[test]
 fn adversary_by_chance() {
     let sum = adversary_runs(2000);

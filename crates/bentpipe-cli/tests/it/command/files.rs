@@ -26,7 +26,7 @@ fn an_input_is_not_overwritten() {
         assert!(error.contains("is read by this command, which would overwrite it"), "{arguments:?}: {error}");
         assert_eq!(std::fs::read(path("small.toml")).expect("readable"), before, "{arguments:?}");
     }
-    // A trace that the scenario names is an input, too.
+    // A trace named by the scenario is an input, too.
     std::fs::write(path("up.csv"), "1\n2\n").expect("writable");
     let text = String::from_utf8(before).expect("text").replace("rate = \"2 Mbit/s\"", "rate_trace = \"up.csv\"");
     std::fs::write(path("traced.toml"), text).expect("writable");
@@ -34,7 +34,7 @@ fn an_input_is_not_overwritten() {
     assert!(error.contains("up.csv is read by this command"), "{error}");
 }
 
-/// A mistyped name makes no folder, and no run.
+/// A mistyped name creates no folder and starts no run.
 #[test]
 fn a_folder_is_made_only_where_one_is_asked_for() {
     let folder = folder();
@@ -58,7 +58,7 @@ fn a_folder_is_made_only_where_one_is_asked_for() {
     assert!(folder.path().join("deep/pages/bentpipe-run.1").exists());
 }
 
-/// A file below a file cannot be looked at, as one in a closed folder: it may be there.
+/// A path below a file cannot be examined, like one in a closed folder. The file may exist.
 #[test]
 fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
     let folder = folder();

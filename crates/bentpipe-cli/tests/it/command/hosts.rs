@@ -1,4 +1,4 @@
-//! The engine's Linux hosts beside times that the kernel's took (`validation/linux`).
+//! The engine's Linux hosts against times measured with the kernel (`validation/linux`).
 
 use super::{folder, json, refused, run};
 

@@ -1,4 +1,4 @@
-//! What Ctrl-C leaves.
+//! The state after Ctrl-C.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -13,17 +13,17 @@ fn interrupt(child: &std::process::Child) {
     assert!(kill.success());
 }
 
-/// Starts a run of days, waits until it is under way, and presses Ctrl-C.
+/// Starts a run that would take days, waits until it is under way, and presses Ctrl-C.
 #[cfg(unix)]
 fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
     ctrl_c(folder, &[arguments, &ENDLESS].concat())
 }
 
-/// Starts what takes long, waits until it is under way, and presses Ctrl-C.
+/// Starts a long command, waits until it is under way, and presses Ctrl-C.
 #[cfg(unix)]
 fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
     let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // Long enough to have come to the run on a busy machine; the run itself would take hours.
+    // Long enough to have reached the run even on a busy machine. The run itself would take hours.
     std::thread::sleep(Duration::from_secs(1));
     let pressed = Instant::now();
     interrupt(&child);
@@ -61,7 +61,7 @@ fn ctrl_c_keeps_complete_replications() {
 #[test]
 fn an_interrupted_reproduction_shows_what_is_done() {
     let folder = tempfile::tempdir().expect("a folder");
-    // So many replications that no table is done before the signal.
+    // With so many replications, no table is complete before the signal.
     let arguments = ["reproduce", "transat", "--table", "3", "--reps", "1000000", "--threads", "1", "--json"];
     let output = ctrl_c(folder.path(), &arguments);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -86,11 +86,11 @@ fn an_interrupted_report_leaves_no_file() {
 #[test]
 fn ctrl_c_ends_what_only_prepares() {
     let folder = tempfile::tempdir().expect("a folder");
-    // A second after its start it builds some two thousand scenarios, which takes ten times as long.
+    // One second after its start it is building about two thousand scenarios, which takes ten times as long.
     let began = Instant::now();
     let output = ctrl_c(folder.path(), &["scoreboard"]);
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    // The last of them, on a machine ten times as busy.
+    // The last of them, for a machine that is ten times as busy.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
@@ -99,7 +99,7 @@ fn ctrl_c_ends_what_only_prepares() {
 fn ctrl_c_ends_what_waits_for_a_reader() {
     let folder = folder();
     let arguments = [&["run", "small.toml", "--trace", "-"], &ENDLESS[..]].concat();
-    // The pipe is open, full soon, and never read.
+    // The pipe is open, soon full, and never read.
     let mut child =
         bentpipe(folder.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
     std::thread::sleep(Duration::from_secs(1));
@@ -112,7 +112,7 @@ fn ctrl_c_ends_what_waits_for_a_reader() {
 fn ctrl_c_ends_what_cannot_say_so() {
     let folder = folder();
     let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
-    // It reads its scenario, which does not come.
+    // It waits for its scenario on standard input.
     let mut child =
         bentpipe(folder.path(), &["run", "-"]).stdin(Stdio::piped()).stderr(full).spawn().expect("it starts");
     std::thread::sleep(Duration::from_millis(500));
@@ -133,7 +133,7 @@ fn ctrl_c_twice_leaves_no_half_file() {
     std::thread::sleep(Duration::from_secs(1));
     assert!(names(folder.path()).iter().any(|name| name.starts_with(".bentpipe-")), "it has begun its files");
     interrupt(&child);
-    // The first has been handled when the second comes, and the files take longer than that to be finished.
+    // The first signal has been handled when the second arrives, and finishing the files takes longer than that.
     std::thread::sleep(Duration::from_millis(1));
     interrupt(&child);
     assert_eq!(ended(&mut child), Some(130));
@@ -141,7 +141,7 @@ fn ctrl_c_twice_leaves_no_half_file() {
     assert!(left.iter().all(|name| !name.starts_with(".bentpipe-")), "{left:?}");
 }
 
-/// The exit code of what must end soon; it is killed if it does not.
+/// Returns the exit code of a command that must end soon. Kills it otherwise.
 fn ended(child: &mut std::process::Child) -> Option<i32> {
     // Within a second on an idle machine.
     let patience = Instant::now() + Duration::from_secs(10);
@@ -156,7 +156,7 @@ fn ended(child: &mut std::process::Child) -> Option<i32> {
     None
 }
 
-/// Of the runs until then another system may be the best.
+/// Judged by the runs until then, another system may be the best.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_recommendation_writes_nothing() {

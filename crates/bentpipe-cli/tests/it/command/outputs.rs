@@ -52,7 +52,7 @@ fn colours_are_for_terminals_that_want_them() {
     }
 }
 
-/// Tables and sentences; a command that is to be copied has no line breaks of ours.
+/// Tables and sentences. A command meant to be copied is not broken into lines.
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_fit_a_terminal() {
@@ -140,7 +140,7 @@ fn fail_if_judges_the_figures() {
     assert_eq!(code, Some(1));
     assert!(error.contains("data: time is ") && error.contains("(--fail-if 'goodput < 1 Gbit/s')"), "{error}");
     assert!(out.contains("x limit"), "the results are there all the same");
-    // A mistake in a condition is wrong usage, before or after the run.
+    // A mistake in a condition is a usage error, whether it is found before or after the run.
     let error = refused(folder.path(), 2, &["run", "small.toml", "--fail-if", "time > 8"]);
     assert!(error.contains("`time > 8 s`"), "{error}");
     let (code, error, _) = fails(&["run", "small.toml", "--fail-if", "dat.time > 8 s"]);
@@ -157,7 +157,7 @@ fn compare_writes_tests_for_ci() {
     let bounds = ["--fail-if", "ratio > 0.01", "--fail-if", "sack.time > 1 h", "--fail-if", "unfinished > 0"];
     let output = run(folder.path(), &[&arguments[..], &bounds].concat());
     assert_eq!(output.status.code(), Some(1));
-    // Each finishes and has no unfinished runs; one is bounded in time, the other has a ratio, which fails.
+    // Both finish and have no unfinished runs. One has a bound on time, the other one on a ratio, which fails.
     let text = read();
     assert!(text.contains("tests=\"6\" failures=\"1\""), "{text}");
     assert!(
@@ -180,7 +180,7 @@ fn completions_and_manual_pages() {
     assert!(page("bentpipe-run.1").contains("fail\\-if") && page("bentpipe-model-rates.1").contains("OC\\-N"));
 }
 
-/// What bash offers at the end of this line.
+/// The completions that bash offers at the end of this line.
 fn offered(folder: &std::path::Path, line: &str) -> Vec<String> {
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_bentpipe"));
     let script = format!(
@@ -223,7 +223,7 @@ fn shells_complete_scenarios_variants_and_files() {
 fn lists_as_json() {
     let folder = folder();
     let names = |arguments: &[&str], key: &str| -> Vec<String> {
-        // `doctor` fails where something is missing, and prints all the same.
+        // `doctor` fails if something is missing, and still prints everything.
         let list = json(&String::from_utf8(run(folder.path(), arguments).stdout).expect("text"));
         list.as_array().expect("a list").iter().map(|one| one[key].as_str().expect("text").to_owned()).collect()
     };
@@ -305,13 +305,13 @@ fn a_reader_that_goes_ends_the_command_quietly() {
     for arguments in [
         vec!["run", "small.toml", "--pcap", "-"],
         vec!["run", "small.toml", "--plot", "-"],
-        // As `head` does: nobody reads the rest of a long run.
+        // Like `head`: the rest of a long run is not read.
         days("--trace"),
         days("--pcap"),
         vec!["--help"],
         vec!["reference"],
     ] {
-        // The reader has gone before the command starts: how fast either runs decides nothing.
+        // The reader is gone before the command starts, so the result does not depend on which of them is faster.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let ended = bentpipe(folder.path(), &arguments).stdout(writer).output().expect("it runs");
@@ -344,7 +344,7 @@ fn a_full_device_is_an_error_and_no_panic() {
         assert!(error.contains("error: /dev/full: No space left on device"), "{option}: {error}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("x limit"), "the run is shown all the same");
     }
-    // What cannot be said is not said.
+    // An error that cannot be printed is dropped.
     for (code, arguments) in [
         (2, &["run", "none.toml"][..]),
         (1, &["run", "small.toml", "--set", "time_limit=1 s"]),
@@ -399,7 +399,7 @@ fn what_a_table_says_is_so() {
         !text.contains("marked") && text.contains("\nx limit: time over the minimum time that the links allow.\n"),
         "{text}"
     );
-    // A flow without a time has another ratio.
+    // A flow without a time has another ratio: the rate that the links allow over its own.
     let said = |sets: &[&str]| {
         let output = run(folder.path(), &[&["run", "small.toml"], sets].concat());
         assert_eq!(output.status.code(), Some(1));
@@ -409,7 +409,7 @@ fn what_a_table_says_is_so() {
     assert!(text.contains("allow; without a time, the goodput that they allow over the flow's."), "{text}");
     assert!(text.contains("did not finish within the time limit of 1 s\n  help: --set time_limit='"), "{text}");
     assert!(text.contains("\ndelivered, dropped, max queue: packets.\n"), "{text}");
-    // No SYN arrives, and after the last one nothing more can happen: the limit, an hour, has no part in it.
+    // No SYN arrives, and nothing can happen after the last one. The limit of one hour plays no part.
     let text = said(&["--set", "links.sat.forward.loss=100 %", "--set", "tcp.profile=linux"]);
     assert!(text.contains("the flow `data` was aborted") && !text.contains("time limit"), "{text}");
     let text = said(&["--set", "time_limit=1 s", "--set", "flows.data.start=5 s"]);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{folder, ok, refused, run};
 
-/// packetdrill's scripts: a line for each, and the exit code says whether one fails.
+/// packetdrill's scripts: one line for each. The exit code tells whether one failed.
 #[test]
 fn scripts_pass_fail_and_are_refused() {
     let folder = folder();

@@ -32,7 +32,7 @@ fn table(folder: &Path) -> PathBuf {
     folder.join("s.sweep/table.parquet")
 }
 
-/// The table of a sweep that nothing disturbed.
+/// The table of an undisturbed sweep.
 fn undisturbed(text: &str) -> Vec<u8> {
     let folder = with_sweep(text);
     ok(folder.path(), &["sweep", "s.toml"]);
@@ -44,18 +44,18 @@ fn kept(folder: &Path) -> u64 {
     state["runs"].as_u64().expect("a number")
 }
 
-/// Bytes of the journal.
+/// The size of the journal, bytes.
 fn journal(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder.join("s.sweep")).into_iter().flatten().flatten();
     let logs = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".log"));
     logs.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()
 }
 
-/// Starts a sweep and waits until `runs` more runs are kept, or it has ended.
+/// Starts a sweep and waits until it has stored `runs` more runs, or has ended.
 fn start_and_wait(folder: &Path, arguments: &[&str], runs: u64) -> Child {
     let (before, started) = (journal(folder), Instant::now());
     let mut child = start(folder, arguments);
-    // A run has more than 100 and less than 300 bytes, the journal's beginning less than 100.
+    // A run takes 100 to 300 bytes, and the start of the journal less than 100.
     while journal(folder) < before + 100 + 300 * runs && child.try_wait().expect("ours").is_none() {
         assert!(started.elapsed() < Duration::from_secs(60), "no runs");
         std::thread::sleep(Duration::from_millis(1));
@@ -69,7 +69,7 @@ fn threads_and_a_second_call_change_nothing() {
     let text = ok(folder.path(), &["sweep", "s.toml", "--threads", "1"]);
     assert!(text.contains("minus sack") && text.contains("180 of 180 runs and 3 of 3 points are done"), "{text}");
     let alone = std::fs::read(table(folder.path())).expect("readable");
-    // Again: nothing to run, the same table.
+    // A second time there is nothing to run, and the table is the same.
     let again = json(&ok(folder.path(), &["sweep", "s.toml", "--json"]));
     assert_eq!((&again["finished"], &again["runs"], &again["kept_runs"]), (&true.into(), &RUNS.into(), &RUNS.into()));
     assert!(std::fs::read(table(folder.path())).expect("readable") == alone);
@@ -119,7 +119,7 @@ fn kill_9_loses_and_repeats_no_run() {
     assert!(before >= 15, "{before} runs were kept over the kills");
     ok(folder.path(), &["sweep", "s.toml"]);
     assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
-    // Each run is in the parts once: none was repeated.
+    // Each run is in the parts exactly once.
     let state = json(&ok(folder.path(), &["sweep", "s.toml", "--status", "--json"]));
     assert_eq!((&state["kept_runs"], &state["in_journal"]), (&RUNS.into(), &0.into()));
 }
@@ -134,7 +134,7 @@ fn a_signal_ends_it_within_a_second_and_keeps_the_work() {
         let pressed = Instant::now();
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
         let output = child.wait_with_output().expect("it ends");
-        // A second, and as much again for a machine that does other things.
+        // One second, and as much again for a busy machine.
         assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{error}");
@@ -148,7 +148,7 @@ fn a_signal_ends_it_within_a_second_and_keeps_the_work() {
 #[test]
 fn a_full_disk_loses_and_repeats_no_run() {
     let folder = with_sweep(SWEEP);
-    // A limit on the size of files makes a write stop in the middle and then fail, as a full disk does.
+    // A limit on file sizes makes a write stop in the middle and then fail, as a full disk does.
     let limited = |blocks: u32| -> Output {
         let command = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" sweep s.toml --threads 2");
         let shell = Command::new("sh")
@@ -158,7 +158,7 @@ fn a_full_disk_loses_and_repeats_no_run() {
         shell.expect("a shell")
     };
     let mut before = 0;
-    // Blocks are of 512 B in dash and 1024 B in bash: both times less than the 180 runs need.
+    // Blocks have 512 B in dash and 1024 B in bash. Both allow less than the 180 runs need.
     for blocks in [4, 8, 12, 16] {
         let output = limited(blocks);
         let error = String::from_utf8_lossy(&output.stderr);

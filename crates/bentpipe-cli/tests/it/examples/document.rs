@@ -1,4 +1,4 @@
-//! A document as a list of things to do: files to save, commands to run, output to expect.
+//! A document as a list of steps: files to save, commands to run, output to expect.
 //!
 //! An indented block whose line begins with `bentpipe` is commands; what follows a command in the block is its output, of which `...`
 //! leaves lines out. A fenced block after a line that ends with a colon and names a file in backquotes is that file. Comments before a block
@@ -9,20 +9,20 @@
 //! - `<!-- exit: CODE -->`: what its commands end with;
 //! - `<!-- output varies: REASON -->`: the output is an example.
 
-/// What a reader of a document does.
+/// A step of a reader.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Saves a file.
     Save { name: String, text: String },
-    /// What the document assumes.
+    /// Something that the document assumes to exist.
     First(String),
     /// Runs a command.
     Run { line: usize, command: String, output: Vec<String>, exit: i32 },
-    /// A command that is not run here, and why.
+    /// A command that is not run here, with the reason.
     Leave { line: usize, command: String, why: String },
 }
 
-/// What comments before a block say.
+/// The contents of the comments before a block.
 #[derive(Default)]
 struct Notes {
     not_run: Option<String>,

@@ -37,28 +37,28 @@ fn shell(folder: &Path, command: &str) -> (String, Option<i32>) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code())
 }
 
-/// A line without its indentation and its rules; columns one space apart.
+/// A line without indentation and table rules, with one space between columns.
 fn plain(line: &str) -> String {
     line.split_whitespace().filter(|word| !word.starts_with('─')).collect::<Vec<_>>().join(" ")
 }
 
-/// The first line that the output should have, and does not have after those before it.
+/// The first expected line that the output lacks after the lines before it.
 fn missing<'a>(expected: &'a [String], output: &str) -> Option<&'a str> {
     let mut said = output.lines().map(plain);
     let wanted = expected.iter().filter(|line| !matches!(plain(line).as_str(), "" | "..."));
     wanted.into_iter().find(|line| !said.any(|said| said == plain(line))).map(String::as_str)
 }
 
-/// What became of a document's commands.
+/// The results of a document's commands.
 #[derive(Default)]
 struct Followed {
     ran: usize,
     mistakes: Vec<String>,
-    /// The commands that are not run, with the reasons.
+    /// The commands that were not run, with the reasons.
     left: Vec<String>,
 }
 
-/// Follows a document's instructions, in a folder of its own.
+/// Follows a document's instructions in a new folder.
 fn follow(document: &Path) -> Followed {
     let folder = tempfile::tempdir().expect("a folder");
     let Followed { mut ran, mut mistakes, mut left } = Followed::default();
@@ -88,7 +88,7 @@ fn follow(document: &Path) -> Followed {
     Followed { ran, mistakes, left }
 }
 
-/// Why the command would refuse its options; its own command after `--` is not looked at.
+/// The error for the command's options, if there is one. The command after `--` is not checked.
 fn misspelt(command: &str) -> Option<String> {
     let words = shlex::split(command).unwrap_or_default();
     let is_operator = |word: &String| ["&&", "|", ">", ";", "&", "||"].contains(&word.as_str());
@@ -104,7 +104,7 @@ fn misspelt(command: &str) -> Option<String> {
     })
 }
 
-/// Each processor follows one document at a time.
+/// One document at a time on each processor.
 #[test]
 fn the_commands_of_the_documents_run() {
     let (documents, next) = (documents(), AtomicUsize::new(0));

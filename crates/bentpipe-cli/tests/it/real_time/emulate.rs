@@ -1,4 +1,4 @@
-//! `bentpipe emulate`: how its links treat programs, and what it leaves behind.
+//! `bentpipe emulate`: what its links do to programs, and what it leaves behind.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -16,7 +16,7 @@ fn link(more: &str) -> String {
     )
 }
 
-/// The next datagram. A machine that was paused interrupts calls that have a time limit.
+/// Receives the next datagram. If the machine was paused, calls with a time limit return early.
 fn received(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<(usize, SocketAddr)> {
     loop {
         match socket.recv_from(buffer) {
@@ -26,7 +26,7 @@ fn received(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<(usize, So
     }
 }
 
-/// Sends a datagram and waits for it to come back: the time.
+/// Sends a datagram, waits for it to come back, and returns the time that took.
 fn round_trip(socket: &UdpSocket, to: SocketAddr) -> std::io::Result<Duration> {
     let begin = Instant::now();
     socket.send_to(&[1; 100], to)?;
@@ -58,8 +58,8 @@ fn a_round_trip_takes_what_the_links_say() {
             })
         });
         let best = best.min().expect("five").as_secs_f64() * 1e3;
-        // 200 ms and two datagrams of 128 or 148 bytes at 20 Mbit/s, 0.1 ms; the best of five wake-ups is late by less
-        // than 3 ms on a machine with anything else to do.
+        // 200 ms plus two datagrams of 128 or 148 bytes at 20 Mbit/s, 0.1 ms. The best of five wake-ups is less than 3 ms late even on a
+        // busy machine.
         assert!((200.1..203.0).contains(&best), "{from}: {best} ms");
     }
     let summary = emulation.stop();
@@ -67,7 +67,7 @@ fn a_round_trip_takes_what_the_links_say() {
     assert_eq!((&summary["kept_up"], &summary["overruns"]), (&true.into(), &0.into()), "{summary}");
 }
 
-/// 1500 bytes each 50 ms, whenever that is on the emulator's clock: of ten datagrams two go at a time.
+/// 1500 bytes each 50 ms, at unknown instants of the emulator's clock: ten datagrams leave two at a time.
 #[test]
 fn a_trace_sets_the_pace() {
     if !possible() {
@@ -86,17 +86,17 @@ fn a_trace_sets_the_pace() {
         received(&far, &mut [0; 1000]).expect("it comes");
         came.push(Instant::now());
     }
-    // 750 bytes with their headers. Wake-ups are late by less than 10 ms on a busy machine.
+    // 750 bytes with headers. Wake-ups are less than 10 ms late on a busy machine.
     let millis = |from: usize, to: usize| (came[to] - came[from]).as_secs_f64() * 1e3;
     for n in 0..8 {
         assert!(millis(n, n + 2) > 40.0, "{n}: three within {} ms", millis(n, n + 2));
     }
-    // Five opportunities, or six where one came while the first was sent.
+    // Five opportunities, or six if one came while the first datagram was sent.
     assert!((190.0..260.0).contains(&millis(0, 9)), "{} ms", millis(0, 9));
     emulation.stop();
 }
 
-/// A scenario without flows, whose delay is changed while it runs; and refused changes.
+/// A scenario without flows. Its delay is changed while it runs; invalid changes are refused.
 #[test]
 fn a_link_is_changed_while_it_runs() {
     if !possible() {
@@ -143,7 +143,7 @@ fn a_link_is_changed_while_it_runs() {
         assert!(code == Some(2) && text.contains(said), "{words:?}: {text}");
     }
     assert!((80.0..86.0).contains(&best()), "what is refused changes nothing");
-    // A fade loses packets sent during it, and none after it.
+    // A fade loses the packets sent during it, and no later ones.
     let faded = ask(&["fade", "sat/forward", "500 ms"]);
     assert_eq!(faded, (Some(0), "sat/forward: all is lost for 0.5 s\n".to_owned()));
     near.send_to(b"lost", address).expect("sent");
@@ -157,7 +157,7 @@ fn a_link_is_changed_while_it_runs() {
     assert_eq!(of_link(&summary, "sat/forward", "dropped_channel"), 1, "{summary}");
     assert!(!std::path::Path::new(&socket).exists());
     assert_eq!(set(&["sat", "delay=1 ms"]).0, Some(2), "nobody answers");
-    // Other commands say what is missing.
+    // Other commands report what is missing.
     let run = output(&["run", &path]);
     assert!(run.status.code() == Some(2) && String::from_utf8_lossy(&run.stderr).contains("has no flows"));
 }
@@ -189,7 +189,7 @@ fn listed_packets_are_lost_and_no_others() {
     assert_eq!(of_link(&summary, "sat/forward", "delivered"), 196);
 }
 
-/// The kernel's TCP with its offloads fills the line and no more.
+/// The kernel's TCP with its offloads fills the line and no more than that.
 #[test]
 fn a_download_of_the_kernels_runs_at_the_rate_of_the_line() {
     if !possible() {
@@ -216,17 +216,17 @@ fn a_download_of_the_kernels_runs_at_the_rate_of_the_line() {
         assert_eq!(all.len(), bytes - 1);
         begin.elapsed().as_secs_f64()
     });
-    // 1448 of 1500 bytes are data: 19.31 Mbit/s, 2.072 s; slow start over 10 ms of round trip costs less than 0.1 s.
-    // Faster than the line it cannot be.
+    // 1448 of 1500 bytes are data: 19.31 Mbit/s, 2.072 s. Slow start over a round trip of 10 ms costs less than 0.1 s. It cannot be faster
+    // than the line.
     assert!((2.06..2.25).contains(&span), "{span} s");
     let summary = emulation.stop();
     let offered = of_link(&summary, "sat/forward", "offered");
-    // 3454 segments of 1448 bytes, not the trains of up to 45 that the kernel hands over.
+    // 3454 segments of 1448 bytes, not the kernel's trains of up to 45.
     assert!((3454..3700).contains(&offered), "{summary}");
 }
 
-/// S-LACP below the kernel's TCP: each byte as it was sent, at the rate of a line that loses one frame in twenty. TCP
-/// alone would have 1.22 * 1448 B / (0.2 s * sqrt(0.05)) there (Mathis), 0.3 Mbit/s.
+/// S-LACP below the kernel's TCP: every byte arrives unchanged, at the rate of a line that loses one frame in twenty. TCP alone would reach
+/// 1.22 * 1448 B / (0.2 s * sqrt(0.05)) there (Mathis), 0.3 Mbit/s.
 #[test]
 fn a_layer_mends_what_the_link_loses() {
     if !possible() {
@@ -260,26 +260,26 @@ fn a_layer_mends_what_the_link_loses() {
     });
     let span = begin.elapsed().as_secs_f64();
     assert!(got == sent, "{} bytes of {}", got.len(), sent.len());
-    // 1.7 s of the line, and slow start over some ten round trips of 200 ms that may wait for a repair each.
+    // 1.7 s of the line, and slow start over about ten round trips of 200 ms, each of which may wait for a repair.
     assert!(span < 8.0, "{span} s");
     let summary = emulation.stop();
     let channels = summary["channels"].as_array().expect("a list");
     let bulk = channels.iter().find(|channel| channel["link"] == "sat/forward" && channel["channel"] == "bulk");
     let count = |key: &str| bulk.and_then(|bulk| bulk[key].as_u64()).unwrap_or_else(|| panic!("no {key}: {summary}"));
-    // TCP may fill the queue; CoDel takes a few out. The line loses none for good.
+    // TCP may fill the queue, and CoDel drops a few packets. The line loses none for good.
     let dropped = count("dropped_early") + count("dropped_full");
     assert_eq!((count("delivered") + dropped, count("skipped")), (count("packets"), 0), "{summary}");
     // 2763 segments of 1448 bytes, of which 138 are lost on average; the standard deviation is 11, so it is never this few.
     assert!(count("lost_frames") > 50 && count("recovered") + count("resent_frames") > 50, "{summary}");
 }
 
-/// Datagrams of several sizes, sent faster than the link takes them: each arrives as it was sent.
+/// Datagrams of several sizes, sent faster than the link takes them: each that arrives is unchanged.
 #[test]
 fn datagrams_keep_their_sizes_and_bytes() {
     if !possible() {
         return;
     }
-    // Through a router's kernel too, which takes each train and sends it on.
+    // Also through the kernel of a router, which receives each train and forwards it.
     for hosts in [&[][..], &["--host", "terminal"]] {
         let emulation = Emulation::start(&[&["geo", "--set", "links.sat.rate='100 Mbit/s'"], hosts].concat());
         let (a, b) = (emulation.host("server"), emulation.host("client"));
@@ -288,19 +288,19 @@ fn datagrams_keep_their_sizes_and_bytes() {
             let (near, far) = (a.inside(|| bound(from)), b.inside(|| bound(to)));
             lost += DATAGRAMS - talk(&near, &far, &SIZES);
         }
-        // What the client's socket had no room for is the client's, and counted there.
+        // Datagrams that the client's socket had no room for are counted there.
         assert_eq!(lost, b.inside(socket_drops));
         let summary = emulation.stop();
         for link in ["internet/forward", "sat/forward", "lan/forward"] {
             assert_eq!(of_link(&summary, link, "offered"), 2 * DATAGRAMS, "{summary}");
             assert_eq!(of_link(&summary, link, "delivered"), 2 * DATAGRAMS, "{summary}");
         }
-        // An overrun can only be a packet of the system's own: all datagrams were offered.
+        // An overrun can only be one of the kernel's own packets: all datagrams were offered.
         assert_eq!(summary["refused"], 0, "{summary}");
     }
 }
 
-/// While nobody reads the device, its queue overflows: each datagram reaches the link or is counted.
+/// While the device is not read, its queue overflows. Each datagram reaches the link or is counted.
 #[test]
 fn overruns_of_the_device_are_counted() {
     if !possible() {
@@ -311,7 +311,7 @@ fn overruns_of_the_device_are_counted() {
     let (a, b) = (emulation.host("A"), emulation.host("B"));
     let near = a.inside(|| bound(a.v4.into()));
     emulation.signal(Signal::SIGSTOP);
-    // The device has room for 4096.
+    // The device queues 4096 packets.
     let count = 6000;
     for number in 0..count {
         near.send_to(&[1; 10], (b.v4, 9)).unwrap_or_else(|error| panic!("{number}: {error}"));
@@ -322,7 +322,7 @@ fn overruns_of_the_device_are_counted() {
     let summary = emulation.stop();
     let overruns = summary["overruns"].as_u64().unwrap_or_else(|| panic!("{summary}"));
     let accounted = of_link(&summary, "sat/forward", "offered") + overruns;
-    // Besides, the stack may have sent a few packets of IPv6's own meanwhile.
+    // The kernel may also have sent a few IPv6 packets of its own.
     assert!((count..count + 10).contains(&accounted), "{summary}");
     assert!(overruns > 1800, "{summary}");
     assert_eq!(summary["kept_up"], false, "{summary}");

@@ -1,4 +1,4 @@
-//! Links in real time, with programs of the machine at their ends. Needs root; skipped without, except in CI.
+//! Links in real time, with real programs at their ends. Needs root; skipped without it, except in CI.
 
 mod emulate;
 mod shell;

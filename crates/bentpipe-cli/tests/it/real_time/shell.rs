@@ -1,4 +1,4 @@
-//! `bentpipe shell`: a command behind the link, the machine before it, and what lies beyond that.
+//! `bentpipe shell`: a command behind the link, the machine in front of it, and networks beyond that machine.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -37,7 +37,7 @@ fn has_ping() -> bool {
     found
 }
 
-/// Milliseconds that a command printed.
+/// The milliseconds that a command printed.
 fn millis(arguments: &[&str]) -> f64 {
     let output = output(arguments);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -52,9 +52,9 @@ fn the_machine_is_a_round_trip_away_and_nested_links_add_up() {
     }
     let (_folder, path) = file(LINK);
     let one = millis(&["shell", &path, "--", "sh", "-c", &ping("net")]);
-    // 300 ms and two packets of 84 bytes at 10 Mbit/s, 0.13 ms; the mean of three, wake-ups less than 5 ms late.
+    // 300 ms plus two packets of 84 bytes at 10 Mbit/s, 0.13 ms. On average over three pings, wake-ups are less than 5 ms late.
     assert!((300.1..305.0).contains(&one), "{one} ms");
-    // From behind both links to the machine before the outer one.
+    // From behind both links to the machine in front of the outer one.
     let binary = env!("CARGO_BIN_EXE_bentpipe");
     let inner = ping("$FAR").replace('\\', "\\\\").replace('$', "\\$");
     let outer = format!("FAR=$BENTPIPE_OUTER {binary} shell {path} --quiet -- sh -c \"{inner}\"");
@@ -92,13 +92,13 @@ fn the_summary_goes_to_a_file() {
     assert!(summary["time_s"].as_f64().is_some_and(|time| time > 0.3), "a ping takes a round trip: {text}");
     let forward = summary["links"].as_array().into_iter().flatten().find(|link| link["name"] == "sat/forward");
     assert_eq!(forward.expect("the link")["delivered"], 1, "{text}");
-    // A file is no folder: that is said before the command starts.
+    // A file is not a folder. This is reported before the command starts.
     let within = json.join("s.json");
     let refused = output(&["shell", &path, "--json", within.to_str().expect("plain"), "--", "echo", "started"]);
     assert_eq!((refused.status.code(), refused.stdout.as_slice()), (Some(1), &b""[..]));
 }
 
-/// Ended from outside, it ends its command within a second and passes that on.
+/// Killed from outside, it ends its command within a second and returns the signal's exit code.
 #[test]
 fn a_signal_to_it_alone_ends_the_command() {
     if !possible() {
@@ -113,14 +113,14 @@ fn a_signal_to_it_alone_ends_the_command() {
             .stderr(Stdio::null())
             .spawn()
             .expect("the binary starts");
-        // A shell says so when told to; a command by itself. The end of its input would end the shell.
+        // A shell says `on` once it runs; a plain program runs at once. The end of its input would end the shell.
         let mut input = child.stdin.take().expect("piped");
         let _ = input.write_all(b"echo on\n");
         child.stdout.as_mut().expect("piped").read_exact(&mut [0; 2]).expect("it is on");
         let begin = Instant::now();
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).expect("it runs");
         let code = child.wait().expect("ours").code();
-        // A second, and as much again for a machine that does other things.
+        // One second, and as much again for a busy machine.
         assert!(begin.elapsed().as_secs() < 2, "{arguments:?}, {signal}: {:?}", begin.elapsed());
         code
     };
@@ -132,11 +132,11 @@ fn a_signal_to_it_alone_ends_the_command() {
             assert_eq!(signal(&[&[command, &path, "--"], &stays[..]].concat(), kind), Some(137), "{command}");
         }
     }
-    // A shell without a command is hung up: an interactive one ignores SIGTERM.
+    // A shell without a command gets SIGHUP: an interactive one ignores SIGTERM.
     assert_eq!(signal(&["shell", &path], Signal::SIGTERM), Some(129));
 }
 
-/// Ctrl-C at the terminal is for the command, which may go on.
+/// Ctrl-C at the terminal goes to the command, which may continue.
 #[test]
 fn ctrl_c_at_the_terminal_is_the_commands() {
     if !possible() {
@@ -144,10 +144,10 @@ fn ctrl_c_at_the_terminal_is_the_commands() {
     }
     let (_folder, path) = file(LINK);
     for command in ["shell", "emulate"] {
-        // It waits in the shell itself: Ctrl-C would end a program that it waits for, even one that it is just starting. A request to
-        // end would come while it sleeps.
+        // The shell itself waits: Ctrl-C would end a program that it waits for, even one that it is just starting. A signal to end would
+        // arrive while that program sleeps.
         let stays = r#"trap "echo kept" INT; echo on; read line; sleep 0.5; exit 7"#;
-        // `script` starts a shell for it. Without `exec`, Ctrl-C would end that shell if it is dash.
+        // `script` starts a shell for the command. Without `exec`, Ctrl-C would end that shell if it is dash.
         let line = format!("exec '{}' {command} '{path}' -- sh -c '{stays}'", env!("CARGO_BIN_EXE_bentpipe"));
         // `script` gives it a terminal.
         let mut child = Command::new("script")
@@ -165,8 +165,7 @@ fn ctrl_c_at_the_terminal_is_the_commands() {
     }
 }
 
-/// A machine with a default route, and somebody behind it: what is behind the link reaches both, and the machine is
-/// as before when it is over.
+/// A machine with a default route and a host behind it. From behind the link both are reached, and afterwards the machine is as before.
 #[test]
 fn the_outside_is_there_and_the_machine_is_as_before() {
     if !possible() || !has_ping() {
@@ -177,7 +176,7 @@ fn the_outside_is_there_and_the_machine_is_as_before() {
         return eprintln!("SKIPPED, not tested: nft (nftables) is not there");
     }
     let (_folder, path) = file(LINK);
-    // `unshare` gives the test a machine of its own: it goes with it.
+    // `unshare` gives the test a network of its own, which goes away with it.
     let script = format!(
         "set -e
          ip link set lo up; echo 0 > /proc/sys/net/ipv4/ip_forward
@@ -204,7 +203,7 @@ fn the_outside_is_there_and_the_machine_is_as_before() {
     assert_eq!((forwarding, tables.trim(), devices), ("0", "0", "0"), "{text}\n{error}");
 }
 
-/// Does something in the network of a process.
+/// Runs a closure in the network namespace of a process.
 fn beside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
     let done = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -217,7 +216,7 @@ fn beside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -
     done.expect("the process runs, and its stack works")
 }
 
-/// As in `emulate`, and on a machine that `unshare` gives the test: datagrams of several sizes, IPv4 and IPv6.
+/// As in `emulate`, in a network that `unshare` makes for the test: datagrams of several sizes, IPv4 and IPv6.
 #[test]
 fn datagrams_keep_their_sizes_and_bytes() {
     if !possible() {
@@ -268,7 +267,7 @@ fn what_cannot_be_is_refused_with_its_place() {
     assert!(output.status.code() == Some(2) && error.contains("did you mean `me`?"), "{error}");
 }
 
-/// Another user, who may not even open the device of devices.
+/// Another user, who may not even open the TUN device.
 #[test]
 fn without_root_it_is_said_what_is_missing() {
     if !possible() {
@@ -277,7 +276,7 @@ fn without_root_it_is_said_what_is_missing() {
     let (folder, path) = file(LINK);
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).expect("ours");
-    // The binary may lie where only root can read.
+    // The binary may be in a folder that only root can read.
     let binary = folder.path().join("bentpipe");
     std::fs::copy(env!("CARGO_BIN_EXE_bentpipe"), &binary).expect("room");
     let binary = binary.to_str().expect("plain");
@@ -289,6 +288,6 @@ fn without_root_it_is_said_what_is_missing() {
     let (code, error) = run(&["emulate", &path]);
     assert!(code == Some(2) && error.contains("need root") && error.contains("help: run it with sudo"), "{error}");
     let (code, error) = run(&["shell", &path, "--", "true"]);
-    // Where the machine lets everybody make devices, it works.
+    // It works if the machine lets everybody create devices.
     assert!(code == Some(0) || code == Some(2) && error.contains("help: "), "{error}");
 }

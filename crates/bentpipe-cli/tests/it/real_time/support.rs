@@ -9,7 +9,7 @@ use std::time::Duration;
 use bentpipe_io::Namespace;
 use serde_json::Value;
 
-/// Whether real time can be tested here. With `CI=true` it must: a test that never runs tests nothing.
+/// True if real time can be tested here. With `CI=true` it must be, since a test that never runs tests nothing.
 pub(crate) fn possible() -> bool {
     let reason = if !nix::unistd::geteuid().is_root() {
         Some("it needs root".to_owned())
@@ -36,7 +36,7 @@ pub(crate) fn output(arguments: &[&str]) -> Output {
     bentpipe(arguments).output().expect("the binary starts")
 }
 
-/// A file in a folder that goes with it.
+/// A file in a temporary folder.
 pub(crate) fn file(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("link.toml");
@@ -54,7 +54,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Does something in the host's network.
+    /// Runs a closure in the host's network.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
         let namespace = Namespace::named(&self.namespace).expect("it is there");
         namespace.inside(work).expect("the host's stack works")
@@ -69,7 +69,7 @@ impl Host {
     }
 }
 
-/// `bentpipe emulate --json`, running.
+/// A running `bentpipe emulate --json`.
 pub(crate) struct Emulation {
     pub(crate) child: Child,
     lines: BufReader<ChildStdout>,
@@ -103,7 +103,7 @@ impl Emulation {
         nix::sys::signal::kill(pid, signal).expect("it runs");
     }
 
-    /// Ends it as Ctrl-C does; its summary.
+    /// Ends it as Ctrl-C does. Returns its summary.
     pub(crate) fn stop(mut self) -> Value {
         self.signal(nix::sys::signal::Signal::SIGINT);
         let mut line = String::new();
@@ -124,17 +124,17 @@ impl Drop for Emulation {
     }
 }
 
-/// A summary's figures for a link.
+/// The summary's figures for a link.
 pub(crate) fn of_link(summary: &Value, link: &str, key: &str) -> u64 {
     let links = summary["links"].as_array().expect("a list");
     let found = links.iter().find(|entry| entry["name"] == link).unwrap_or_else(|| panic!("no {link}: {summary}"));
     found[key].as_u64().unwrap_or_else(|| panic!("no {key}: {summary}"))
 }
 
-/// Sizes that take turns in [`talk`], bytes.
+/// The sizes that alternate in [`talk`], bytes.
 pub(crate) const SIZES: [usize; 5] = [1000, 100, 100, 1000, 50];
 
-/// Datagrams of one [`talk`].
+/// The number of datagrams in one [`talk`].
 pub(crate) const DATAGRAMS: u64 = 500 * SIZES.len() as u64;
 
 pub(crate) fn bound(address: IpAddr) -> std::io::Result<UdpSocket> {
@@ -143,8 +143,8 @@ pub(crate) fn bound(address: IpAddr) -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Sends [`DATAGRAMS`] of these sizes in turn and returns how many came. Each that comes is one that was sent, whole, and
-/// behind those that were sent before it.
+/// Sends [`DATAGRAMS`] datagrams of these sizes in turn and returns how many arrived. Each one that arrives was sent, is unchanged, and is
+/// in order.
 pub(crate) fn talk(near: &UdpSocket, far: &UdpSocket, sizes: &[usize]) -> u64 {
     let to = far.local_addr().expect("bound");
     let datagram = |number: u64| -> Vec<u8> {
@@ -154,7 +154,7 @@ pub(crate) fn talk(near: &UdpSocket, far: &UdpSocket, sizes: &[usize]) -> u64 {
     };
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
-            // Longer than any: one that grew must not look whole.
+            // Longer than any datagram, so that one that grew is not cut to a valid size.
             let mut buffer = [0; 65_535];
             let (mut came, mut next) = (0, 0);
             while next < DATAGRAMS
@@ -177,7 +177,7 @@ pub(crate) fn talk(near: &UdpSocket, far: &UdpSocket, sizes: &[usize]) -> u64 {
     })
 }
 
-/// Datagrams that sockets in the network namespace of the calling thread had no room for.
+/// The number of datagrams that sockets in the calling thread's network namespace had no room for.
 pub(crate) fn socket_drops() -> std::io::Result<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/net/snmp")?;
     let mut udp = text.lines().filter_map(|line| line.strip_prefix("Udp: ")).map(str::split_whitespace);

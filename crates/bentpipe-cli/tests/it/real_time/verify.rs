@@ -1,10 +1,10 @@
-//! `bentpipe verify`: virtual time predicts real time, where our engine is at both ends.
+//! `bentpipe verify`: virtual time predicts real time if our engine is at both ends.
 
 use serde_json::Value;
 
 use super::support::{file, output, possible};
 
-/// A transfer that takes seconds over a link with losses of this kind.
+/// A transfer of a few seconds over a link with losses of this kind.
 fn scenario(delay: &str, rate: &str, bytes: &str, losses: &str) -> String {
     format!(
         "name = \"test\"\nseed = 3\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\n\
@@ -12,9 +12,9 @@ fn scenario(delay: &str, rate: &str, bytes: &str, losses: &str) -> String {
     )
 }
 
-/// Real time is at most 2 % from virtual time. Lateness is some 20 us per round trip and endpoint, less than a thousandth of a round
-/// trip of 30 ms. The fades are put between the bursts of packets: where one packet on their edge decides about a timeout, virtual time
-/// differs from itself.
+/// Real time differs from virtual time by at most 2 %. Lateness is about 20 us per round trip and endpoint, less than a thousandth of a
+/// round trip of 30 ms. The fades lie between bursts of packets: if one packet at their edge decided about a timeout, virtual time would
+/// differ from itself.
 fn takes_as_long_as_was_predicted(delay: &str, rate: &str, bytes: &str, losses: &str) {
     let (_folder, path) = file(&scenario(delay, rate, bytes, losses));
     let (code, report) = report(&[&path, "--no-kernel"]);
@@ -53,8 +53,8 @@ fn report(arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}")))
 }
 
-/// Where a queue overflows, tens of microseconds decide: the real run is one of those that its lateness gives in virtual
-/// time, and these differ among themselves by more than the tolerance.
+/// If a queue overflows, tens of microseconds decide. The real run is one of those that its lateness gives in virtual time, and these
+/// differ among themselves by more than the tolerance.
 fn is_one_of_those_drawn(preset: &str) {
     let mut reports = Vec::new();
     let is_explained = |report: &Value| {
@@ -67,8 +67,8 @@ fn is_one_of_those_drawn(preset: &str) {
         assert_eq!(report["within_drawn"], within, "{preset}: {report}");
         within && max > min * 1.02
     };
-    // One more of the same as 40 draws is below or above all of them in two of 41 cases: three times in a row in one of
-    // 8600. A model that is wrong is outside each time.
+    // Another draw of the same distribution lies outside of 40 draws in two of 41 cases, and three times in a row in one of 8600. A wrong
+    // model is outside each time.
     let explained = (0..3).any(|_| {
         let (code, report) = report(&[preset, "--no-kernel"]);
         assert_eq!(code == Some(0), report["within_drawn"] == true, "{preset}: {code:?} {report}");
@@ -88,7 +88,7 @@ fn where_timing_decides_leo_is_one_of_those_drawn() {
     is_one_of_those_drawn("leo");
 }
 
-/// Frames are lost by a list: where packets are 0.6 ms apart, wake-ups that are late by 20 us change no fate.
+/// A list names the lost frames. Packets are 0.6 ms apart, so a wake-up that is 20 us late does not change which are lost.
 #[test]
 fn a_layer_takes_as_long_as_was_predicted() {
     let settings = [
@@ -113,7 +113,7 @@ fn the_kernel_can_be_told_otherwise() {
         let (_, report) = report(&[&[path.as_str(), "--draws", "0"], more].concat());
         report["flows"][0]["kernel_s"].as_f64().unwrap_or_else(|| panic!("{report}"))
     };
-    // 69 segments: windows of 10, 20, 40 against 1, 2, 4, 8, 16, 32, 64: three to four round trips of 200 ms more.
+    // 69 segments: windows of 10, 20, 40 instead of 1, 2, 4, 8, 16, 32, 64 save three to four round trips of 200 ms.
     let (usual, small) = (took(&[]), took(&["--route", "initcwnd 1"]));
     assert!((0.5..1.0).contains(&(small - usual)), "{usual} {small}");
     let output = output(&["verify", &path, "--sysctl", "tcp_nonsense=1"]);
@@ -121,7 +121,7 @@ fn the_kernel_can_be_told_otherwise() {
     assert!(output.status.code() == Some(1) && error.contains("net.ipv4.tcp_nonsense = 1"), "{error}");
 }
 
-/// The kernel's curves stand beside the simulated ones: initial window, growth to 40 segments, and round trips of 200 ms.
+/// The kernel's curves beside the simulated ones: initial window, growth to 40 segments, round trips of 200 ms.
 #[test]
 fn the_kernels_windows_are_drawn() {
     if !possible() {
@@ -135,7 +135,7 @@ fn the_kernels_windows_are_drawn() {
     for word in ["Linux", "data, bbr", "cwnd", "segments", "ms"] {
         assert!(picture.contains(word), "no {word} in it");
     }
-    // A transfer of a second is read some hundred times; each curve of the kernel's has its own points.
+    // A transfer of one second is sampled about a hundred times. Each of the kernel's curves has its own points.
     let points = |picture: &str| {
         picture.matches("<circle").count() + picture.matches(" L").count() + picture.matches("points=").count()
     };
@@ -154,7 +154,7 @@ fn the_kernels_windows_are_drawn() {
 #[test]
 fn a_difference_beyond_the_tolerance_is_a_failure() {
     let (_folder, path) = file(&scenario("50 ms", "10 Mbit/s", "100 kB", ""));
-    // Real time is always a little later than it should be.
+    // Real time is always slightly late.
     let output = output(&["verify", &path, "--no-kernel", "--tolerance", "0.0000001", "--draws", "0"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.code() == Some(1) && text.contains("differ by more than"), "{text}");

@@ -1,7 +1,7 @@
-//! Two clocks, second half: the engine's TCP, in real time behind a TUN device, talks to the sockets of a Linux kernel.
+//! The engine's TCP in real time, behind a TUN device, talks to sockets of a Linux kernel.
 //!
-//! Needs root, `/dev/net/tun` and iproute2; skips with a word where they are missing, and fails there if `CI=true`.
-//! All traffic stays in network namespaces that the tests make and remove.
+//! Needs root, `/dev/net/tun` and iproute2. Without them the tests are skipped with a message, and fail with `CI=true`. All traffic stays
+//! in network namespaces that the tests create and remove.
 
 mod namespace;
 mod talk;
@@ -20,7 +20,7 @@ use self::talk::{
     DATA, Report, Script, clean, config, engine, hash, lossy, send_then_take, serve, take, take_then_send,
 };
 
-/// Both directions are whole, and both ends closed.
+/// Both directions are complete, and both ends are closed.
 fn assert_whole(name: &str, report: &Report, kernel_got: talk::Hash, upload: &[u8]) {
     assert_eq!(report.outcome, Ok(()), "{name}");
     assert_eq!(report.bytes, DATA.len(), "{name}: bytes down");
@@ -42,7 +42,7 @@ fn each_variant_on_a_clean_path() {
     }
 }
 
-/// The same under 2 % loss each way; all variants at once, since they wait most of the time.
+/// The same with 2 % loss each way. All variants run at once, since they mostly wait.
 #[test]
 fn each_variant_on_a_lossy_path() {
     let Some(namespace) = Namespace::new() else { return };
@@ -113,7 +113,7 @@ fn options_on_and_off() {
         let name = format!("ours {ours}, theirs {theirs}");
         assert_whole(&name, &report, server.join().expect("no panic"), &DATA[..3_000_017]);
         let both = ours && theirs;
-        // Linux sends no timestamps unless the SYN had them, nor has it answered with them when it may not.
+        // Linux sends no timestamps unless the SYN had them. If it may not, it does not answer with them either.
         assert_eq!(report.watch.timestamps_received > 100, both, "{name}: {:?}", report.watch);
         assert_eq!(report.watch.sack_received > 0, both, "{name}: {:?}", report.watch);
         assert_eq!(
@@ -138,7 +138,7 @@ fn a_port_without_listener_refuses() {
 fn a_reset_ends_the_connection() {
     let Some(namespace) = Namespace::new() else { return };
     let door = namespace.door();
-    // Linux resets where a socket is closed with data unread.
+    // Linux sends a reset if a socket is closed with unread data.
     let (peer, server) = serve(&namespace, &door, |stream| {
         std::thread::sleep(StdDuration::from_millis(100));
         drop(stream);
@@ -162,7 +162,7 @@ fn the_kernel_pauses_with_its_window_shut() {
     });
     let report = engine(door, peer, config(), &clean(), Script::upload(&DATA));
     assert_whole("kernel pauses", &report, server.join().expect("no panic"), &DATA);
-    // The first closes the window, the others answer our probes.
+    // The first ACK closes the window, the others answer our probes.
     assert!(report.watch.zero_received > 1, "{:?}", report.watch);
 }
 
@@ -179,7 +179,7 @@ fn the_engine_pauses_with_its_window_shut() {
     assert!(report.watch.zero_sent > 1, "{:?}", report.watch);
 }
 
-/// Nothing of a run is left behind.
+/// A run leaves nothing behind.
 #[test]
 fn the_device_and_the_namespace_go_away() {
     let Some(namespace) = Namespace::new() else { return };

@@ -1,4 +1,4 @@
-//! A network namespace of one's own, and TUN devices and sockets in it.
+//! A private network namespace, with TUN devices and sockets in it.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use bentpipe_io::Tun;
 use nix::sched::{CloneFlags, setns};
 
-/// A network namespace; gone, with all that is in it, when it is dropped.
+/// A network namespace. It is removed with everything in it on drop.
 pub(crate) struct Namespace {
     name: String,
     devices: AtomicU8,
@@ -26,8 +26,8 @@ pub(crate) struct Door {
 }
 
 impl Namespace {
-    /// A namespace, or `None` where the machine does not allow it. With `CI=true` that is a failure: a test that never
-    /// runs tests nothing.
+    /// Creates a namespace. Returns `None` if the machine does not allow it; with `CI=true` that is a failure, since a test that never runs
+    /// tests nothing.
     pub(crate) fn new() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if let Err(reason) = possible() {
@@ -46,7 +46,7 @@ impl Namespace {
         &self.name
     }
 
-    /// A thread whose sockets and devices lie in the namespace.
+    /// Starts a thread whose sockets and devices belong to the namespace.
     pub(crate) fn spawn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         let path = Path::new("/run/netns").join(&self.name);
         std::thread::spawn(move || {
@@ -56,19 +56,19 @@ impl Namespace {
         })
     }
 
-    /// As [`Namespace::spawn`], and waits for the end.
+    /// As [`Namespace::spawn`], but waits for the end.
     pub(crate) fn inside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         self.spawn(work).join().expect("the thread does not panic")
     }
 
-    /// A new device with a network of its own.
+    /// Creates a device with its own network.
     pub(crate) fn door(&self) -> Door {
         let number = self.devices.fetch_add(1, Ordering::Relaxed);
         let [host, engine] = [1, 2].map(|last| Ipv4Addr::new(10, 88, number, last));
         let name = format!("bp{number}");
         let address = [(host.into(), 24)];
         let tun = self.inside(move || Tun::with_addresses(&name, &address, 1500).expect("root may make a device"));
-        // The host's least retransmission timeout, 200 ms, is meant for other paths than one of a few milliseconds.
+        // Linux's smallest retransmission timeout, 200 ms, does not suit a path of a few milliseconds.
         let network = format!("10.88.{number}.0/24");
         let device = format!("bp{number}");
         ip(&[

@@ -1,4 +1,4 @@
-//! What the two sides say to each other: a stream without period, its SHA-256, and the engine's side of the talk.
+//! The data of both sides: a stream that does not repeat, its SHA-256, and the engine's side of the exchange.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::namespace::{Door, Namespace};
 
-/// 10 MB that no ring and no segment length divides.
+/// 10 MB, a size that is no multiple of a ring's or a segment's.
 pub(crate) static DATA: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut x = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
@@ -33,11 +33,10 @@ pub(crate) fn hash(data: &[u8]) -> Hash {
     Sha256::digest(data).into()
 }
 
-/// What a run must not take longer than.
+/// The longest that a run may take.
 const LIMIT: Time = Time::from_nanos(40_000_000_000);
 
-/// Settings for a path of a few milliseconds: timers and waits that are made for the Internet would only make the test
-/// slow.
+/// Settings for a path of a few milliseconds. Timers made for the Internet would only slow the test down.
 pub(crate) fn config() -> TcpConfig {
     let mut config = TcpConfig { time_wait: Duration::from_millis(20), ..TcpConfig::default() };
     config.ack = AckPolicy { delay: Duration::from_millis(20), ..AckPolicy::DELAYED };
@@ -59,17 +58,17 @@ pub(crate) fn lossy(seed: u64) -> Path {
     Path { up: link.clone(), down: link, seed }
 }
 
-/// What was seen on the engine's side of the wire.
+/// Counters on the engine's side of the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watch {
-    /// Windows of zero that came and that went, after the handshake.
+    /// Zero windows received and sent, after the handshake.
     pub(crate) zero_received: u32,
     pub(crate) zero_sent: u32,
     pub(crate) timestamps_received: u32,
     pub(crate) sack_received: u32,
-    /// Greatest window that came.
+    /// The largest window received.
     pub(crate) max_window: u32,
-    /// Packets that the links lost.
+    /// Packets lost by the links.
     pub(crate) lost: u32,
 }
 
@@ -89,14 +88,14 @@ impl Probe for Watch {
     }
 }
 
-/// What the engine's side does.
+/// The script of the engine's side.
 #[derive(Clone, Copy)]
 pub(crate) struct Script {
-    /// What it sends.
+    /// The data that it sends.
     pub(crate) upload: &'static [u8],
-    /// It sends only after the peer has closed; else it closes first.
+    /// True if it sends only after the peer has closed. Otherwise it closes first.
     pub(crate) peer_closes_first: bool,
-    /// It takes nothing before this instant.
+    /// It reads nothing before this instant.
     pub(crate) reads_from: Time,
 }
 
@@ -106,7 +105,7 @@ impl Script {
     }
 }
 
-/// How it went.
+/// The outcome.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) received: Hash,
@@ -118,7 +117,7 @@ pub(crate) struct Report {
     pub(crate) malformed: u64,
 }
 
-/// Plays the script to the end of the connection.
+/// Runs the script to the end of the connection.
 pub(crate) fn engine(door: Door, peer: Peer, config: TcpConfig, path: &Path, script: Script) -> Report {
     let mut driver =
         Driver::new(door.tun, path, Watch::default(), |cx| Endpoint::open(cx, config, door.engine, peer, 1 << 20))
@@ -166,10 +165,10 @@ pub(crate) fn engine(door: Door, peer: Peer, config: TcpConfig, path: &Path, scr
     }
 }
 
-/// What the kernel's side does with a connection.
+/// The kernel's side of a connection.
 pub(crate) type Kernel = fn(TcpStream) -> Hash;
 
-/// Takes everything, then sends everything.
+/// Reads everything, then sends everything.
 pub(crate) fn take_then_send(mut stream: TcpStream) -> Hash {
     let got = take(&mut stream);
     stream.write_all(&DATA).expect("the engine takes it");
@@ -195,7 +194,7 @@ pub(crate) fn take(stream: &mut TcpStream) -> Hash {
     }
 }
 
-/// A kernel server for one connection: its address, and at the end the bytes that it has read.
+/// A kernel server for one connection. Returns its address and, at the end, the bytes that it has read.
 pub(crate) fn serve(namespace: &Namespace, door: &Door, kernel: Kernel) -> (Peer, JoinHandle<Hash>) {
     let host = door.host;
     let listener = namespace.inside(move || TcpListener::bind((host, 0)).expect("a free port"));

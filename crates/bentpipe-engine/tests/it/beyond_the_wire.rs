@@ -1,6 +1,6 @@
-//! What packet scripts cannot say, at the level of [`Connection`]: openings that no wire knows (ns-2's), connections that
-//! inherit (RFC 9040), and a connection that is closed or listens by itself, without a host around it. All else is said
-//! by the scripts of `bentpipe-script`.
+//! Cases that packet scripts cannot express, at the level of [`Connection`]: openings without packets (ns-2's), connections that inherit
+//! state (RFC 9040), and a connection that is closed or listens without a host around it. The scripts of `bentpipe-script` cover everything
+//! else.
 
 use bentpipe_engine::probe::{Event, Probe, Who};
 
@@ -30,7 +30,7 @@ impl Probe for Watch {
     }
 }
 
-/// A connection with a clock, and the segments that it has sent since the last look.
+/// A connection with a clock, and the segments that it has sent since they were last read.
 struct One {
     connection: Connection,
     config: TcpConfig,
@@ -82,14 +82,14 @@ impl One {
         self.now = until;
     }
 
-    /// What was sent: flags, first sequence number and length.
+    /// The segments sent: flags, first sequence number and length.
     #[track_caller]
     fn sends(&mut self, expected: &[(Flags, u64, u16)]) {
         let sent: Vec<_> = self.sent.drain(..).map(|(_, s)| (s.flags, s.seq, s.len)).collect();
         assert_eq!(sent, expected);
     }
 
-    /// Full segments, one after the other from `first` on, were sent; with PSH only where nothing is left.
+    /// Checks that full segments were sent in order from `first` on, with PSH only if no data is left.
     #[track_caller]
     fn sends_full(&mut self, first: u64, count: u64) {
         let expected: Vec<_> = (0..count).map(|n| (Flags::ACK, first + n * MSS, MSS as u16)).collect();

@@ -1,4 +1,4 @@
-//! The engine from outside: what its parts do together.
+//! The engine through its public interface: its parts together.
 #![allow(clippy::duplicate_mod, reason = "each fuzz target is a file of its own, with the pair that it plays")]
 
 mod beyond_the_wire;

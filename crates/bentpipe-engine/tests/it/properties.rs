@@ -1,4 +1,4 @@
-//! Whatever the channel does: bytes arrive whole, in order and once, and a connection ends.
+//! On any channel, bytes arrive complete, in order and once, and the connection ends.
 
 use crate::pair::{Action, Channel, Pair, Reading};
 use bentpipe_engine::stp::{self, Arming, StpConfig};
@@ -11,12 +11,12 @@ use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 use bentpipe_engine::wire::ecn::Ecn;
 use proptest::prelude::*;
 
-/// Loses, repeats and reorders at random, until calm comes.
+/// Loses, repeats and reorders packets at random for a while, then stops.
 struct Storm {
     stream: Stream,
     loss: f64,
     duplication: f64,
-    /// Share of the packets that understand it that queues mark.
+    /// The share of ECN-capable packets that queues mark.
     marking: f64,
     delay: Duration,
     jitter: Duration,
@@ -146,7 +146,7 @@ fn config(variant: Variant, end: &Ends) -> TcpConfig {
     }
 }
 
-/// A storm shorter than what 15 retries stand, then calm.
+/// Disturbances that 15 retries survive, and then none.
 const STORM: u64 = 60;
 
 fn play<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> Pair<Storm, S> {
@@ -172,7 +172,7 @@ fn play<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> Pair<Storm,
     pair
 }
 
-/// An active and a passive end, as the case has them.
+/// An active and a passive end with the settings of the case.
 fn tcp(variant: Variant, case: &Case) -> [Connection; 2] {
     [(0, Role::Active), (1, Role::Passive)].map(|(n, role)| Connection::new(config(variant, &case.ends[n]), role))
 }
@@ -190,7 +190,7 @@ fn stp(case: &Case, rto: Duration, max_retransmissions: u8) -> [stp::Connection;
             receive_buffer: end.buffer.max(end.mss as u32),
             arming: if end.delayed { Arming::HandOver } else { Arming::Departure },
             window: end.clamp.map(|segments| Bytes::new(segments as u64 * end.mss as u64)),
-            // A peer in FIN-WAIT must find somebody to answer it for as long as the storm may last.
+            // A peer in FIN-WAIT needs an end that answers it for as long as the disturbances may last.
             time_wait: Duration::from_secs(600),
             ..StpConfig::for_path(rate, Duration::from_millis(2 * case.delay_ms))
         };
@@ -203,7 +203,7 @@ fn whole_and_ended<S: SendingHalf>(connections: [Duplex<S>; 2], case: &Case) -> 
     prop_assert!(pair.has_ended(), "does not end: {}", pair.describe());
     for n in 0..2 {
         let (end, peer) = (&pair.ends[n], &pair.ends[1 - n]);
-        // The channel is calm after a minute, so neither end should give up.
+        // The channel loses nothing after a minute, so neither end should give up.
         prop_assert_eq!(end.ended, Some(Ok(())), "{}", pair.describe());
         prop_assert_eq!(end.connection.received(), peer.written, "{}", pair.describe());
         prop_assert_eq!(end.connection.acknowledged(), end.written, "{}", pair.describe());
@@ -290,7 +290,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A channel that dies ends in a typed abort, of the end that has something to say.
+    /// If the channel fails for good, the end that still has something to send aborts with a typed error.
     #[test]
     fn a_dead_channel_aborts(case in case(), dies_after in 0..15_000u64) {
         struct Dying(Storm, Time);

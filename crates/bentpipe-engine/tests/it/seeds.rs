@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets, played as ordinary tests: each input that found something once is among them.
+//! The seeds of the fuzz targets, run as ordinary tests. Each input that once found a fault is among them.
 
 #[path = "../../../../fuzz/targets/chance.rs"]
 mod chance;

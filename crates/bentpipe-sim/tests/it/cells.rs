@@ -82,7 +82,7 @@ fn nothing_is_lost_from_sight_under_congestion() {
         let run = result(text, &[("time_limit", "3 s"), ("links.sat.forward.atm.buffer", "400 cells")], seed);
         let sat = run.links.iter().find(|link| link.dropped() > 0).expect("the port is too small");
         assert!(sat.dropped_early > 0 && sat.delivered > 0);
-        // What was offered to a link was delivered, lost, or is still on the way.
+        // Each packet offered to a link was delivered, lost, or is still in flight.
         let missing: u64 = run.links.iter().map(|link| link.offered - link.delivered - link.dropped()).sum();
         assert!(missing <= run.in_flight, "{missing} {}", run.in_flight);
         assert_eq!(result(text, &[("time_limit", "3 s"), ("links.sat.forward.atm.buffer", "400 cells")], seed), run);

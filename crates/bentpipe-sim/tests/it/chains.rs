@@ -1,8 +1,8 @@
 //! Chains of links and their twin, the literal network with one event per link, give the same run.
 //!
-//! Whoever watches gets the literal network, since they must be told things in order of time; whoever does not gets
-//! chains. So each world here is run twice, with a watcher and without, and all that the run says must be the same:
-//! what each flow did, what each link counted up to the end, the end itself, and the number of events.
+//! A run with a probe uses the literal network, since a probe is told of events in order of time. A run without one uses chains. So each
+//! world here runs twice, with and without a probe, and all results must be equal: those of each flow, the counters of each link, the end
+//! of the run, and the number of events.
 
 use crate::worlds::parse;
 use bentpipe_engine::NoProbe;
@@ -57,7 +57,7 @@ fn line() -> impl Strategy<Value = String> {
         1 => Just("rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }\n".to_owned()),
     ];
     (rate, delay).prop_map(|(rate, delay)| {
-        // A world in which nothing takes time never ends.
+        // A world in which nothing takes time would never end.
         let delay = if rate.contains("unlimited") { delay.max(1) } else { delay };
         format!("{rate}delay = \"{delay} ms\"\n")
     })
@@ -162,7 +162,7 @@ proptest! {
     #[test]
     fn chains_are_their_links_one_by_one(text in tree(), seed in 0..1000u64, literal_timers in any::<bool>()) {
         let timers = if literal_timers { Timers::Literal } else { Timers::Lazy };
-        // Two bursts must not reach a node at once: the language sees to it.
+        // Two bursts must not reach a node at once. The language refuses that.
         let Ok(scenario) = Scenario::parse(&text, "tree.toml", &[]) else { return Err(TestCaseError::reject("refused")) };
         let [literal, chained] = both(&scenario, seed, timers);
         prop_assert_eq!(literal, chained, "{}", text);
@@ -209,8 +209,8 @@ stop = "5 s"
 
 #[test]
 fn what_waited_most_is_of_the_past_too() {
-    // The queue grows by a packet every 16 ms, and packets are on the link before it for 24 ms: at most instants the one that
-    // will wait behind more than any before is on its way.
+    // The queue grows by a packet every 16 ms, and packets spend 24 ms on the link before it. So at most instants the packet that will find
+    // the longest queue so far is still on that link.
     let mut max = Vec::new();
     for millis in 100..200 {
         let limit = [("time_limit".to_owned(), format!("{millis} ms"))];

@@ -24,7 +24,7 @@ fn x_limit(scenario: &Scenario) -> f64 {
     time / limit.expect("it has an end").as_secs_f64()
 }
 
-/// A server, a link `sat` with these settings between two boxes, and a client; what stands in `rest` behind them.
+/// A server, a link `sat` with these settings between two boxes, and a client. `rest` is appended to the text.
 fn path(sat: &str, rest: &str) -> String {
     let end = |name: &str, from: &str, to: &str| {
         format!(
@@ -42,8 +42,8 @@ fn transfer(bytes: &str, more: &str) -> String {
     format!("[[flows]]\nfrom = \"server\"\nto = \"client\"\nbytes = \"{bytes}\"\n{more}\n")
 }
 
-/// A line of 20 kbit/s sends a short frame in a few milliseconds and a long one in 0.6 s. S-LACP took the difference for
-/// a queue and came down to a fifth of the line's rate.
+/// A line of 20 kbit/s sends a short frame in a few milliseconds and a long one in 0.6 s. S-LACP once took the difference for a queue and
+/// reduced its rate to a fifth of the line's.
 #[test]
 fn gateways_fill_slow_lines() {
     for rate in [10, 20, 40, 80] {
@@ -59,8 +59,8 @@ fn gateways_fill_slow_lines() {
     }
 }
 
-/// A queue's limit does not count the packet in transmission. A line with CoDel, FQ-CoDel or DualPI2 dropped each packet
-/// that is longer than the limit.
+/// A queue's limit does not count the packet in transmission. A line with CoDel, FQ-CoDel or DualPI2 once dropped every packet longer than
+/// the limit.
 #[test]
 fn a_queue_without_room_lets_packets_pass_an_idle_line() {
     for discipline in ["drop-tail", "red", "codel", "fq-codel", "dualpi2"] {
@@ -74,7 +74,7 @@ fn a_queue_without_room_lets_packets_pass_an_idle_line() {
     }
 }
 
-/// A flow of requests and responses ends with the last response. When none came, it ended with the last request.
+/// A flow of requests and responses ends with the last response. If none came, it once ended with the last request.
 #[test]
 fn lost_responses_are_no_end() {
     let sat = "rate = \"1 Mbit/s\"\ndelay = \"20 ms\"\nbackward.mtu = \"200 B\"";
@@ -84,8 +84,8 @@ fn lost_responses_are_no_end() {
     assert_eq!(result.flows[0].received_at, None);
 }
 
-/// The first round trip is that of the handshake, for which a box at the uplink waits for the client: 560 ms. Those of
-/// the data are 2 ms. Prague went on pacing by the first one: the window was never full, so nothing was learnt.
+/// The first round trip is that of the handshake, in which a box at the uplink waits for the client: 560 ms. The round trips of data take 2
+/// ms. Prague once kept pacing by the first one, so the window was never full and no other was measured.
 #[test]
 fn a_paced_sender_follows_a_shorter_round_trip() {
     let sat = "rate = \"200 Mbit/s\"\ndelay = \"279 ms\"\nqueue = \"10000 packets\"";
@@ -94,7 +94,7 @@ fn a_paced_sender_follows_a_shorter_round_trip() {
     assert!(factor < 3.0, "{factor:.2}");
 }
 
-/// A clock of 500 ms measures a round trip of 44 ms as none or as one tick. Paced by ticks, the window was never full.
+/// A clock of 500 ms measures a round trip of 44 ms as zero or one tick. Paced by ticks, the window was never full.
 #[test]
 fn a_coarse_clock_does_not_slow_pacing() {
     let sat = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"200 packets\"";
@@ -103,13 +103,13 @@ fn a_coarse_clock_does_not_slow_pacing() {
     {
         let factor =
             x_limit(&parse(&path(sat, &transfer("2 MB", &format!("[flows.tcp]\nprofile = \"bsd-reno\"\n{tcp}")))));
-        // ACKs come every 200 ms as well, so a sample may be five times the path's round trip.
+        // ACKs also come every 200 ms, so a sample may be five times the path's round trip.
         assert!(factor < 5.0, "{tcp}: {factor:.2}");
     }
 }
 
-/// With long segments, a Linux receiver never saw a round that was larger than its first window, which therefore stayed
-/// as it was; with the longest it closed for ever.
+/// With long segments, a Linux receiver once never saw a round larger than its first window, so the window did not grow. With the longest
+/// segments it closed for ever.
 #[test]
 fn windows_grow_with_long_segments() {
     for mss in [8960, 16_000, 30_000, 65_495] {
@@ -120,7 +120,7 @@ fn windows_grow_with_long_segments() {
     }
 }
 
-/// A receiver whose ACKs are rare from the start asked to be polled each microsecond once it had everything.
+/// A receiver that sends few ACKs from the start once asked to be polled every microsecond after it had everything.
 #[cfg(feature = "quic")]
 #[test]
 fn a_quic_receiver_that_is_done_rests() {
@@ -133,7 +133,7 @@ fn a_quic_receiver_that_is_done_rests() {
     assert!(result.events < 200_000, "{}", result.events);
 }
 
-/// An aborted flow waits for nothing, although its other end knows nothing of that: the time limit did not end the run.
+/// An aborted flow waits for nothing, although its other end does not know of the abort. The time limit once did not end the run.
 #[test]
 fn an_aborted_flow_does_not_time_out() {
     let sat = "rate = \"1 Mbit/s\"\ndelay = \"20 ms\"\nforward.mtu = \"200 B\"";
@@ -141,8 +141,8 @@ fn an_aborted_flow_does_not_time_out() {
     assert!(result.flows[0].aborted.is_some() && !result.timed_out, "{:?}", result.flows[0].aborted);
 }
 
-/// A tunnel joins short segments in its messages, whose headers take less than those of the segments. ns-2's lengths
-/// count no timestamps. Both were faster than the limit.
+/// A tunnel joins short segments in its messages, whose headers are shorter than those of the segments; ns-2's lengths do not count
+/// timestamps. Both were once faster than the limit.
 #[test]
 fn short_headers_are_in_the_limit() {
     let sat = "rate = \"500 kbit/s\"\ndelay = \"50 ms\"\nqueue = \"100 packets\"";
@@ -154,13 +154,13 @@ fn short_headers_are_in_the_limit() {
     ] {
         let flow = transfer("500 kB", &format!("[flows.tcp]\n{tcp}"));
         let factor = x_limit(&parse(&path(sat, &format!("{boxes}{flow}"))));
-        // Slow start takes some of eight seconds.
+        // Slow start takes part of eight seconds.
         assert!((1.0 - 1e-9..1.3).contains(&factor), "{tcp}: {factor:.4}");
     }
 }
 
-/// The limit of a flow over a line whose rate repeats was that of a whole period's capacity at once, which left nothing
-/// of a short one: an x limit of 10^5, or below 1 of what the mean rate allows.
+/// On a line whose rate repeats, the limit of a flow once counted a whole period's capacity at once. That left no time for a short flow: an
+/// x limit of 10^5, or below 1 against the mean rate.
 #[test]
 fn a_line_that_repeats_has_a_limit() {
     let sat = "rate = \"5 Mbit/s\"\ndelay = \"50 ms\"\nqueue = \"100 packets\"\n\

@@ -1,8 +1,7 @@
 //! The full cross: each transport over each kind of link, with and without a link layer, whole, split and spoofed.
 //!
-//! Each combination either carries its transfer whole, in a time that physics allows and that is not absurd, or the
-//! scenario language refuses it and says why. The refusals are a table here, so that a combination which no longer
-//! works, or one that works from now on, turns a test red.
+//! Each combination either completes its transfer in a plausible time that physics allows, or the scenario language refuses it and says
+//! why. The refusals are listed here, so a combination that stops working, or starts to work, turns a test red.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +11,10 @@ use bentpipe_sim::run;
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{FlowKind, Scenario};
 
-/// What is transferred.
+/// The transfer.
 const BYTES: u64 = 200_000;
 
-/// A name, and the text that makes it.
+/// A name, and its text in the scenario.
 type Part = (&'static str, &'static str);
 
 /// Settings of the flow: TCP's profiles and variants, STP, UDP.
@@ -74,7 +73,7 @@ const LINKS: &[Part] = &[
     ("lossy cells", "rate = \"2 Mbit/s\"\nframing = \"aal5\"\nbit_error_rate = \"1e-6\""),
 ];
 
-/// What lies over the satellite link.
+/// The layer over the satellite link.
 const LAYERS: &[Part] = &[
     ("no layer", ""),
     ("s-lacp", "[[layers]]\nname = \"layer\"\nover = \"sat\""),
@@ -90,7 +89,7 @@ const LAYERS: &[Part] = &[
     ),
 ];
 
-/// What happens to the connection on its way.
+/// How the connection is treated on its way.
 const SPLITS: &[Part] = &[
     ("whole", ""),
     ("split", "split = [{ at = \"G1\", buffer = \"1 MB\" }]"),
@@ -111,7 +110,7 @@ const SPLITS: &[Part] = &[
     ),
 ];
 
-/// One of the cross.
+/// One combination.
 #[derive(Clone, Copy)]
 struct Case {
     transport: Part,
@@ -146,7 +145,7 @@ impl Case {
         )
     }
 
-    /// Why the language refuses the combination, if it does.
+    /// The reason if the language refuses the combination.
     fn refusal(&self) -> Option<&'static str> {
         let tcp = !matches!(self.transport.0, "stp" | "polls" | "udp");
         let in_cells = self.link.0.contains("cells");
@@ -160,10 +159,9 @@ impl Case {
         }
     }
 
-    /// The greatest time that is not absurd, in units of the limit. Without losses slow start from two segments (bsd-reno)
-    /// needs nine round trips for 200 kB where the limit counts 2.5 at 2 Mbit/s. A timeout costs some seconds where the
-    /// limit is 1.3 s, its backoff doubles them: with losses a hundred limits, 130 s, are room for six timeouts in a row
-    /// and no more.
+    /// The longest plausible time, in units of the limit. Without losses, slow start from two segments (bsd-reno) needs nine round trips
+    /// for 200 kB where the limit counts 2.5 at 2 Mbit/s. With losses, a timeout costs seconds where the limit is 1.3 s, and its backoff
+    /// doubles them: a hundred limits, 130 s, allow six timeouts in a row and no more.
     fn max_factor(&self) -> f64 {
         match self.link.0 {
             "plain" | "no rate" | "red" | "header and mtu" | "trace" | "tdma" | "cells" | "cells with a buffer" => 12.0,
@@ -182,7 +180,7 @@ fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// What is wrong with a combination, if anything is.
+/// The fault of a combination, if it has one.
 fn fault(case: &Case) -> Result<Option<f64>, String> {
     let read = Scenario::parse(&case.text(), "cross.toml", &[]);
     let scenario = match (read, case.refusal()) {
@@ -198,7 +196,7 @@ fn fault(case: &Case) -> Result<Option<f64>, String> {
     let result = run(&scenario, 3, &mut NoProbe).map_err(|error| error.to_string())?;
     let flow = &result.flows[0];
     for link in &result.links {
-        // In flight are the packets that the end of the run cut off.
+        // Packets in flight are those that the end of the run cut off.
         if link.offered < link.delivered + link.dropped() {
             return Err(format!("a link delivered more than it was offered: {link:?}"));
         }

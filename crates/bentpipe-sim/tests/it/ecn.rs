@@ -25,8 +25,8 @@ const QUEUES: [&str; 3] = [
      \"100 %\", marking = true }",
 ];
 
-/// What a queue would drop is marked: nothing is lost, each mark reaches the receiver, and the sender reduces its window at most once
-/// per round trip. Without ECN at the hosts the same queue drops.
+/// Packets that the queue would drop are marked: nothing is lost, each mark reaches the receiver, and the sender reduces its window at most
+/// once per round trip. If the hosts have no ECN, the same queue drops.
 #[test]
 fn queues_mark_instead_of_dropping() {
     for queue in QUEUES {
@@ -44,7 +44,7 @@ fn queues_mark_instead_of_dropping() {
     }
 }
 
-/// Both ends need ECN: a receiver that only accepts it is enough, one without it is not.
+/// Both ends need ECN. A receiver that only accepts it is enough; one without it is not.
 #[test]
 fn both_ends_need_it() {
     for (receiver, marks) in [("\"accept\"", true), ("false", false)] {

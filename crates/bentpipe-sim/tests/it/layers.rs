@@ -26,7 +26,7 @@ fn satellite(scenario: &mut Scenario) -> impl Iterator<Item = &mut LinkSpec> {
     scenario.links.iter_mut().filter(|link| link.name.starts_with("sat/"))
 }
 
-/// So much random loss both ways.
+/// The scenario with this random loss in both directions.
 fn losing(text: &str, share: f64) -> Scenario {
     let mut scenario = world(text);
     satellite(&mut scenario).for_each(|link| link.config.good.packet = Probability::new(share).expect("a share"));
@@ -100,7 +100,7 @@ fn a_call_in_its_own_channel_waits_for_nobody() {
             let [min, p99] = [0.0, 0.99].map(|q| delays.quantile(q).expect("some arrive"));
             assert!(p99 <= min + ms(600), "{min:?} to {p99:?}");
             arrived += delays.count();
-            // Those of the last 300 ms and 10 ms of queue, one each 20 ms, are on their way when the run ends.
+            // The packets of the last 300 ms, plus 10 ms of queue, are in flight when the run ends, one each 20 ms.
             sent += voice.stats.data_segments - 16;
         }
         // FEC repairs random losses; a fade loses everything sent during it (3 % of the time).
@@ -108,7 +108,7 @@ fn a_call_in_its_own_channel_waits_for_nobody() {
     }
 }
 
-/// Repair frames take capacity: they must gain more than they cost. Without losses there are none.
+/// Repair frames take capacity, so they must gain more than they cost. Without losses none are sent.
 #[test]
 fn fec_is_never_worse_than_none() {
     let without_fec = |mut scenario: Scenario| {
@@ -129,7 +129,7 @@ fn fec_is_never_worse_than_none() {
     }
 }
 
-/// A layer that splits nothing and terminates nothing: two flows at once, each whole and in order.
+/// A layer that does not split connections: two flows at once, each complete and in order.
 #[test]
 fn flows_do_not_wait_for_each_other() {
     let mut scenario = losing(GEO, 0.02);
@@ -141,8 +141,8 @@ fn flows_do_not_wait_for_each_other() {
     assert!(result.flows.iter().all(|flow| flow.delivered == 100_000_000 && flow.aborted.is_none()));
 }
 
-/// ACK filtering (RFC 3449 §5.2.1) where the return link cannot carry all ACKs: what goes is the last one, and the transfer
-/// is no slower. It stays behind a wide return link since RFC 3465's L counts two segments for an ACK, however many it
+/// ACK filtering (RFC 3449 §5.2.1) on a return link that cannot carry all ACKs. The last ACK is sent, and the transfer is no slower than
+/// with all of them. It is slower than with a wide return link because RFC 3465's L counts two segments per ACK, however many it
 /// acknowledges.
 #[test]
 fn a_narrow_return_link_carries_the_last_acknowledgement() {
@@ -163,8 +163,9 @@ fn a_narrow_return_link_carries_the_last_acknowledgement() {
     assert!(filtered.iter().all(|run| superseded(run) > 10_000), "it is they that make the difference");
 }
 
-/// The gateway's `link` passes on at once what was held up, for the kernel's TCP above it (docs/explanation/gateway-measurements.md): with its queue of
-/// three bandwidth-delay products this costs another TCP less than three percent.
+/// The gateway's `link` delivers held-up packets at once, for the sake of the kernel's TCP above it
+/// (docs/explanation/gateway-measurements.md). With its queue of three bandwidth-delay products this costs another TCP less than three
+/// percent.
 #[test]
 fn what_was_held_up_may_pass_at_once() {
     for mut scenario in [losing(GEO, 0.05), fading(GEO)] {
@@ -183,8 +184,8 @@ fn what_was_held_up_may_pass_at_once() {
     }
 }
 
-/// Behind one lost packet a window of some ten thousand waits, and is delivered at one instant to the host beside the layer's end, whose
-/// ACKs enter the layer meanwhile. None of them may make the stack deeper: this thread has an eighth of an ordinary one.
+/// Behind one lost packet a window of about ten thousand packets waits. They are delivered at one instant to the host beside the layer's
+/// end, whose ACKs enter the layer meanwhile. None of them may deepen the stack: this thread has an eighth of an ordinary one.
 #[test]
 fn a_repaired_window_does_not_grow_the_stack() {
     let text = GEO

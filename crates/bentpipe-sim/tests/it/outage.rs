@@ -1,4 +1,4 @@
-//! Every row of the table under every profile, over a link that is silent once.
+//! Every row of the table under every profile, over a link with one outage.
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::tcp::variant::VARIANTS;
@@ -10,7 +10,7 @@ const PROFILES: [&str; 7] = ["rfc", "ns2", "ns2-2003", "bsd-reno", "linux", "mac
 
 /// A transfer of 1 MB with these settings over 2 Mbit/s and 600 ms.
 fn transfer(profile: &str, row: &str, more: &str, outage: &str) -> FlowResult {
-    // Prague needs it; the others are not marked here.
+    // Prague needs ECN. For the others nothing is marked here.
     let ecn = if row == "prague" { "ecn = \"accurate\"" } else { "" };
     let text = format!(
         r#"

@@ -1,4 +1,4 @@
-//! What is written down about a run, against numbers worked by hand.
+//! The record of a run, against numbers worked out by hand.
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::network::LinkId;
@@ -54,7 +54,7 @@ fn a_summary_adds_up() {
     assert!((used - link.delivered_bytes as f64 / (250_000.0 * summary.end_s)).abs() < 1e-12, "{used}");
 }
 
-/// A link that loses everything from 1 s on: TCP stops after its retries, QUIC when it has heard nothing for long enough.
+/// A link that loses everything from 1 s on. TCP gives up after its retries, QUIC after its idle timeout.
 #[test]
 fn a_summary_says_why_a_flow_ended() {
     let dead = TWO_LINKS.replace("forward.drop_list = [3]", "bursts = { schedule = [[\"1 s\", \"2000 s\"]] }");

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz target `scenario_parse`, played as an ordinary test.
+//! The seeds of the fuzz target `scenario_parse`, run as an ordinary test.
 
 #[path = "../../../../fuzz/targets/play.rs"]
 mod play;

@@ -70,14 +70,14 @@ fn every_leg_repairs_its_own_losses() {
     assert_eq!((flow.bytes, flow.aborted), (2_000_000, None));
     let legs: Vec<_> = flow.legs.iter().map(|leg| (leg.from.as_str(), leg.to.as_str(), leg.variant.as_str())).collect();
     assert_eq!(legs, [("server", "uplink", "sack"), ("uplink", "downlink", "burst"), ("downlink", "PC", "newreno")]);
-    // The server may probe a window that the gateway has shut, and send that byte again; it never finds a loss.
+    // The server may probe a window that the gateway has closed, and send that byte again. It never detects a loss.
     let found: Vec<_> = flow.legs.iter().map(|leg| leg.fast_retransmits + leg.timeouts).collect();
     assert_eq!((found[0], found[2]), (0, 0), "{:?}", flow.legs);
     assert!(found[1] >= 5 && flow.legs[1].retransmissions >= 10, "1 % of 2084 packets is lost: {:?}", flow.legs[1]);
-    // A flow beside it that is not split goes the whole way by itself.
+    // A second flow that is not split travels end to end.
     assert!(summary.flows[1].legs.is_empty());
     assert_eq!(summary.flows[1].bytes, 50_000);
-    // Every packet is somewhere.
+    // Every packet is accounted for.
     let links = &summary.links;
     let gone = |l: &bentpipe_sim::record::LinkSummary| l.dropped.channel + l.dropped.queue_full + l.delivered_packets;
     let inside: u64 = links.iter().map(|l| l.offered_packets - gone(l)).sum();
@@ -156,8 +156,7 @@ fn links_carry_the_connection_of_their_leg() {
     // Flow 0 on the terrestrial links, its legs 2 and 3 behind; flow 1 everywhere.
     let expected = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 3), (5, 1), (5, 3)];
     assert_eq!(seen.connections, expected);
-    // The window offered to the server is the free buffer: it shuts while the satellite lags behind, and never more
-    // than the buffer.
+    // The window offered to the server is the free buffer. It closes while the satellite lags behind, and never exceeds the buffer.
     assert!(seen.windows.iter().all(|window| *window <= 200_000));
     assert!(seen.windows.iter().any(|window| *window < 100_000), "the server is held back");
     let connections = 2 * 4;

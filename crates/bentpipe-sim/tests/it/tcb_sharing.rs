@@ -51,7 +51,8 @@ fn drops_of_the_second_transfer(sharing: &str) -> u64 {
 fn the_threshold_is_shared() {
     let alone = drops_of_the_second_transfer("off");
     let shared = drops_of_the_second_transfer("ssthresh");
-    // BDP 87 packets, queue 20: a window that grows by half per round trip overshoots by a good part of the queue.
+    // The bandwidth-delay product is 87 packets and the queue 20. A window that grows by half per round trip overshoots by a large part of
+    // the queue.
     assert!(alone >= 10, "slow start overshoots: {alone}");
     assert!(5 * shared < alone, "{shared} after sharing, {alone} without");
 }

@@ -9,7 +9,7 @@ use bentpipe_sim::record::Summary;
 use bentpipe_sim::{Observer, Packet, Passage, run};
 use bentpipe_study::scenario::Scenario;
 
-/// What came out of the first link.
+/// The packets that left the first link.
 #[derive(Default)]
 struct Seen(Vec<(Time, u64)>);
 
@@ -46,7 +46,7 @@ fn a_transfer_goes_as_its_trace() {
         assert_eq!(left % 1_000_000, 0, "{at:?}");
         let millis = left / 1_000_000;
         let (rounds, within) = (millis / 2000, millis % 2000);
-        // What is at 2000 ms of a round is at 0 of the next.
+        // An opportunity at 2000 ms of one round is at 0 ms of the next.
         let so_far = rounds * trace.len() as u64 + trace.partition_point(|&opportunity| opportunity <= within) as u64;
         sum += bytes;
         assert!(sum <= so_far * 1500, "{at:?}: {sum} B by {so_far} opportunities");

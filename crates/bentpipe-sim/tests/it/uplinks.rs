@@ -1,4 +1,4 @@
-//! One box in virtual time: TCP ends at it, the server is asked before the client is answered, and data of all connections is paced.
+//! One box in virtual time: TCP ends at it, the server is asked before the client is answered, and the data of all connections is paced.
 
 use bentpipe_engine::NoProbe;
 use bentpipe_sim::record::Summary;
@@ -47,7 +47,7 @@ fn all_data_arrives_from_each_sender() {
     }
 }
 
-/// A client 301 ms from the box, a server 10 ms: three bytes from the client take its handshake and one way more. The handshake waits
+/// The client is 301 ms from the box and the server 10 ms. Three bytes from the client take its handshake plus one way. Its handshake waits
 /// for the server's, 20 ms, unless the box accepts early.
 #[test]
 fn the_server_is_asked_before_the_client_is_answered() {
@@ -60,8 +60,8 @@ fn the_server_is_asked_before_the_client_is_answered() {
     }
 }
 
-/// Four downloads together take what one of their size takes, each a fourth of the line, and no queue builds up in it: the pacer lets
-/// 5 ms through at once, four packets of 1.2 ms, with one before and one behind.
+/// Four downloads take as long together as one of their total size, each gets a fourth of the line, and no queue builds up in it: the pacer
+/// lets 5 ms through at once, which is four packets of 1.2 ms, with one before and one behind.
 #[test]
 fn all_connections_are_paced_together() {
     let flows = "bytes = \"1 MB\"\ncount = 4\ntcp.receiver.first_window = \"off\"";
@@ -72,20 +72,20 @@ fn all_connections_are_paced_together() {
     let line = 4e6 * 8.0 / 9.9e6 * 1500.0 / 1448.0;
     let (least, most) = times.iter().fold((f64::MAX, 0f64), |(least, most), &time| (least.min(time), most.max(time)));
     assert!(most > line && most < line + 1.5, "{times:?} {line}");
-    // They take turns. One whose data is at the box earlier has more of them until the others' servers are out of slow start, five round
-    // trips of 20 ms; one after the other they would end a second apart.
+    // The downloads take turns. One whose data reaches the box earlier has more turns until the other servers are out of slow start, five
+    // round trips of 20 ms. One after the other, they would end a second apart.
     assert!(most - least < 0.1, "{times:?}");
     let queue = |scenario: &Scenario, result| {
         let links = Summary::new(scenario, result).links;
         links.iter().find(|link| link.name == "sat/backward").expect("the download's link").max_queue_packets
     };
     assert!(queue(&scenario, &result) <= 6, "{}", queue(&scenario, &result));
-    // The kernel's connections know nothing of each other.
+    // The kernel's connections do not share information.
     let kernel = world("sender = \"kernel\"\ncongestion = \"cubic\"", "", "bytes = \"1 MB\"\ncount = 4");
     assert!(queue(&kernel, &one(&kernel, 1)) > 50);
 }
 
-/// What the box is for: at 1 % of losses the host's own TCP takes many times as long. A single run may lose a retransmission, and wait for a
+/// The purpose of the box: with 1 % loss the host's own TCP takes many times as long. A single run may lose a retransmission and wait for a
 /// timeout.
 #[test]
 fn a_box_with_a_fixed_window_does_not_slow_down_for_losses() {

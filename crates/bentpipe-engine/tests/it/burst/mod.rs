@@ -38,7 +38,7 @@ impl Probe for Watch {
     }
 }
 
-/// An end of the engine's, in numbers of packets.
+/// One of the engine's ends, in packet numbers.
 struct Engine {
     connection: Connection,
     sends: bool,
@@ -109,7 +109,7 @@ impl End for Engine {
                 }
                 Step::Do(Output::Transmit(segment)) => numbers.push((segment.ack - FIRST_BYTE) / MSS + 1),
                 Step::Do(Output::Acknowledged(bytes)) => self.acknowledged = bytes,
-                // The buffer holds all data, and nobody reads, so the window never changes.
+                // The buffer holds all data and the user does not read, so the window never changes.
                 Step::Do(Output::Readable(_)) => {}
                 Step::Do(output) => assert_eq!(output, Output::Connected, "nobody closes"),
                 Step::Wait(until) => {
@@ -132,7 +132,7 @@ fn settings(window: u64, total: u64) -> Settings {
     Settings { window, total, dup_thresh: 3, cells, oldest: false, delayed: false }
 }
 
-/// Both systems under the same losses, and the packets that they sent.
+/// Both systems under the same losses. Returns the packets that they sent.
 fn both(
     settings: &Settings,
     times: Times,
@@ -174,7 +174,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For any losses: the same packets at the same instants, the same ACKs, and everything arrives.
+    /// For any losses, both send the same packets at the same instants and the same ACKs, and everything arrives.
     #[test]
     fn it_does_what_the_twin_does(
         settings in any_settings(),
@@ -184,7 +184,7 @@ proptest! {
         burstiness in prop_oneof![Just(0.0), 0.0..0.8],
     ) {
         let noise = TimeNoise::named(seed, "loss");
-        // Runs of losses by number, and each transmission for itself.
+        // Runs of losses by packet number, and independent losses of each transmission.
         let drawn = move |packet: u64, nth: u32| noise.at(packet, nth);
         let loses = move |forward: bool, number: u64, nth: u32| match forward {
             true => {

@@ -1,13 +1,13 @@
 //! A path that keeps the order: two serializers, two delays, losses by packet and transmission.
 //!
-//! Both systems of the tests, the engine's and the literal one, are driven by it, in numbers of packets.
+//! It drives both systems of the tests, the engine's and the literal one, in packet numbers.
 
 use std::collections::BTreeMap;
 
 /// One end: takes a number (of a packet, or of the next packet expected), gives numbers.
 pub(crate) trait End {
     fn take(&mut self, now: u64, number: u64);
-    /// What goes out now, timers that are due included.
+    /// The packets to send now, after due timers have run.
     fn give(&mut self, now: u64) -> Vec<u64>;
     fn timer(&self) -> Option<u64>;
 }
@@ -30,10 +30,10 @@ impl Times {
     }
 }
 
-/// What one direction carried: when, which number.
+/// The packets that one direction carried: time and number.
 pub(crate) type Log = Vec<(u64, u64)>;
 
-/// Runs until there is nothing more to do, or an hour has passed. Returns what the sender and the receiver sent.
+/// Runs until nothing is left to do, or for an hour. Returns the packets of the sender and of the receiver.
 pub(crate) fn run(
     sender: &mut dyn End,
     receiver: &mut dyn End,

@@ -7,7 +7,7 @@ use bentpipe_engine::tcp::variant::{BurstEstimate, ReentryGuard};
 
 use super::path::End;
 
-/// The timeout, always the same.
+/// The constant timeout.
 pub(crate) const RTO: u64 = 3_000_000_000;
 /// The delay of an ACK.
 const DELAY: u64 = 200_000_000;

@@ -1,7 +1,7 @@
 //! Two connections and an arbitrary channel between them, for property tests and fuzzing.
 //!
-//! Nobody keeps bytes here, but which numbers have arrived is kept, so an end that claims bytes which never came to it
-//! is caught, as is one that sends beyond the window it was offered, waits for the past, or never waits.
+//! No bytes are stored here, only which numbers have arrived. So an end is caught if it claims bytes that never reached it, sends beyond
+//! the window it was offered, waits for an instant in the past, or never waits.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use bentpipe_engine::tcp::{Abort, Duplex, FIRST_BYTE, Flags, Input, Output, Segm
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, NoProbe, Step};
 
-/// What becomes of a segment.
+/// The fate of a segment.
 pub(crate) trait Channel {
-    /// The delays after which copies of it arrive, as they arrive: none for a loss, several for duplicates.
+    /// The delays after which its copies arrive: none if it is lost, several if it is duplicated.
     fn pass(&mut self, now: Time, from: usize, segment: &Segment) -> Vec<(Duration, Segment)>;
 }
 
-/// What the user of an end does.
+/// An action of an end's user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Write(u64),
@@ -31,7 +31,7 @@ pub(crate) enum Action {
 pub(crate) enum Reading {
     /// Everything at once.
     Greedy,
-    /// So many bytes, now and then.
+    /// This many bytes at an interval.
     Slow { bytes: u64, every: Duration },
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct End<S> {
     closed: bool,
     pub(crate) peer_closed: bool,
     pub(crate) ended: Option<Result<(), Abort>>,
-    /// What has come, as start to end, joined.
+    /// The ranges that have arrived, as start to end, merged.
     arrived: BTreeMap<u64, u64>,
     /// The largest right edge of the window that this end has been offered.
     offered: u64,
@@ -86,7 +86,7 @@ impl<S: SendingHalf> End<S> {
         self.arrived.insert(start, end);
     }
 
-    /// Bytes that have come without a gap.
+    /// The bytes that have arrived without a gap.
     fn contiguous(&self) -> u64 {
         match self.arrived.first_key_value() {
             Some((&start, &end)) if start <= FIRST_BYTE => end - FIRST_BYTE,
@@ -120,23 +120,23 @@ impl<S: SendingHalf> End<S> {
 /// Maximum number of steps of one machine at one instant; after more, it is assumed never to wait.
 const LIVELOCK: u32 = 1_000_000;
 
-/// More under way than any window or what answers it: 60 kB in segments of 28 bytes, each of them twice, and their ACKs.
+/// More segments in flight than any window and its answers need: 60 kB in segments of 28 bytes, each sent twice, and their ACKs.
 const STORM_OF_SEGMENTS: usize = 20_000;
 
 pub(crate) struct Pair<C, S> {
     pub(crate) ends: [End<S>; 2],
     channel: C,
     pub(crate) now: Time,
-    /// Under way: when, in which order, to whom.
+    /// In flight: arrival time, order, destination.
     flying: BTreeMap<(Time, u64), (usize, Segment)>,
     plan: Vec<(Time, usize, Action)>,
     count: u64,
-    /// The channel forges segments: what ends say of each other's bytes is not held against them.
+    /// The channel forges segments, so an end's claims about the other's bytes are not checked.
     pub(crate) forged: bool,
 }
 
 impl<C: Channel, S: SendingHalf> Pair<C, S> {
-    /// End 0, which is the active one, opens, end 1 listens; the plan is in order of time.
+    /// End 0 opens actively, end 1 listens. The plan is in order of time.
     pub(crate) fn new(
         [active, passive]: [Duplex<S>; 2],
         reading: [Reading; 2],
@@ -280,8 +280,8 @@ impl<C: Channel, S: SendingHalf> Pair<C, S> {
     }
 
     #[allow(dead_code, reason = "the fuzz target steps by itself")]
-    /// More under way than a sound pair has. The burst estimate may send a burst for each segment that is acknowledged by a partial
-    /// ACK, because a copy of that ACK shows a hole to it: with n segments outstanding at most n bursts of n segments.
+    /// More segments in flight than a correct pair has. The burst estimate may send a burst for each segment acknowledged by a partial ACK,
+    /// because a copy of that ACK looks like a hole: with n segments outstanding, at most n bursts of n segments.
     fn storm(&self) -> usize {
         let mss = self.ends.iter().map(|end| end.connection.config().mss).min().unwrap_or(1);
         let of = |end: &End<S>| {
@@ -294,7 +294,7 @@ impl<C: Channel, S: SendingHalf> Pair<C, S> {
     }
 
     #[allow(dead_code, reason = "the fuzz target steps by itself")]
-    /// Goes on until nothing is left to happen, or `limit` has come.
+    /// Runs until nothing is left to do, or until `limit`.
     pub(crate) fn run(&mut self, limit: Time) {
         while self.now < limit && self.step() {
             let is_calm = self.flying.len() < STORM_OF_SEGMENTS || self.flying.len() < self.storm();
@@ -306,7 +306,7 @@ impl<C: Channel, S: SendingHalf> Pair<C, S> {
         self.ends.iter().all(|end| end.ended.is_some())
     }
 
-    /// Where both ends stand, for messages.
+    /// The state of both ends, for messages.
     pub(crate) fn describe(&self) -> String {
         let one = |end: &End<S>| {
             format!(

@@ -1,7 +1,7 @@
-//! Client, splice, server, and a channel on each leg that loses, repeats and reorders until calm comes.
+//! Client, splice, server, and a channel on each leg that loses, repeats and reorders packets for a while and then stops.
 //!
-//! The driver keeps real bytes: payload is stored at its span as it comes, read where a leg sends it, and overwritten
-//! once the splice has let go of it. Whatever is sent must be what was written.
+//! The driver keeps real bytes: a payload is stored at its span when it arrives, read when a leg sends it, and overwritten once the splice
+//! has released it. Whatever is sent must be what was written.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct Path {
     pub(crate) delay: Duration,
     pub(crate) jitter: Duration,
     pub(crate) loss: f64,
-    /// From then on nothing passes.
+    /// From this instant on, nothing passes.
     pub(crate) dies: Option<Time>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Host {
     pub(crate) written: u64,
     pub(crate) received: Vec<u8>,
     read: u64,
-    /// Reads this much at this interval; otherwise everything at once.
+    /// Reads this much at this interval. Otherwise it reads everything at once.
     slow: Option<(u64, Duration)>,
     next_read: Option<Time>,
     closed: bool,
@@ -61,13 +61,13 @@ pub(crate) struct Chain {
     pub(crate) hosts: [Host; 2],
     pub(crate) splice: Splice,
     splice_timer: Option<Time>,
-    /// When data that waits for its turn has one, if some waits.
+    /// The next turn for data that waits for one, if any waits.
     turn: Option<Time>,
     /// The leg of turns, and the instants at which segments took theirs.
     paced: Option<Leg>,
     pub(crate) turns: Vec<Time>,
     pub(crate) splice_ended: Option<Result<(), Broken>>,
-    /// What came in on each leg, as the driver keeps it.
+    /// The bytes that arrived on each leg, as the driver stores them.
     rings: [Vec<u8>; 2],
     buffers: [u32; 2],
     paths: [Path; 2],
@@ -96,7 +96,7 @@ impl Host {
     }
 }
 
-/// Puts payload where it belongs.
+/// Stores a payload at its place.
 fn store(ring: &mut Vec<u8>, segment: &Segment, from: usize) {
     let start = segment.seq - FIRST_BYTE;
     let end = (start + segment.len as u64) as usize;
@@ -230,7 +230,7 @@ impl Chain {
         self.turn = self.poll_splice_with(Splice::poll_turn).then(|| self.now + TURN);
     }
 
-    /// Polls it until it waits, or until something has taken its turn; true if that was so.
+    /// Polls it until it waits or something has taken its turn. Returns true in the latter case.
     fn poll_splice_with(&mut self, poll: fn(&mut Splice, &mut Context<'_, NoProbe>) -> Step<SpliceOutput>) -> bool {
         loop {
             let mut cx = Context { now: self.now, who: Who(9), probe: &mut NoProbe };
@@ -270,7 +270,7 @@ impl Chain {
         }
     }
 
-    /// What a leg sends must be there: come in order on the other one, and not let go of.
+    /// Data that a leg sends must have arrived in order on the other one, and must not have been released.
     fn check_transmission(&self, leg: Leg, segment: &Segment) {
         if segment.flags.has(Flags::RST) || segment.len == 0 {
             return;
@@ -285,7 +285,7 @@ impl Chain {
     }
 
     fn arrive(&mut self, to: usize, segment: Segment) {
-        // Beyond the window nothing is kept; these peers do not send there but to probe.
+        // Nothing beyond the window is stored. These peers send there only to probe.
         match to {
             0 | 1 => {
                 if segment.len > 0 {
@@ -356,7 +356,7 @@ impl Chain {
         self.host_takes(n, Input::Read(fresh));
     }
 
-    /// Until nothing is left to happen, or the limit.
+    /// Runs until nothing is left to do, or until the limit.
     pub(crate) fn run(&mut self, limit: Time) {
         loop {
             let arrival = self.flying.first_key_value().map(|((at, _), _)| *at);

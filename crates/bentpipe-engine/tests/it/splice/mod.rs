@@ -1,5 +1,4 @@
-//! A split connection: data arrives complete, in order and once, whatever the legs do; closes and resets pass across; the
-//! buffer is bounded.
+//! A split connection: data arrives complete, in order and once on any path; closes and resets pass across; the buffer is bounded.
 
 mod chain;
 
@@ -88,7 +87,7 @@ fn a_reset_passes_across_either_way() {
     }
 }
 
-/// The reset of a handshake returns the near leg to LISTEN, but its far leg has been asked for.
+/// A reset during the handshake returns the near leg to LISTEN, but its far leg has already been opened.
 #[test]
 fn a_reset_of_the_handshake_breaks_the_splice() {
     let mut chain = calm(vec![(at(1), CLIENT, Act::Abort)]);
@@ -113,7 +112,7 @@ fn a_dead_server_resets_the_client() {
     chain.run(at(LONG * 10));
     assert_eq!(chain.hosts[CLIENT].ended, Some(Err(Abort::Reset)), "{}", chain.describe());
     assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Far, abort: Abort::RetriesExhausted })));
-    // No more was taken than the buffer of the splice and the window of the server hold.
+    // No more data was accepted than the splice's buffer and the server's window hold.
     assert!(chain.splice.leg(Leg::Near).received() <= 500_000);
     assert!(chain.splice.buffered(Leg::Near) <= 64_000);
 }
@@ -126,7 +125,7 @@ fn the_gateway_may_give_up() {
     assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Near, abort: Abort::Local })));
 }
 
-/// 40 ms to the splice and back, 500 ms to the server: whoever asks first waits for both.
+/// 40 ms to the splice and back, 500 ms to the server. The first request waits for both.
 #[test]
 fn the_client_is_answered_when_the_server_has_accepted() {
     for (asks_first, open_at) in [(false, 40), (true, 540)] {
@@ -155,7 +154,7 @@ fn a_client_who_waits_for_the_server_hears_of_a_refusal_and_nothing_of_silence()
     assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Far, abort: Abort::RetriesExhausted })));
 }
 
-/// A turn a millisecond: no two segments of data leave closer to each other. What is no data needs no turn.
+/// One turn per millisecond: no two segments of data leave closer together. Other segments need no turn.
 #[test]
 fn data_leaves_in_turns() {
     let mut chain = calm(vec![(at(0), CLIENT, Act::Write(300_000)), (at(0), SERVER, Act::Write(300_000))]);
@@ -254,16 +253,16 @@ proptest! {
         prop_assert_eq!(chain.splice_ended, Some(Ok(())), "{}", chain.describe());
     }
 
-    /// Whoever breaks off, and when: the other side ends too, and the splice with it.
+    /// Whichever end aborts, and whenever: the other side ends too, and so does the splice.
     #[test]
     fn a_break_leaves_nothing_behind(case in case(), when in 0..40_000u64, who in 0..3usize) {
         let act = if who == 2 { (at(when), 0, Act::AbortSplice) } else { (at(when), who, Act::Abort) };
-        // Somebody who has something to say notices, be it that the first reset was lost: a peer that has none to send
-        // again answers the next segment with another.
+        // An end that still has something to send notices the abort even if the first reset was lost: a peer that has forgotten the
+        // connection answers the next segment with another reset.
         let late = [45_000, 600_000].into_iter().flat_map(|ms| [0, 1].map(|who| (at(ms), who, Act::Write(1))));
         let mut chain = chain(&case, [act].into_iter().chain(late));
         chain.run(at(1_000_000_000));
-        // A server that no SYN has reached has nothing to notice: it listens on.
+        // A server that no SYN has reached has nothing to notice and keeps listening.
         let ended = chain.hosts.each_ref().map(|host| host.ended.is_some() || host.connection.state() == State::Listen);
         prop_assert_eq!(ended, [true; 2], "{}", chain.describe());
         // A client that aborts before it has sent its SYN has no effect: the splice keeps listening.

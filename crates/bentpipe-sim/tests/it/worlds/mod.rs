@@ -1,4 +1,4 @@
-//! Worlds drawn at random, as texts of the scenario language: what properties are tried on.
+//! Random worlds as texts of the scenario language, for property tests.
 
 use bentpipe_study::scenario::Scenario;
 use proptest::prelude::*;

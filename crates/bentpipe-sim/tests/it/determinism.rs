@@ -1,4 +1,4 @@
-//! Same seed, same run: on any number of threads. The same seed gives the same fades, whatever the transport.
+//! The same seed gives the same run on any number of threads, and the same fades for every transport.
 
 use crate::worlds::{parse, world};
 use bentpipe_engine::link::{Channel, ChannelState};
@@ -35,7 +35,7 @@ proptest! {
         }
     }
 
-    /// The same seed gives the same packets at the same times, also where other runs go on beside it.
+    /// The same seed gives the same packets at the same times, also if other runs run beside it.
     #[test]
     fn a_seed_is_a_run(text in world(), seed in any::<u64>()) {
         let scenario = parse(&text);
@@ -49,7 +49,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Where a scenario names nothing random, every seed gives the same packets.
+    /// If nothing in a scenario is random, every seed gives the same packets.
     #[test]
     fn without_chance_every_seed_is_the_same_run(text in world(), seed in 2..u64::MAX) {
         let scenario = parse(&text);
@@ -88,7 +88,7 @@ fn another_seed_is_another_run() {
     assert_eq!(all.len(), 20);
 }
 
-/// Holds each packet that leaves a link against the channel's own account of its fades.
+/// Compares each packet that leaves a link with the channel's own record of its fades.
 struct Sky {
     link: LinkId,
     channel: Channel,
@@ -119,7 +119,7 @@ impl Observer for Sky {
     }
 }
 
-/// The fades belong to the seed and the link, not to who crosses it: every variant is held against the same bursts.
+/// The fades depend on the seed and the link, not on the traffic: every variant meets the same bursts.
 #[test]
 fn every_transport_meets_the_same_fades() {
     let scenario = shipped("transat-bursts");

@@ -161,8 +161,8 @@ fn link_repairs_what_the_hosts_would() {
     assert!(voice.receiver_stats.data_segments >= 246, "{voice:?}");
 }
 
-/// Headers are compressed: of 52 bytes in a full segment with timestamps some 14 remain. While the line is full, which it is from
-/// After the first 10 MB there are neither copies nor repair frames: the second 10 MB take the time of their bytes.
+/// Headers are compressed: about 14 of the 52 bytes in a full segment with timestamps remain. While the line is full, which it is after the
+/// first 10 MB, there are neither copies nor repair frames: the second 10 MB take the time of their bytes.
 #[test]
 fn link_compresses_headers() {
     let took = |bytes: u64| {

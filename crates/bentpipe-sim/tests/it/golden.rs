@@ -13,7 +13,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_sim::{Body, Fingerprint, Observer, Packet, Passage, run};
 use bentpipe_study::scenario::Scenario;
 
-/// Two, so that what depends on the seed shows.
+/// Two seeds, so that a dependence on the seed shows.
 const SEEDS: [u64; 2] = [1, 4];
 /// Longer runs are cut off at this time.
 const LIMIT_S: u64 = 120;
@@ -124,7 +124,7 @@ fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// What differs, and the packets among which the runs part.
+/// The difference, and the packets where the runs part.
 fn explain(path: &Path, seed: u64, old: &[&str], new: &[String]) -> String {
     let mut text = format!("{}, seed {seed}:\n", new[0]);
     for (n, name) in COLUMNS.iter().enumerate().take(COLUMNS.len() - 1).skip(2) {

@@ -1,4 +1,4 @@
-//! The simulator from outside, from numbers worked by hand to other programs.
+//! The simulator through its public interface, against numbers worked out by hand and against other programs.
 
 mod analytic;
 mod cells;

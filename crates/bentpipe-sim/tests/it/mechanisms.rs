@@ -1,4 +1,4 @@
-//! Mechanisms of one paper on the links of another, each against what can be worked out beside it.
+//! Mechanisms of one paper on the links of another, each against a number worked out beside it.
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::tcp::variant::Startup;
@@ -29,7 +29,7 @@ fn seconds(flow: &bentpipe_sim::FlowResult) -> f64 {
     flow.received_at.expect("received").saturating_since(Time::ZERO).as_secs_f64()
 }
 
-/// Ground, a satellite link with `sat`, and a tail; what stands in `rest` behind them.
+/// A terrestrial link, a satellite link with these settings, and a tail. `rest` is appended to the text.
 fn world(sat: &str, rest: &str) -> String {
     let end = |name: &str, from: &str, to: &str| {
         format!(
@@ -45,7 +45,7 @@ fn world(sat: &str, rest: &str) -> String {
     )
 }
 
-/// A layer that repeats until all is there, and a queue that refuses nothing.
+/// A layer that retransmits until everything has arrived, and a queue without a limit.
 const ARQ: &str = "[[layers]]\nname = \"arq\"\nover = \"sat\"\nchannels = [{ name = \"all\", transmissions = \"unlimited\", \
                    queue = \"unlimited\" }]\n";
 
@@ -161,7 +161,7 @@ fn a_switch_passes_packets_on_one_after_the_other() {
     // A packet per millisecond, 100 of them: the n-th, from 0, waits for 9 n ms and takes 10 ms: 455.5 ms on average.
     let more = mean(&switched).as_millis_f64() - mean(&plain).as_millis_f64();
     assert!((more - 455.5).abs() < 0.5, "{more} ms");
-    // Both ways alike, and nothing at the ends.
+    // `forwarding` of an end node delays nothing.
     let ends = parse(&world("rate = \"unlimited\"", &format!("{}{flow}", node.replace("G1", "B"))));
     assert_eq!(mean(&play(&ends)), mean(&plain));
 }
@@ -224,7 +224,7 @@ fn a_fixed_window_follows_the_path() {
         let changed = acts.with_variant(variant).expect("a variant");
         assert!(changed.window_follows_path(variant, &tcp(&changed, 0).explicit));
         assert_eq!(Scenario::parse(&changed.to_toml(), "again", &[]).as_ref(), Ok(&changed));
-        // What the path gave is not carried on as if it had been set.
+        // A value derived from the path is not inherited as if it had been set.
         let back = changed.with_variant(&tcp(&acts, 0).variant_name).expect("a variant");
         assert_eq!(tcp(&back, 0).sender, tcp(&acts, 0).sender);
         let mut short = changed.clone();
@@ -273,7 +273,7 @@ fn stp_waits_for_the_repairs_of_a_layer() {
     assert!(given.flows[0].stats.timeouts > 500, "{:?}", given.flows[0].stats);
 }
 
-/// The protocol that is STP by name only: no timers for data, polls at an interval, an answer to each and to each gap.
+/// Polls instead of timers for data: a poll at an interval, and an answer to each poll and each gap.
 #[test]
 fn polls_take_the_place_of_timers() {
     let flow = |loss: &str, more: &str| {
@@ -295,10 +295,10 @@ fn polls_take_the_place_of_timers() {
     for loss in ["1 %", "10 %", "30 %"] {
         let lossy = flow_of(&play(&flow(loss, POLLS)));
         assert_eq!((lossy.delivered, lossy.aborted), (2_000_000, None), "{loss}: {:?}", lossy.stats);
-        // What opens and closes the connection has timers.
+        // Opening and closing the connection use timers.
         assert!(lossy.stats.timeouts <= 5 && lossy.stats.retransmits > 10, "{loss}: {:?}", lossy.stats);
     }
-    // Nobody there any more: given up, for want of timers by the silence.
+    // The peer is gone. Without timers for data, the sender gives up after the silence.
     let dead = play(&flow("0 %\"\nbursts = { schedule = [[\"3 s\", \"200 s\"]] }\nheader = \"0 B", POLLS));
     assert!(dead.flows[0].aborted.is_some(), "{:?}", dead.flows[0]);
 }

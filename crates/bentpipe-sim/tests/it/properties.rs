@@ -1,4 +1,4 @@
-//! What holds in every world: packets are conserved, watching changes nothing, timers may be lazy.
+//! Properties of every world: packets are conserved, a probe changes nothing, timers may be lazy.
 
 use crate::worlds::{parse, world};
 use bentpipe_engine::network::LinkId;
@@ -14,7 +14,7 @@ fn fingerprint(scenario: &Scenario, seed: u64, timers: Timers) -> (u64, u64, Run
     (fingerprint.value(), fingerprint.events(), result)
 }
 
-/// What passed each link, counted by a watcher; and the minimum window of each end.
+/// The packets that passed each link, counted by a probe, and the smallest window of each end.
 #[derive(Default)]
 struct Books {
     offered: Vec<u64>,

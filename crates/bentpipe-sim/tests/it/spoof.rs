@@ -1,4 +1,4 @@
-//! A gateway that ends TCP and sends on over a link with ARQ: whole, within its buffer, and as fast as the buffer allows.
+//! A gateway that terminates TCP and forwards over a link with ARQ: complete, within its buffer, and as fast as the buffer allows.
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::Time;
@@ -56,7 +56,7 @@ fn a_transfer_arrives_whole_and_the_source_is_done_before() {
     let (acked, received) = (flow.acked_at.expect("acknowledged"), flow.received_at.expect("received"));
     assert!(acked < received, "the gateway acknowledges what is still to cross: {acked:?} {received:?}");
     assert!(!result.timed_out);
-    // As often as the satellite loses, and never over the terrestrial part.
+    // As often as the satellite link loses a packet, and never over the terrestrial part.
     assert_eq!(flow.stats.retransmits, 0);
     let layer = &result.layers[0][0].channels[0];
     assert_eq!((layer.packets, layer.delivered + result.layers[0][1].channels[0].delivered), (1000, 1000));
@@ -71,8 +71,8 @@ fn the_buffer_bounds_the_throughput() {
     let packets = result.flows[0].delivered as f64 / 460.0 / 400.0;
     let model = 49.0 * 0.9 / 0.43;
     assert!((packets / model - 1.0).abs() < 0.2, "{packets} packets/s against {model}");
-    // With room enough the line is the limit: 250 packets/s less what is lost, whose sampling error is sqrt(0.1 * 0.9 /
-    // 100 000) = 0.1 %; the slow start takes two seconds of 400.
+    // With a large buffer the line is the limit: 250 packets/s less the losses, with a sampling error of sqrt(0.1 * 0.9 / 100 000) = 0.1 %.
+    // Slow start takes two seconds of 400.
     let result = runs(&scenario("greedy = true", 400, "10 %", "400 s"));
     let packets = result.flows[0].delivered as f64 / 460.0 / 400.0;
     assert!((packets / 225.0 - 1.0).abs() < 0.01, "{packets} packets/s");
@@ -87,7 +87,7 @@ fn one_connection_never_overflows_and_several_may() {
     assert!(shared.flows.iter().all(|flow| flow.delivered > 0), "none is left without a window for good");
 }
 
-/// Equal parts isolate: nothing finds no room, and all carry as much.
+/// Equal parts of the buffer isolate the flows: no packet is refused, and all flows carry the same.
 #[test]
 fn equal_parts_of_the_buffer_refuse_nothing() {
     let flows = "greedy = true\ncount = 10";

@@ -37,7 +37,7 @@ fn a_resumed_flow_saves_the_round_trips_of_slow_start() {
     }
 }
 
-/// A path that no longer carries a tenth of it: the flow retreats, and still comes through.
+/// A path that carries less than a tenth of what it did: the flow retreats and still completes.
 #[test]
 fn a_path_that_has_become_smaller_is_left_in_time() {
     let link = "rate = \"2 Mbit/s\"\nforward.queue = \"100 ms\"";

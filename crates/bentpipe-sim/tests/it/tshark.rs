@@ -12,7 +12,7 @@
 //! - At the receiver's tap the same two together are the arrivals below the highest number, and *previous segment not
 //!   captured* are those beyond it.
 //!
-//! Without tshark the tests pass by with a word, but not in CI.
+//! Without tshark the tests are skipped with a message, but not in CI.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn scenario(variant: &str) -> Scenario {
     Scenario::parse(&LOSSY.replace("VARIANT", variant), "lossy.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// What our receiver saw of the first flow.
+/// The packets that our receiver saw of the first flow.
 #[derive(Debug, Default)]
 struct Arrivals {
     next: u64,
@@ -71,7 +71,7 @@ impl Probe for Arrivals {
             && who == Who(1)
             && segment.sequence_len() > 0
         {
-            // The SYN is the first that anybody sees.
+            // The SYN is the first packet in the capture.
             self.below += u64::from(segment.seq < self.next);
             self.beyond += u64::from(segment.seq > self.next);
             self.next = self.next.max(segment.end());
@@ -91,7 +91,7 @@ fn capture(scenario: &Scenario, tap: Tap, snap: Snap, path: &Path) -> (RunResult
     (result, arrivals)
 }
 
-/// What tshark finds, as counts by name; `None` where there is no tshark.
+/// tshark's findings, counted by name. `None` without tshark.
 fn tshark(path: &Path) -> Option<BTreeMap<&'static str, u64>> {
     const FIELDS: [&str; 10] = [
         "ip.src",

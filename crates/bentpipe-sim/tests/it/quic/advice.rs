@@ -38,7 +38,7 @@ fn a_gateway_advises_as_a_link_does() {
     };
     let by_link = links(15, 19);
     assert_ne!(by_link, unadvised);
-    // The far box sends what the server does, the near one what the client does.
+    // The far box sends the server's packets, the near one the client's.
     assert_eq!(through("", "throughput_advice = [\"19 Mbit/s\", \"15 Mbit/s\"]"), by_link);
     assert_eq!(through("", "throughput_advice = \"line\""), links(20, 20));
 }

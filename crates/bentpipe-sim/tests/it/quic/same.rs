@@ -1,4 +1,4 @@
-//! The same seed is the same run of QUIC.
+//! The same seed gives the same run of QUIC.
 
 use bentpipe_engine::NoProbe;
 use bentpipe_sim::{Fingerprint, Timers, in_parallel, run, run_with};

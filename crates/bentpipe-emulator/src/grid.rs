@@ -258,8 +258,8 @@ impl Cell {
         let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage | Mishap::Buffer);
         let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
         let delay = 1000 * delay + more;
-        // The SYN is the first packet of both.
-        let shift = |number: &u64| number + u64::from(kernel && *number > 0);
+        // The SYN and the ACK of the handshake are the first packets.
+        let shift = |number: &u64| number + u64::from(*number > 0);
         let list: Vec<String> = numbers.iter().map(|number| shift(number).to_string()).collect();
         let loss = match (self.mishap, outage) {
             (Mishap::Outage, Some(Outage { at, length, .. })) => {

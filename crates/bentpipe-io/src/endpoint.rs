@@ -235,6 +235,9 @@ impl Endpoint {
         }
         self.outgoing.store(self.written, &data[..length]);
         self.written += length as u64;
+        if length < data.len() {
+            self.connection.wait_for_room();
+        }
         Ok(length)
     }
 

@@ -70,6 +70,14 @@ impl Transport {
         }
     }
 
+    /// The program has more to write, and waits for room.
+    pub(crate) fn wait_for_room(&mut self) {
+        match self {
+            Transport::Tcp(connection) => connection.wait_for_room(),
+            Transport::Stp(connection) => connection.wait_for_room(),
+        }
+    }
+
     pub(crate) fn received(&self) -> u64 {
         match self {
             Transport::Tcp(connection) => connection.received(),

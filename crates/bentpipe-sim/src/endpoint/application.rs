@@ -45,7 +45,10 @@ impl TcpEnd {
     pub(super) fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
         let bytes = match self.connection.room() {
             u64::MAX => self.unwritten,
-            0 => 0,
+            0 => {
+                self.connection.wait_for_room();
+                0
+            }
             _ if self.connected_at.is_none() => 0,
             _ => self.unwritten.min(self.next_block()),
         };

@@ -63,7 +63,7 @@ impl<S: SendingHalf> Duplex<S> {
         if acks_syn {
             let sample = self.sample(cx.now, segment);
             self.sender.on_ack(cx, segment, true, sample);
-            self.receiver.acknowledge_now();
+            self.receiver.acknowledge_syn();
             self.establish(cx, mss);
             self.sender.take_syn_ack(segment);
             self.on_end_of_stream(cx);
@@ -157,7 +157,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// Tells the receiver the round trip of the handshake.
     pub(super) fn tell_round_trip(&mut self) {
         if let Some(rtt) = self.sender.srtt() {
-            self.receiver.on_round_trip(rtt);
+            self.receiver.on_round_trip(rtt, self.kept.timestamps);
         }
     }
 

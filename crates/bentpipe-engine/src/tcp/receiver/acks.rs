@@ -339,6 +339,11 @@ impl AckSchedule {
         self.due = NOW;
     }
 
+    /// Acknowledges the peer's SYN. Linux does so before its program writes anything.
+    pub(super) fn acknowledge_syn(&mut self) {
+        (self.due, self.first) = (NOW, self.policy.before_reading);
+    }
+
     /// True if no ACK is due or delayed.
     pub(super) fn is_silent(&self) -> bool {
         self.due == NONE

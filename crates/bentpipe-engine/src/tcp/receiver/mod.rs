@@ -112,10 +112,10 @@ impl Receiver {
         tell
     }
 
-    /// Takes the measured round trip.
-    pub(super) fn on_round_trip(&mut self, rtt: Duration) {
+    /// Takes the measured round trip. `has_timestamps`: data will bring better ones.
+    pub(super) fn on_round_trip(&mut self, rtt: Duration, has_timestamps: bool) {
         self.acks.on_round_trip(rtt);
-        if let Some(tuning) = &mut self.tuning {
+        if let Some(tuning) = self.tuning.as_mut().filter(|_| has_timestamps) {
             tuning.on_round_trip(rtt);
         }
     }
@@ -126,11 +126,14 @@ impl Receiver {
         self.tuning.is_some()
     }
 
-    /// To be called before the receiver takes a segment with `bytes` of data. `echo`: the timestamp that the segment
-    /// echoes, and its age. The window follows the free buffer, and an ACK that offers a larger window is not delayed
+    /// To be called before the receiver takes a segment with `bytes` of data that ends at `end`. `echo`: the timestamp
+    /// that the segment echoes, and its age. The window follows the free buffer, and an ACK that offers a larger window is not delayed
     /// (Linux).
-    pub(super) fn on_arrival(&mut self, bytes: u64, echo: Option<(u32, Duration)>) {
+    pub(super) fn on_arrival(&mut self, now: Time, (bytes, end): (u64, u64), echo: Option<(u32, Duration)>) {
         let Some(tuning) = &mut self.tuning else { return };
+        if echo.is_none() && end <= self.rcv_nxt + bytes {
+            tuning.on_data(now, end, self.window.offered(self.rcv_nxt));
+        }
         if let Some((echo, sample)) = echo.filter(|_| bytes + OPTIONS >= u64::from(self.mss)) {
             tuning.on_echo(echo, sample);
         }
@@ -397,6 +400,11 @@ impl Receiver {
     #[inline(always)]
     pub(super) fn acknowledge_now(&mut self) {
         self.acks.acknowledge_now();
+    }
+
+    /// Acknowledges the SYN that ends an active opening.
+    pub(super) fn acknowledge_syn(&mut self) {
+        self.acks.acknowledge_syn();
     }
 
     /// True if no ACK is due or delayed, nothing is to be reported, and nothing waits beyond a gap.

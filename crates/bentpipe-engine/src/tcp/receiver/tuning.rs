@@ -9,7 +9,8 @@
 //!
 //! The round trip is first that of the handshake, then the one measured by the timestamps of data, as in Linux. A
 //! smaller value replaces it at once; a larger one changes it by an eighth of the difference, so a filling queue also
-//! increases the room.
+//! increases the room. Without timestamps it is the shortest time in which a whole window has arrived, and the first
+//! round lasts until one has (`tcp_rcv_rtt_measure`).
 
 use crate::units::{Duration, Time};
 
@@ -19,12 +20,15 @@ const FIRST_ROUND: u64 = 10;
 /// The state of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Tuning {
-    max: u64,
-    mss: u64,
+    max: u32,
+    mss: u32,
     rtt: Option<Duration>,
     /// The last echo that gave a sample. One sample per round trip is enough, and equal echoes belong to the same
     /// segments.
     echo: u32,
+    /// Without timestamps: the end of the window that is being measured (the lower half of its number), and since when.
+    window_end: u32,
+    measured_since: Option<Time>,
     /// When the round began, and the bytes read since.
     begun: Time,
     read: u64,
@@ -36,13 +40,23 @@ impl Tuning {
     /// The first window offered has `offered` bytes. It grows up to the first room of `first` bytes, but for the segment
     /// that has just arrived. The room never exceeds `max` bytes.
     pub(super) fn new(offered: u64, first: u64, max: u32, mss: u16) -> Self {
-        let mss = u64::from(mss);
+        let (small, mss) = (u32::from(mss), u64::from(mss));
         let max_read = offered.min(FIRST_ROUND * mss);
         // A round of as many whole segments as that window holds must count as larger than the first.
         let whole = offered.max(first.saturating_sub(mss)) / mss * mss;
         let max_read = if whole <= max_read { whole.saturating_sub(mss / 2) } else { max_read };
         let max_read = max_read.max(1);
-        Tuning { max: max.into(), mss, rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
+        Tuning {
+            max,
+            mss: small,
+            rtt: None,
+            echo: 0,
+            window_end: 0,
+            measured_since: None,
+            begun: Time::ZERO,
+            read: 0,
+            max_read,
+        }
     }
 
     /// Takes the round trip of the handshake.
@@ -62,6 +76,19 @@ impl Tuning {
         });
     }
 
+    /// Takes data in order up to `end`, which echoes no timestamp. `window` is the window that was offered before.
+    pub(super) fn on_data(&mut self, now: Time, end: u64, window: u64) {
+        // No window is as long as half of the number space.
+        if let Some(since) = self.measured_since {
+            if ((end as u32).wrapping_sub(self.window_end) as i32) < 0 {
+                return;
+            }
+            let sample = now.saturating_since(since);
+            self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt.min(sample)));
+        }
+        (self.window_end, self.measured_since) = ((end + window) as u32, Some(now));
+    }
+
     /// Records that the user reads `bytes` while there is room for `room`. Returns the new room, if it grows.
     pub(super) fn on_read(&mut self, now: Time, bytes: u64, room: u64) -> Option<u64> {
         self.read += bytes;
@@ -71,7 +98,7 @@ impl Tuning {
         }
         // A round ends with the first segment of a reading. The rest was still waiting at that time: it is subtracted
         // from this round and counts for the next.
-        let rest = bytes.saturating_sub(self.mss);
+        let rest = bytes.saturating_sub(u64::from(self.mss));
         let read = (self.read - rest).saturating_sub(rest);
         (self.begun, self.read) = (now, rest);
         let before = self.max_read;
@@ -90,7 +117,7 @@ impl Tuning {
     }
 
     fn grown(&self, room: u64, wanted: u64) -> Option<u64> {
-        let wanted = wanted.min(self.max);
+        let wanted = wanted.min(u64::from(self.max));
         (wanted > room).then_some(wanted)
     }
 }
@@ -107,7 +134,7 @@ mod tests {
 
     /// Reads `bytes` segment by segment; the last one ends the round at `millis`.
     fn read(tuning: &mut Tuning, millis: u64, bytes: u64, room: u64) -> Option<u64> {
-        let (mss, mut grown) = (tuning.mss, None);
+        let (mss, mut grown) = (u64::from(tuning.mss), None);
         for left in (0..bytes / mss).rev() {
             grown = grown.or(tuning.on_read(at(millis - u64::from(left > 0)), mss, room));
         }
@@ -152,6 +179,18 @@ mod tests {
         assert_eq!(tuning.rtt, Some(Duration::from_millis(80)), "one sample per echo");
         tuning.on_echo(2, Duration::from_millis(240));
         assert_eq!(tuning.rtt, Some(Duration::from_millis(100)));
+    }
+
+    /// Without timestamps a window of 3000 bytes takes 200 ms, the next one 150; one that takes longer changes nothing.
+    /// Rounds end only after the first.
+    #[test]
+    fn without_timestamps_a_window_is_a_round_trip() {
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
+        let rtt = [(0, 1), (100, 1001), (200, 4001), (300, 5001), (350, 7001), (900, 10_001)].map(|(millis, end)| {
+            tuning.on_data(at(millis), end, 3000);
+            tuning.rtt.map(|rtt| rtt.as_nanos() / 1_000_000)
+        });
+        assert_eq!(rtt, [None, None, Some(200), Some(200), Some(150), Some(150)]);
     }
 
     /// Linux 6.18 over 20 Mbit/s and 600 ms, from a capture: 20, 40 and 80 segments of 1448 bytes per round trip gave

@@ -62,11 +62,11 @@ impl Transport {
         })
     }
 
-    /// Bytes that the program may write now.
-    pub(crate) fn room(&self) -> u64 {
+    /// Bytes that the program may write now. `goes_on`: within a block that it has written in part.
+    pub(crate) fn room(&self, goes_on: bool) -> u64 {
         match self {
-            Transport::Tcp(connection) => connection.room(),
-            Transport::Stp(connection) => connection.room(),
+            Transport::Tcp(connection) => connection.room(goes_on),
+            Transport::Stp(connection) => connection.room(goes_on),
         }
     }
 

@@ -63,13 +63,13 @@ fn max_segments(full: u64, rate: Option<PacketRate>) -> u64 {
     .max(1)
 }
 
-impl Situation {
-    /// The length of a piece: whole segments, up to the maximum of a packet and half of the peer's window
-    /// (`tcp_bound_to_half_wnd`).
-    fn piece(&self) -> u64 {
-        (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
-    }
+/// The length of a piece: whole segments of `full` bytes, up to the maximum of a packet and half of the peer's largest
+/// window (`tcp_bound_to_half_wnd`).
+pub(in crate::tcp) fn piece(full: u64, max_peer: u64) -> u64 {
+    (MAX_TOGETHER.min(max_peer / 2) / full).max(1) * full
+}
 
+impl Situation {
     /// True if a packet that is shorter than usual should wait for the next ACK, which allows a longer one. `rest`
     /// bytes are left of the piece in which it begins.
     #[inline(always)]
@@ -186,7 +186,7 @@ impl Offload {
             // No window is as long as half of the number space.
             match self.end.wrapping_sub(situation.next as u32) as i32 {
                 rest @ 1.. => return rest as u64,
-                _ => self.end = self.end.wrapping_add(situation.piece() as u32),
+                _ => self.end = self.end.wrapping_add(piece(situation.full, situation.max_peer) as u32),
             }
         }
     }

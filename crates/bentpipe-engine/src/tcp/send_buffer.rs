@@ -8,14 +8,12 @@
 
 use std::collections::VecDeque;
 
-use super::pacing::MAX_TOGETHER;
+use super::offload::piece;
 use super::sequence::SequenceSpace;
 
 /// Memory that a packet takes besides its data: the `sk_buff` and the space for headers. Measured on Linux 6.18 on
 /// x86-64 (SO_MEMINFO).
 const OVERHEAD: u64 = 832;
-/// Waiting data is kept in pieces of this length.
-const PIECE: u64 = MAX_TOGETHER;
 /// Memory for the headers and the administration of a segment in a block of its own; blocks are powers of two
 /// (`tcp_sndbuf_expand`: MAX_TCP_HEADER and `skb_shared_info`). Linux 6.18 on x86-64 begins with 46 080 bytes, and with
 /// BBR with 69 120 (SO_SNDBUF): 20 and 30 times 2304.
@@ -72,18 +70,23 @@ impl SendBuffer {
         self.size = self.size.max(self.max.min(segments.max(MIN_SEGMENTS) * self.per_segment));
     }
 
-    fn memory(&self, seq: &SequenceSpace) -> u64 {
-        let waiting = seq.data_end.saturating_sub(seq.snd_max).div_ceil(PIECE);
+    fn memory(&self, seq: &SequenceSpace, piece: u64) -> u64 {
+        let waiting = seq.data_end.saturating_sub(seq.snd_max).div_ceil(piece);
         seq.data_end.saturating_sub(seq.snd_una) + (waiting + self.packets.len() as u64) * OVERHEAD
     }
 
-    /// Bytes that the program may write now. The last piece may overfill the buffer.
-    pub(in crate::tcp) fn room(&self, seq: &SequenceSpace) -> u64 {
-        let memory = self.memory(seq);
+    /// Bytes that the program may write now, with segments of `full` bytes. It fills up the last waiting piece, and
+    /// begins another one while memory is left. `goes_on`: it has begun to write a block of data. While that leaves,
+    /// its last piece is filled up, whatever memory it takes.
+    pub(in crate::tcp) fn room(&self, seq: &SequenceSpace, full: u64, goes_on: bool) -> u64 {
+        let piece = piece(full, seq.peer.max);
+        let memory = self.memory(seq, piece);
         if self.waits && 3 * memory > 2 * self.size {
             return 0;
         }
-        self.size.saturating_sub(memory).div_ceil(PIECE + OVERHEAD) * PIECE
+        let waiting = seq.data_end.saturating_sub(seq.snd_max);
+        let rest = if waiting > 0 || goes_on { piece.saturating_sub(waiting) } else { 0 };
+        rest + self.size.saturating_sub(memory + rest).div_ceil(piece + OVERHEAD) * piece
     }
 
     /// Records that the program waits for room.
@@ -111,8 +114,8 @@ impl SendBuffer {
     }
 
     /// Records that data was written.
-    pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace) {
-        (self.is_full, self.waits) = (self.memory(seq) >= self.size, false);
+    pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace, full: u64) {
+        (self.is_full, self.waits) = (self.memory(seq, piece(full, seq.peer.max)) >= self.size, false);
     }
 
     /// Records that the next segment belongs to the same packet as the one before it.
@@ -136,7 +139,7 @@ impl SendBuffer {
             self.packets.pop_front();
         }
         // If the buffer ran empty, the program has nothing more to write.
-        self.is_full &= self.memory(seq) > 0;
+        self.is_full &= seq.data_end > seq.snd_una;
     }
 
     /// Joins the packets of reported data: they then take the memory of one packet (Linux, `tcp_shift_skb_data`).
@@ -159,10 +162,14 @@ impl SendBuffer {
 mod tests {
     use super::*;
 
+    /// Full segments and whole pieces of them.
+    const FULL: u64 = 1448;
+    const PIECE: u64 = 45 * FULL;
+
     /// A sequence space with bytes from `una` on unacknowledged, from `next` on never sent, and up to `end` written.
     fn held(una: u64, next: u64, end: u64) -> SequenceSpace {
         let mut seq = SequenceSpace::new(next, 0);
-        (seq.snd_una, seq.data_end) = (una, end);
+        (seq.snd_una, seq.data_end, seq.peer.max) = (una, end, 1 << 30);
         seq
     }
 
@@ -178,15 +185,15 @@ mod tests {
             buffer.on_sent(una + (2 * packet + 2) * 1448);
         }
         let next = una + 640 * 1448;
-        assert_eq!(buffer.memory(&held(una, next, next + 1_220_664)), 2_429_432);
+        assert_eq!(buffer.memory(&held(una, next, next + 1_220_664), PIECE), 2_429_432);
     }
 
     #[test]
     fn a_program_waits_until_a_third_is_free() {
         let mut buffer = SendBuffer { size: 300_000, ..SendBuffer::new(300_000) };
-        assert_eq!(buffer.room(&held(1, 1, 1)), 5 * PIECE, "the last piece may exceed it");
+        assert_eq!(buffer.room(&held(1, 1, 1), FULL, false), 5 * PIECE, "the last piece may exceed it");
         let end = 1 + 5 * PIECE;
-        buffer.on_write(&held(1, 1, end));
+        buffer.on_write(&held(1, 1, end), FULL);
         assert!(buffer.is_full());
         buffer.wait();
         (1..=5).for_each(|packet| buffer.on_sent(1 + packet * PIECE));
@@ -194,7 +201,7 @@ mod tests {
             let held = held(1 + packet * PIECE, end, end);
             buffer.on_ack(&held);
             // Three packets of 65 kB are less than 200 000 bytes.
-            assert_eq!(buffer.room(&held) > 0, packet >= 2, "{packet}");
+            assert_eq!(buffer.room(&held, FULL, false) > 0, packet >= 2, "{packet}");
             assert_eq!(buffer.is_full(), packet < 5, "{packet}");
         }
     }
@@ -207,13 +214,17 @@ mod tests {
         (1..=6).for_each(|packet| buffer.on_sent(start + packet * 1000));
         let end = start + 6000;
         buffer.on_sacked(start + 1000, start + 4000);
-        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 4 * OVERHEAD);
+        assert_eq!(buffer.memory(&held(start, end, end), PIECE), 6000 + 4 * OVERHEAD);
         buffer.on_sacked(start + 1000, start + 5500);
-        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 3 * OVERHEAD, "half of the sixth is not reported");
+        assert_eq!(
+            buffer.memory(&held(start, end, end), PIECE),
+            6000 + 3 * OVERHEAD,
+            "half of the sixth is not reported"
+        );
         buffer.on_sacked(start + 1000, end);
-        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 2 * OVERHEAD);
+        assert_eq!(buffer.memory(&held(start, end, end), PIECE), 6000 + 2 * OVERHEAD);
         buffer.on_sacked(start, start + 1);
-        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 2 * OVERHEAD);
+        assert_eq!(buffer.memory(&held(start, end, end), PIECE), 6000 + 2 * OVERHEAD);
     }
 
     /// Linux 6.18: SO_SNDBUF was 46 080 bytes after the handshake, and 69 120 with BBR; with windows of 22, 42 and 82
@@ -227,7 +238,7 @@ mod tests {
         buffer.begin(1448, 2);
         assert_eq!(buffer.size, 46_080);
         let end = 1 + PIECE;
-        buffer.on_write(&held(1, 1, end));
+        buffer.on_write(&held(1, 1, end), FULL);
         assert!(!buffer.may_grow(), "the program does not wait");
         buffer.wait();
         assert!(!buffer.may_grow(), "nothing has happened");
@@ -239,8 +250,35 @@ mod tests {
             assert_eq!(buffer.size, size);
         }
         assert!(!buffer.may_grow(), "the maximum");
-        buffer.on_write(&held(1, 1, end));
+        buffer.on_write(&held(1, 1, end), FULL);
         assert!(!buffer.waits);
+    }
+
+    /// Linux 6.18 over 150 ms, with a first window of 64 kB (SO_MEMINFO): half of it holds 22 segments. Ten have left when the program is
+    /// held up, in five packets, and 22 wait: 51 328 bytes of 46 080.
+    #[test]
+    fn a_piece_is_filled_up_as_it_leaves() {
+        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(46_080) };
+        let piece = 22 * FULL;
+        let of_window = |next, end| {
+            let mut seq = held(1, next, end);
+            seq.peer.max = 64_512;
+            seq
+        };
+        let room = |buffer: &SendBuffer, next, end, goes_on| buffer.room(&of_window(next, end), FULL, goes_on);
+        assert_eq!(room(&buffer, 1, 1, false), 2 * piece);
+        let mut end = 1 + piece;
+        for packet in 1..=5 {
+            let next = 1 + packet * 2 * FULL;
+            buffer.on_sent(next);
+            assert_eq!(room(&buffer, next, end, true), 2 * FULL + if packet == 1 { piece } else { 0 });
+            end += 2 * FULL;
+        }
+        let full = of_window(1 + 10 * FULL, end);
+        assert_eq!((buffer.memory(&full, piece), buffer.room(&full, FULL, true)), (51_328, 0));
+        // If all has left, only a block that has begun goes on.
+        buffer.on_sent(end);
+        assert_eq!([false, true].map(|goes_on| room(&buffer, end, end, goes_on)), [0, piece]);
     }
 
     #[test]
@@ -252,7 +290,7 @@ mod tests {
         let end = u64::from(u32::MAX) + 1001;
         let memory = |buffer: &mut SendBuffer, una| {
             buffer.on_ack(&held(una, end, end));
-            buffer.memory(&held(una, end, end))
+            buffer.memory(&held(una, end, end), PIECE)
         };
         assert_eq!(memory(&mut buffer, u64::from(u32::MAX) - 999), 2000 + OVERHEAD);
         assert_eq!(memory(&mut buffer, end - 1), 1 + OVERHEAD);

@@ -157,7 +157,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// Tells the receiver the round trip of the handshake.
     pub(super) fn tell_round_trip(&mut self) {
         if let Some(rtt) = self.sender.srtt() {
-            self.receiver.on_round_trip(rtt, self.kept.timestamps);
+            self.receiver.on_round_trip(rtt);
         }
     }
 

@@ -112,12 +112,9 @@ impl Receiver {
         tell
     }
 
-    /// Takes the measured round trip. `has_timestamps`: data will bring better ones.
-    pub(super) fn on_round_trip(&mut self, rtt: Duration, has_timestamps: bool) {
+    /// Takes the round trip of the handshake.
+    pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.acks.on_round_trip(rtt);
-        if let Some(tuning) = self.tuning.as_mut().filter(|_| has_timestamps) {
-            tuning.on_round_trip(rtt);
-        }
     }
 
     /// True if the window is tuned. The connection then reports each segment with [`Self::on_arrival`].

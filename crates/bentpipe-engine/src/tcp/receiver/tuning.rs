@@ -7,9 +7,8 @@
 //! Data held back by a gap is read all at once when the gap is filled; only its first segment belongs to the round that
 //! it ends (`tcp_rcv_space_adjust`).
 //!
-//! The round trip is first that of the handshake, then the one measured by the timestamps of data, as in Linux. A
-//! smaller value replaces it at once; a larger one changes it by an eighth of the difference, so a filling queue also
-//! increases the room. Without timestamps it is the shortest time in which a whole window has arrived, and the first
+//! The round trip is the one measured by the timestamps of data, as in Linux. A smaller value replaces it at once; a
+//! larger one changes it by an eighth of the difference, so a filling queue also increases the room. Without timestamps it is the shortest time in which a whole window has arrived, and the first
 //! round lasts until one has (`tcp_rcv_rtt_measure`).
 
 use crate::units::{Duration, Time};
@@ -57,11 +56,6 @@ impl Tuning {
             read: 0,
             max_read,
         }
-    }
-
-    /// Takes the round trip of the handshake.
-    pub(super) fn on_round_trip(&mut self, rtt: Duration) {
-        self.rtt = Some(rtt);
     }
 
     /// Takes a full-sized segment that echoes a timestamp sent `sample` ago.
@@ -147,7 +141,7 @@ mod tests {
     fn the_window_is_ahead_of_slow_start() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None, "no round trip is known");
-        tuning.on_round_trip(Duration::from_millis(100));
+        tuning.on_echo(1, Duration::from_millis(100));
         assert_eq!(tuning.on_read(at(150), 0, 65_535), None, "the initial window");
         assert_eq!(read(&mut tuning, 200, 12_000, 65_535), None, "the round is not over");
         assert_eq!(read(&mut tuning, 250, 8_000, 65_535), Some(3 * 40_000));
@@ -162,7 +156,7 @@ mod tests {
     #[test]
     fn what_a_gap_has_held_counts_for_the_next_round() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
-        tuning.on_round_trip(Duration::from_millis(100));
+        tuning.on_echo(1, Duration::from_millis(100));
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None);
         assert_eq!(tuning.on_read(at(300), 40_000, 65_535), None);
         assert_eq!(tuning.on_read(at(400), 1000, 65_535), Some(7 * 80_000));
@@ -173,11 +167,11 @@ mod tests {
     #[test]
     fn the_round_trip_follows_a_queue_slowly() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
-        tuning.on_round_trip(Duration::from_millis(100));
-        tuning.on_echo(1, Duration::from_millis(80));
-        tuning.on_echo(1, Duration::from_millis(1));
+        tuning.on_echo(1, Duration::from_millis(100));
+        tuning.on_echo(2, Duration::from_millis(80));
+        tuning.on_echo(2, Duration::from_millis(1));
         assert_eq!(tuning.rtt, Some(Duration::from_millis(80)), "one sample per echo");
-        tuning.on_echo(2, Duration::from_millis(240));
+        tuning.on_echo(3, Duration::from_millis(240));
         assert_eq!(tuning.rtt, Some(Duration::from_millis(100)));
     }
 
@@ -198,7 +192,7 @@ mod tests {
     #[test]
     fn the_windows_are_those_of_a_capture() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, 1448);
-        tuning.on_round_trip(Duration::from_millis(600));
+        tuning.on_echo(1, Duration::from_millis(600));
         let rounds = [(600, 10), (1200, 20), (1800, 40), (2400, 80), (3000, 160)];
         let rooms = rounds.map(|(now, segments)| read(&mut tuning, now, segments * 1448, 0).map(|room| room / 1024));
         assert_eq!(rooms, [None, Some(169), Some(339), Some(678), Some(1357)]);
@@ -211,7 +205,7 @@ mod tests {
     fn the_window_grows_with_long_segments() {
         for (mss, segments) in [(8960, 8), (16_000, 4), (30_000, 2), (65_495, 1)] {
             let mut tuning = Tuning::new(65_535, 82_968, 1 << 30, mss);
-            tuning.on_round_trip(Duration::from_millis(100));
+            tuning.on_echo(1, Duration::from_millis(100));
             let bytes = segments * u64::from(mss);
             assert!(read(&mut tuning, 100, bytes, 82_968).is_some_and(|room| room >= 2 * bytes), "{mss}");
         }

@@ -48,8 +48,8 @@ impl Half for Sender {
         &self.counters
     }
 
-    fn room(&self) -> u64 {
-        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq))
+    fn room(&self, goes_on: bool) -> u64 {
+        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq, self.full().into(), goes_on))
     }
 
     fn wait_for_room(&mut self) {
@@ -67,8 +67,9 @@ impl Half for Sender {
 
     fn write(&mut self, bytes: u64) {
         self.seq.data_end += bytes;
+        let full = self.full();
         if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_write(&self.seq);
+            buffer.on_write(&self.seq, full.into());
         }
         self.new_event();
     }

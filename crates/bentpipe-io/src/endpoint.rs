@@ -150,7 +150,7 @@ impl Endpoint {
 
     /// Number of bytes that can be written.
     pub fn writable(&self) -> u64 {
-        (self.outgoing.capacity() as u64 - (self.written - self.acknowledged)).min(self.connection.room(false))
+        (self.outgoing.capacity() as u64 - (self.written - self.acknowledged)).min(self.connection.room())
     }
 
     /// Bytes written that the peer has not acknowledged.

@@ -75,18 +75,31 @@ impl SendBuffer {
         seq.data_end.saturating_sub(seq.snd_una) + (waiting + self.packets.len() as u64) * OVERHEAD
     }
 
-    /// Bytes that the program may write now, with segments of `full` bytes. It fills up the last waiting piece, and
-    /// begins another one while memory is left. `goes_on`: it has begun to write a block of data. While that leaves,
-    /// its last piece is filled up, whatever memory it takes.
-    pub(in crate::tcp) fn room(&self, seq: &SequenceSpace, full: u64, goes_on: bool) -> u64 {
+    /// Bytes that the program may write now, with segments of `full` bytes.
+    pub(in crate::tcp) fn room(&self, seq: &SequenceSpace, full: u64) -> u64 {
+        let (piece, rest) = (piece(full, seq.peer.max), self.room_in_piece(seq, full, false));
+        match seq.data_end > seq.snd_max {
+            _ if rest == 0 => 0,
+            false => self.size.saturating_sub(self.memory(seq, piece)).div_ceil(piece + OVERHEAD) * piece,
+            true => rest + self.size.saturating_sub(self.memory(seq, piece) + rest).div_ceil(piece + OVERHEAD) * piece,
+        }
+    }
+
+    /// Bytes that the program may write before segments leave: what fills up the last waiting piece, or another piece if
+    /// memory is left. `goes_on`: it has begun to write a block of data. While that leaves, its last piece is filled up,
+    /// whatever memory it takes (Linux, `tcp_sendmsg_locked`).
+    pub(in crate::tcp) fn room_in_piece(&self, seq: &SequenceSpace, full: u64, goes_on: bool) -> u64 {
         let piece = piece(full, seq.peer.max);
         let memory = self.memory(seq, piece);
         if self.waits && 3 * memory > 2 * self.size {
             return 0;
         }
         let waiting = seq.data_end.saturating_sub(seq.snd_max);
-        let rest = if waiting > 0 || goes_on { piece.saturating_sub(waiting) } else { 0 };
-        rest + self.size.saturating_sub(memory + rest).div_ceil(piece + OVERHEAD) * piece
+        match waiting > 0 || goes_on {
+            true if waiting < piece => piece - waiting,
+            _ if memory < self.size => piece,
+            _ => 0,
+        }
     }
 
     /// Records that the program waits for room.
@@ -191,7 +204,7 @@ mod tests {
     #[test]
     fn a_program_waits_until_a_third_is_free() {
         let mut buffer = SendBuffer { size: 300_000, ..SendBuffer::new(300_000) };
-        assert_eq!(buffer.room(&held(1, 1, 1), FULL, false), 5 * PIECE, "the last piece may exceed it");
+        assert_eq!(buffer.room(&held(1, 1, 1), FULL), 5 * PIECE, "the last piece may exceed it");
         let end = 1 + 5 * PIECE;
         buffer.on_write(&held(1, 1, end), FULL);
         assert!(buffer.is_full());
@@ -201,7 +214,7 @@ mod tests {
             let held = held(1 + packet * PIECE, end, end);
             buffer.on_ack(&held);
             // Three packets of 65 kB are less than 200 000 bytes.
-            assert_eq!(buffer.room(&held, FULL, false) > 0, packet >= 2, "{packet}");
+            assert_eq!(buffer.room(&held, FULL) > 0, packet >= 2, "{packet}");
             assert_eq!(buffer.is_full(), packet < 5, "{packet}");
         }
     }
@@ -265,17 +278,17 @@ mod tests {
             seq.peer.max = 64_512;
             seq
         };
-        let room = |buffer: &SendBuffer, next, end, goes_on| buffer.room(&of_window(next, end), FULL, goes_on);
-        assert_eq!(room(&buffer, 1, 1, false), 2 * piece);
+        let room = |buffer: &SendBuffer, next, end, goes_on| buffer.room_in_piece(&of_window(next, end), FULL, goes_on);
+        assert_eq!((room(&buffer, 1, 1, false), buffer.room(&of_window(1, 1), FULL)), (piece, 2 * piece));
         let mut end = 1 + piece;
         for packet in 1..=5 {
             let next = 1 + packet * 2 * FULL;
             buffer.on_sent(next);
-            assert_eq!(room(&buffer, next, end, true), 2 * FULL + if packet == 1 { piece } else { 0 });
+            assert_eq!(room(&buffer, next, end, true), 2 * FULL);
             end += 2 * FULL;
         }
         let full = of_window(1 + 10 * FULL, end);
-        assert_eq!((buffer.memory(&full, piece), buffer.room(&full, FULL, true)), (51_328, 0));
+        assert_eq!((buffer.memory(&full, piece), buffer.room_in_piece(&full, FULL, true)), (51_328, 0));
         // If all has left, only a block that has begun goes on.
         buffer.on_sent(end);
         assert_eq!([false, true].map(|goes_on| room(&buffer, end, end, goes_on)), [0, piece]);

@@ -109,8 +109,12 @@ pub trait Half {
     /// Its counters.
     fn counters(&self) -> &SenderCounters;
 
-    /// Bytes that the user may write now. `goes_on`: within a block that has been written in part.
-    fn room(&self, _goes_on: bool) -> u64 {
+    /// Bytes that the user may write now.
+    fn room(&self) -> u64 {
+        u64::MAX
+    }
+    /// Bytes that the user may write before segments leave. `goes_on`: within a block that it has written in part.
+    fn room_in_piece(&self, _goes_on: bool) -> u64 {
         u64::MAX
     }
     /// Records that the user waits until it may write.

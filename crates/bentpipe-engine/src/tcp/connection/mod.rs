@@ -196,10 +196,16 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.mss()
     }
 
-    /// Bytes that the program may write now: the room in the send buffer ([`TcpConfig::send_buffer`]). `goes_on`: it
-    /// has written a part of a block of data, and goes on. Writes beyond it are still accepted.
-    pub fn room(&self, goes_on: bool) -> u64 {
-        self.sender.room(goes_on)
+    /// Bytes that the program may write now: the room in the send buffer ([`TcpConfig::send_buffer`]). Writes beyond it
+    /// are still accepted.
+    pub fn room(&self) -> u64 {
+        self.sender.room()
+    }
+
+    /// The part of the [room](Self::room) that the program may fill before segments leave. `goes_on`: it has written a
+    /// part of a block of data, and goes on.
+    pub fn room_in_piece(&self, goes_on: bool) -> u64 {
+        self.sender.room_in_piece(goes_on)
     }
 
     /// The program has more to write than there is [room](Self::room) for: it waits until a third of the buffer is free.

@@ -48,8 +48,13 @@ impl Half for Sender {
         &self.counters
     }
 
-    fn room(&self, goes_on: bool) -> u64 {
-        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq, self.full().into(), goes_on))
+    fn room(&self) -> u64 {
+        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq, self.full().into()))
+    }
+
+    fn room_in_piece(&self, goes_on: bool) -> u64 {
+        let buffer = self.send_buffer.as_ref();
+        buffer.map_or(u64::MAX, |buffer| buffer.room_in_piece(&self.seq, self.full().into(), goes_on))
     }
 
     fn wait_for_room(&mut self) {

@@ -39,6 +39,7 @@ pub(in crate::tcp) struct SendBuffer {
     has_news: bool,
     /// The segment that leaves next belongs to the same packet as the last one.
     goes_on: bool,
+    end_of_piece: u64,
     /// The low bits of the ends of packets in flight.
     packets: VecDeque<u32>,
 }
@@ -55,6 +56,7 @@ impl SendBuffer {
             waits: false,
             has_news: false,
             goes_on: false,
+            end_of_piece: 0,
             packets: VecDeque::new(),
         }
     }
@@ -94,12 +96,17 @@ impl SendBuffer {
         if self.waits && 3 * memory > 2 * self.size {
             return 0;
         }
-        let waiting = seq.data_end.saturating_sub(seq.snd_max);
-        match waiting > 0 || goes_on {
-            true if waiting < piece => piece - waiting,
+        let rest = self.end_of_piece(seq, piece).saturating_sub(seq.data_end);
+        match goes_on || seq.data_end > seq.snd_max {
+            true if rest > 0 => rest,
             _ if memory < self.size => piece,
             _ => 0,
         }
+    }
+
+    /// Where the last waiting piece is full. What has left of it makes room in it.
+    fn end_of_piece(&self, seq: &SequenceSpace, piece: u64) -> u64 {
+        self.end_of_piece.max(seq.snd_max + piece)
     }
 
     /// Records that the program waits for room.
@@ -128,7 +135,10 @@ impl SendBuffer {
 
     /// Records that data was written.
     pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace, full: u64) {
-        (self.is_full, self.waits) = (self.memory(seq, piece(full, seq.peer.max)) >= self.size, false);
+        let piece = piece(full, seq.peer.max);
+        (self.is_full, self.waits) = (self.memory(seq, piece) >= self.size, false);
+        let end = self.end_of_piece(seq, piece);
+        self.end_of_piece = end + seq.data_end.saturating_sub(end).div_ceil(piece) * piece;
     }
 
     /// Records that the next segment belongs to the same packet as the one before it.
@@ -281,11 +291,13 @@ mod tests {
         let room = |buffer: &SendBuffer, next, end, goes_on| buffer.room_in_piece(&of_window(next, end), FULL, goes_on);
         assert_eq!((room(&buffer, 1, 1, false), buffer.room(&of_window(1, 1), FULL)), (piece, 2 * piece));
         let mut end = 1 + piece;
+        buffer.on_write(&of_window(1, end), FULL);
         for packet in 1..=5 {
             let next = 1 + packet * 2 * FULL;
             buffer.on_sent(next);
             assert_eq!(room(&buffer, next, end, true), 2 * FULL);
             end += 2 * FULL;
+            buffer.on_write(&of_window(next, end), FULL);
         }
         let full = of_window(1 + 10 * FULL, end);
         assert_eq!((buffer.memory(&full, piece), buffer.room_in_piece(&full, FULL, true)), (51_328, 0));

@@ -1,8 +1,7 @@
 //! A grid of transfers for comparing the engine's Linux hosts with the kernel's.
 //!
 //! Each cell combines a link, a mishap on it, and a congestion control. Losses are chosen by packet number and are the
-//! same for both. The kernel sends one more packet, the ACK of the handshake, which the engine's hosts combine with the
-//! first data. Unless a queue must overflow, queues are long and the receiver limits the window, so that no single
+//! same for both. Unless a queue must overflow, queues are long and the receiver limits the window, so that no single
 //! packet decides the result.
 
 use bentpipe_engine::stream::Stream;

@@ -64,16 +64,25 @@ impl TcpEnd {
     /// The part of the current block that there is room for.
     fn of_block(&mut self, room: u64) -> u64 {
         if self.left_of_block == 0 {
-            let mss = self.connection.mss();
-            let bytes = BLOCK + u64::from(self.beyond_block);
-            self.beyond_block = (bytes % mss) as u16;
-            self.left_of_block = (bytes / mss * mss) as u32;
+            self.left_of_block = match *self.workload {
+                // The pacer decides where these end.
+                Workload::Paced { write, .. } if write.get() < BLOCK => write.get() as u32,
+                _ => self.whole_block() as u32,
+            };
         }
         let bytes = self.unwritten.min(self.left_of_block.into());
         let now = bytes.min(room);
         // What is left over is less than a block, or the block is over.
         self.left_of_block = if bytes == self.unwritten && now == bytes { 0 } else { self.left_of_block - now as u32 };
         now
+    }
+
+    /// The next block of whole segments.
+    fn whole_block(&mut self) -> u64 {
+        let mss = self.connection.mss();
+        let bytes = BLOCK + u64::from(self.beyond_block);
+        self.beyond_block = (bytes % mss) as u16;
+        bytes / mss * mss
     }
 
     /// Bytes that the application has written, whether there was room for them or not.

@@ -395,6 +395,11 @@ impl AckSchedule {
 }
 
 impl Receiver {
+    /// Acknowledges the SYN that ends an active opening.
+    pub(in crate::tcp) fn acknowledge_syn(&mut self) {
+        self.acks.acknowledge_syn();
+    }
+
     /// Takes a segment whose ECN field or flags concern its acknowledgement.
     pub(in crate::tcp) fn heed(&mut self, urgency: Urgency) {
         self.acks.heed(urgency, self.window.offered(self.rcv_nxt));

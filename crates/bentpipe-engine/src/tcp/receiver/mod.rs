@@ -399,11 +399,6 @@ impl Receiver {
         self.acks.acknowledge_now();
     }
 
-    /// Acknowledges the SYN that ends an active opening.
-    pub(super) fn acknowledge_syn(&mut self) {
-        self.acks.acknowledge_syn();
-    }
-
     /// True if no ACK is due or delayed, nothing is to be reported, and nothing waits beyond a gap.
     pub(super) fn is_silent(&self) -> bool {
         self.acks.is_silent() && self.sack.is_empty() && self.beyond.is_empty()

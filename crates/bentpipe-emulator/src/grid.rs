@@ -1,8 +1,7 @@
 //! A grid of transfers for comparing the engine's Linux hosts with the kernel's.
 //!
 //! Each cell combines a link, a mishap on it, and a congestion control. Losses are chosen by packet number and are the
-//! same for both. The kernel sends one more packet, the ACK of the handshake, which the engine's hosts combine with the
-//! first data. Unless a queue must overflow, queues are long and the receiver limits the window, so that no single
+//! same for both. Unless a queue must overflow, queues are long and the receiver limits the window, so that no single
 //! packet decides the result.
 
 use bentpipe_engine::stream::Stream;
@@ -258,8 +257,8 @@ impl Cell {
         let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage | Mishap::Buffer);
         let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
         let delay = 1000 * delay + more;
-        // The SYN is the first packet of both.
-        let shift = |number: &u64| number + u64::from(kernel && *number > 0);
+        // The SYN and the ACK of the handshake are the first packets.
+        let shift = |number: &u64| number + u64::from(*number > 0);
         let list: Vec<String> = numbers.iter().map(|number| shift(number).to_string()).collect();
         let loss = match (self.mishap, outage) {
             (Mishap::Outage, Some(Outage { at, length, .. })) => {

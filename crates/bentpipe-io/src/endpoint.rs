@@ -235,7 +235,16 @@ impl Endpoint {
         }
         self.outgoing.store(self.written, &data[..length]);
         self.written += length as u64;
+        if length < data.len() {
+            self.wait_for_room();
+        }
         Ok(length)
+    }
+
+    /// The program has more to write than can be [written](Self::writable): it waits until a third of the connection's
+    /// send buffer is free, if that is limited. [`Endpoint::write`] calls this where it takes a part of the data.
+    pub fn wait_for_room(&mut self) {
+        self.connection.wait_for_room();
     }
 
     /// Reads into `data`. Returns the number of bytes.

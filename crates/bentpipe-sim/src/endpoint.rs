@@ -77,6 +77,8 @@ pub(crate) struct TcpEnd {
     requests_left: u32,
     /// Bytes left over from the last block because they did not fill a segment; they belong to the next block.
     beyond_block: u16,
+    /// Bytes left of a block that has been written in part.
+    left_of_block: u32,
     client: bool,
     opened: bool,
     /// True if a FIN follows the data. One-way openings have none.
@@ -147,6 +149,7 @@ impl TcpEnd {
             read: 0,
             unwritten: 0,
             beyond_block: 0,
+            left_of_block: 0,
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
             pacer: None,

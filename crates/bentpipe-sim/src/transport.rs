@@ -62,11 +62,19 @@ impl Transport {
         })
     }
 
-    /// Bytes that the program may write now.
-    pub(crate) fn room(&self) -> u64 {
+    /// Bytes that the program may write before segments leave. `goes_on`: within a block that it has written in part.
+    pub(crate) fn room(&self, goes_on: bool) -> u64 {
         match self {
-            Transport::Tcp(connection) => connection.room(),
-            Transport::Stp(connection) => connection.room(),
+            Transport::Tcp(connection) => connection.room_in_piece(goes_on),
+            Transport::Stp(connection) => connection.room_in_piece(goes_on),
+        }
+    }
+
+    /// The program has more to write, and waits for room.
+    pub(crate) fn wait_for_room(&mut self) {
+        match self {
+            Transport::Tcp(connection) => connection.wait_for_room(),
+            Transport::Stp(connection) => connection.wait_for_room(),
         }
     }
 

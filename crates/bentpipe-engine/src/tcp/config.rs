@@ -181,9 +181,9 @@ pub struct TcpConfig {
     pub ecn_control: bool,
     /// Reduce the window less on a mark than on a loss (RFC 8511).
     pub abe: bool,
-    /// Memory in bytes for data that is written and not yet acknowledged, counted as Linux does (tcp_wmem): each packet
-    /// costs 832 bytes besides its data. A program that has filled it may write again once a third is free. `None`: no
-    /// limit.
+    /// Maximum memory in bytes for data that is written and not yet acknowledged, counted as Linux does (tcp_wmem): each
+    /// packet costs 832 bytes besides its data. It grows with the window while the program waits, which may write again
+    /// once a third is free. `None`: no limit.
     pub send_buffer: Option<u64>,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,

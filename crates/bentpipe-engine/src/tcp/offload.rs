@@ -36,15 +36,17 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) next: u64,
     /// The largest window that the peer has had.
     pub(in crate::tcp) max_peer: u64,
-    /// Bytes that wait, and how many of them the windows allow to leave now.
+    /// Bytes that wait, bytes that the windows allow to leave now, and the minimum of both.
     pub(in crate::tcp) waiting: u64,
+    pub(in crate::tcp) open: u64,
     pub(in crate::tcp) room: u64,
     /// The congestion window, and the minimum of it and the peer's window.
     pub(in crate::tcp) cwnd: u64,
     pub(in crate::tcp) window: u64,
     /// The congestion window, neither rounded nor inflated.
     pub(in crate::tcp) exact_cwnd: f64,
-    /// True if the congestion window is the limit: it is below both the peer's window and the host's clamp.
+    /// True if the congestion window is the limit: it is below both the peer's window and the host's clamp, and allows
+    /// no more than what waits.
     pub(in crate::tcp) is_cwnd_limited: bool,
     /// No data will follow what waits.
     pub(in crate::tcp) is_closing: bool,
@@ -61,20 +63,20 @@ fn max_segments(full: u64, rate: Option<PacketRate>) -> u64 {
     .max(1)
 }
 
-impl Situation {
-    /// The length of a piece: whole segments, up to the maximum of a packet and half of the peer's window
-    /// (`tcp_bound_to_half_wnd`).
-    fn piece(&self) -> u64 {
-        (MAX_TOGETHER.min(self.max_peer / 2) / self.full).max(1) * self.full
-    }
+/// The length of a piece: whole segments of `full` bytes, up to the maximum of a packet and half of the peer's largest
+/// window (`tcp_bound_to_half_wnd`).
+pub(in crate::tcp) fn piece(full: u64, max_peer: u64) -> u64 {
+    (MAX_TOGETHER.min(max_peer / 2) / full).max(1) * full
+}
 
+impl Situation {
     /// True if a packet that is shorter than usual should wait for the next ACK, which allows a longer one. `rest`
     /// bytes are left of the piece in which it begins.
     #[inline(always)]
     fn may_wait(&self, rest: u64) -> bool {
         // Small segments are left to the Nagle algorithm (RFC 9293 §3.7.4).
         if self.waiting <= self.full
-            || self.room >= self.window / WINDOW_PARTS
+            || self.open >= self.window / WINDOW_PARTS
             || self.now.saturating_since(self.last_sent) >= MAX_PAUSE
         {
             return false;
@@ -184,7 +186,7 @@ impl Offload {
             // No window is as long as half of the number space.
             match self.end.wrapping_sub(situation.next as u32) as i32 {
                 rest @ 1.. => return rest as u64,
-                _ => self.end = self.end.wrapping_add(situation.piece() as u32),
+                _ => self.end = self.end.wrapping_add(piece(situation.full, situation.max_peer) as u32),
             }
         }
     }
@@ -215,7 +217,7 @@ impl Offload {
         let rest = self.rest(situation);
         let may_wait = situation.may_wait(rest);
         let max_segments = if may_wait || room >= 2 * full { self.max_segments(full, rate()) } else { 1 };
-        if may_wait && room < max_segments * full {
+        if may_wait && situation.open < max_segments * full {
             self.wait(situation.is_cwnd_limited);
             self.hold = situation.hold(max_segments * full, least());
             return false;
@@ -278,6 +280,7 @@ mod tests {
         next: 100_001,
         max_peer: 64_000,
         waiting: 1_000_000,
+        open: 0,
         room: 4000,
         cwnd: 100_000,
         window: 100_000,
@@ -300,6 +303,7 @@ mod tests {
 
     fn packet_at(situation: Situation, rate: Option<PacketRate>) -> Option<(u32, bool)> {
         let mut offload = Offload::new();
+        let situation = Situation { open: situation.open.max(situation.room), ..situation };
         if !offload.begin(&situation, || rate, || None) {
             return None;
         }
@@ -324,8 +328,11 @@ mod tests {
         assert_eq!(packet(Situation { oldest: Some(ms(901)), ..WAITS }), None);
         assert_eq!(packet(Situation { oldest: Some(ms(902)), ..WAITS }), Some((4, true)));
         assert_eq!(packet(Situation { oldest: None, ..WAITS }), Some((4, true)));
-        // No more data follows.
         let last = |bytes| Situation { waiting: bytes, ..WAITS };
+        // The windows allow a whole packet, but less waits.
+        assert_eq!(packet(Situation { open: 14_000, ..last(4000) }), None);
+        assert_eq!(packet(Situation { open: 15_000, ..last(4000) }), Some((4, true)));
+        // No more data follows.
         assert_eq!(packet(last(4000)), None);
         assert_eq!(packet(Situation { is_closing: true, ..last(4000) }), Some((4, true)));
         assert_eq!(packet(Situation { room: 900, ..last(900) }), Some((1, false)));
@@ -396,7 +403,7 @@ mod tests {
             let mut offload = Offload::new();
             // 40 windows of 60 000 bytes per 100 ms are 23 segments in 1/1024 s, and 20 are 11; a third of the window is 16.
             let rate = |cwnd: u64, srtt: Option<Duration>| Some(PacketRate::PerRoundTrip((factor * cwnd) as f64, srtt?));
-            let before = Situation { room: 1000 * first, cwnd: CWND, window: PEER, ..WAITS };
+            let before = Situation { open: 1000 * first, room: 1000 * first, cwnd: CWND, window: PEER, ..WAITS };
             prop_assert!(!offload.begin(&before, || rate(CWND, before.srtt), || Some(CWND as f64)));
             offload.on_event();
             let pick = |n: usize, good_one: u64, any: u64| if good[n] { good_one } else { any };
@@ -408,7 +415,7 @@ mod tests {
             let (next, open, oldest) = (WAITS.next + 1000 * sent, 100 * open, Some(ms(oldest)));
             let (room, exact_cwnd) = (open.min(waiting), cwnd as f64);
             let after =
-                Situation { last_sent, oldest, srtt, next, waiting, room, cwnd, exact_cwnd, window, is_closing, ..WAITS };
+                Situation { last_sent, oldest, srtt, next, waiting, open, room, cwnd, exact_cwnd, window, is_closing, ..WAITS };
             let holds = offload.holds(&after);
             let begins = offload.begin(&after, || rate(cwnd, srtt), || None);
             prop_assert!(!holds || !begins);

@@ -113,6 +113,15 @@ pub trait Half {
     fn room(&self) -> u64 {
         u64::MAX
     }
+    /// Bytes that the user may write before segments leave. `goes_on`: within a block that it has written in part.
+    fn room_in_piece(&self, _goes_on: bool) -> u64 {
+        u64::MAX
+    }
+    /// Records that the user waits until it may write.
+    fn wait_for_room(&mut self) {}
+    /// Looks for room after an event, if the user waits for it.
+    #[inline(always)]
+    fn look_for_room(&mut self, _now: Time) {}
     /// Records that the user has this many more bytes to send.
     fn write(&mut self, bytes: u64);
     /// Records that the user ends the stream.

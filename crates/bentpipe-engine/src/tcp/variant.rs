@@ -328,7 +328,7 @@ pub struct AckPolicy {
     pub tick: Option<Duration>,
     /// The ACK that fills a gap leaves before the program has read the data behind the gap, so the offered window
     /// excludes the space of that data. Another ACK follows if the offered window is at most half of the buffer and
-    /// reading doubles it (Linux).
+    /// reading doubles it (Linux). The ACK of a SYN-ACK leaves before the program writes.
     pub before_reading: bool,
     /// ACKs of data beyond a gap are compressed into fewer ones. Off: each is sent at once (RFC 5681 §4.2).
     pub compress: Option<Compress>,

@@ -253,11 +253,17 @@ impl Host {
         let room = conn.endpoint.writable().saturating_sub(conn.held);
         let count = length.min(room);
         if count == 0 && length > 0 {
+            conn.endpoint.wait_for_room();
             return if is_nonblocking { Reply::Error("EAGAIN") } else { Reply::Blocks };
         }
         conn.held += count;
         conn.more = flags.more;
         self.flush(id, false);
+        if count < length
+            && let Some(Role::Connection(conn)) = self.sockets.get_mut(&id).map(|socket| &mut socket.role)
+        {
+            conn.endpoint.wait_for_room();
+        }
         self.poll(id);
         Reply::Value(count as i64)
     }

@@ -38,16 +38,20 @@ impl TcpEnd {
         self.write_on(cx);
     }
 
-    /// Writes the next block, if data is left and the send buffer has room for some. Returns whether it did. A block leaves before the
-    /// next one is written, as far as the windows let it out, so it ends with a whole segment. The first one waits for the handshake.
+    /// Writes the next block or its rest, as far as the send buffer has room. Returns whether it wrote anything. A block leaves
+    /// before the next one is written, as far as the windows let it out, so it ends with a whole segment. The first one waits for
+    /// the handshake.
     ///
     /// A close follows the last one, but not before the handshake: that would end the connection (RFC 9293 §3.10.4).
     pub(super) fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
-        let bytes = match self.connection.room() {
+        let bytes = match self.connection.room(self.left_of_block > 0) {
             u64::MAX => self.unwritten,
-            0 => 0,
+            0 => {
+                self.connection.wait_for_room();
+                0
+            }
             _ if self.connected_at.is_none() => 0,
-            _ => self.unwritten.min(self.next_block()),
+            room => self.of_block(room),
         };
         if bytes > 0 {
             self.unwritten -= bytes;
@@ -57,7 +61,24 @@ impl TcpEnd {
         bytes > 0
     }
 
-    fn next_block(&mut self) -> u64 {
+    /// The part of the current block that there is room for.
+    fn of_block(&mut self, room: u64) -> u64 {
+        if self.left_of_block == 0 {
+            self.left_of_block = match *self.workload {
+                // The pacer decides where these end.
+                Workload::Paced { write, .. } if write.get() < BLOCK => write.get() as u32,
+                _ => self.whole_block() as u32,
+            };
+        }
+        let bytes = self.unwritten.min(self.left_of_block.into());
+        let now = bytes.min(room);
+        // What is left over is less than a block, or the block is over.
+        self.left_of_block = if bytes == self.unwritten && now == bytes { 0 } else { self.left_of_block - now as u32 };
+        now
+    }
+
+    /// The next block of whole segments.
+    fn whole_block(&mut self) -> u64 {
         let mss = self.connection.mss();
         let bytes = BLOCK + u64::from(self.beyond_block);
         self.beyond_block = (bytes % mss) as u16;

@@ -1,6 +1,7 @@
 //! A window that the application does not fill for longer than a retransmission timeout says nothing about the path any
 //! more. It decays towards the part that is used (RFC 2861 §3, in Linux's form: `tcp_cwnd_validate`,
-//! `tcp_cwnd_application_limited`).
+//! `tcp_cwnd_application_limited`). In Linux each ACK that may open the window begins the time afresh
+//! (`tcp_cong_avoid`), so the window decays only if none has come for a timeout.
 
 use super::{Congestion, Window};
 use crate::units::{Duration, Time};
@@ -8,7 +9,7 @@ use crate::units::{Duration, Time};
 /// How much of a window is used, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Unused {
-    /// When the window was last full, or decayed.
+    /// When the window was last full, or decayed, or an ACK came.
     since: Time,
     /// Maximum outstanding bytes since then.
     used: u64,
@@ -23,6 +24,12 @@ impl Unused {
     /// Counts the window as full at `now`, because it was reduced or restarted.
     pub(in crate::tcp) fn begin(&mut self, now: Time) {
         (self.since, self.used) = (now, 0);
+    }
+
+    /// Counts the time from `now`: an ACK has come, or the program waits for room while the window has some.
+    #[inline(always)]
+    pub(in crate::tcp) fn postpone(&mut self, now: Time) {
+        self.since = now;
     }
 
     /// Records that a segment has been sent, with data from `una` to `max` outstanding then. Returns the used part of

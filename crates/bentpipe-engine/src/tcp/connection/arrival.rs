@@ -174,7 +174,7 @@ impl<S: SendingHalf> Duplex<S> {
             }
             if self.receiver.is_tuned() && end > before {
                 let echo = segment.timestamps.map(|timestamps| timestamps.echo).zip(self.sample(now, segment));
-                self.receiver.on_arrival(u64::from(segment.len), echo);
+                self.receiver.on_arrival(now, (u64::from(segment.len), end), echo);
             }
             // Nothing follows a known FIN.
             fresh = self.receiver.on_data(now, segment.seq, end.min(self.kept.peer_fin.unwrap_or(u64::MAX)));

@@ -196,10 +196,21 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.mss()
     }
 
-    /// Bytes that the program may write now: the room in the send buffer ([`TcpConfig::send_buffer`]). After the buffer
-    /// was full, this is 0 until a third of it is free. Writes beyond it are still accepted.
+    /// Bytes that the program may write now: the room in the send buffer ([`TcpConfig::send_buffer`]). Writes beyond it
+    /// are still accepted.
     pub fn room(&self) -> u64 {
         self.sender.room()
+    }
+
+    /// The part of the [room](Self::room) that the program may fill before segments leave. `goes_on`: it has written a
+    /// part of a block of data, and goes on.
+    pub fn room_in_piece(&self, goes_on: bool) -> u64 {
+        self.sender.room_in_piece(goes_on)
+    }
+
+    /// The program has more to write than there is [room](Self::room) for: it waits until a third of the buffer is free.
+    pub fn wait_for_room(&mut self) {
+        self.sender.wait_for_room();
     }
 
     /// Bytes received in order, from the start.
@@ -383,6 +394,7 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             let segment = self.bare(cx.now);
             return self.transmit(cx, segment, false);
         }
+        self.sender.look_for_room(cx.now);
         self.sender.check();
         let until = self.sender.deadline().min(self.receiver.ack_deadline()).min(self.kept.time_wait);
         Step::Wait((until != Time::NEVER).then_some(until))

@@ -63,7 +63,7 @@ impl<S: SendingHalf> Duplex<S> {
         if acks_syn {
             let sample = self.sample(cx.now, segment);
             self.sender.on_ack(cx, segment, true, sample);
-            self.receiver.acknowledge_now();
+            self.receiver.acknowledge_syn();
             self.establish(cx, mss);
             self.sender.take_syn_ack(segment);
             self.on_end_of_stream(cx);

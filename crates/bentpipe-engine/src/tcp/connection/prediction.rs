@@ -81,6 +81,7 @@ impl Duplex<Sender> {
         if self.receiver.ack_is_due(now) {
             return Ordinary::Transmit(self.plain_ack(now));
         }
+        self.sender.look_for_room(now);
         self.sender.check();
         Ordinary::Wait(self.sender.deadline().min(self.receiver.ack_deadline()))
     }

@@ -339,6 +339,11 @@ impl AckSchedule {
         self.due = NOW;
     }
 
+    /// Acknowledges the peer's SYN. Linux does so before its program writes anything.
+    pub(super) fn acknowledge_syn(&mut self) {
+        (self.due, self.first) = (NOW, self.policy.before_reading);
+    }
+
     /// True if no ACK is due or delayed.
     pub(super) fn is_silent(&self) -> bool {
         self.due == NONE
@@ -390,6 +395,11 @@ impl AckSchedule {
 }
 
 impl Receiver {
+    /// Acknowledges the SYN that ends an active opening.
+    pub(in crate::tcp) fn acknowledge_syn(&mut self) {
+        self.acks.acknowledge_syn();
+    }
+
     /// Takes a segment whose ECN field or flags concern its acknowledgement.
     pub(in crate::tcp) fn heed(&mut self, urgency: Urgency) {
         self.acks.heed(urgency, self.window.offered(self.rcv_nxt));

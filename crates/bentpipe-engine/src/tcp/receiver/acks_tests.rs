@@ -137,3 +137,13 @@ fn another_gap_begins_anew() {
     };
     assert_eq!([1, 1, 1, 1, 2, 2, 2, 2].map(at_once), [true, true, true, false, true, true, true, false]);
 }
+
+/// Linux acknowledges the SYN-ACK before its program writes; another host's first data may carry that ACK.
+#[test]
+fn the_ack_of_a_syn_leaves_first() {
+    for (policy, is_first) in [(AckPolicy::LINUX, true), (AckPolicy::DELAYED, false)] {
+        let mut schedule = AckSchedule::new(policy);
+        schedule.acknowledge_syn();
+        assert_eq!((schedule.is_due(at(0)), schedule.is_first()), (true, is_first));
+    }
+}

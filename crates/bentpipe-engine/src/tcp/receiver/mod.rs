@@ -112,12 +112,9 @@ impl Receiver {
         tell
     }
 
-    /// Takes the measured round trip.
+    /// Takes the round trip of the handshake.
     pub(super) fn on_round_trip(&mut self, rtt: Duration) {
         self.acks.on_round_trip(rtt);
-        if let Some(tuning) = &mut self.tuning {
-            tuning.on_round_trip(rtt);
-        }
     }
 
     /// True if the window is tuned. The connection then reports each segment with [`Self::on_arrival`].
@@ -126,11 +123,14 @@ impl Receiver {
         self.tuning.is_some()
     }
 
-    /// To be called before the receiver takes a segment with `bytes` of data. `echo`: the timestamp that the segment
-    /// echoes, and its age. The window follows the free buffer, and an ACK that offers a larger window is not delayed
+    /// To be called before the receiver takes a segment with `bytes` of data that ends at `end`. `echo`: the timestamp
+    /// that the segment echoes, and its age. The window follows the free buffer, and an ACK that offers a larger window is not delayed
     /// (Linux).
-    pub(super) fn on_arrival(&mut self, bytes: u64, echo: Option<(u32, Duration)>) {
+    pub(super) fn on_arrival(&mut self, now: Time, (bytes, end): (u64, u64), echo: Option<(u32, Duration)>) {
         let Some(tuning) = &mut self.tuning else { return };
+        if echo.is_none() && end <= self.rcv_nxt + bytes {
+            tuning.on_data(now, end, self.window.offered(self.rcv_nxt));
+        }
         if let Some((echo, sample)) = echo.filter(|_| bytes + OPTIONS >= u64::from(self.mss)) {
             tuning.on_echo(echo, sample);
         }

@@ -21,7 +21,7 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
     let now = Time::from_nanos(1_000_000_000);
     let acks = (0..30).filter(|n| {
         let from = 1 + n * MSS;
-        receiver.on_arrival(MSS, None);
+        receiver.on_arrival(now, (MSS, from + MSS), Some((1, Duration::from_millis(100))));
         receiver.on_data(now, from, from + MSS);
         receiver.read(now, MSS);
         let is_due = receiver.ack_is_due(now);

@@ -7,9 +7,9 @@
 //! Data held back by a gap is read all at once when the gap is filled; only its first segment belongs to the round that
 //! it ends (`tcp_rcv_space_adjust`).
 //!
-//! The round trip is first that of the handshake, then the one measured by the timestamps of data, as in Linux. A
-//! smaller value replaces it at once; a larger one changes it by an eighth of the difference, so a filling queue also
-//! increases the room.
+//! The round trip is the one measured by the timestamps of data, as in Linux. A smaller value replaces it at once; a
+//! larger one changes it by an eighth of the difference, so a filling queue also increases the room. Without timestamps it is the shortest time in which a whole window has arrived, and the first
+//! round lasts until one has (`tcp_rcv_rtt_measure`).
 
 use crate::units::{Duration, Time};
 
@@ -19,12 +19,15 @@ const FIRST_ROUND: u64 = 10;
 /// The state of one receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Tuning {
-    max: u64,
-    mss: u64,
+    max: u32,
+    mss: u32,
     rtt: Option<Duration>,
     /// The last echo that gave a sample. One sample per round trip is enough, and equal echoes belong to the same
     /// segments.
     echo: u32,
+    /// Without timestamps: the end of the window that is being measured (the lower half of its number), and since when.
+    window_end: u32,
+    measured_since: Option<Time>,
     /// When the round began, and the bytes read since.
     begun: Time,
     read: u64,
@@ -36,18 +39,23 @@ impl Tuning {
     /// The first window offered has `offered` bytes. It grows up to the first room of `first` bytes, but for the segment
     /// that has just arrived. The room never exceeds `max` bytes.
     pub(super) fn new(offered: u64, first: u64, max: u32, mss: u16) -> Self {
-        let mss = u64::from(mss);
+        let (small, mss) = (u32::from(mss), u64::from(mss));
         let max_read = offered.min(FIRST_ROUND * mss);
         // A round of as many whole segments as that window holds must count as larger than the first.
         let whole = offered.max(first.saturating_sub(mss)) / mss * mss;
         let max_read = if whole <= max_read { whole.saturating_sub(mss / 2) } else { max_read };
         let max_read = max_read.max(1);
-        Tuning { max: max.into(), mss, rtt: None, echo: 0, begun: Time::ZERO, read: 0, max_read }
-    }
-
-    /// Takes the round trip of the handshake.
-    pub(super) fn on_round_trip(&mut self, rtt: Duration) {
-        self.rtt = Some(rtt);
+        Tuning {
+            max,
+            mss: small,
+            rtt: None,
+            echo: 0,
+            window_end: 0,
+            measured_since: None,
+            begun: Time::ZERO,
+            read: 0,
+            max_read,
+        }
     }
 
     /// Takes a full-sized segment that echoes a timestamp sent `sample` ago.
@@ -62,6 +70,19 @@ impl Tuning {
         });
     }
 
+    /// Takes data in order up to `end`, which echoes no timestamp. `window` is the window that was offered before.
+    pub(super) fn on_data(&mut self, now: Time, end: u64, window: u64) {
+        // No window is as long as half of the number space.
+        if let Some(since) = self.measured_since {
+            if ((end as u32).wrapping_sub(self.window_end) as i32) < 0 {
+                return;
+            }
+            let sample = now.saturating_since(since);
+            self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt.min(sample)));
+        }
+        (self.window_end, self.measured_since) = ((end + window) as u32, Some(now));
+    }
+
     /// Records that the user reads `bytes` while there is room for `room`. Returns the new room, if it grows.
     pub(super) fn on_read(&mut self, now: Time, bytes: u64, room: u64) -> Option<u64> {
         self.read += bytes;
@@ -71,7 +92,7 @@ impl Tuning {
         }
         // A round ends with the first segment of a reading. The rest was still waiting at that time: it is subtracted
         // from this round and counts for the next.
-        let rest = bytes.saturating_sub(self.mss);
+        let rest = bytes.saturating_sub(u64::from(self.mss));
         let read = (self.read - rest).saturating_sub(rest);
         (self.begun, self.read) = (now, rest);
         let before = self.max_read;
@@ -90,7 +111,7 @@ impl Tuning {
     }
 
     fn grown(&self, room: u64, wanted: u64) -> Option<u64> {
-        let wanted = wanted.min(self.max);
+        let wanted = wanted.min(u64::from(self.max));
         (wanted > room).then_some(wanted)
     }
 }
@@ -107,7 +128,7 @@ mod tests {
 
     /// Reads `bytes` segment by segment; the last one ends the round at `millis`.
     fn read(tuning: &mut Tuning, millis: u64, bytes: u64, room: u64) -> Option<u64> {
-        let (mss, mut grown) = (tuning.mss, None);
+        let (mss, mut grown) = (u64::from(tuning.mss), None);
         for left in (0..bytes / mss).rev() {
             grown = grown.or(tuning.on_read(at(millis - u64::from(left > 0)), mss, room));
         }
@@ -120,7 +141,7 @@ mod tests {
     fn the_window_is_ahead_of_slow_start() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None, "no round trip is known");
-        tuning.on_round_trip(Duration::from_millis(100));
+        tuning.on_echo(1, Duration::from_millis(100));
         assert_eq!(tuning.on_read(at(150), 0, 65_535), None, "the initial window");
         assert_eq!(read(&mut tuning, 200, 12_000, 65_535), None, "the round is not over");
         assert_eq!(read(&mut tuning, 250, 8_000, 65_535), Some(3 * 40_000));
@@ -135,7 +156,7 @@ mod tests {
     #[test]
     fn what_a_gap_has_held_counts_for_the_next_round() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
-        tuning.on_round_trip(Duration::from_millis(100));
+        tuning.on_echo(1, Duration::from_millis(100));
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None);
         assert_eq!(tuning.on_read(at(300), 40_000, 65_535), None);
         assert_eq!(tuning.on_read(at(400), 1000, 65_535), Some(7 * 80_000));
@@ -146,12 +167,24 @@ mod tests {
     #[test]
     fn the_round_trip_follows_a_queue_slowly() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
-        tuning.on_round_trip(Duration::from_millis(100));
-        tuning.on_echo(1, Duration::from_millis(80));
-        tuning.on_echo(1, Duration::from_millis(1));
+        tuning.on_echo(1, Duration::from_millis(100));
+        tuning.on_echo(2, Duration::from_millis(80));
+        tuning.on_echo(2, Duration::from_millis(1));
         assert_eq!(tuning.rtt, Some(Duration::from_millis(80)), "one sample per echo");
-        tuning.on_echo(2, Duration::from_millis(240));
+        tuning.on_echo(3, Duration::from_millis(240));
         assert_eq!(tuning.rtt, Some(Duration::from_millis(100)));
+    }
+
+    /// Without timestamps a window of 3000 bytes takes 200 ms, the next one 150; one that takes longer changes nothing.
+    /// Rounds end only after the first.
+    #[test]
+    fn without_timestamps_a_window_is_a_round_trip() {
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
+        let rtt = [(0, 1), (100, 1001), (200, 4001), (300, 5001), (350, 7001), (900, 10_001)].map(|(millis, end)| {
+            tuning.on_data(at(millis), end, 3000);
+            tuning.rtt.map(|rtt| rtt.as_nanos() / 1_000_000)
+        });
+        assert_eq!(rtt, [None, None, Some(200), Some(200), Some(150), Some(150)]);
     }
 
     /// Linux 6.18 over 20 Mbit/s and 600 ms, from a capture: 20, 40 and 80 segments of 1448 bytes per round trip gave
@@ -159,7 +192,7 @@ mod tests {
     #[test]
     fn the_windows_are_those_of_a_capture() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, 1448);
-        tuning.on_round_trip(Duration::from_millis(600));
+        tuning.on_echo(1, Duration::from_millis(600));
         let rounds = [(600, 10), (1200, 20), (1800, 40), (2400, 80), (3000, 160)];
         let rooms = rounds.map(|(now, segments)| read(&mut tuning, now, segments * 1448, 0).map(|room| room / 1024));
         assert_eq!(rooms, [None, Some(169), Some(339), Some(678), Some(1357)]);
@@ -172,7 +205,7 @@ mod tests {
     fn the_window_grows_with_long_segments() {
         for (mss, segments) in [(8960, 8), (16_000, 4), (30_000, 2), (65_495, 1)] {
             let mut tuning = Tuning::new(65_535, 82_968, 1 << 30, mss);
-            tuning.on_round_trip(Duration::from_millis(100));
+            tuning.on_echo(1, Duration::from_millis(100));
             let bytes = segments * u64::from(mss);
             assert!(read(&mut tuning, 100, bytes, 82_968).is_some_and(|room| room >= 2 * bytes), "{mss}");
         }

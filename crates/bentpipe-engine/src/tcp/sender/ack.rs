@@ -108,7 +108,11 @@ impl Sender {
         if self.departures.ignores_sack(in_recovery, advances) {
             return false;
         }
-        self.loss.take_sack(now, segment, &self.seq, self.mss as u64)
+        let news = self.loss.take_sack(now, segment, &self.seq, self.mss as u64);
+        if news && let Some(buffer) = &mut self.send_buffer {
+            segment.sack.iter(segment.ack).for_each(|(start, end)| buffer.on_sacked(start, end));
+        }
+        news
     }
 
     #[inline(always)]
@@ -278,6 +282,9 @@ impl Sender {
     /// Opens the window by an ACK of `acked` new bytes; `delivered` bytes had been delivered before it.
     #[inline(always)]
     fn grow(&mut self, now: Time, acked: u64, delivered: u64, rtt: Option<Duration>) {
+        if let Some(unused) = &mut self.unused {
+            unused.postpone(now);
+        }
         let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
         let mut sample = self.ack_sample(now, acked, rtt);
         if self.counts_delivered {

@@ -74,6 +74,7 @@ impl Sender {
         // Of the end that accepts, too, whose handshake is already over when it takes the ACK (Linux, `tcp_synack_rtt_meas`).
         let is_of_syn = self.seq.snd_una < FIRST_BYTE && self.seq.snd_max == FIRST_BYTE;
         let syn = (is_of_syn && self.counters.timeouts == 0).then(|| now.saturating_since(self.last_sent));
+        let mut of_ack = None;
         if let Some(rack) = self.loss.scoreboard.rack() {
             if let Some(rtt) = syn {
                 rack.on_syn_acked(rtt, now);
@@ -84,9 +85,15 @@ impl Sender {
                 let una = self.seq.snd_una.max(segment.ack);
                 rack.on_duplicate_report(una, self.seq.snd_max, self.tail.is_probe(end));
             }
-            rack.on_ack(segment.ack, now);
+            of_ack = rack.on_ack_before_blocks(segment.ack, now);
         }
-        !segment.sack.is_empty() && self.take_sack(now, segment)
+        let news = !segment.sack.is_empty() && self.take_sack(now, segment);
+        if let Some(rtt) = of_ack
+            && let Some(rack) = self.loss.scoreboard.rack()
+        {
+            rack.keep_rtt(rtt);
+        }
+        news
     }
 
     /// Lets RACK detect losses. Returns true if there are new ones.

@@ -49,13 +49,32 @@ impl Half for Sender {
     }
 
     fn room(&self) -> u64 {
-        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq))
+        self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq, self.full().into()))
+    }
+
+    fn room_in_piece(&self, goes_on: bool) -> u64 {
+        let buffer = self.send_buffer.as_ref();
+        buffer.map_or(u64::MAX, |buffer| buffer.room_in_piece(&self.seq, self.full().into(), goes_on))
+    }
+
+    fn wait_for_room(&mut self) {
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.wait();
+        }
+    }
+
+    #[inline(always)]
+    fn look_for_room(&mut self, now: Time) {
+        if self.send_buffer.as_ref().is_some_and(|buffer| buffer.may_grow()) {
+            self.grow_send_buffer(now);
+        }
     }
 
     fn write(&mut self, bytes: u64) {
         self.seq.data_end += bytes;
+        let full = self.full();
         if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_write(&self.seq);
+            buffer.on_write(&self.seq, full.into());
         }
         self.new_event();
     }
@@ -83,6 +102,10 @@ impl Half for Sender {
         }
         self.timer.rtt.after_handshake(Duration::from_micros(self.expected_rtt.into()));
         self.is_open = true;
+        if let Some(buffer) = &mut self.send_buffer {
+            // `bbr_sndbuf_expand`
+            buffer.begin(mss, if self.congestion.properties().sets_rate { 3 } else { 2 });
+        }
         self.congestion.note_round_trip(0, self.timer.rtt.srtt());
         self.recovery.open();
         self.new_event();

@@ -184,6 +184,9 @@ impl Sender {
         if let Some(offload) = &mut self.offload {
             offload.on_event();
         }
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.on_event();
+        }
     }
 
     /// Makes RACK list all segments one by one.

@@ -2,6 +2,7 @@
 
 use super::Sender;
 use crate::tcp::offload::Situation;
+use crate::tcp::sending::Half;
 use crate::units::Time;
 
 impl Sender {
@@ -37,6 +38,9 @@ impl Sender {
 
     #[inline(never)]
     fn begins_packet(&mut self, now: Time) -> bool {
+        if self.burst_sent > 0 {
+            self.look_for_room(now);
+        }
         let situation = self.situation(now);
         let Some(offload) = &mut self.offload else { return true };
         let (congestion, flight) = (&self.congestion, self.seq.flight());
@@ -49,6 +53,7 @@ impl Sender {
         let (seq, window) = (&self.seq, &self.congestion.window);
         let (cwnd, next) = (window.usable(), seq.snd_nxt);
         let waiting = seq.data_end.saturating_sub(next);
+        let open = seq.right_edge(cwnd).saturating_sub(next);
         Situation {
             now,
             last_sent: self.last_sent,
@@ -58,11 +63,12 @@ impl Sender {
             next,
             max_peer: seq.peer.max,
             waiting,
-            room: waiting.min(seq.right_edge(cwnd).saturating_sub(next)),
+            open,
+            room: waiting.min(open),
             cwnd,
             window: cwnd.min(seq.peer.now),
             exact_cwnd: window.exact(),
-            is_cwnd_limited: cwnd < seq.peer.now.min(window.clamp()),
+            is_cwnd_limited: cwnd < seq.peer.now.min(window.clamp()) && open <= waiting,
             is_closing: seq.fin,
         }
     }

@@ -348,7 +348,7 @@ impl Sender {
             }
         }
         if self.unused.is_some() {
-            self.note_use(now);
+            self.note_use(now, fresh);
         }
         self.last_sent = now;
         self.burst_sent += 1;
@@ -373,19 +373,40 @@ impl Sender {
         }
     }
 
+    /// The program waits for room: the buffer grows if the data in flight does not fill the window (Linux's
+    /// `tcp_new_space`, after each packet and each ACK). An unused window then decays later.
+    #[cold]
+    pub(super) fn grow_send_buffer(&mut self, now: Time) {
+        let (window, pipe) = (&self.congestion.window, self.loss.scoreboard.pipe(self.seq.snd_una, self.seq.snd_max));
+        let segments = u64::from(window.segments());
+        if pipe.div_ceil(window.mss()) >= segments {
+            return;
+        }
+        if let Some(buffer) = &mut self.send_buffer {
+            buffer.grow(segments);
+        }
+        if let Some(unused) = &mut self.unused {
+            unused.postpone(now);
+        }
+    }
+
     /// True if the application has more to send, and the peer's window or the send buffer prevents it.
     pub(super) fn is_held_up(&self) -> bool {
         !self.has_sent_all() || self.send_buffer.as_ref().is_some_and(|buffer| buffer.is_full())
     }
 
     /// Records the use of the window when a segment is sent. A window that the application has not filled for a timeout
-    /// decays, unless the application is held up.
-    fn note_use(&mut self, now: Time) {
+    /// decays, unless the application is held up. A tail loss probe that sends data again uses nothing (Linux calls
+    /// `tcp_cwnd_validate` where new data leaves).
+    fn note_use(&mut self, now: Time, fresh: bool) {
         let (una, max, is_held) = (self.seq.snd_una, self.seq.snd_max, self.is_held_up());
         let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
         let Some(unused) = &mut self.unused else { return };
         if !is_calm {
             return unused.begin(now);
+        }
+        if !fresh {
+            return;
         }
         let used = unused.on_sent(now, (una, max), &self.congestion.window, self.timer.rtt.rto());
         if let Some(used) = used.filter(|_| !is_held) {

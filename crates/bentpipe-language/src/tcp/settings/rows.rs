@@ -234,7 +234,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("ack.before_reading", "The ACK that fills a gap goes out before the data behind the gap is read, with the window that is left then (Linux).", flag ack.before_reading),
+    row!("ack.before_reading", "The ACK that fills a gap goes out before the data behind the gap is read, with the window that is left then, and the ACK of a SYN-ACK before the program writes (Linux).", flag ack.before_reading),
     Setting {
         key: "ack.compress",
         doc: "An ACK of data beyond a gap waits at most this long for more of it, and at most a twentieth of the round trip; the first three of a gap do not, and none waits for data whose report would leave no room for its own (Linux: 1 ms). Off: each at once (RFC 5681 §4.2).",
@@ -477,7 +477,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("ecn_option", "With `ecn = \"accurate\"`, when segments have the option with counters of bytes (RFC 9768 §3.2.3): `changes`, in the handshake and in ACKs after data that came with an ECN field; `always`, in every segment once the peer has sent one (Linux); `off`.", words ecn_option, ecn_option),
     row!("ecn_control", "With `ecn = \"accurate\"`: ACKs without data and retransmissions take part in ECN, too (Linux). RFC 3168 §6.1.4 and §6.1.5 forbid it.", flag ecn_control),
     row!("abe", "With `ecn`: reduce the window less at a mark than at a loss, to 0.8 (Reno) or 0.85 (CUBIC) of it (RFC 8511).", flag abe),
-    row!("send_buffer", "Memory for data that is written and not acknowledged yet, counted as Linux counts tcp_wmem: with 832 bytes for each packet. A program that has filled it writes again once a third is free. Off: unlimited.",
+    row!("send_buffer", "Maximum memory for data that is written and not acknowledged yet, counted as Linux counts tcp_wmem: with 832 bytes for each packet. It begins with two windows of ten segments, and grows with the window while the program waits, which writes again once a third is free. Off: unlimited.",
         OFF, Kind::Size { min: 1, max: 1 << 40 }, c.send_buffer => Some(c.map_or(Cell::Word("off"), Cell::Size)),
         cell => match cell { Cell::Size(bytes) => Some(bytes), _ => None }),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),

@@ -2,6 +2,7 @@
 
 use super::{DUP_THRESH, Rack};
 use crate::tcp::variant::Reordering;
+use crate::units::{Duration, Time};
 
 /// Number of recoveries for which the reordering window keeps the width set after duplicates (RFC 8985 §6.2 step 4).
 const REO_WND_PERSIST: u32 = 16;
@@ -10,6 +11,20 @@ impl Rack {
     /// Sets the rules for conclusions from reordering.
     pub(in crate::tcp) fn reorder_by(&mut self, rules: Reordering) {
         self.rules = rules;
+    }
+
+    /// [`Rack::on_ack`] for an ACK with SACK blocks, which are taken next. Linux takes the blocks first, so of such an
+    /// ACK the round trip of the last segment before it counts: returns it, to be [kept](Rack::keep_rtt) then.
+    pub(in crate::tcp) fn on_ack_before_blocks(&mut self, una: u64, now: Time) -> Option<Duration> {
+        let before = self.rtt.take();
+        self.on_ack(una, now);
+        let rtt = self.rtt.filter(|_| self.rules == Reordering::Linux);
+        self.rtt = self.rtt.or(before);
+        rtt
+    }
+
+    pub(in crate::tcp) fn keep_rtt(&mut self, rtt: Duration) {
+        self.rtt = Some(rtt);
     }
 
     /// Data to the same host has come so many segments late before (Linux's `tcp_init_metrics`).

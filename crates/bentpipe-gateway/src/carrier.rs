@@ -346,7 +346,7 @@ impl Carrier {
         }
         if self.shape == SameShape::Doubted {
             self.shape = SameShape::Told;
-            return Step::Do(Carried::Log(Note::OtherShape));
+            return Step::Do(Carried::Log(Note::Unreadable));
         }
         let tunnel = match self.tunnel.poll(now, wall, out) {
             Step::Do(Todo::Send(sealed)) => return Step::Do(Carried::Send(sealed)),

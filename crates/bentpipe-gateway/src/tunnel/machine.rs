@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use bentpipe_engine::units::{Duration, Time};
 
+use super::carries::{Carries, Says};
 use super::cipher::{Cipher, machine_has_aes};
 use super::guard::{Cookies, Guard, Seen};
 use super::keys::{PresharedKey, PrivateKey, PublicKey};
@@ -50,6 +51,9 @@ pub struct TunnelConfig {
     pub peer: PublicKey,
     /// An additional secret that both ends share.
     pub preshared: Option<PresharedKey>,
+    /// What this end carries. A peer that carries something else is refused. `None`: this end does not say it, as earlier
+    /// versions.
+    pub carries: Option<Carries>,
     /// The peer's address. `None`: the peer begins, and its address is learned.
     pub endpoint: Option<SocketAddr>,
     /// The peer's last address, as saved by an earlier process.
@@ -65,7 +69,16 @@ impl TunnelConfig {
     /// An end with the default times.
     pub fn new(private: PrivateKey, peer: PublicKey, endpoint: Option<SocketAddr>) -> Self {
         let [keepalive, dead_after] = [5, 15].map(Duration::from_secs);
-        TunnelConfig { private, peer, preshared: None, endpoint, last_endpoint: None, keepalive, dead_after }
+        TunnelConfig {
+            private,
+            peer,
+            preshared: None,
+            carries: None,
+            endpoint,
+            last_endpoint: None,
+            keepalive,
+            dead_after,
+        }
     }
 }
 
@@ -197,6 +210,8 @@ pub struct Tunnel {
     memory: u64,
     bound: Option<u64>,
     is_up: bool,
+    /// What the peer carries, if its last handshake was refused because this end carries something else.
+    other: Option<Carries>,
     /// First messages that may still be read: without a cookie, and with one.
     tokens: [Bucket; 2],
     cookie_tokens: Bucket,
@@ -242,6 +257,7 @@ impl Tunnel {
             memory: draw(),
             bound: None,
             is_up: false,
+            other: None,
             tokens: [bucket(), bucket()],
             cookie_tokens: Bucket::new(COOKIE_BURST, COOKIE_REFILL, now),
             replies: VecDeque::new(),
@@ -265,6 +281,15 @@ impl Tunnel {
     /// True if the peer is up.
     pub fn is_up(&self) -> bool {
         self.is_up
+    }
+
+    /// What the peer carries, if that is not what this end carries.
+    pub fn other_shape(&self) -> Option<Carries> {
+        self.other
+    }
+
+    fn says(&self) -> Says {
+        Says { has_aes: self.has_aes, carries: self.config.carries }
     }
 
     /// True at exactly one of the two ends, to break ties.
@@ -349,7 +374,7 @@ impl Tunnel {
             }
             Some(Kind::Response { sender, receiver }) => self.on_response(now, from, sender, receiver, datagram),
             Some(Kind::Init { sender, mark }) if mark == self.mark() => {
-                self.on_init(now, from, sender, datagram).map(|()| Heard::default())
+                self.on_init(now, from, sender, datagram).map(|event| Heard { event, ..Heard::default() })
             }
             Some(Kind::Cookie { receiver }) => self.on_cookie(now, receiver, datagram).map(|()| Heard::default()),
             Some(Kind::Init3) if self.guard.fits_old(datagram) => {
@@ -370,7 +395,7 @@ impl Tunnel {
     /// Switches to new keys.
     fn begin(&mut self, now: Time, session: Session, theirs: u64, anew: Option<u64>) -> Option<Event> {
         self.stats.handshakes += 1;
-        (self.begun, self.answered, self.asked_at) = (None, None, None);
+        (self.begun, self.answered, self.asked_at, self.other) = (None, None, None, None);
         if let Some(old) = self.current.replace(session) {
             self.previous = Some(old);
         }
@@ -403,6 +428,19 @@ impl Tunnel {
         }
     }
 
+    /// Refuses a peer that carries something else. Returns the end of the tunnel, if it was up.
+    fn refuse(&mut self, now: Time, at: SocketAddr, theirs: Carries) -> Option<Event> {
+        let ours = self.config.carries.unwrap_or_default();
+        self.notes.add(now, Note::OtherShape { at, theirs, ours });
+        self.other = Some(theirs);
+        let was_up = self.is_up;
+        self.answered = None;
+        if was_up {
+            self.give_up(now);
+        }
+        was_up.then_some(Event::Down)
+    }
+
     fn give_up(&mut self, now: Time) {
         self.is_up = false;
         self.reach.give_up();
@@ -417,6 +455,12 @@ impl Tunnel {
     pub(super) fn without_aes(mut self) -> Self {
         self.has_aes = false;
         self
+    }
+
+    /// As if all that the peer has sent could be recordings.
+    #[cfg(test)]
+    pub(super) fn forget_that_the_peer_is_live(&mut self) {
+        self.is_last_live = false;
     }
 
     #[cfg(test)]

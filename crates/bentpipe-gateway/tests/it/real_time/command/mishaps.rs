@@ -151,9 +151,9 @@ fn boxes_of_different_shapes_refuse_each_other() {
             line.edit("near", "[split]", "[split]\nwithout_peer = \"refuse\"");
             both[0].signal("HUP");
             until("it reads again", || line.said("near").contains("reload: "));
-            let refused = line.connect(server).and_then(|mut stream| asks(&mut stream)).expect_err("refused").kind();
             let by_reset = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::ConnectionRefused];
-            assert!(by_reset.contains(&refused), "{refused}");
+            let asked = || line.connect(server).and_then(|mut stream| asks(&mut stream));
+            until("it is refused", || asked().is_err_and(|error| by_reset.contains(&error.kind())));
         }
         line.edit(link, "[link]\naddresses = [\"10.8.0.1/24\"]\n", old);
         let n = NAMES.iter().position(|name| *name == link).expect("one of the two");
@@ -164,6 +164,14 @@ fn boxes_of_different_shapes_refuse_each_other() {
         let mut stream = line.connect(server).expect("through the gateways");
         asks(&mut stream).expect("an answer");
         assert_eq!(line.fresh_status("near")["split"]["open"], 1);
+        // It changes back: the other box refuses it at once, and says why the link is down.
+        both[n].0.kill().and_then(|()| both[n].0.wait()).expect("it runs");
+        line.edit(link, old, "[link]\naddresses = [\"10.8.0.1/24\"]\n");
+        both[n] = line.start(link, 1024);
+        let other = NAMES[1 - n];
+        let refused = "comes back with the shape `link`: the link is down";
+        until("the link is down", || line.said(other).contains(refused));
+        assert!(!line.said(other).contains("silent"), "{}", line.said(other));
     }
 }
 

@@ -346,7 +346,7 @@ impl Carrier {
         }
         if self.shape == SameShape::Doubted {
             self.shape = SameShape::Told;
-            return Step::Do(Carried::Log(Note::OtherShape));
+            return Step::Do(Carried::Log(Note::Unreadable));
         }
         let tunnel = match self.tunnel.poll(now, wall, out) {
             Step::Do(Todo::Send(sealed)) => return Step::Do(Carried::Send(sealed)),
@@ -362,8 +362,9 @@ impl Carrier {
             Step::Wait(until) => Time::earliest(tunnel, until),
         };
         while let Some(endpoint) = &mut self.endpoint {
-            if self.tunnel.allowance() < u64::from(self.paths.current.size()) {
-                // A frame that could not be sent would count as lost.
+            let may_send = self.tunnel.may_seal(now) && self.tunnel.allowance() >= u64::from(self.paths.current.size());
+            if !may_send {
+                // A frame that could not be sent would count as lost. New keys take a round trip.
                 let received = endpoint.poll_received(&mut Context::silent(now), &mut out[DATA_HEADER..]);
                 return match received.expect("the buffer takes every packet") {
                     Step::Wait(until) => Step::Wait(Time::earliest(tunnel, until)),
@@ -393,7 +394,6 @@ impl Carrier {
                         }
                         continue;
                     }
-                    // Without keys, a frame is lost, as it would be on the line.
                     if let Some(sealed) = self.tunnel.seal(now, What::Frame, length, out) {
                         self.paths.current.on_sent(sealed.len);
                         return Step::Do(Carried::Send(sealed));

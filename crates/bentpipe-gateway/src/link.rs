@@ -8,18 +8,20 @@
 //! the host that holds the most loses one.
 
 mod readings;
+mod unreachable;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use bentpipe_engine::units::Time;
+use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::scone::{self, Signal};
 use bentpipe_io::{Buffers, TrainTun, tun};
 use mio::event::Event as Ready;
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 
+use super::bucket::Bucket;
 use super::carrier::Carrier;
 use super::hub::{Hub, Slot};
 use super::peers::{Reach, Routes};
@@ -32,6 +34,10 @@ use crate::tunnel::Event;
 
 /// The minimum MTU of a device that carries IPv6 (RFC 8200 §5).
 const MIN_MTU: u16 = 1280;
+
+/// Burst of ICMP messages to hosts whose packets cannot be carried, and the time for each further one.
+const MESSAGES: u32 = 100;
+const MESSAGE_REFILL: Duration = Duration::from_millis(10);
 
 /// Carries IP packets. The host routes traffic for the link into the device.
 #[derive(Debug)]
@@ -56,6 +62,8 @@ pub struct LinkShape {
     given: Vec<Slot>,
     /// Packets dropped because no peer has their destination.
     unrouted: u64,
+    /// ICMP messages that may still be sent.
+    messages: Bucket,
 }
 
 /// The prefixes of a peer, and its counters.
@@ -89,6 +97,7 @@ impl LinkShape {
             memory: Pool::new(memory),
             given: Vec::new(),
             unrouted: 0,
+            messages: Bucket::new(MESSAGES, MESSAGE_REFILL, Time::ZERO),
         }
     }
 
@@ -214,8 +223,9 @@ impl Shape for LinkShape {
         }
         while self.is_readable && self.left > 0 {
             self.left -= 1;
-            let LinkShape { tun, buffers, packet, routes, peers, given, unrouted, .. } = self;
+            let LinkShape { tun, buffers, packet, routes, peers, given, unrouted, messages, .. } = self;
             let (hub, now) = (&mut *turn.hub, turn.now);
+            let mut answers = Vec::new();
             let read = tun.read(buffers, |buffers, train| {
                 train.each(packet, |packet| {
                     let Some(slot) = routes.of_packet(packet) else {
@@ -229,7 +239,13 @@ impl Shape for LinkShape {
                     if let Some(Peer { advice: Some(advice), advised, .. }) = &mut peer {
                         *advised += u64::from(scone::advise_packet(packet, *advice));
                     }
-                    let sent = hub.carrier_mut(slot).map(|carrier| carrier.send(now, packet));
+                    let carrier = hub.carrier_mut(slot);
+                    if carrier.as_ref().is_some_and(|carrier| carrier.tunnel().other_shape().is_some())
+                        && messages.take(now)
+                    {
+                        answers.extend(unreachable::unreachable(packet));
+                    }
+                    let sent = carrier.map(|carrier| carrier.send(now, packet));
                     if let (Some(Err(_)), Some(peer)) = (sent, peer) {
                         peer.too_long += 1;
                     }
@@ -237,6 +253,12 @@ impl Shape for LinkShape {
                 buffers.give_read(train);
             });
             self.is_readable = read.map_err(device_error)?;
+            for answer in &answers {
+                self.tun.put_whole(answer)?;
+            }
+            if !answers.is_empty() {
+                self.tun.hand_over()?;
+            }
         }
         for slot in std::mem::take(&mut self.given) {
             self.settle(turn.hub, slot);

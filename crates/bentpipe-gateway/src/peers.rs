@@ -8,6 +8,7 @@ use bentpipe_engine::wire::scone::Signal;
 
 use crate::hub::{Slot, TerminalConfig};
 use crate::policy::{Prefix, Sources};
+pub use crate::tunnel::Carries;
 
 /// The hosts behind a peer, and the rate advice for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,16 +21,6 @@ pub struct Reach {
     pub carries: Carries,
     /// The rate written into SCONE packets to the peer.
     pub advice: Option<Signal>,
-}
-
-/// The shape of the link to a peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Carries {
-    /// `split`: streams of a multiplexer.
-    #[default]
-    Streams,
-    /// `link`: IP packets.
-    Packets,
 }
 
 impl Reach {

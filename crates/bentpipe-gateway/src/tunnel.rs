@@ -15,11 +15,14 @@
 //! The ends also agree on whether both remember the same link. Each end's memory has a number, which changes when the
 //! end restarts or gives up the other end. A link restarts at both ends or at neither.
 //!
+//! The ends tell each other what they carry, streams or packets. If that differs, no session begins.
+//!
 //! Not implemented: post-quantum keys, other than a preshared one.
 //!
 //! Reading order: [`PrivateKey`] and [`PublicKey`]; `packet` (the bytes); `guard` (the checks before the handshake);
 //! `noise` (the handshake); [`Cipher`]; `replay`; `session` (one set of keys); [`Tunnel`].
 
+mod carries;
 mod cipher;
 mod guard;
 mod keys;
@@ -29,6 +32,7 @@ mod packet;
 mod replay;
 mod session;
 
+pub use carries::Carries;
 pub use cipher::Cipher;
 pub use keys::{KeyError, PresharedKey, PrivateKey, PublicKey};
 #[cfg(test)]

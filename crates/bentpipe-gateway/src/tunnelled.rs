@@ -332,6 +332,14 @@ impl Peer {
         let at = carrier.and_then(|carrier| carrier.tunnel().endpoint());
         let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
         let name = &self.name;
+        let other = carrier.and_then(|carrier| carrier.tunnel().other_shape());
+        if let (Event::Down, Some(other)) = (event, other) {
+            // It could come back with one shape and the other many times a second, too.
+            let Some(left_out) = self.ups.take(now) else { return };
+            return log::line(format_args!(
+                "{name} at {at} comes back with the shape `{other}`: the link is down{left_out}"
+            ));
+        }
         if event == Event::Down {
             self.is_down = true;
             return log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down"));

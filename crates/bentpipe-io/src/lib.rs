@@ -45,6 +45,7 @@
 
 pub mod child;
 mod clock;
+mod descendants;
 mod driver;
 mod endpoint;
 mod lateness;
@@ -62,6 +63,7 @@ mod waiter;
 mod wakeful;
 
 pub use clock::{Clock, isn};
+pub use descendants::Descendants;
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
 pub use endpoint::{Closing, Endpoint, Peer, Receipt};
 pub use lateness::Lateness;

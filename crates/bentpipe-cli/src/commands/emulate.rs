@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use bentpipe_emulator::{Host, Lab, Tap};
 use bentpipe_engine::units::Time;
 use bentpipe_io::child::{self, Ask};
-use bentpipe_io::{Caught, Signals};
+use bentpipe_io::{Caught, Descendants, Signals};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
@@ -61,13 +61,17 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         false => output::print_aside,
     };
     announce(args, &scenario, &remake, lab.hosts(), print)?;
-    let mut program = start(args, lab.hosts())?.map(|command| Program::new(command, Ask::Terminate));
+    let descendants = Descendants::adopt().map_err(Failure::broken)?;
+    let mut program = start(args, lab.hosts())?.map(|command| Program::new(command, Some(descendants), Ask::Terminate));
     lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let place = if program.is_some() { Place::Title } else { Place::Line };
     let mut status = Status::new(place, args.watch.interval, lab.emulator());
     let end = run(&scenario, &mut lab, &signals, live.as_mut(), program.as_mut(), &mut status);
     status.end(&scenario, lab.emulator());
     let summary = Summary::new(&scenario, lab.emulator());
+    if let Some(program) = &program {
+        program.clear();
+    }
     let captured = lab.emulator_mut().take_tap().map_or(Ok(()), Tap::finish);
     drop(lab);
     if args.json {

@@ -3,6 +3,7 @@
 use std::process::Child;
 
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_io::Descendants;
 use bentpipe_io::child::{Ask, ask, exit_code};
 
 use crate::failure::{End, Failure};
@@ -17,6 +18,8 @@ const GRACE: Duration = Duration::from_millis(700);
 /// A program that was started.
 pub(super) struct Program {
     child: Child,
+    /// The processes that it has started, and theirs. They end with it.
+    descendants: Option<Descendants>,
     /// How it is asked to end.
     ask: Ask,
     looked: Time,
@@ -24,8 +27,9 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(child: Child, ask: Ask) -> Self {
-        Program { child, ask, looked: Time::ZERO, kill_at: None }
+    /// `descendants` are those of this process from before the program was started; `None`: they are left running.
+    pub(super) fn new(child: Child, descendants: Option<Descendants>, ask: Ask) -> Self {
+        Program { child, descendants, ask, looked: Time::ZERO, kill_at: None }
     }
 
     /// When [`Program::look`] is due.
@@ -55,7 +59,18 @@ impl Program {
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Result<Option<End>, Failure> {
         let ended = self.child.try_wait().map_err(Failure::broken)?;
+        if let Some(descendants) = self.descendants.as_ref().filter(|_| ended.is_none()) {
+            descendants.reap(self.child.id());
+        }
         Ok(ended.map(|status| End::Code(exit_code(status))))
+    }
+
+    /// Ends what it has left running, such as daemons. Call it when it has ended and the links have been counted: no packet
+    /// passes them meanwhile.
+    pub(super) fn clear(&self) {
+        if let Some(descendants) = &self.descendants {
+            descendants.end(std::time::Duration::from_nanos(GRACE.as_nanos()));
+        }
     }
 
     /// Asks it to end, once, and kills it if it does not.

@@ -98,6 +98,11 @@ pub(crate) fn stall(worst: &str) -> String {
 pub(crate) fn overrun(count: Option<u64>) -> Option<String> {
     let what = match count {
         Some(0) => return None,
+        Some(1) => {
+            "the machine could not keep up: one send (a single packet, or a train of up to 128) was dropped at a full \
+                    device, before any link"
+                .to_owned()
+        }
         Some(count) => format!(
             "the machine could not keep up: {count} sends (single packets, or trains of up to 128) were dropped at full \
              devices, before any link"
@@ -258,6 +263,8 @@ mod tests {
         assert_eq!(overrun(Some(0)), None);
         let some = overrun(Some(336_355)).expect("a warning");
         assert!(some.starts_with("warning: the machine could not keep up: 336355 sends "), "{some}");
+        let one = overrun(Some(1)).expect("a warning");
+        assert!(one.contains(": one send (") && one.contains(" was dropped at a full device,"), "{one}");
         let unknown = overrun(None).expect("a warning");
         assert!(unknown.contains("could not be counted"), "{unknown}");
     }

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use bentpipe_emulator::{Behind, Tap, rootless};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::child::Ask;
-use bentpipe_io::{Caught, Signals, note};
+use bentpipe_io::{Caught, Descendants, Signals, note};
 use bentpipe_study::report::write_whole;
 use bentpipe_study::scenario::{NodeId, Scenario};
 use serde::Serialize;
@@ -75,9 +75,13 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     }
     let mut live = Live::open(args.control.as_deref(), &scenario, behind.emulator())?;
     interrupt::leave_to_the_command();
+    // The jobs of an interactive shell outlive it, as anywhere.
+    let (descendants, ask) = match args.command.is_empty() {
+        true => (None, Ask::HangUp),
+        false => (Some(Descendants::adopt().map_err(Failure::broken)?), Ask::Terminate),
+    };
     let (command, _prompt) = start(args, &scenario, &behind)?;
-    let ask = if args.command.is_empty() { Ask::HangUp } else { Ask::Terminate };
-    let mut program = Program::new(command, ask);
+    let mut program = Program::new(command, descendants, ask);
     behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let started = behind.emulator().clock().now();
     let place = if args.quiet { Place::Hidden } else { Place::Title };
@@ -86,6 +90,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     status.end(&scenario, behind.emulator());
     let took = behind.emulator().clock().now().saturating_since(started);
     let summary = Summary::new(&scenario, behind.emulator());
+    program.clear();
     if !args.quiet {
         note!("\n{}\n{}", summary.text(), remake.line());
     }

@@ -21,6 +21,10 @@ impl Carrier {
 
     /// Sends parts, probes and acknowledgements of probes.
     pub(super) fn poll_path(&mut self, now: Time, out: &mut [u8]) -> Step<Carried> {
+        // Without keys nothing can be sent, and what cannot be sent would be lost.
+        if !self.tunnel.may_seal(now) {
+            return Step::Wait(None);
+        }
         if self.tunnel.allowance() >= u64::from(self.paths.current.size())
             && let Some(sealed) = self.next_part(now, out)
         {
@@ -34,9 +38,8 @@ impl Carrier {
                 return Step::Do(Carried::Send(sealed));
             }
         }
-        // Without keys nothing can be sent, and a probe that was never sent would count as lost. A path that may not be
-        // the peer's is not searched either.
-        if self.tunnel.cipher().is_none() || self.endpoint.is_none() || self.tunnel.allowance() < u64::MAX {
+        // A path that may not be the peer's is not searched.
+        if self.endpoint.is_none() || self.tunnel.allowance() < u64::MAX {
             return Step::Wait(None);
         }
         loop {

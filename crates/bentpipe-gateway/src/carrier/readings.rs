@@ -24,6 +24,9 @@ impl Readings {
         all.add("tunnel", key, "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
         let help = "1 if the peer has answered from that address; if not, little is sent there.";
         all.add("tunnel", "address_proven", "bentpipe_gateway_peer_address_proven", help, Flag(tunnel.is_proven()));
+        let other = Text(tunnel.other_shape().map(|shape| shape.to_string()));
+        let help = "Shape of the peer, as a label, if it is not this box's and the link is down for it.";
+        all.add("tunnel", "other_shape", "bentpipe_gateway_peer_other_shape_info", help, other);
         let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
         all.add("tunnel", "cipher", "bentpipe_gateway_cipher_info", "Cipher of the tunnel, as a label.", cipher);
         let silence = Millis(Some(now.saturating_since(tunnel.heard_at())));

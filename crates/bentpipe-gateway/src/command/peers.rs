@@ -73,6 +73,7 @@ impl Peers {
         let peer: PublicKey = key(table)?;
         let tunnel = TunnelConfig {
             preshared: preshared.of(table).cloned(),
+            carries: Some(table.carries),
             last_endpoint: last.get(&peer).copied(),
             keepalive: tunnel.keepalive,
             dead_after: tunnel.dead_after,

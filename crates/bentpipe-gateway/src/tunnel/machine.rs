@@ -2,6 +2,7 @@
 
 mod data;
 mod draw;
+mod ends;
 mod handshake;
 mod note;
 mod reach;
@@ -13,6 +14,7 @@ use std::ops::Range;
 
 use bentpipe_engine::units::{Duration, Time};
 
+use super::carries::{Carries, Says};
 use super::cipher::{Cipher, machine_has_aes};
 use super::guard::{Cookies, Guard, Seen};
 use super::keys::{PresharedKey, PrivateKey, PublicKey};
@@ -50,6 +52,9 @@ pub struct TunnelConfig {
     pub peer: PublicKey,
     /// An additional secret that both ends share.
     pub preshared: Option<PresharedKey>,
+    /// What this end carries. A peer that carries something else is refused. `None`: this end does not say it, as earlier
+    /// versions.
+    pub carries: Option<Carries>,
     /// The peer's address. `None`: the peer begins, and its address is learned.
     pub endpoint: Option<SocketAddr>,
     /// The peer's last address, as saved by an earlier process.
@@ -65,7 +70,16 @@ impl TunnelConfig {
     /// An end with the default times.
     pub fn new(private: PrivateKey, peer: PublicKey, endpoint: Option<SocketAddr>) -> Self {
         let [keepalive, dead_after] = [5, 15].map(Duration::from_secs);
-        TunnelConfig { private, peer, preshared: None, endpoint, last_endpoint: None, keepalive, dead_after }
+        TunnelConfig {
+            private,
+            peer,
+            preshared: None,
+            carries: None,
+            endpoint,
+            last_endpoint: None,
+            keepalive,
+            dead_after,
+        }
     }
 }
 
@@ -197,6 +211,8 @@ pub struct Tunnel {
     memory: u64,
     bound: Option<u64>,
     is_up: bool,
+    /// What the peer carries, if its last handshake was refused because this end carries something else.
+    other: Option<Carries>,
     /// First messages that may still be read: without a cookie, and with one.
     tokens: [Bucket; 2],
     cookie_tokens: Bucket,
@@ -242,6 +258,7 @@ impl Tunnel {
             memory: draw(),
             bound: None,
             is_up: false,
+            other: None,
             tokens: [bucket(), bucket()],
             cookie_tokens: Bucket::new(COOKIE_BURST, COOKIE_REFILL, now),
             replies: VecDeque::new(),
@@ -265,6 +282,15 @@ impl Tunnel {
     /// True if the peer is up.
     pub fn is_up(&self) -> bool {
         self.is_up
+    }
+
+    /// What the peer carries, if that is not what this end carries.
+    pub fn other_shape(&self) -> Option<Carries> {
+        self.other
+    }
+
+    fn says(&self) -> Says {
+        Says { has_aes: self.has_aes, carries: self.config.carries }
     }
 
     /// True at exactly one of the two ends, to break ties.
@@ -349,7 +375,7 @@ impl Tunnel {
             }
             Some(Kind::Response { sender, receiver }) => self.on_response(now, from, sender, receiver, datagram),
             Some(Kind::Init { sender, mark }) if mark == self.mark() => {
-                self.on_init(now, from, sender, datagram).map(|()| Heard::default())
+                self.on_init(now, from, sender, datagram).map(|event| Heard { event, ..Heard::default() })
             }
             Some(Kind::Cookie { receiver }) => self.on_cookie(now, receiver, datagram).map(|()| Heard::default()),
             Some(Kind::Init3) if self.guard.fits_old(datagram) => {
@@ -367,56 +393,16 @@ impl Tunnel {
         })
     }
 
-    /// Switches to new keys.
-    fn begin(&mut self, now: Time, session: Session, theirs: u64, anew: Option<u64>) -> Option<Event> {
-        self.stats.handshakes += 1;
-        (self.begun, self.answered, self.asked_at) = (None, None, None);
-        if let Some(old) = self.current.replace(session) {
-            self.previous = Some(old);
-        }
-        if anew.is_some() {
-            // Data under the old keys belongs to the old link.
-            self.previous = None;
-        }
-        self.memory = anew.unwrap_or(self.memory);
-        self.bound = Some(theirs);
-        self.heard_at = now;
-        let was_up = std::mem::replace(&mut self.is_up, true);
-        (!was_up || anew.is_some()).then_some(Event::Up { fresh: anew.is_some() })
-    }
-
-    /// Makes new keys before anything else is sent. This process may be a copy of a virtual machine, and no number may
-    /// be used twice under one key.
-    pub(crate) fn renew(&mut self, now: Time) {
-        if let Some(session) = self.current.take() {
-            self.previous = Some(session);
-        }
-        (self.begun, self.answered) = (None, None);
-        self.begin_at = self.begin_at.min(now);
-    }
-
-    /// Restarts the link at both ends, because it cannot continue.
-    pub(crate) fn start_over(&mut self, now: Time) {
-        if self.bound.take().is_some() {
-            self.memory = draw();
-            self.begin_at = self.begin_at.min(now);
-        }
-    }
-
-    fn give_up(&mut self, now: Time) {
-        self.is_up = false;
-        self.reach.give_up();
-        (self.current, self.previous, self.begun, self.answered) = (None, None, None, None);
-        (self.asked_at, self.attempts) = (None, 0);
-        self.memory = draw();
-        self.bound = None;
-        self.calls_until = now + timers::CALL_FOR;
-    }
-
     #[cfg(test)]
     pub(super) fn without_aes(mut self) -> Self {
         self.has_aes = false;
         self
+    }
+
+    /// As if all that the peer has sent could be recordings.
+    #[cfg(test)]
+    pub(super) fn forget_that_the_peer_is_live(&mut self) {
+        self.is_last_live = false;
     }
 
     #[cfg(test)]

@@ -19,8 +19,8 @@ pub(super) const COOKIE: usize = 16;
 pub(super) const MARK: usize = 8;
 pub(super) const NONCE: usize = 24;
 /// Handshake payloads. Init: timestamp, number of the sender's memory, remembered number of the receiver's memory,
-/// whether the sender has AES, cookie. Response: number of the sender's memory, whether the link continues, whether the
-/// sender has AES.
+/// what the sender says of itself (`carries`), cookie. Response: number of the sender's memory, whether the link continues,
+/// what the sender says of itself.
 pub(super) const INIT_PAYLOAD: usize = 25 + COOKIE;
 pub(super) const RESPONSE_PAYLOAD: usize = 10;
 /// Noise IK's messages. First: an ephemeral key, a sealed static key, a sealed payload. Second: an ephemeral key, a

@@ -4,6 +4,7 @@ mod attacks;
 mod clocks;
 mod roaming;
 mod secrets;
+mod shapes;
 mod strangers;
 mod world;
 

@@ -13,9 +13,9 @@ use bentpipe_engine::tcp::{TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Probability, Rate};
 use bentpipe_gateway::tunnel::{PrivateKey, TunnelConfig};
 use bentpipe_gateway::{
-    ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, PeerConfig, Policy, RelayConfig, RelayGateway,
-    RelayStats, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig, UplinkGateway,
-    UplinkStats, Work, for_packets, for_streams, max_packet,
+    Carries, ClientAddress, Fallback, Gateway, Instance, LinkShape, Loop, PeerConfig, Policy, RelayConfig,
+    RelayGateway, RelayStats, Rules, Satellite, Shape, SplitConfig, SplitShape, SplitStats, Stop, UplinkConfig,
+    UplinkGateway, UplinkStats, Work, for_packets, for_streams, max_packet,
 };
 use bentpipe_io::{TrainTun, Tun};
 
@@ -199,7 +199,8 @@ impl World {
         } else {
             for_packets(&satellite, [HostAddress::Source, HostAddress::Destination][side])
         };
-        let tunnel = self.tunnel(side);
+        let carries = if reliable { Carries::Streams } else { Carries::Packets };
+        let tunnel = TunnelConfig { carries: Some(carries), ..self.tunnel(side) };
         let namespace = [&self.near, &self.far][side].clone();
         let (send, receive) = std::sync::mpsc::channel();
         let thread = namespace.spawn(move || {

@@ -2,12 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::support::{DATAGRAMS, Emulation, SIZES, bound, file, of_link, output, possible, socket_drops, talk};
+use super::support::{
+    DATAGRAMS, Emulation, SIZES, bentpipe, bound, file, of_link, output, possible, socket_drops, talk,
+};
 
 fn link(more: &str) -> String {
     format!(
@@ -342,6 +345,49 @@ fn ctrl_c_leaves_nothing() {
         emulation.child.wait().expect("ours");
         assert!(!a.exists() && !b.exists(), "{signal}");
     }
+}
+
+/// A script that is ended, or ends, leaves processes: in the background, in sessions of their own, and such as ignore
+/// SIGTERM or do not run. `emulate` and `shell` end them all, and not what ran before.
+#[test]
+fn nothing_that_a_command_has_started_outlives_it() {
+    if !possible() {
+        return;
+    }
+    let (folder, path) = file(&link(""));
+    let pids = folder.path().join("pids");
+    let script = "say() { echo $1 >> \"$0\"; }; sleep 1000 & say $!; setsid sh -c 'echo $$ >> \"$1\"; (sleep 1000 & echo $! >> \"$1\"); \
+                  trap \"\" TERM INT HUP; sleep 1000' sh \"$0\" & sleep 1000 & kill -STOP $!; say $!; sleep 1; echo on";
+    let alive = |pid: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        status.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    let mut stranger = Command::new("sleep").arg("1000").spawn().expect("sleep is there");
+    for command in ["emulate", "shell"] {
+        for signal in [Some(Signal::SIGTERM), Some(Signal::SIGINT), Some(Signal::SIGHUP), None] {
+            let _ = std::fs::remove_file(&pids);
+            let script = if signal.is_some() { format!("{script}; wait") } else { script.to_owned() };
+            let words = [command, &path, "--", "sh", "-c", &script, pids.to_str().expect("plain")];
+            let mut child =
+                bentpipe(&words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
+            child.stdout.as_mut().expect("piped").read_exact(&mut [0; 2]).expect("it is on");
+            if let Some(signal) = signal {
+                nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), signal).expect("it runs");
+            }
+            let code = child.wait().expect("ours").code();
+            assert_eq!(code, Some(if signal.is_some() { 143 } else { 0 }), "{command} {signal:?}");
+            let text = std::fs::read_to_string(&pids).expect("it is written");
+            let started: Vec<i32> = text.lines().map(|line| line.parse().expect("a number")).collect();
+            assert_eq!(started.len(), 4, "{text}");
+            let left: Vec<_> = started.into_iter().filter(alive).collect();
+            for pid in &left {
+                let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*pid), Signal::SIGKILL);
+            }
+            assert!(left.is_empty(), "{command} {signal:?}: {left:?}");
+        }
+    }
+    assert!(matches!(stranger.try_wait(), Ok(None)), "it is nobody's business");
+    stranger.kill().and_then(|()| stranger.wait()).expect("ours");
 }
 
 #[test]

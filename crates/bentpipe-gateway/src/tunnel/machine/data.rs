@@ -17,6 +17,11 @@ impl Tunnel {
         self.seal_to(now, self.reach.at()?, what, payload, out)
     }
 
+    /// True if there are keys to seal with.
+    pub(crate) fn may_seal(&self, now: Time) -> bool {
+        self.current.as_ref().is_some_and(|session| now < session.void_at())
+    }
+
     /// As [`Tunnel::seal`], to this address.
     pub(super) fn seal_to(
         &mut self,

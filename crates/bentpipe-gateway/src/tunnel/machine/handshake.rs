@@ -14,8 +14,8 @@ use std::net::SocketAddr;
 use bentpipe_engine::units::{Duration, Time};
 
 use super::note::Note;
-use super::{Answered, Begun, Given, Heard, MAX_REPLIES, PROLOGUE, RETRY, Sealed, Tunnel, draw};
-use crate::tunnel::cipher::Cipher;
+use super::{Answered, Begun, Event, Given, Heard, MAX_REPLIES, PROLOGUE, RETRY, Sealed, Tunnel, draw};
+use crate::tunnel::carries::Says;
 use crate::tunnel::guard::mac2;
 use crate::tunnel::keys::PresharedKey;
 use crate::tunnel::noise::{Handshake, PATTERN, Parties};
@@ -51,22 +51,29 @@ impl Tunnel {
         self.config.preshared = preshared;
     }
 
-    pub(super) fn on_init(&mut self, now: Time, from: SocketAddr, sender: u32, datagram: &[u8]) -> Option<()> {
+    /// Returns `None` if the message is refused, otherwise the change of the tunnel that it causes, if any.
+    pub(super) fn on_init(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        sender: u32,
+        datagram: &[u8],
+    ) -> Option<Option<Event>> {
         if !self.guard.fits(datagram, MAC1 + MAC) {
             self.stats.garbage += 1;
-            return Some(());
+            return Some(None);
         }
         // From here on, the message is known to come from the peer, but it may be a copy.
         let ephemeral = datagram[INIT_HEADER..].first_chunk().expect("it begins with a key");
         if self.seen.has(ephemeral) {
             self.stats.replayed += 1;
-            return Some(());
+            return Some(None);
         }
         let is_proven = self.cookies.proves(now, from, datagram);
         // The sender makes a new ephemeral key for each try, so a repeated one is a copy, unless it proves its address.
         if !is_proven && self.asked.has(ephemeral) {
             self.stats.replayed += 1;
-            return Some(());
+            return Some(None);
         }
         if !self.tokens[usize::from(is_proven)].take(now) {
             self.stats.throttled += 1;
@@ -74,7 +81,7 @@ impl Tunnel {
                 self.asked.note(ephemeral);
                 self.give_cookie(now, from, sender, datagram);
             }
-            return Some(());
+            return Some(None);
         }
         let mut handshake = self.handshake(false);
         let mut payload = [0; INIT_NOISE];
@@ -92,34 +99,39 @@ impl Tunnel {
         if is_late && !is_live {
             self.notes.add(now, Note::PeersClock);
         }
-        // After a restart, any recording looks new. A recording must not end this end's own handshake.
+        let (says, peer_says) = (self.says(), Says::of_byte(payload[24]));
+        let differs = says.differs(peer_says);
+        // After a restart, any recording looks new. A recording must not end this end's own handshake, nor the tunnel.
         let ends_own = !self.leads() && self.begun.is_some();
-        if !is_live && (is_late || ends_own && !self.is_last_live) {
+        let ends_tunnel = self.is_up && differs.is_some();
+        if !is_live && (is_late || (ends_own || ends_tunnel) && !self.is_last_live) {
             self.give_cookie(now, from, sender, datagram);
             return None;
         }
         self.is_last_live |= is_live;
         self.last = self.last.max(Some(stamp));
+        let event = differs.and_then(|theirs| self.refuse(now, from, theirs));
         let goes_on = self.is_up && self.bound == Some(theirs) && ours == self.memory;
         let anew = (!goes_on).then(draw);
         let mut answer = [0; RESPONSE_PAYLOAD];
         answer[..8].copy_from_slice(&anew.unwrap_or(self.memory).to_le_bytes());
         answer[8] = u8::from(goes_on);
-        answer[9] = u8::from(self.has_aes);
-        let cipher = Cipher::between([payload[24] == 1, self.has_aes]);
+        answer[9] = says.to_byte();
         let own = self.new_number();
         let mut reply = vec![0; RESPONSE];
         let at = start(Kind::Response { sender: own, receiver: sender }, &mut reply);
         let length = handshake.write(&answer, &mut reply[at..])?;
         self.guard.sign(at + length, &mut reply);
-        let session = Session::new(own, sender, false, handshake, cipher, now);
-        self.answered = Some(Answered { to: from, session, theirs, anew });
+        if differs.is_none() {
+            let session = Session::new(own, sender, false, handshake, says.cipher(peer_says), now);
+            self.answered = Some(Answered { to: from, session, theirs, anew });
+        }
         self.reach.on_handshake(from, datagram.len(), reply.len());
         self.reply(from, reply);
         if !self.leads() && self.begun.take().is_some() {
             self.begin_at = now + retry();
         }
-        Some(())
+        Some(event)
     }
 
     /// Asks the sender of a first message to repeat it with a cookie.
@@ -181,14 +193,18 @@ impl Tunnel {
             return None;
         };
         let Begun { to, handshake, own, .. } = self.begun.take()?;
+        let (says, peer_says) = (self.says(), Says::of_byte(payload[9]));
+        if let Some(theirs) = says.differs(peer_says) {
+            let event = self.refuse(now, from, theirs);
+            return Some(Heard { event, ..Heard::default() });
+        }
         let theirs = u64::from_le_bytes(*payload.first_chunk().expect("a number and a flag"));
         let goes_on = payload[8] == 1 && self.is_up && self.bound == Some(theirs);
         if payload[8] == 1 && !goes_on {
             // The peer continues a link that this end has given up in the meantime, so the handshake is repeated.
             return Some(Heard::default());
         }
-        let cipher = Cipher::between([self.has_aes, payload[9] == 1]);
-        let session = Session::new(own, sender, true, handshake, cipher, now);
+        let session = Session::new(own, sender, true, handshake, says.cipher(peer_says), now);
         // The peer has just received the number of this end's memory, so the number need not change.
         let event = self.begin(now, session, theirs, (!goes_on).then_some(self.memory));
         self.reach.prove(now, to);
@@ -216,7 +232,7 @@ impl Tunnel {
         payload[..8].copy_from_slice(&self.stamp.to_le_bytes());
         payload[8..16].copy_from_slice(&self.memory.to_le_bytes());
         payload[16..24].copy_from_slice(&self.bound.unwrap_or(0).to_le_bytes());
-        payload[24] = u8::from(self.has_aes);
+        payload[24] = self.says().to_byte();
         if let Some(given) = given {
             payload[25..].copy_from_slice(&given.cookie);
         }

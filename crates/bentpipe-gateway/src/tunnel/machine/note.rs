@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 
 use bentpipe_engine::units::{Duration, Time};
 
+use crate::tunnel::carries::Carries;
+
 /// Minimum time between two notes of one kind.
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -28,8 +30,17 @@ pub enum Note {
         /// The destination of the last one.
         to: SocketAddr,
     },
-    /// The peer's packets are not of this box's shape.
-    OtherShape,
+    /// The packets of a peer that does not say what it carries are not of this box's shape.
+    Unreadable,
+    /// The peer carries something else than this box.
+    OtherShape {
+        /// The peer's address.
+        at: SocketAddr,
+        /// What the peer carries.
+        theirs: Carries,
+        /// What this box carries.
+        ours: Carries,
+    },
 }
 
 impl fmt::Display for Note {
@@ -51,8 +62,13 @@ impl fmt::Display for Note {
                 f,
                 "no answer from {to} yet: is that the peer's address, does UDP reach it, and does each box have the other's public key?"
             ),
-            Note::OtherShape => f.write_str(
+            Note::Unreadable => f.write_str(
                 "packets from the peer cannot be read: do both boxes have the same shape, `split` or `link`?",
+            ),
+            Note::OtherShape { at, theirs, ours } => write!(
+                f,
+                "the peer at {at} has the shape `{theirs}` and this box has `{ours}`, so the link stays down: replace `[{theirs}]` in the \
+                 peer's file by `[{ours}]`, or `[{ours}]` in this one by `[{theirs}]` (in the file of a hub: `shape` of the peer)"
             ),
         }
     }
@@ -73,7 +89,8 @@ impl Notes {
             Note::OldVersion { .. } => 2,
             Note::Preshared => 3,
             Note::NoAnswer { .. } => 4,
-            Note::OtherShape => 5,
+            Note::Unreadable => 5,
+            Note::OtherShape { .. } => 6,
         };
         if self.told.get(&kind).is_none_or(|&told| now.saturating_since(told) >= PAUSE) {
             self.told.insert(kind, now);

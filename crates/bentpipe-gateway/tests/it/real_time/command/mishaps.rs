@@ -116,30 +116,62 @@ fn a_log_that_nobody_reads_stops_nothing() {
     assert!(said.starts_with("(2 lines are missing here: standard error was full)\n"), "{said}");
 }
 
-/// One box has `split` and the other `link`: the tunnel comes up, and whoever cannot read what arrives says why, once.
+/// One box has `split` and the other `link`: the link does not come up, both say what to change, hosts go around the
+/// gateway or are refused, and none waits. When one file is changed, all is well.
 #[test]
-fn boxes_of_different_shapes_say_so() {
-    let say = "packets from the peer cannot be read: do both boxes have the same shape";
-    for (link, other) in [("far", "near"), ("near", "far")] {
+fn boxes_of_different_shapes_refuse_each_other() {
+    for link in ["far", "near"] {
         let line = Line::new("20 Mbit/s");
         let old = if link == "near" { "[split]\ncapture = [\"lan\"]\n" } else { "[split]\n" };
         line.edit(link, old, "[link]\naddresses = [\"10.8.0.1/24\"]\n");
-        let _both = NAMES.map(|name| line.start(name, 1024));
-        line.wait_until_up(&NAMES, true);
+        let mut both = NAMES.map(|name| line.start(name, 1024));
+        for (name, shapes) in
+            [(link, ["split", "link"]), (if link == "far" { "near" } else { "far" }, ["link", "split"])]
+        {
+            let [theirs, ours] = shapes;
+            let say = format!(
+                "has the shape `{theirs}` and this box has `{ours}`, so the link stays down: replace `[{theirs}]`"
+            );
+            until("it says so", || line.said(name).contains(&say));
+            let status = line.fresh_status(name);
+            assert!(
+                status["up"] == false && status["link_up"] == false && status["tunnel"]["peers_up"] == 0,
+                "{status}"
+            );
+            assert_eq!(status["tunnel"]["other_shape"], theirs);
+            assert!(!line.said(name).contains("is up"), "{}", line.said(name));
+        }
+        let server = line.serve(80, echo);
         if link == "near" {
             inside(&line.near, "ip route replace 10.2.0.0/24 dev bentpipe0");
-            line.client.inside(|| {
-                let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a port");
-                (0..20).for_each(|_| drop(socket.send_to(b"for a box that has streams", "10.2.0.2:9")));
-            });
-            until("the box with streams says so", || line.said(other).contains(say));
+            let refused = line.connect(server).expect_err("nobody can take it").raw_os_error();
+            assert_eq!(refused, Some(nix::libc::EHOSTUNREACH));
         } else {
-            let server = line.serve(80, echo);
-            let made: Vec<_> = (0..4).map(|_| line.connect(server)).collect();
-            until("the box with packets says so", || line.said(link).contains(say));
-            drop(made);
+            asks(&mut line.connect(server).expect("directly")).expect("an answer");
+            line.edit("near", "[split]", "[split]\nwithout_peer = \"refuse\"");
+            both[0].signal("HUP");
+            until("it reads again", || line.said("near").contains("reload: "));
+            let by_reset = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::ConnectionRefused];
+            let asked = || line.connect(server).and_then(|mut stream| asks(&mut stream));
+            until("it is refused", || asked().is_err_and(|error| by_reset.contains(&error.kind())));
         }
-        assert_eq!(line.said("near").matches(say).count() + line.said("far").matches(say).count(), 1);
+        line.edit(link, "[link]\naddresses = [\"10.8.0.1/24\"]\n", old);
+        let n = NAMES.iter().position(|name| *name == link).expect("one of the two");
+        both[n].signal("TERM");
+        both[n].ends();
+        both[n] = line.start(link, 1024);
+        line.wait_until_up(&NAMES, true);
+        let mut stream = line.connect(server).expect("through the gateways");
+        asks(&mut stream).expect("an answer");
+        assert_eq!(line.fresh_status("near")["split"]["open"], 1);
+        // It changes back: the other box refuses it at once, and says why the link is down.
+        both[n].0.kill().and_then(|()| both[n].0.wait()).expect("it runs");
+        line.edit(link, old, "[link]\naddresses = [\"10.8.0.1/24\"]\n");
+        both[n] = line.start(link, 1024);
+        let other = NAMES[1 - n];
+        let refused = "comes back with the shape `link`: the link is down";
+        until("the link is down", || line.said(other).contains(refused));
+        assert!(!line.said(other).contains("silent"), "{}", line.said(other));
     }
 }
 

@@ -135,13 +135,13 @@ fn urgent_packets_leave_the_others_their_part() {
     }
 }
 
-/// On a return line of 5 kbit/s, a report of 28 bytes takes 45 ms, and one is due 20 ms after each arrival. While acknowledgements wait, reports
-/// take a quarter of the line; on an idle line they go at once.
+/// On a return line of 5 kbit/s, a report of 28 bytes takes 45 ms, and one is due 20 ms after each arrival. While packets wait, reports may take
+/// a quarter of the line: after one, two packets of 64 bytes go first, so reports take 28 of 156 bytes. On an idle line they go at once.
 #[test]
 fn reports_leave_room_on_a_slow_line() {
     let rate = Rate::from_bits_per_second(5000);
     let slow = SlacpConfig::new(rate, MS(500), vec![ChannelConfig::unreliable()]);
-    for (waiting, expected) in [(2000, 0.2..0.27), (0, 0.98..1.0)] {
+    for (waiting, expected) in [(2000, 0.17..0.19), (0, 0.98..1.0)] {
         let mut end = End::new(&slow);
         for handle in 0..waiting {
             let packet = Input::Packet { channel: 0, handle, len: 40, flow: 1, host: 0, acknowledges: None };

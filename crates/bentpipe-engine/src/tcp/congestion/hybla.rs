@@ -209,6 +209,16 @@ mod tests {
         assert_eq!((window.ssthresh(), window.segments()), (600_000, 600));
     }
 
+    /// The window grows while pacing holds a segment back, but not while the application has nothing to send.
+    #[test]
+    fn a_window_that_is_paced_is_in_use() {
+        let (mut hybla, mut window, mut start) = hybla(100, Some(50));
+        for (is_held, segments) in [(false, 100.0), (true, 100.0 + 16.0 / 100.0)] {
+            hybla.on_unused(&mut window, &mut start, &AckSample { is_held, ..ack(0, MSS, 100) });
+            assert!((window.exact() / 1000.0 - segments).abs() < 1e-9, "{is_held}");
+        }
+    }
+
     /// While the application sends less than the window, its ACKs show its own pauses.
     #[test]
     fn an_unused_window_is_not_measured() {

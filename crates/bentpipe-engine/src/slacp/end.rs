@@ -56,6 +56,8 @@ pub struct End {
     probe_at: Time,
     releasing: Releasing,
     initial_rtt: Duration,
+    /// Reports before this time wait for frames that are ready to be sent.
+    reports_from: Time,
     /// Number of copies sent in the current span, and when the span began.
     copied: (u32, Time),
     outputs: VecDeque<Output>,
@@ -73,6 +75,8 @@ const MAX_COPIES: u32 = 40;
 /// deliverable at once, and a driver may bring some thousand frames before it polls.
 const MAX_OUTPUTS: usize = 2 * SlacpConfig::MAX_WINDOW as usize;
 const COPY_SPAN: Duration = Duration::from_millis(10);
+/// Reports take at most one of this many parts of the line while other frames wait.
+const REPORT_SHARE: u64 = 4;
 
 impl End {
     /// Creates an end that has sent and received nothing.
@@ -115,6 +119,7 @@ impl End {
             probe_at: Time::ZERO,
             releasing,
             initial_rtt: config.initial_rtt,
+            reports_from: Time::ZERO,
             copied: (0, Time::ZERO),
             outputs: VecDeque::new(),
             frames: 0,

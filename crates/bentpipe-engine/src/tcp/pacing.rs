@@ -115,6 +115,12 @@ impl Pacer {
         !self.is_holding
     }
 
+    /// True if a segment was delayed.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_holding(&self) -> bool {
+        self.is_holding
+    }
+
     /// The earliest time, from `now` on, at which a segment may leave.
     pub(in crate::tcp) fn earliest(&self, now: Time) -> Time {
         self.next.max(now)

@@ -54,6 +54,7 @@ impl WindowControl {
         self.congestion.on_ack(&AckSample {
             acked: bytes,
             flight,
+            is_held: false,
             after_timeout: false,
             now,
             rtt: Some(rtt),

@@ -88,9 +88,10 @@ fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64,
     left().map(|(delay, _)| (1.0 - (longest - delay).max(0.0) / width).max(0.0)).sum()
 }
 
-/// Rate of the line before the bottleneck, bit/s; `None` if no waits are visible there. `segment` is the time of a full
-/// segment at the bottleneck in seconds, and `rate` the bottleneck's rate.
-fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64, segment: f64) -> Option<f64> {
+/// Lowest and highest rate of the line before the bottleneck, bit/s; `None` if no waits are visible there. They differ
+/// if few losses show the waits, or if the receiver may have delayed its reports of them. `segment` is the time of a
+/// full segment at the bottleneck in seconds, and `rate` the bottleneck's rate.
+fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64, segment: f64) -> Option<(f64, f64)> {
     let beside = beside_losses(ledger, view);
     let width = 2.0 * segment + JITTERS * view.jitter;
     let without = agreement(departures, &beside, f64::INFINITY, width);
@@ -98,16 +99,18 @@ fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64
     let mut factor = MIN_FACTOR;
     while factor < MAX_FACTOR {
         let found = agreement(departures, &beside, rate * factor, width);
+        let at = rate * factor;
         if found > best.0 {
-            best = (found, Some(rate * factor));
+            best = (found, Some((at, at)));
+        } else if let (true, Some((_, highest))) = (found == best.0, &mut best.1) {
+            *highest = at;
         }
         factor *= STEP;
     }
     best.1
 }
 
-/// Subtracts from the times in the queue what was spent on the line before. If that line's rate is not visible, records
-/// how much it may be.
+/// Subtracts from the times in the queue what was surely spent on the line before, and records how much more it may be.
 pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f64) {
     let departures = departures(ledger, view.side);
     // Near the receiver, times are known only to a tick of the sender's clock. A rate that fits by chance would subtract too
@@ -116,15 +119,16 @@ pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f
         Side::Sender => rate_before(ledger, &departures, view, rate, segment),
         Side::Receiver => None,
     };
-    let mut own = vec![0.0; ledger.transmissions.len()];
-    for (of, wait) in waits(&departures, before.unwrap_or(rate * ASSUMED_FACTOR)) {
-        own[of] = wait;
+    let (lowest, highest) = before.unwrap_or((rate * ASSUMED_FACTOR, f64::INFINITY));
+    let mut own = vec![(0.0, 0.0); ledger.transmissions.len()];
+    for ((of, most), (_, least)) in waits(&departures, lowest).zip(waits(&departures, highest)) {
+        own[of] = (most, least);
     }
     for event in &mut view.events {
-        let wait = own[event.of as usize];
-        match (&mut event.delay, before) {
-            (Some(delay), Some(_)) => *delay = (*delay - wait).max(0.0),
-            _ => event.ahead = wait,
+        let (most, least) = own[event.of as usize];
+        if let Some(delay) = &mut event.delay {
+            *delay = (*delay - least).max(0.0);
         }
+        event.ahead = most - least;
     }
 }

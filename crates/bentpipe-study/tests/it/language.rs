@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bentpipe_engine::link::{ChannelConfig, Discipline, Distribution, QueueLimit, Ties};
 use bentpipe_engine::network::LinkId;
+use bentpipe_engine::slacp::Fec;
 use bentpipe_engine::tcp::RttClock;
 use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow, UdpPattern, Workload};
@@ -392,6 +393,22 @@ fn layers_read_back_as_written() {
     assert_eq!(end.channels[0].limit, QueueLimit::Bytes(Bytes::new(1_500_000)));
     assert_eq!(end.channels[1].limit, QueueLimit::Packets(100));
     assert_eq!(layer.rules().1, 1, "what matches nothing goes to the last channel");
+}
+
+/// In the 560 ms that a retransmission takes, 5.97 frames of 1500 B fit on a line of 128 kbit/s, and 933 on one of 20 Mbit/s. Packets that
+/// are not retransmitted, as those of the channel `urgent`, are worth the same on every line.
+#[test]
+fn repair_frames_are_worth_less_on_a_slow_line() {
+    let worth = |rate: &str| {
+        let link = format!("name = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"280 ms\"");
+        let flow = "[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"";
+        let scenario =
+            parse(&format!("name = \"t\"\n[[links]]\n{link}\n[[layers]]\nname = \"l\"\nover = \"sat\"\n{flow}"));
+        let end = scenario.layers[0].end(&scenario.links, 0);
+        [0, 2].map(|channel: usize| end.channels[channel].fec.expect("by default").worth)
+    };
+    assert_eq!(worth("128 kbit/s"), [Fec::WORTH, 1500.0 / 8960.0]);
+    assert_eq!(worth("20 Mbit/s"), [Fec::WORTH; 2]);
 }
 
 /// A link that is named in one direction only: the message says how to name the pair.

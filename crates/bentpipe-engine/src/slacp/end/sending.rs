@@ -1,6 +1,6 @@
 //! Frames to the peer: which one is next, and how the peer's reports are handled.
 
-use super::{COPY_SPAN, End, MAX_COPIES, QUANTUM, Tagged};
+use super::{COPY_SPAN, End, MAX_COPIES, QUANTUM, REPORT_SHARE, Tagged};
 use crate::arq::{self, Report};
 use crate::slacp::config::Repairs;
 use crate::slacp::frame::{DATA_HEADER, Frame, PROTECTED_HEADER, REPAIR_HEADER, SYNC_LEN};
@@ -53,20 +53,28 @@ impl End {
     }
 
     pub(super) fn next_frame(&mut self, now: Time) -> Option<(Frame, Option<u32>)> {
-        if let Some(report) = self.history.report(now) {
-            self.reports += 1;
-            return Some((Frame::Report(report), None));
+        // On a slow line, reports could leave no room for anything else.
+        if self.reports_from <= now
+            && let Some(report) = self.report(now)
+        {
+            return Some(report);
         }
         if !self.rate_control.has_room(self.in_flight) {
-            return None;
+            return self.report(now);
         }
         let may_ask = self.may_ask(now);
-        let found = self.next_by_class(now, may_ask);
+        let found = self.next_by_class(now, may_ask).or_else(|| self.report(now));
         if found.is_some() {
             return found;
         }
         self.rate_control.on_idle(self.flight.next_number());
         if may_ask && self.rate_control.owns_spare_capacity() { self.next_copy(now) } else { None }
+    }
+
+    fn report(&mut self, now: Time) -> Option<(Frame, Option<u32>)> {
+        let report = self.history.report(now)?;
+        self.reports += 1;
+        Some((Frame::Report(report), None))
     }
 
     /// The next frame of the first class that has one. Once the other classes have used up their share, the last class
@@ -228,7 +236,11 @@ impl End {
         self.bytes += weight as u64;
         if let Some(line) = &mut self.line {
             let earliest = now.saturating_sub(self.catch_up);
-            self.line_free = self.line_free.max(earliest) + line.transmit(self.overhead.on_line(weight));
+            let begins = self.line_free.max(earliest);
+            self.line_free = begins + line.transmit(self.overhead.on_line(weight));
+            if let Frame::Report(_) = frame {
+                self.reports_from = begins + (self.line_free - begins).saturating_mul(REPORT_SHARE);
+            }
         }
     }
 

@@ -7,6 +7,9 @@
 //! from the spacing of the first ACKs (Hoe's estimate of the rate, times the round trip), and the sender paces a window
 //! per round trip. The paper's SACK and timestamps are settings of the row.
 //!
+//! ACKs of paced segments would show the pace, not the bottleneck. So pacing begins when the threshold is known, and
+//! the estimate uses ACKs of one flight, all of whose segments left before the first of them was acknowledged.
+//!
 //! rho follows the minimum round trip, so a queue does not make the sender faster. Unlike in the paper, the initial
 //! window is not multiplied by rho: the first ACK has the same effect.
 
@@ -22,15 +25,25 @@ use crate::units::{Duration, Rate, Time};
 const RTT0: Duration = Duration::from_millis(25);
 /// Upper bound of rho in 2^rho, so that windows are finite.
 const MAX_RHO_IN_SLOW_START: f64 = 16.0;
-/// Number of ACKs of the first flight whose spacing gives the rate.
+/// Number of ACKs of a flight whose spacing gives the rate.
 const SPACED_ACKS: u32 = 3;
 
 /// Hoe's estimate: the first ACKs, spaced by the bottleneck.
 #[derive(Clone, Copy, Debug)]
 enum Spacing {
-    /// When the first ACK arrived, the bytes acknowledged since, and the number of ACKs.
-    Counting(Option<Time>, u64, u32),
+    Counting(Option<Flight>),
     Over,
+}
+
+/// The ACKs of a flight.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    /// When the first of them arrived, and what had been sent then.
+    first: Time,
+    end: u64,
+    /// Bytes acknowledged since, and the number of ACKs.
+    acked: u64,
+    acks: u32,
 }
 
 /// The state of Hybla.
@@ -45,7 +58,7 @@ impl Hybla {
     pub(super) fn new(config: &TcpConfig) -> Self {
         // A configured threshold needs no estimate.
         let known = config.initial_ssthresh.is_some();
-        let spacing = if known { Spacing::Over } else { Spacing::Counting(None, 0, 0) };
+        let spacing = if known { Spacing::Over } else { Spacing::Counting(None) };
         Hybla { min_rtt: None, spacing, factors: Factors::new(config, 0.5, 0.8) }
     }
 
@@ -61,19 +74,20 @@ impl Hybla {
 
     /// The rate in bytes per second that the spacing of the first ACKs shows, once there are enough of them.
     fn spaced(&mut self, ack: &AckSample) -> Option<f64> {
-        let Spacing::Counting(first, acked, acks) = &mut self.spacing else { return None };
-        let Some(first) = *first else {
-            *first = Some(ack.now);
+        let Spacing::Counting(flight) = &mut self.spacing else { return None };
+        let Some(flight) = flight.as_mut().filter(|flight| ack.snd_una <= flight.end) else {
+            *flight = Some(Flight { first: ack.now, end: ack.snd_max, acked: 0, acks: 1 });
             return None;
         };
-        *acked += ack.acked;
-        *acks += 1;
-        if *acks + 1 < SPACED_ACKS {
+        flight.acked += ack.acked;
+        flight.acks += 1;
+        let elapsed = ack.now.saturating_since(flight.first);
+        if flight.acks < SPACED_ACKS || elapsed == Duration::ZERO {
             return None;
         }
-        let (acked, elapsed) = (*acked, ack.now.saturating_since(first));
+        let rate = flight.acked as f64 / elapsed.as_secs_f64();
         self.spacing = Spacing::Over;
-        (elapsed > Duration::ZERO).then(|| acked as f64 / elapsed.as_secs_f64())
+        Some(rate)
     }
 }
 
@@ -108,17 +122,26 @@ impl CongestionRules for Hybla {
         window.set(grown * mss);
     }
 
-    fn on_unused(&mut self, _: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+    fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        // Segments that are spaced over a round trip never fill a window that grows by more than itself in that time.
+        if ack.is_held {
+            return self.on_ack(window, start, ack);
+        }
         self.measure(ack);
+        // What the application sends late is acknowledged late.
+        if let Spacing::Counting(flight) = &mut self.spacing {
+            *flight = None;
+        }
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
         react(self, window, loss);
     }
 
-    /// One window per round trip.
+    /// One window per round trip, once the first threshold is known.
     #[inline(always)]
     fn pacing_rate(&self, window: &Window) -> Option<Rate> {
+        let Spacing::Over = self.spacing else { return None };
         self.min_rtt.map(|rtt| rate_of(window.exact() / rtt.as_secs_f64()))
     }
 }
@@ -168,6 +191,46 @@ mod tests {
         hybla.on_ack(&mut window, &mut start, &ack(602_000, MSS, 600));
         assert_eq!((window.ssthresh(), window.segments()), (600_000, 600));
         assert_eq!(hybla.pacing_rate(&window).map(|rate| rate.bits_per_second()), Some(8_000_000));
+    }
+
+    /// With a window of two, the third ACK belongs to the next flight, a round trip later: it says nothing about the
+    /// rate, the three ACKs of that flight do. Until then ACKs clock the segments, since ACKs of paced ones would show
+    /// the sender's own rate.
+    #[test]
+    fn the_acks_of_one_flight_are_spaced() {
+        let (mut hybla, mut window, mut start) = hybla(2, None);
+        let sample = |micros, snd_una, snd_max| AckSample { snd_una, snd_max, ..ack(micros, MSS, 600) };
+        for (micros, una, max) in [(600_000, 1, 2), (601_000, 2, 4), (1_200_000, 3, 6), (1_201_000, 4, 8)] {
+            hybla.on_ack(&mut window, &mut start, &sample(micros, una * MSS, max * MSS));
+            assert_eq!(hybla.pacing_rate(&window), None);
+        }
+        assert_eq!(window.segments(), 6, "as Reno");
+        hybla.on_ack(&mut window, &mut start, &sample(1_202_000, 5 * MSS, 10 * MSS));
+        assert_eq!((window.ssthresh(), window.segments()), (600_000, 600));
+    }
+
+    /// The window grows while pacing holds a segment back, but not while the application has nothing to send.
+    #[test]
+    fn a_window_that_is_paced_is_in_use() {
+        let (mut hybla, mut window, mut start) = hybla(100, Some(50));
+        for (is_held, segments) in [(false, 100.0), (true, 100.0 + 16.0 / 100.0)] {
+            hybla.on_unused(&mut window, &mut start, &AckSample { is_held, ..ack(0, MSS, 100) });
+            assert!((window.exact() / 1000.0 - segments).abs() < 1e-9, "{is_held}");
+        }
+    }
+
+    /// While the application sends less than the window, its ACKs show its own pauses.
+    #[test]
+    fn an_unused_window_is_not_measured() {
+        let (mut hybla, mut window, mut start) = hybla(10, None);
+        hybla.on_ack(&mut window, &mut start, &ack(600_000, MSS, 600));
+        hybla.on_unused(&mut window, &mut start, &ack(610_000, MSS, 600));
+        for micros in [620_000, 621_000] {
+            hybla.on_ack(&mut window, &mut start, &ack(micros, MSS, 600));
+            assert_eq!(hybla.pacing_rate(&window), None);
+        }
+        hybla.on_ack(&mut window, &mut start, &ack(622_000, MSS, 600));
+        assert_eq!(window.ssthresh(), 600_000);
     }
 
     #[test]

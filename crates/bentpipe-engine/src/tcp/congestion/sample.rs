@@ -11,6 +11,8 @@ pub(in crate::tcp) struct AckSample {
     pub(in crate::tcp) acked: u64,
     /// Bytes outstanding before it.
     pub(in crate::tcp) flight: u64,
+    /// True while pacing alone holds a segment back.
+    pub(in crate::tcp) is_held: bool,
     /// True while the sender repairs losses after a timeout.
     pub(in crate::tcp) after_timeout: bool,
     /// Its arrival time.

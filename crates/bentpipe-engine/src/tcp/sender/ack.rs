@@ -322,6 +322,7 @@ impl Sender {
         AckSample {
             acked,
             flight: self.used(acked),
+            is_held: self.pacer.is_holding(),
             after_timeout: self.recovery.phase() == Phase::Loss,
             now,
             rtt,

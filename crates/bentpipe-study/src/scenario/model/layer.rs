@@ -79,6 +79,9 @@ impl LayerSpec {
         let channel = |spec: &ChannelSpec| {
             let mut config = spec.config;
             config.limit = spec.limit.unwrap_or(link.queue.limit);
+            if let (Some(fec), Some(rate), true) = (&mut config.fec, link.rate, config.arq.is_some()) {
+                fec.worth = fec.worth.max(one_of_a_round_trip(rate, rtt));
+            }
             if spec.auto_codel {
                 config.codel = Some(Codel { target: rtt, interval: rtt.saturating_mul(2) });
             }
@@ -109,9 +112,19 @@ impl LayerSpec {
     }
 }
 
+/// What a lost packet costs if it is retransmitted: the line is idle for a round trip at most. So a repair frame is worth
+/// sending if it completes one of as many blocks as frames fit in that time. On a line of 128 kbit/s over GEO these are 6,
+/// and their blocks hold one or two packets.
+fn one_of_a_round_trip(rate: Rate, round_trip: Duration) -> f64 {
+    FULL_FRAME / (rate.bytes_in_floor(round_trip) as f64).max(FULL_FRAME)
+}
+
 fn six_fifths(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() / 5 * 6).unwrap_or(rate)
 }
+
+/// Bytes of a full frame.
+const FULL_FRAME: f64 = 1500.0;
 
 pub(crate) const PLAIN: ChannelConfig = ChannelConfig::persistent(LayerSpec::TRANSMISSIONS);
 

@@ -2,9 +2,10 @@
 
 use super::world::{Fate, MS, Pair, at, config, nth_data_lost};
 use crate::link::QueueLimit;
+use crate::machine::{Context, Machine, Step};
 use crate::slacp::config::{ChannelConfig, Codel, Queueing, SlacpConfig};
-use crate::slacp::{Input, Released};
-use crate::units::{Duration, Time};
+use crate::slacp::{End, Frame, Input, Output, Released};
+use crate::units::{Duration, Rate, Time};
 
 #[test]
 fn acknowledgements_take_the_place_of_those_that_wait() {
@@ -131,5 +132,36 @@ fn urgent_packets_leave_the_others_their_part() {
     for &(time, handle) in pair.delivered.iter().filter(|(_, handle)| *handle >= 2000) {
         let delay = time - packets[handle as usize].0;
         assert!(delay <= MS(251), "{delay:?}");
+    }
+}
+
+/// On a return line of 5 kbit/s, a report of 28 bytes takes 45 ms, and one is due 20 ms after each arrival. While packets wait, reports may take
+/// a quarter of the line: after one, two packets of 64 bytes go first, so reports take 28 of 156 bytes. On an idle line they go at once.
+#[test]
+fn reports_leave_room_on_a_slow_line() {
+    let rate = Rate::from_bits_per_second(5000);
+    let slow = SlacpConfig::new(rate, MS(500), vec![ChannelConfig::unreliable()]);
+    for (waiting, expected) in [(2000, 0.17..0.19), (0, 0.98..1.0)] {
+        let mut end = End::new(&slow);
+        for handle in 0..waiting {
+            let packet = Input::Packet { channel: 0, handle, len: 40, flow: 1, host: 0, acknowledges: None };
+            end.handle(&mut Context::silent(Time::ZERO), packet);
+        }
+        let (mut reports, mut next) = (0, 0);
+        for ms in 0..60_000 {
+            if ms % 20 == 0 {
+                let frame = Frame::Data { channel: 0, number: next, seq: next, behind: 0, floor: 0, len: 1000 };
+                end.handle(&mut Context::silent(at(ms)), Input::Frame(frame));
+                next += 1;
+            }
+            while let Step::Do(output) = end.poll(&mut Context::silent(at(ms))) {
+                if let Output::Transmit { frame: Frame::Report(report), .. } = output {
+                    reports += u64::from(end.weight(&Frame::Report(report)));
+                }
+            }
+        }
+        // 37 500 bytes fit in a minute.
+        let share = reports as f64 / 37_500.0;
+        assert!(expected.contains(&share), "{waiting}: {share}");
     }
 }

@@ -109,6 +109,15 @@ fn a_variant_that_never_finishes_is_marked() {
     assert_eq!(output.status.code(), Some(1));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(table.contains("0 (2 unfinished)"), "{table}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("2 of 2 replications did not finish: 2 at the time limit of 1 s"), "{said}");
+    // No SYN arrives: the limit, an hour, has no part in it.
+    let dead = ["compare", "small.toml", "--variants", "sack", "--set", "links.sat.forward.loss=100 %", "--reps", "2", "--json"];
+    let output = run(folder.path(), &dead);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("did not finish: 1 aborted (retries exhausted)\n") && !said.contains("limit"), "{said}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["variants"][0]["aborted"], serde_json::json!({ "retries exhausted": 1 }));
 }
 
 #[test]
@@ -412,6 +421,10 @@ fn what_a_table_says_is_so() {
     // No SYN arrives, and after the last one nothing more can happen: the limit, an hour, has no part in it.
     let text = said(&["--set", "links.sat.forward.loss=100 %", "--set", "tcp.profile=linux"]);
     assert!(text.contains("the flow `data` was aborted") && !text.contains("time limit"), "{text}");
+    // QUIC ends before the first answer arrives over such a path.
+    let text = said(&["--variant", "quic-cubic", "--set", "links.sat.delay=20 s"]);
+    assert!(text.contains("was aborted: idle timeout\n  help: one end received nothing for 30 s"), "{text}");
+    assert!(text.contains("; the path's round trip is 40 s\n"), "{text}");
     let text = said(&["--set", "time_limit=1 s", "--set", "flows.data.start=5 s"]);
     assert!(text.contains("the flow `data` begins at 5 s, after the time limit of 1 s"), "{text}");
 }

@@ -174,13 +174,11 @@ fn a_gateway_has_a_tap() {
 /// Nothing more can happen then, long before the time limit: the leg's reason ends the flow, not the limit.
 #[test]
 fn a_leg_that_is_given_up_ends_the_flow_even_if_the_resets_are_lost() {
-    let dead = |name: &str, from: &str| {
-        (format!("name = \"{name}\"\n"), format!("name = \"{name}\"\nbursts = {{ schedule = [[\"{from}\", \"9000 s\"]] }}\n"))
-    };
     let short = SPLIT.replace("2 MB", "150 kB");
     let mut text = WORLD.replace("LOSS", "").replace("FLOW", &short).replace("start = \"3 s\"", "start = \"0 s\"");
-    for (link, dies) in [dead("home", "1 s"), dead("terrestrial", "20 s")] {
-        text = text.replace(&link, &dies);
+    for (link, dies) in [("home", "1 s"), ("terrestrial", "20 s")] {
+        let name = format!("name = \"{link}\"\n");
+        text = text.replace(&name, &format!("{name}bursts = {{ schedule = [[\"{dies}\", \"9000 s\"]] }}\n"));
     }
     let scenario = Scenario::parse(&text, "split.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
     let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));

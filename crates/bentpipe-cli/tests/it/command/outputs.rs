@@ -112,11 +112,11 @@ fn a_variant_that_never_finishes_is_marked() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("2 of 2 replications did not finish: 2 at the time limit of 1 s"), "{said}");
     // No SYN arrives: the limit, an hour, has no part in it.
-    let dead = ["compare", "small.toml", "--variants", "sack", "--set", "links.sat.forward.loss=100 %", "--reps", "2", "--json"];
+    let dead = ["compare", "small.toml", "--variants=sack", "--set", "links.sat.forward.loss=100 %", "--reps=2", "--json"];
     let output = run(folder.path(), &dead);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("did not finish: 1 aborted (retries exhausted)\n") && !said.contains("limit"), "{said}");
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["variants"][0]["aborted"], serde_json::json!({ "retries exhausted": 1 }));
 }
 
@@ -384,10 +384,10 @@ fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     // A run of days.
     let run = [&["run", "small.toml", "--fail-if", "dota.time > 1 s"], &super::ENDLESS[..]].concat();
     let error = refused(folder.path(), 2, &run);
-    assert!(error.contains("names what is not here") && error.contains("did you mean `data`?"), "{error}");
+    assert!(error.contains("names something that the results do not have") && error.contains("did you mean `data`?"), "{error}");
     let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
     let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
-    assert!(error.contains("names what is not here"), "{error}");
+    assert!(error.contains("names something that the results do not have"), "{error}");
 }
 
 #[test]

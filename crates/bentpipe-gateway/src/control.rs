@@ -39,7 +39,10 @@ impl Control {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
             // `control` may name a file by mistake.
             Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is not a socket, so it was not replaced"));
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "this is not a socket, so it was not replaced",
+                ));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

@@ -59,7 +59,9 @@ impl State {
             }
             // This is logged once and tried again, because a disk does not stay full.
             Err(error) if !std::mem::replace(&mut self.has_failed, true) => {
-                log::line(format_args!("{path}: {error}; after a restart, the gateway waits until the peers contact it"));
+                log::line(format_args!(
+                    "{path}: {error}; after a restart, the gateway waits until the peers contact it"
+                ));
             }
             Err(_) => {}
         }

@@ -135,7 +135,9 @@ pub(super) fn check_rights(path: &Path, file: &GatewayFile) {
         access(folder, AccessFlags::W_OK).err().map(|error| format!("{}: {}", folder.display(), error.desc()))
     };
     if let Some(why) = file.tunnel.as_ref().and_then(|tunnel| refused(&tunnel.state)) {
-        note!("warning: peers' addresses are not saved: after a restart, the gateway waits until they contact it: {why}");
+        note!(
+            "warning: peers' addresses are not saved: after a restart, the gateway waits until they contact it: {why}"
+        );
     }
     if let Some(why) = refused(&file.control) {
         note!("warning: the gateway cannot remove the socket for `status` when it ends: {why}");

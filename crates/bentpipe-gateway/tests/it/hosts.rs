@@ -13,7 +13,7 @@ use crate::namespace::Namespace;
 
 pub(crate) type Hash = [u8; 32];
 
-/// Bytes that no buffer's length divides, and that differ by `seed`.
+/// Bytes that depend on `seed`. Their pattern does not repeat at the length of any buffer.
 pub(crate) fn data(len: usize, seed: u64) -> Vec<u8> {
     let mut x = 0x2545_f491_4f6c_dd1d_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut bytes = Vec::with_capacity(len + 8);
@@ -68,7 +68,7 @@ fn patient(stream: &TcpStream) {
     stream.set_write_timeout(Some(Duration::from_secs(60))).expect("not zero");
 }
 
-/// A client's connection; its socket lies on that host, whichever thread uses it.
+/// A client's connection. Its socket belongs to that host, whichever thread uses it.
 pub(crate) fn connect(host: &Namespace, to: SocketAddr) -> TcpStream {
     let stream = host.inside(move || TcpStream::connect_timeout(&to, Duration::from_secs(20)).expect("it connects"));
     patient(&stream);
@@ -92,7 +92,7 @@ pub(crate) fn take(stream: &mut TcpStream) -> (usize, Hash) {
     }
 }
 
-/// Sends `bytes` after one byte of request, and ends; answers from where it was asked.
+/// Sends `bytes` after a request of one byte, then closes. Returns the address of the client.
 pub(crate) fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> SocketAddr + Send + Clone + 'static {
     move |mut stream, from| {
         stream.read_exact(&mut [0]).expect("a request");
@@ -101,7 +101,7 @@ pub(crate) fn answer(bytes: Vec<u8>) -> impl Fn(TcpStream, SocketAddr) -> Socket
     }
 }
 
-/// A client asks for `bytes` and gets them whole. Answers the client's address and the one that the server saw.
+/// A client requests `bytes` and receives all of them. Returns the client's address and the one that the server saw.
 pub(crate) fn download(client: &Namespace, server: &Namespace, ip: &str, bytes: Vec<u8>) -> [SocketAddr; 2] {
     let expected = (bytes.len(), hash(&bytes));
     let (at, server) = serve(server, ip, 1, answer(bytes));
@@ -119,14 +119,14 @@ pub(crate) fn echo(client: &Namespace, server: &Namespace, ip: &str, size: usize
     server.join().expect("the server ends");
 }
 
-/// Takes everything, then answers with it: half-close has to work for that.
+/// Reads everything, then sends it back, which needs a working half-close.
 pub(crate) fn echo_after_end(mut stream: TcpStream, _: SocketAddr) {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).expect("no reset");
     stream.write_all(&bytes).expect("the client listens");
 }
 
-/// Sends, ends its direction, and takes the answer.
+/// Sends, closes its direction, and reads the answer.
 pub(crate) fn send_then_take(mut stream: TcpStream, bytes: &[u8]) -> (usize, Hash) {
     stream.write_all(bytes).expect("the gateway takes it");
     stream.shutdown(Shutdown::Write).expect("it is open");
@@ -155,14 +155,14 @@ pub(crate) fn many_at_once(client: &Namespace, server: &Namespace, ip: &str, cou
     server.join().expect("the server ends");
 }
 
-/// Ends right behind the last byte, in both directions, for each size.
+/// Closes directly after the last byte, in both directions, for each size.
 pub(crate) fn pushed_then_closed(client: &Namespace, server: &Namespace, ip: &str, sizes: &[usize]) {
     let mut expected: Vec<_> = sizes.iter().map(|&size| (size, hash(&data(size, size as u64)))).collect();
     let (at, taker) = serve(server, ip, sizes.len(), |mut stream, _| take(&mut stream));
     for &size in sizes {
         let mut stream = connect(client, at);
         stream.write_all(&data(size, size as u64)).expect("the gateway takes it");
-        // Dropped: closed with all of it on its way.
+        // Dropped, so closed while all of it is in flight.
     }
     let mut got = taker.join().expect("the server ends");
     got.sort_unstable();
@@ -218,14 +218,14 @@ pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str
     held
 }
 
-/// Sends a byte and takes one.
+/// Sends a byte and reads one.
 pub(crate) fn talk(stream: &mut TcpStream, byte: u8) -> Result<u8, ErrorKind> {
     let mut got = [0];
     stream.write_all(&[byte]).and_then(|()| stream.read_exact(&mut got)).map_err(|error| error.kind())?;
     Ok(got[0])
 }
 
-/// Answers each byte with itself; how many there were.
+/// Echoes each byte. Returns their number.
 pub(crate) fn echo_bytes(mut stream: TcpStream, _: SocketAddr) -> usize {
     let mut byte = [0];
     let mut count = 0;
@@ -238,7 +238,7 @@ pub(crate) fn echo_bytes(mut stream: TcpStream, _: SocketAddr) -> usize {
     count
 }
 
-/// What was counted, when `check` is content with it.
+/// The counters, once `check` accepts them.
 pub(crate) fn until<S: Copy + std::fmt::Debug>(seen: &Mutex<S>, check: impl Fn(&S) -> bool) -> S {
     for _ in 0..400 {
         let stats = *seen.lock().expect("nobody panics");
@@ -280,7 +280,7 @@ pub(crate) fn comes_and_goes<G, S: Copy + std::fmt::Debug>(
     drop(running);
 }
 
-/// A byte that a client calls urgent arrives in its place.
+/// A byte that a client sends as urgent data arrives in order.
 pub(crate) fn urgent_data_is_kept(client: &Namespace, server: &Namespace, ip: &str) {
     let (at, server) = serve(server, ip, 1, |mut stream, _| {
         let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::{folder, ok, refused};
 
-/// By the identity of the file, not by its name.
+/// Inputs are recognised by device and inode, not by name.
 #[cfg(unix)]
 #[test]
 fn an_input_is_not_overwritten() {
@@ -34,7 +34,7 @@ fn an_input_is_not_overwritten() {
     assert!(error.contains("up.csv is read by this command"), "{error}");
 }
 
-/// A mistyped name makes no folder, and no run.
+/// A mistyped name creates no folder and starts no run.
 #[test]
 fn a_folder_is_made_only_where_one_is_asked_for() {
     let folder = folder();
@@ -58,7 +58,7 @@ fn a_folder_is_made_only_where_one_is_asked_for() {
     assert!(folder.path().join("deep/pages/bentpipe-run.1").exists());
 }
 
-/// A file below a file cannot be looked at, as one in a closed folder: it may be there.
+/// A path below a file, like one in a folder without access, cannot be examined: the file may exist.
 #[test]
 fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
     let folder = folder();

@@ -13,17 +13,17 @@ fn interrupt(child: &std::process::Child) {
     assert!(kill.success());
 }
 
-/// Starts a run of days, waits until it is under way, and presses Ctrl-C.
+/// Starts a run that would take days, waits until it is running, and sends SIGINT.
 #[cfg(unix)]
 fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
     ctrl_c(folder, &[arguments, &ENDLESS].concat())
 }
 
-/// Starts what takes long, waits until it is under way, and presses Ctrl-C.
+/// Starts a long command, waits until it is running, and sends SIGINT.
 #[cfg(unix)]
 fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
     let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // Long enough to have come to the run on a busy machine; the run itself would take hours.
+    // Enough for a busy machine to reach the run, which would take hours.
     std::thread::sleep(Duration::from_secs(1));
     let pressed = Instant::now();
     interrupt(&child);
@@ -61,7 +61,7 @@ fn ctrl_c_keeps_complete_replications() {
 #[test]
 fn an_interrupted_reproduction_shows_what_is_done() {
     let folder = tempfile::tempdir().expect("a folder");
-    // So many replications that no table is done before the signal.
+    // Enough replications that no table is complete before the signal.
     let arguments = ["reproduce", "transat", "--table", "3", "--reps", "1000000", "--threads", "1", "--json"];
     let output = ctrl_c(folder.path(), &arguments);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -86,7 +86,7 @@ fn an_interrupted_report_leaves_no_file() {
 #[test]
 fn ctrl_c_ends_what_only_prepares() {
     let folder = tempfile::tempdir().expect("a folder");
-    // A second after its start it builds some two thousand scenarios, which takes ten times as long.
+    // One second after its start it is building about two thousand scenarios, which takes ten times as long.
     let began = Instant::now();
     let output = ctrl_c(folder.path(), &["scoreboard"]);
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));

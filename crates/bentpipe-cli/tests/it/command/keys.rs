@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{folder, json, ok};
 
-/// Adds the keys of an object and of what is in it.
+/// Adds the keys of an object and of the objects inside it.
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => object.iter().for_each(|(key, value)| {

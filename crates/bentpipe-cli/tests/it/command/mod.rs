@@ -17,7 +17,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// 300 kB over a lossy link: a run of a moment.
+/// 300 kB over a lossy link: a short run.
 const SMALL: &str = r#"
 name = "small"
 [[links]]
@@ -37,7 +37,7 @@ bytes = "300 kB"
 /// Like `small`, but it runs for days.
 const ENDLESS: [&str; 4] = ["--set", "flows.data.bytes=1 TB", "--set", "time_limit=10000000 s"];
 
-/// What a shell shows of a program that SIGPIPE ended.
+/// The exit code that a shell shows for a program ended by SIGPIPE.
 const CLOSED: i32 = 141;
 
 fn bentpipe(folder: &Path, arguments: &[&str]) -> Command {
@@ -57,7 +57,7 @@ fn ok(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Standard error of a command that must end with this code, and print nothing.
+/// Standard error of a command that must exit with this code and print nothing to standard output.
 fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     let error = String::from_utf8(output.stderr).expect("text");
@@ -134,7 +134,7 @@ fn a_run_says_what_was_and_how_to_make_it_again() {
     assert!(time > min && (flow["x_limit"].as_f64().expect("both") - time / min).abs() < 1e-12, "{flow}");
     assert_eq!((&run["seed"], &run["interrupted"], &flow["bytes"]), (&3.into(), &false.into(), &300_000.into()));
     assert_eq!(run["command"], "bentpipe run small.toml --seed 3 --json");
-    // The scenario inside makes the same run.
+    // The scenario in the JSON repeats the run.
     std::fs::write(folder.path().join("again.toml"), run["scenario"].as_str().expect("text")).expect("writable");
     let again = json(&ok(folder.path(), &["run", "again.toml", "--json"]));
     assert_eq!((&again["flows"], &again["links"]), (&run["flows"], &run["links"]));
@@ -164,7 +164,7 @@ fn settings_and_variants_change_the_run() {
         (run["flows"][0]["limit_time_s"].as_f64().expect("finite"), run["flows"][0]["variant"].clone())
     };
     let (far, near) = (limit(&[]), limit(&["--set", "links.sat.delay=20 ms", "--variant", "tahoe"]));
-    // Three times 230 ms less: SYN, its ACK, data.
+    // 230 ms less, three times: SYN, SYN-ACK, data.
     assert!((far.0 - near.0 - 0.690).abs() < 1e-6, "{far:?} {near:?}");
     assert_eq!((far.1, near.1), ("sack".into(), "tahoe".into()));
 }
@@ -174,7 +174,7 @@ fn mistakes_are_shown_where_they_are() {
     let folder = folder();
     let error = refused(folder.path(), 2, &["run", "small.toml", "--variant", "snack"]);
     assert!(error.contains("no variant `snack`") && error.contains("did you mean `sack`?"), "{error}");
-    // QUIC's flows kept their control, under the name of TCP's.
+    // QUIC flows kept their congestion control, but were shown with TCP's name.
     let error = refused(folder.path(), 2, &["compare", "geo-quic", "--variants", "bbr", "--reps", "1"]);
     assert!(error.contains("no flow uses TCP, so `bbr` would change nothing") && error.contains("quic-bbr"), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--set", "links.sat.dealy=1 ms"]);
@@ -234,7 +234,7 @@ fn what_cannot_be_written_is_named() {
 fn a_full_disk_is_named_and_leaves_nothing() {
     let folder = folder();
     for option in ["--trace=t.csv", "--trace=t.parquet", "--pcap=p.pcapng"] {
-        // No file beyond 8 blocks; the signal for it is ignored, so that writing fails as on a full disk.
+        // Files are limited to 8 blocks. SIGXFSZ is ignored, so writes fail as on a full disk.
         let script =
             format!("trap '' XFSZ; ulimit -f 8; exec \"$0\" run small.toml {option} --set flows.data.bytes='1 MB'");
         let output = Command::new("bash")
@@ -245,7 +245,7 @@ fn a_full_disk_is_named_and_leaves_nothing() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{option}: {error}");
         assert!(error.contains(option.split_once('=').expect("both").1), "{option}: {error}");
-        // The run is done all the same, and shown.
+        // The run is still made and shown.
         assert!(String::from_utf8_lossy(&output.stdout).contains("x limit"));
         assert_eq!(names(folder.path()), ["small.toml"]);
     }

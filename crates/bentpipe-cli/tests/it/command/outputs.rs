@@ -52,7 +52,7 @@ fn colours_are_for_terminals_that_want_them() {
     }
 }
 
-/// Tables and sentences; a command that is to be copied has no line breaks of ours.
+/// Tables and sentences are wrapped; commands to be copied are not.
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_fit_a_terminal() {
@@ -112,7 +112,8 @@ fn a_variant_that_never_finishes_is_marked() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("2 of 2 replications did not finish: 2 at the time limit of 1 s"), "{said}");
     // No SYN arrives: the limit, an hour, has no part in it.
-    let dead = ["compare", "small.toml", "--variants=sack", "--set", "links.sat.forward.loss=100 %", "--reps=2", "--json"];
+    let dead =
+        ["compare", "small.toml", "--variants=sack", "--set", "links.sat.forward.loss=100 %", "--reps=2", "--json"];
     let output = run(folder.path(), &dead);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("did not finish: 1 aborted (retries exhausted)\n") && !said.contains("limit"), "{said}");
@@ -166,7 +167,7 @@ fn compare_writes_tests_for_ci() {
     let bounds = ["--fail-if", "ratio > 0.01", "--fail-if", "sack.time > 1 h", "--fail-if", "unfinished > 0"];
     let output = run(folder.path(), &[&arguments[..], &bounds].concat());
     assert_eq!(output.status.code(), Some(1));
-    // Each finishes and has no unfinished runs; one is bounded in time, the other has a ratio, which fails.
+    // Six cases: for each variant `finishes` and `unfinished > 0`; the time of sack; the ratio of tahoe, which fails.
     let text = read();
     assert!(text.contains("tests=\"6\" failures=\"1\""), "{text}");
     assert!(
@@ -232,7 +233,7 @@ fn shells_complete_scenarios_variants_and_files() {
 fn lists_as_json() {
     let folder = folder();
     let names = |arguments: &[&str], key: &str| -> Vec<String> {
-        // `doctor` fails where something is missing, and prints all the same.
+        // `doctor` prints its findings even if something is missing, in which case it fails.
         let list = json(&String::from_utf8(run(folder.path(), arguments).stdout).expect("text"));
         list.as_array().expect("a list").iter().map(|one| one[key].as_str().expect("text").to_owned()).collect()
     };
@@ -314,13 +315,13 @@ fn a_reader_that_goes_ends_the_command_quietly() {
     for arguments in [
         vec!["run", "small.toml", "--pcap", "-"],
         vec!["run", "small.toml", "--plot", "-"],
-        // As `head` does: nobody reads the rest of a long run.
+        // The reader stops early, as `head` does.
         days("--trace"),
         days("--pcap"),
         vec!["--help"],
         vec!["reference"],
     ] {
-        // The reader has gone before the command starts: how fast either runs decides nothing.
+        // The reader closes the pipe before the command starts, so the result does not depend on timing.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let ended = bentpipe(folder.path(), &arguments).stdout(writer).output().expect("it runs");
@@ -353,7 +354,7 @@ fn a_full_device_is_an_error_and_no_panic() {
         assert!(error.contains("error: /dev/full: No space left on device"), "{option}: {error}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("x limit"), "the run is shown all the same");
     }
-    // What cannot be said is not said.
+    // If standard error is full, messages are lost, and the exit code stays the same.
     for (code, arguments) in [
         (2, &["run", "none.toml"][..]),
         (1, &["run", "small.toml", "--set", "time_limit=1 s"]),
@@ -384,7 +385,10 @@ fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     // A run of days.
     let run = [&["run", "small.toml", "--fail-if", "dota.time > 1 s"], &super::ENDLESS[..]].concat();
     let error = refused(folder.path(), 2, &run);
-    assert!(error.contains("names something that the results do not have") && error.contains("did you mean `data`?"), "{error}");
+    assert!(
+        error.contains("names something that the results do not have") && error.contains("did you mean `data`?"),
+        "{error}"
+    );
     let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
     let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
     assert!(error.contains("names something that the results do not have"), "{error}");

@@ -10,7 +10,7 @@ fn threads_change_nothing() {
     let cells =
         |threads| json(&ok(folder.path(), &[&PART[..], &["--json", "--threads", threads]].concat()))["cells"].clone();
     let one = cells("1");
-    // Two of TCP with four shapes, QUIC with as many, of which two are none.
+    // Two TCP variants and QUIC, each with four shapes; QUIC does not fit two of them.
     assert_eq!(one.as_array().map(Vec::len), Some(12));
     assert_eq!(one.as_array().expect("a list").iter().filter(|cell| cell["unfit"].is_string()).count(), 2);
     assert_eq!(cells("2"), one);

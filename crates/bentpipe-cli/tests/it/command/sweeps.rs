@@ -32,7 +32,7 @@ fn table(folder: &Path) -> PathBuf {
     folder.join("s.sweep/table.parquet")
 }
 
-/// The table of a sweep that nothing disturbed.
+/// The table of an undisturbed sweep.
 fn undisturbed(text: &str) -> Vec<u8> {
     let folder = with_sweep(text);
     ok(folder.path(), &["sweep", "s.toml"]);
@@ -55,7 +55,7 @@ fn journal(folder: &Path) -> u64 {
 fn start_and_wait(folder: &Path, arguments: &[&str], runs: u64) -> Child {
     let (before, started) = (journal(folder), Instant::now());
     let mut child = start(folder, arguments);
-    // A run has more than 100 and less than 300 bytes, the journal's beginning less than 100.
+    // A run takes 100 to 300 bytes, the head of the journal less than 100.
     while journal(folder) < before + 100 + 300 * runs && child.try_wait().expect("ours").is_none() {
         assert!(started.elapsed() < Duration::from_secs(60), "no runs");
         std::thread::sleep(Duration::from_millis(1));
@@ -119,7 +119,7 @@ fn kill_9_loses_and_repeats_no_run() {
     assert!(before >= 15, "{before} runs were kept over the kills");
     ok(folder.path(), &["sweep", "s.toml"]);
     assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
-    // Each run is in the parts once: none was repeated.
+    // Each run is in the parts exactly once, so none was repeated.
     let state = json(&ok(folder.path(), &["sweep", "s.toml", "--status", "--json"]));
     assert_eq!((&state["kept_runs"], &state["in_journal"]), (&RUNS.into(), &0.into()));
 }
@@ -134,7 +134,7 @@ fn a_signal_ends_it_within_a_second_and_keeps_the_work() {
         let pressed = Instant::now();
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
         let output = child.wait_with_output().expect("it ends");
-        // A second, and as much again for a machine that does other things.
+        // One second, doubled for a busy machine.
         assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{error}");
@@ -174,7 +174,7 @@ fn a_full_disk_loses_and_repeats_no_run() {
     assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
 }
 
-/// A disk that is really full: a small tmpfs in a mount namespace, which only root may make.
+/// A full disk: a small tmpfs in a mount namespace, which needs root.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_small_disk_loses_and_repeats_no_run() {

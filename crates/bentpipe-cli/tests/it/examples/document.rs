@@ -9,7 +9,7 @@
 //! - `<!-- exit: CODE -->`: what its commands end with;
 //! - `<!-- output varies: REASON -->`: the output is an example.
 
-/// What a reader of a document does.
+/// A step that a document asks its reader to take.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Saves a file.
@@ -22,7 +22,7 @@ pub(super) enum Step {
     Leave { line: usize, command: String, why: String },
 }
 
-/// What comments before a block say.
+/// The comments before a block.
 #[derive(Default)]
 struct Notes {
     not_run: Option<String>,

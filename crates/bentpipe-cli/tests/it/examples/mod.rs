@@ -42,14 +42,14 @@ fn plain(line: &str) -> String {
     line.split_whitespace().filter(|word| !word.starts_with('─')).collect::<Vec<_>>().join(" ")
 }
 
-/// The first line that the output should have, and does not have after those before it.
+/// The first expected line that the output lacks; lines have to come in order.
 fn missing<'a>(expected: &'a [String], output: &str) -> Option<&'a str> {
     let mut said = output.lines().map(plain);
     let wanted = expected.iter().filter(|line| !matches!(plain(line).as_str(), "" | "..."));
     wanted.into_iter().find(|line| !said.any(|said| said == plain(line))).map(String::as_str)
 }
 
-/// What became of a document's commands.
+/// The results of a document's commands.
 #[derive(Default)]
 struct Followed {
     ran: usize,
@@ -88,7 +88,7 @@ fn follow(document: &Path) -> Followed {
     Followed { ran, mistakes, left }
 }
 
-/// Why the command would refuse its options; its own command after `--` is not looked at.
+/// Why the command would refuse its options. The program after `--` is ignored.
 fn misspelt(command: &str) -> Option<String> {
     let words = shlex::split(command).unwrap_or_default();
     let is_operator = |word: &String| ["&&", "|", ">", ";", "&", "||"].contains(&word.as_str());

@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::pair::{Line, NAMES, Running, asks, bytes, echo};
 
-/// What becomes of connections while one of two boxes does not run.
+/// Connections while one of the two boxes is stopped.
 pub(crate) struct Slept {
     /// From its return to an answer on a new connection that both boxes carry, seconds.
     pub(crate) serves_after: f64,
-    /// Until the client of an idle connection heard that it is over, seconds after the return.
+    /// Time from the return until the client of an idle connection learned that it had ended, seconds.
     pub(crate) told_after: f64,
-    /// Connections that ended as if they were whole, or had other bytes.
+    /// Connections that ended normally although data was missing, or that delivered wrong bytes.
     pub(crate) wrong: usize,
-    /// What the box that slept has said since, and the other one since it slept.
+    /// Log of the stopped box since its return, and of the other one since the stop.
     pub(crate) said: [String; 2],
 }
 
-/// Stops box `sleeper` of [`NAMES`] for `span`, in the middle of a transfer and beside an idle connection.
+/// Stops box `sleeper` of [`NAMES`] for `span`, during a transfer and with an idle connection open.
 pub(crate) fn slept(
     line: &Line,
     start: impl Fn(&str) -> Running,

@@ -15,8 +15,8 @@ use super::pair::{
 };
 use crate::namespace::Namespace;
 
-/// Without descriptors new connections are refused, old ones live on, and who asks is answered; when some are closed,
-/// new ones are taken again. `max`: seven eighths of the connections for which 80 descriptors suffice, of which 32 are for others; one host
+/// Without free descriptors new connections are refused, old ones continue, and `status` is answered; when some are closed,
+/// new ones are accepted again. `max`: seven eighths of the connections for which 80 descriptors suffice, of which 32 are for others; one host
 /// has no more.
 pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, max: usize) {
     let at = hosts.serve(80, echo);
@@ -54,8 +54,8 @@ fn without_descriptors_old_connections_live_on() {
     pair.end();
 }
 
-/// SIGHUP in the middle of a transfer: nothing of it is lost, what was said to change does, a broken file is named and
-/// changes nothing.
+/// SIGHUP during a transfer: no data is lost, the announced settings change, and a broken file is reported and changes
+/// nothing.
 #[test]
 fn settings_are_read_again_while_bytes_move() {
     let pair = Pair::new(&Wanted { rate: "8 Mbit/s", descriptors: 1024 });
@@ -101,7 +101,7 @@ fn settings_are_read_again_while_bytes_move() {
     pair.end();
 }
 
-/// What becomes of new connections without a peer is a setting that holds at once, also while there is none.
+/// The setting for new connections without a peer takes effect at once, even while there is no peer.
 #[test]
 fn a_reload_while_the_peer_is_gone() {
     let mut pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
@@ -120,7 +120,7 @@ fn a_reload_while_the_peer_is_gone() {
     };
     reload(&old.replace("[split]", "[split]\nwithout_peer = \"refuse\""), 1);
     until("it refuses", || asked(&pair).is_err());
-    // By the listener, or by the rule while nobody listens.
+    // Reset by the listener, or by the rule while nobody listens.
     let kind = asked(&pair).expect_err("it is refused").kind();
     assert!([ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused].contains(&kind), "{kind:?}");
     reload(&old, 2);
@@ -129,7 +129,7 @@ fn a_reload_while_the_peer_is_gone() {
     pair.gateways[0].ends();
 }
 
-/// SIGTERM to both in the middle of a transfer: it ends as it should, new connections are not taken, both exit with 0.
+/// SIGTERM to both during a transfer: it completes, new connections are not accepted, and both exit with 0.
 #[test]
 fn what_has_begun_is_finished() {
     let mut pair = Pair::new(&Wanted { rate: "8 Mbit/s", descriptors: 1024 });
@@ -164,7 +164,7 @@ fn what_has_begun_is_finished() {
     asks(&mut direct).expect("it lives on");
 }
 
-/// Beginnings of handshakes as they should be, of keys that the gateway does not know.
+/// Well-formed first messages of handshakes, with keys that the gateway does not know.
 fn half_open(peer: &str, count: usize) -> Vec<Vec<u8>> {
     let begin = |_| {
         let at = units::Time::ZERO;
@@ -191,8 +191,8 @@ fn half_open(peer: &str, count: usize) -> Vec<Vec<u8>> {
 /// no more than the bound.
 #[test]
 fn garbage_from_all_sides() {
-    // Nothing is kept of what is not the peer's. What may grow is the allocator's: buffers and stacks of threads for
-    // those who ask.
+    // Nothing is kept of foreign datagrams. Only the allocator's memory may grow: buffers and thread stacks for scrapers
+    // and `status`.
     const BOUND: u64 = 4 << 20;
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
     let at = pair.serve(80, echo);
@@ -211,7 +211,7 @@ fn garbage_from_all_sides() {
     let handshakes = half_open(far_key, 1000);
     let whole = handshakes[0].clone();
     let noise = bytes(1 << 20);
-    // What scrapers' threads cost once is there before it is measured.
+    // The one-time cost of the scrapers' threads is paid before the measurement.
     let ask = |request: &'static [u8]| {
         let mut stream = pair.far.inside(|| TcpStream::connect(super::pair::METRICS).expect("it listens"));
         let _ = stream.write_all(request);
@@ -228,7 +228,7 @@ fn garbage_from_all_sides() {
         socket
     });
     let throw = |datagram: &[u8]| {
-        // Refused by a full queue: as good as thrown.
+        // Refused by a full queue: as good as lost.
         let _ = socket.send(datagram);
     };
     let (mut asked, mut worst) = (0, Duration::ZERO);
@@ -279,7 +279,7 @@ fn garbage_from_all_sides() {
     pair.end();
 }
 
-/// Connections that are idle cost next to nothing, and leave nothing. `sockets`: of each of them, at each gateway.
+/// Idle connections cost almost no memory and leave none behind. `sockets`: per connection and gateway.
 pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, sockets: u64) {
     const COUNT: usize = 1000;
     // Our own memory; the kernel's socket buffers are not counted.

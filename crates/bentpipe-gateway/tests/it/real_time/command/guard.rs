@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::pair::{Line, SERVER, asks, echo, inside};
 
-/// SYNs that the near box has forwarded in clear so far.
+/// Number of SYNs that the near box has forwarded outside the tunnel so far.
 fn leaked(line: &Line) -> u64 {
     let text = inside(&line.near, "nft list chain inet watch forward");
     let count = text.split_whitespace().skip_while(|&word| word != "packets").nth(1);
@@ -41,7 +41,7 @@ fn a_dead_gateway_leaks_nothing() {
     line.wait_until_up(&["near", "far"], true);
     asked().expect("through the gateways");
 
-    // Somebody who tries all the while.
+    // A client that tries to connect all the time.
     let (is_over, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let trying = {
         let (client, is_over, tries) = (line.client.clone(), is_over.clone(), tries.clone());
@@ -56,7 +56,7 @@ fn a_dead_gateway_leaks_nothing() {
     near.0.kill().expect("it runs");
     near.0.wait().expect("it ends");
     asked().expect_err("it is refused");
-    // What the unit file does after a failure.
+    // The clean-up of the unit file after a failure.
     let folder = line.folder.path().display().to_string();
     let command = env!("CARGO_BIN_EXE_bentpipe-gateway");
     inside(&line.near, &format!("{command} down --keep-guard {folder}/near.toml"));
@@ -83,7 +83,7 @@ fn a_dead_gateway_leaks_nothing() {
     asked().expect("what is stopped in order leaves nothing that refuses");
 }
 
-/// Without that setting they pass, whoever dies.
+/// Without that setting they pass, whichever box fails.
 #[test]
 fn a_dead_gateway_lets_pass() {
     let line = Line::new("100 Mbit/s");
@@ -114,7 +114,7 @@ fn a_dead_gateway_leaks_no_fragments() {
     ] {
         inside(&line.near, command);
     }
-    // In two packets: ports and number, then the rest. Nobody looks at the checksum on the way.
+    // Two packets: ports and sequence number, then the rest. No box on the way checks the checksum.
     let send = || {
         line.client.inside(|| {
             let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).expect("root may");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pair::{Hosts, Running, attach, bentpipe, folder, until};
 use crate::namespace::Namespace;
 
-/// One box between a client and a server; its settings are there, and it does not run yet.
+/// One box between a client and a server, with its settings written and not started yet.
 pub(crate) struct Hub {
     pub(crate) hosts: Hosts,
     pub(crate) hub: Arc<Namespace>,

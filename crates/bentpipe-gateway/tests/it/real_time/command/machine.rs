@@ -9,7 +9,7 @@ use super::hub::Hub;
 use super::pair::{Line, Running, asks, attach, bentpipe, echo, inside, until};
 use crate::namespace::Namespace;
 
-/// Two gateways of different shapes on one machine, each with its own clients: neither notices what becomes of the other.
+/// Two gateways of different shapes on one machine, each with its own clients: neither is affected by the other.
 #[test]
 fn two_gateways_share_a_machine() {
     let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
@@ -62,7 +62,7 @@ fn two_gateways_share_a_machine() {
     }
 }
 
-/// A name whose marks another gateway has is refused, and changes nothing.
+/// A name that gives the packet marks of another gateway is refused and changes nothing.
 #[test]
 fn names_that_collide_are_refused() {
     let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
@@ -76,8 +76,7 @@ fn names_that_collide_are_refused() {
     assert_eq!(inside(&hub.hub, "nft list tables").trim(), format!("table inet bentpipe_{other}"));
 }
 
-/// A port that somebody has is known from the start, with who it is: also in `split`, which listens only when the peer is
-/// there.
+/// A taken port is reported at the start, with its owner, even in `split`, which listens only once the peer is up.
 #[test]
 fn a_taken_port_is_said_with_its_owner() {
     let line = Line::new("100 Mbit/s");
@@ -134,8 +133,8 @@ fn an_absent_interface_is_not_up() {
     until("it is seen", || line.status("near").is_some_and(|s| s["up"] == false && s["absent"] == "lan"));
 }
 
-/// What other programs remove of the kernel's rules comes back, with a word: a firewall that is loaded anew flushes all tables, and network
-/// managers delete routing rules.
+/// Rules that other programs remove from the kernel are installed again, and the log says so: a reloaded firewall flushes all tables, and
+/// network managers delete routing rules.
 #[test]
 fn rules_that_others_remove_come_back() {
     let line = Line::new("100 Mbit/s");
@@ -162,7 +161,7 @@ fn rules_that_others_remove_come_back() {
     drop(near);
 }
 
-/// A device that somebody deletes ends the gateway with a word: its addresses and routes went with it.
+/// If its device is deleted, the gateway ends with a message, because the addresses and routes of the device are lost, too.
 #[test]
 fn a_deleted_device_is_said() {
     let line = Line::new("100 Mbit/s");
@@ -182,7 +181,7 @@ fn a_deleted_device_is_said() {
     assert_eq!(inside(&hub.hub, "nft list tables"), "");
 }
 
-/// What systemd thinks of the unit file: an exposure of 3.0 at most, where 10 is a service without any bounds.
+/// systemd's rating of the unit file: an exposure of at most 3.0, where 10 is a service without restrictions.
 #[test]
 fn the_unit_file_is_tight() {
     let unit = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/bentpipe-gateway@.service");

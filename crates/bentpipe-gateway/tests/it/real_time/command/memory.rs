@@ -18,7 +18,7 @@ pub(crate) fn anonymous(gateway: &Running) -> u64 {
 pub(crate) const MEMORY: u64 = 8_000_000;
 
 /// The largest growth of a box's memory, bytes, while the other box is stopped and hosts send 100 Mbit/s for three seconds: 37 MB, which
-/// the link's queue and what is on its way would hold.
+/// is what the link's queue and the packets in flight would hold.
 pub(crate) fn flooded(shape: &str) -> u64 {
     let line = Line::new("100 Mbit/s");
     let memory = format!("memory = \"{} MB\"", MEMORY / 1_000_000);
@@ -49,7 +49,7 @@ pub(crate) fn flooded(shape: &str) -> u64 {
             let to = SocketAddr::from((SERVER, 9));
             let mut sent = 0_u32;
             while !is_over() {
-                // What the system refuses is lost, as it would be in a network.
+                // Datagrams that the system refuses are lost, as in a network.
                 let due = start.elapsed().as_micros() * 100 / 8 / 1400;
                 while u128::from(sent) < due {
                     let _ = socket.send_to(&[7; 1372], to);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::pair::{METRICS, Pair, Wanted, bytes, send, until};
 use crate::namespace::Namespace;
 
-/// What a gateway answers to a request, whole.
+/// A gateway's complete answer to a request.
 fn ask(host: &Namespace, request: &'static [u8]) -> String {
     host.inside(move || {
         let mut stream = TcpStream::connect(METRICS).expect("it listens");
@@ -60,7 +60,7 @@ fn expressions(value: &Value, all: &mut Vec<String>) {
     }
 }
 
-/// The names of metrics in a text: words that begin as ours do.
+/// The names of metrics in a text: words with our prefix.
 fn names(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with("bentpipe_") || word.starts_with("process_"))
@@ -68,10 +68,10 @@ fn names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What only a hub says.
+/// Metrics that only a hub has.
 const OF_HUBS: [&str; 2] = ["bentpipe_gateway_peer_cpu_seconds_total", "bentpipe_gateway_datagrams_dropped_total"];
 
-/// What status says metrics say, and the dashboard and the rules ask for nothing else.
+/// Metrics agree with `status`, and the dashboard and the alert rules use no others.
 #[test]
 fn metrics_of_a_running_pair() {
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });
@@ -95,7 +95,7 @@ fn metrics_of_a_running_pair() {
     assert_eq!(metrics["bentpipe_gateway_streams_accepted_total"], 1.0);
     assert!(metrics["bentpipe_gateway_frame_sent_bytes_total"] > 1e6);
     assert!(metrics["bentpipe_gateway_packet_received_bytes_total"] > 5e5);
-    // Once measured the round trip is there: more than nothing, and less than a second on a pair of wires.
+    // Once measured, the round trip is present: above zero, and less than a second between two boxes.
     let round_trip = metrics["bentpipe_gateway_round_trip_seconds"];
     assert!(round_trip > 0.0 && round_trip < 1.0, "{round_trip}");
     let status = pair.status("near").expect("it answers");

@@ -7,7 +7,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::pair::{Line, NAMES, asks, bytes, echo, inside, send, until};
 
-/// What translates addresses on the way forgets the tunnel, and gives it another port: no connection notices.
+/// A NAT on the path forgets the tunnel and gives it another port: no connection is affected.
 #[test]
 fn another_port_on_the_way_is_no_outage() {
     let line = Line::new("20 Mbit/s");
@@ -33,7 +33,7 @@ fn another_port_on_the_way_is_no_outage() {
         let _ = stream.read_to_end(&mut got);
         let _ = stream.write_all(&got);
     });
-    // Four seconds of the line.
+    // Four seconds of transmission.
     let sent = bytes(5_000_000);
     let mut stream = line.connect(server).expect("it connects");
     let sender = send(&stream, sent.clone());
@@ -49,8 +49,8 @@ fn another_port_on_the_way_is_no_outage() {
     assert!(!said.contains("down") && !near.contains("down") && said.matches("is up").count() == 1, "{said}{near}");
 }
 
-/// The folder of control socket and state is full, and so is what the log goes to: the gateway serves, and says what it could not write as
-/// soon as it can.
+/// The disk of control socket, state and log is full: the gateway serves, and reports what it could not write as soon as
+/// it can.
 #[test]
 fn a_full_disk_stops_nothing() {
     let line = Line::new("100 Mbit/s");
@@ -83,8 +83,8 @@ fn a_full_disk_stops_nothing() {
     asks(&mut stream).expect("an answer");
 }
 
-/// Nobody reads what the gateway says: a journal that hangs, or the pipe to a program that has stopped. It serves, reloads, and says that
-/// lines are missing as soon as it can.
+/// Nobody reads the log: the journal hangs, or the program behind the pipe has stopped. The gateway serves, reloads, and reports missing
+/// lines as soon as it can.
 #[test]
 fn a_log_that_nobody_reads_stops_nothing() {
     let line = Line::new("100 Mbit/s");
@@ -104,7 +104,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
     near.signal("HUP");
     std::thread::sleep(Duration::from_secs(2));
     asks(&mut line.connect(server).expect("it connects")).expect("an answer");
-    // All that was there, and then what is said from now on.
+    // The rest of the pipe, then the lines written from now on.
     let mut full = vec![0; 65_536];
     reader.read_exact(&mut full).expect("the pipe was full");
     near.signal("HUP");
@@ -116,7 +116,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
     assert!(said.starts_with("(2 lines are missing here: standard error was full)\n"), "{said}");
 }
 
-/// One box has `split` and the other `link`: the tunnel comes up, and whoever cannot read what arrives says why, once.
+/// One box has `split` and the other `link`: the tunnel comes up, and the box that cannot read the packets says why, once.
 #[test]
 fn boxes_of_different_shapes_say_so() {
     let say = "packets from the peer cannot be read: do both boxes have the same shape";

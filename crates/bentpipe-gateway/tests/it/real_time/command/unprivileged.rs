@@ -186,6 +186,10 @@ fn its_own_folder_is_its_users() {
     until("it runs", || line.status("near").is_some());
     near.signal("TERM");
     near.ends();
-    assert!(line.said("near").contains("the gateway cannot remove the socket for `status` when it ends"), "{}", line.said("near"));
+    assert!(
+        line.said("near").contains("the gateway cannot remove the socket for `status` when it ends"),
+        "{}",
+        line.said("near")
+    );
     std::fs::remove_dir_all(own).expect("root may");
 }

@@ -18,11 +18,11 @@ pub(crate) struct Sky {
     stop: Arc<AtomicBool>,
     /// Nothing passes while this is set.
     pub(crate) cut: Arc<AtomicBool>,
-    /// Longer packets are lost without a word.
+    /// Longer packets are lost silently.
     pub(crate) mtu: Arc<AtomicUsize>,
     /// Bytes offered to the two links.
     pub(crate) offered: Arc<[AtomicU64; 2]>,
-    /// Settings that hold from the next look on.
+    /// Settings to apply at the next poll.
     change: Change,
     thread: Option<JoinHandle<()>>,
 }
@@ -107,7 +107,7 @@ fn run(
             continue;
         }
         let next = Time::earliest(links[0].next_arrival(), links[1].next_arrival());
-        // Looks up now and then, to be stopped.
+        // Wakes up regularly to see whether it should stop.
         let span = next.map_or(50_000_000, |at| at.saturating_since(time()).as_nanos().min(50_000_000));
         let mut fds = [0, 1].map(|side| PollFd::new(doors[side].as_fd(), PollFlags::POLLIN));
         let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(std::time::Duration::from_nanos(span))), None);

@@ -51,12 +51,12 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// A satellite's, in small.
+    /// A scaled-down satellite link.
     pub(crate) fn lossy(loss: f64) -> Self {
         Path { delay: Duration::from_millis(30), ..Path::quick(20_000_000, loss) }
     }
 
-    /// One that costs a test little time.
+    /// A fast link, for short tests.
     pub(crate) fn quick(rate: u64, loss: f64) -> Self {
         Path { rate, up: None, queue: 500, delay: Duration::from_millis(5), loss, outages: false, age: Duration::ZERO }
     }
@@ -92,7 +92,7 @@ pub(crate) struct World {
     pub(crate) told: Option<u64>,
     /// Whether they share the link.
     pub(crate) shared: bool,
-    /// What a box of `split` may take, bytes.
+    /// `memory` of a box of `split`, bytes.
     pub(crate) memory: u64,
     keys: [PrivateKey; 2],
     /// What the gateways counted, to be shown when a test fails.
@@ -212,7 +212,7 @@ impl World {
         Running { stop: receive.recv().expect("it starts"), thread: Some(thread), rules: None }
     }
 
-    /// The `link` shape on both sides, and all between the hosts goes through it.
+    /// The `link` shape on both sides, with all traffic between the hosts routed through it.
     pub(crate) fn link(&self) -> [Running; 2] {
         let (up, is_up) = std::sync::mpsc::channel();
         let both = [1, 0].map(|side| {
@@ -273,7 +273,7 @@ impl World {
         (running, seen)
     }
 
-    /// Both sides, and the tunnel is up.
+    /// Starts both sides and waits until the tunnel is up.
     pub(crate) fn split(&self) -> [(Running, Arc<Mutex<SplitStats>>); 2] {
         let both = [1, 0].map(|side| self.split_side(side, self.split_config(side)));
         self.wait_for_listener(true);
@@ -350,7 +350,7 @@ impl World {
         (running, seen)
     }
 
-    /// Waits until the near gateway listens, or does not any more.
+    /// Waits until the near gateway listens, or no longer does.
     pub(crate) fn wait_for_listener(&self, wanted: bool) {
         for _ in 0..1000 {
             let listens = self.near.inside(|| {
@@ -366,7 +366,7 @@ impl World {
     }
 }
 
-/// A gateway that runs; stopped, and its rules removed, when it is dropped.
+/// A running gateway. Dropping it stops the gateway and removes its rules.
 pub(crate) struct Running {
     pub(crate) stop: Stop,
     thread: Option<JoinHandle<()>>,
@@ -380,7 +380,7 @@ impl Running {
         self.rules = Some((namespace, rules));
     }
 
-    /// Ends it and answers when it has.
+    /// Ends it and waits for its end.
     pub(crate) fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();

@@ -132,7 +132,7 @@ fn slow_readers_hold_up_nobody() {
         let mut kind = [0];
         stream.read_exact(&mut kind).expect("the first byte");
         if kind == [0] {
-            // Until the quick one is through.
+            // Until the fast client is done.
             std::thread::sleep(Duration::from_secs(4));
         }
         take(&mut stream).0
@@ -173,7 +173,7 @@ fn a_thousand_connections_at_once() {
     drop(gateways);
 }
 
-/// The far gateway is killed in the middle of a transfer: the client is told; while it is away new connections pass
+/// The far gateway is killed during a transfer: the client gets a reset. While the gateway is down, new connections pass
 /// directly; when it is back, they go through it again.
 #[test]
 fn a_peer_killed_and_restarted() {
@@ -200,14 +200,14 @@ fn a_peer_killed_and_restarted() {
     connect(&world.client, at).write_all(&[1; 2000]).expect("through the gateway");
     let mut got = server.join().expect("the server ends");
     got.sort_unstable();
-    // A reset on that side too, and no end that looks as if all had been sent.
+    // A reset on that side, too, and not a normal end that would hide the missing data.
     assert_eq!(got, [0, 1000, 2000]);
     std::thread::sleep(Duration::from_millis(1200));
     assert_eq!(near.1.lock().expect("nobody panics").accepted, accepted + 1);
     drop((near, again));
 }
 
-/// An outage shorter than the patience of the tunnel is endured, and nothing is sent that is not of use.
+/// The tunnel survives an outage shorter than `dead_after`, and sends nothing superfluous.
 #[test]
 fn an_outage_costs_its_time_and_little_more() {
     let world = World::new(Path::lossy(0.01), 10);
@@ -234,7 +234,7 @@ fn an_outage_costs_its_time_and_little_more() {
     drop(gateways);
 }
 
-/// A gateway that drains repeats its last bytes, too, before it ends.
+/// A draining gateway retransmits even its last bytes before it ends.
 #[test]
 fn the_last_bytes_of_a_drained_gateway_arrive() {
     let world = World::new(Path::quick(QUICK, 0.01), 11);
@@ -263,7 +263,7 @@ fn the_last_bytes_of_a_drained_gateway_arrive() {
     drop((near, far));
 }
 
-/// A small request on an open connection takes a round trip and a few packets' times, also while others fill the link.
+/// A small request on an open connection takes a round trip and a few transmission times, even while others fill the link.
 #[test]
 fn requests_do_not_wait_behind_bulk() {
     let mut world = World::new(Path::lossy(0.0), 12);
@@ -317,7 +317,7 @@ fn urgent_data_is_kept() {
     drop(gateways);
 }
 
-/// A download of so many bytes through boxes with little memory, by a client who begins to read after a pause: all arrives, and no stream
+/// A download of this many bytes through boxes with little memory, by a client who begins to read after a pause: all arrives, and no stream
 /// is reset.
 fn downloads_with_little_memory(world: &World, budget: u64, bytes: &[u8], pause: Duration) {
     let side = |side| world.split_side(side, SplitConfig { budget, ..world.split_config(side) });
@@ -337,7 +337,7 @@ fn downloads_with_little_memory(world: &World, budget: u64, bytes: &[u8], pause:
     drop(gateways);
 }
 
-/// A client who reads nothing for a while, where a window is longer than there is memory: its stream waits, and is not reset.
+/// A client that pauses reading, with a window larger than `memory`: its stream waits and is not reset.
 #[test]
 fn a_client_who_reads_late_gets_all() {
     // Six bandwidth-delay products are 9 MB. The hosts' and the box's kernels take some 10 MB.

@@ -15,7 +15,7 @@ use crate::world::{Path, SERVER, World, run};
 
 /// A second host behind the near box.
 const NEIGHBOUR: &str = "10.1.0.3";
-/// Nobody answers there.
+/// An address at which no host answers.
 const SILENT: &str = "10.2.0.77";
 
 /// A stop for threads; they are joined when it is dropped.
@@ -36,7 +36,7 @@ impl Threads {
     }
 }
 
-/// The neighbour begins a connection; whether it waits for it is the caller's.
+/// The neighbour begins a connection; the caller decides whether to wait for it.
 fn begin(to: SocketAddr, waits: bool) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(NEIGHBOUR.parse().expect("an address"), 0).into())?;
@@ -144,7 +144,7 @@ fn urgent_packets_leave_half_of_link() {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            // The server's answers that nothing listens do not matter.
+            // The server answers that no program listens, which does not matter.
             let _ = sockets[count as usize % 2].send(&[0; 1000]);
             count += 1;
         }

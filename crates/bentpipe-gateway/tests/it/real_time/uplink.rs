@@ -19,7 +19,7 @@ fn uplink(world: &World) -> Uplink {
     world.uplink(world.uplink_config("constant-rack"), ClientAddress::Keep)
 }
 
-/// Each row that is meant for it, both versions; the server sees the client's own address.
+/// Each variant suited to it, over IPv4 and IPv6; the server sees the client's own address.
 #[test]
 fn downloads_arrive_whole() {
     let world = World::new(Path::lossy(0.01), 1);
@@ -46,7 +46,7 @@ fn downloads_arrive_whole() {
     }
 }
 
-/// Up, and down again after the client's end: half-close.
+/// Upload, and download after the client has closed its direction (half-close).
 #[test]
 fn uploads_and_half_close() {
     let world = World::new(Path::lossy(0.01), 2);
@@ -58,7 +58,7 @@ fn uploads_and_half_close() {
     drop(gateway);
 }
 
-/// Ends right behind the last byte, in both directions, many times over.
+/// Closes directly after the last byte, in both directions, many times.
 #[test]
 fn push_then_close_arrives_whole() {
     let world = World::new(Path::quick(QUICK, 0.01), 3);
@@ -69,7 +69,7 @@ fn push_then_close_arrives_whole() {
     drop(gateway);
 }
 
-/// The client hears what the server says: its SYN is refused, not a connection that it thought it had.
+/// The client sees the refusal of the server as a refused SYN, not as the reset of an open connection.
 #[test]
 fn a_refused_port_is_refused() {
     let world = World::new(Path::quick(QUICK, 0.0), 4);
@@ -79,7 +79,7 @@ fn a_refused_port_is_refused() {
         let error = world.client.inside(move || TcpStream::connect(at).expect_err("nobody listens there").kind());
         assert_eq!(error, ErrorKind::ConnectionRefused);
     }
-    // A host that has been up for a second may still lose an answer, and ask again.
+    // A host that has just come up may lose an answer and ask again.
     let stats = until(&gateway.1, |stats| stats.failed >= 2 && stats.open == 0);
     assert_eq!((stats.failed, stats.connected), (stats.total, 0), "{stats:?}");
     drop(gateway);
@@ -87,7 +87,7 @@ fn a_refused_port_is_refused() {
 
 #[test]
 fn resets_are_carried_across() {
-    // A reset is sent once, and is not missed where it is lost.
+    // A reset is sent only once, so it may be lost.
     let world = World::new(Path::quick(QUICK, 0.0), 5);
     let gateway = uplink(&world);
     resets_go_through(&world.client, &world.server, SERVER);
@@ -107,7 +107,7 @@ fn two_hundred_connections_at_once() {
 #[test]
 fn it_comes_and_goes_and_connections_live() {
     let world = World::new(Path::quick(QUICK, 0.0), 7);
-    // As strict as a host can be about where source addresses come from.
+    // The strictest check of source addresses (rp_filter).
     run(&world.far, "sysctl -qw net.ipv4.conf.all.rp_filter=1");
     let end = |running: &mut Running| {
         running.stop.now();
@@ -133,7 +133,7 @@ fn replaced_addresses_and_early_answers() {
     drop(gateway);
 }
 
-/// A client that does not read its download blocks its server only.
+/// A client that does not read its download blocks only its own server.
 #[test]
 fn a_slow_client_holds_up_its_server_alone() {
     let world = World::new(Path::quick(QUICK, 0.0), 9);

@@ -30,7 +30,7 @@ use bentpipe_gateway::Instance;
 
 use self::pair::{Pair, Wanted, bentpipe, bytes, inside, keys, send, settings, until};
 
-/// A key in a folder that is not there yet; and none, not half of one, where the file may not grow, as on a full disk.
+/// `keygen` creates missing folders. If the file cannot grow, as on a full disk, it leaves no part of a key.
 #[test]
 fn keys_are_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -75,7 +75,7 @@ fn settings_are_checked_and_rules_are_shown() {
     assert!(small.starts_with("warning: `split.memory` is 56 MiB") && small.contains("needs 58 MiB"), "{small}");
     assert_eq!(hint("600 ms", "memory = \"58 MiB\""), None);
     assert!(hint("2600 ms", "").is_none() && hint("2700 ms", "").is_some(), "248 and 258 MiB; the default is 256");
-    // A key that others may read is none; neither is one of zeros.
+    // A key that others may read is refused, and so is one of zeros.
     let key = folder.path().join("near.key");
     let refused = |expected: &str| {
         let output = bentpipe(folder.path(), &["run", "--dry-run", "near.toml"]);
@@ -98,7 +98,8 @@ fn settings_are_checked_and_rules_are_shown() {
     assert!(said.contains("near.toml:11:1") && said.contains("did you mean `round_trip`?"), "{said}");
 }
 
-/// Quiet and 141 as of `bentpipe`, where the reader goes; an error where the disk is full, and no panic where that cannot be said.
+/// As `bentpipe`: silent with exit code 141 if the reader closes the pipe, an error if the disk is full, and no panic if the error cannot be
+/// written either.
 #[test]
 fn an_output_that_is_closed_or_full() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -8,7 +8,7 @@ use super::pair::{Hosts, Line, Running, asks, echo, many_descriptors};
 /// Connections of the client to the server, each of which has answered once.
 struct Older {
     streams: Vec<TcpStream>,
-    /// So many did not answer again.
+    /// Number of connections that did not answer again.
     harmed: usize,
 }
 
@@ -33,13 +33,13 @@ impl Older {
     }
 }
 
-/// Asked to end, it ends.
+/// Ends the gateway and checks that it exits in order.
 fn stop(gateway: &mut Running) {
     gateway.signal("TERM");
     gateway.ends();
 }
 
-/// Of two boxes: start, reload, the peer's end and return, stop and restart. Returns how many of `count` are harmed.
+/// Two boxes: start, reload, end and return of the peer, stop and restart. Returns how many of `count` connections broke.
 pub(crate) fn pair(count: usize) -> usize {
     let line = Line::new("100 Mbit/s");
     let mut older = Older::begin(&line, count);
@@ -64,7 +64,7 @@ pub(crate) fn pair(count: usize) -> usize {
     far.0.wait().expect("it ends");
     line.wait_until_up(&["near"], false);
     older.live("without the peer");
-    // One that began while there was no peer.
+    // A connection that began while the peer was down.
     let mut direct = line.connect(young).expect("it connects");
     asks(&mut direct).expect("directly");
     older.streams.push(direct);
@@ -83,7 +83,7 @@ pub(crate) fn pair(count: usize) -> usize {
     older.harmed
 }
 
-/// Of one box: start, reload, stop, and start after it was killed. Returns how many of `count` are harmed.
+/// One box: start, reload, stop, and start after it was killed. Returns how many of `count` connections broke.
 pub(crate) fn one_box(settings: &str, count: usize) -> usize {
     let hub = Hub::new(settings);
     let mut older = Older::begin(&hub.hosts, count);

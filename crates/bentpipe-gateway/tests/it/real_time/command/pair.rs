@@ -31,7 +31,7 @@ pub(crate) fn inside(host: &Namespace, line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A folder of settings, in which a gateway that root has started may write as the user that it becomes.
+/// A folder of settings that a gateway started by root can still write to after it has changed its user.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
@@ -64,7 +64,7 @@ pub(crate) fn keys(folder: &Path) -> [String; 2] {
     })
 }
 
-/// A file of settings; `top` stands before the tables, `tunnel` and `split` in theirs.
+/// A settings file. `top` comes before the tables; `tunnel` and `split` are added to theirs.
 pub(crate) fn settings(name: &str, peer_key: &str, [top, tunnel, split]: [&str; 3], rate: &str) -> String {
     format!(
         "name = \"{name}\"\ncontrol = \"{name}.sock\"\n{top}\n[tunnel]\nprivate_key = \"{name}.key\"\npeer_key = \
@@ -127,7 +127,7 @@ impl Running {
         Running(child.expect("iproute2 is there"))
     }
 
-    /// It ends before long, and not in order; what it was that it exits with.
+    /// Waits until it ends with an error. Returns its exit code.
     pub(crate) fn fails(&mut self) -> Option<i32> {
         for _ in 0..500 {
             if let Some(status) = self.0.try_wait().expect("it is ours") {
@@ -144,7 +144,7 @@ impl Running {
         assert!(done.expect("kill is there").success());
     }
 
-    /// It ends before long, and in order.
+    /// Waits until it ends, with exit code 0.
     pub(crate) fn ends(&mut self) {
         for _ in 0..1500 {
             if let Some(status) = self.0.try_wait().expect("it is ours") {
@@ -164,7 +164,7 @@ impl Drop for Running {
     }
 }
 
-/// What a pair is made of.
+/// The parts of a pair.
 pub(crate) struct Wanted {
     pub(crate) rate: &'static str,
     /// Of each gateway.
@@ -178,7 +178,7 @@ pub(crate) struct Hosts {
     pub(crate) folder: tempfile::TempDir,
 }
 
-/// All of it, and the link is up.
+/// Starts a pair and waits until the link is up.
 pub(crate) struct Pair {
     hosts: Hosts,
     pub(crate) near: Arc<Namespace>,
@@ -198,7 +198,7 @@ pub(crate) const NAMES: [&str; 2] = ["near", "far"];
 /// Where both gateways' metrics are, each in its own namespace.
 pub(crate) const METRICS: &str = "127.0.0.1:9179";
 
-/// The hosts and boxes of a pair, with the settings of its gateways, which do not run yet.
+/// The hosts and boxes of a pair, with settings for its gateways, which are not started yet.
 pub(crate) struct Line {
     hosts: Hosts,
     pub(crate) near: Arc<Namespace>,
@@ -238,7 +238,7 @@ impl Line {
         Line { hosts: Hosts { client, server, folder }, near, far }
     }
 
-    /// Puts an emulated link in the place of the wire between the boxes; `configs` from near to far and back.
+    /// Replaces the wire between the boxes by an emulated link; `configs` from near to far and back.
     pub(crate) fn over_sky(&self, configs: [LinkConfig; 2]) -> Sky {
         inside(&self.near, "ip link del sat");
         let doors = [(&self.near, 1), (&self.far, 2)].map(|(gate, n)| {
@@ -313,7 +313,7 @@ impl Hosts {
         std::fs::read_to_string(self.folder.path().join(format!("{name}.said"))).expect("the file is there")
     }
 
-    /// What all gateways say of themselves and wrote to their standard errors, for the message of a test that fails.
+    /// Status and standard error of all gateways, for the message of a failing test.
     pub(crate) fn all_said(&self) -> String {
         let files = std::fs::read_dir(self.folder.path()).expect("the folder is there").flatten();
         let paths = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "said"));
@@ -344,7 +344,7 @@ impl Hosts {
     }
 }
 
-/// Waits for something, and not forever.
+/// Waits for a condition, up to a limit.
 pub(crate) fn until(what: &str, check: impl Fn() -> bool) {
     let waited = (0..750).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -365,12 +365,12 @@ pub(crate) fn asks(stream: &mut TcpStream) -> std::io::Result<()> {
     stream.read_exact(&mut [0; 100])
 }
 
-/// Bytes without a period.
+/// Bytes whose pattern does not repeat.
 pub(crate) fn bytes(count: u32) -> Vec<u8> {
     (0..count).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect()
 }
 
-/// Sends all in a thread of its own and ends that direction.
+/// Sends all bytes in a thread of its own, then closes that direction.
 pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
     let mut writer = stream.try_clone().expect("a descriptor");
     std::thread::spawn(move || {
@@ -379,7 +379,7 @@ pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
     })
 }
 
-/// This process may open as many files as the system lets it.
+/// Raises the limit of open files of this process to the maximum.
 pub(crate) fn many_descriptors() {
     let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
     setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");

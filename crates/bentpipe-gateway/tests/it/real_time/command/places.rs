@@ -36,7 +36,7 @@ fn hold(
     })
 }
 
-/// `count`: how many connections there are places for.
+/// `count`: the maximum number of connections.
 fn one_host_leaves_places(hosts: &Hosts, count: usize) {
     many_descriptors();
     inside(&hosts.client, "ip addr add 10.1.0.3/24 dev eth");
@@ -55,8 +55,8 @@ fn others_are_served(hosts: &Hosts, at: SocketAddr) {
     }
 }
 
-/// The neighbour begins so many downloads and reads none, or uploads to a server that reads none; others are served, at once and once all
-/// has come that comes.
+/// The neighbour begins this many downloads and reads none, or uploads to a server that reads none. Others are served, both at once and after
+/// all buffers are full.
 fn stalled_transfers_keep_nobody_out(hosts: &Hosts, count: usize, are_uploads: bool) {
     many_descriptors();
     inside(&hosts.client, "ip addr add 10.1.0.3/24 dev eth");
@@ -171,7 +171,7 @@ fn spoofed(n: u32) -> Vec<u8> {
     packet
 }
 
-/// 8192 SYNs of 240 hosts that say nothing more, at 4000 per second: the client's connections are accepted meanwhile and after.
+/// 8192 SYNs of 240 hosts that send nothing else, at 4000 per second: the client's connections are accepted during the flood and after it.
 fn spoofed_syns_keep_nobody_out(hosts: &Hosts, gate: &Namespace, device: &str) {
     // Otherwise the kernel sends neighbour requests for them, and drops their packets.
     for n in 0..240 {

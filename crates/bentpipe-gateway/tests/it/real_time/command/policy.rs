@@ -9,7 +9,7 @@ use super::hub::Hub;
 use super::pair::{Line, asks, echo, inside};
 use crate::namespace::Namespace;
 
-/// A server on a box, at all of its addresses; how often it was reached.
+/// A server on all addresses of a box. Counts how often it was reached.
 fn reached(host: &Namespace, port: u16) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -70,7 +70,7 @@ fn what_is_not_allowed_is_not_reached() {
     assert_eq!(own.load(Ordering::SeqCst), 1);
 }
 
-/// One box refuses by itself.
+/// A single box also refuses.
 fn one_box(sender: &str) {
     let hub = Hub::new(&format!("deny = [\"10.2.0.2:81\"]\n{sender}"));
     inside(&hub.hub, "ip route add 169.254.169.254 dev lan");
@@ -126,7 +126,7 @@ fn the_peer_speaks_for_its_own_hosts() {
         ping.output().expect("ping is there").status.success()
     };
     assert!(pings("10.8.0.1"));
-    // The way back of an answer is there: by the link between the boxes.
+    // Answers have a route back, over the link between the boxes.
     assert!(!pings("10.1.0.1"), "somebody else's address");
     assert_eq!(line.fresh_status("far")["link"]["forbidden"], 3);
     line.edit("far", "peer_prefixes = [\"10.8.0.1/32\"]", "peer_prefixes = [\"10.8.0.1/32\", \"10.1.0.0/24\"]");

@@ -224,16 +224,21 @@ fn end(scenario: &Scenario, summary: &Summary, interrupted: bool) -> End {
         note!("interrupted at {:.3} s of simulated time", summary.end_s);
         return End::Interrupted;
     }
-    let mut aborted = false;
-    for (spec, flow) in scenario.flows.iter().zip(&summary.flows) {
-        let Some(why) = flow.aborted else { continue };
-        aborted = true;
-        note!("the flow `{}` was aborted: {why}{}", flow.name, idle(scenario, spec, why));
+    let faults = faults(scenario, summary);
+    for fault in &faults {
+        note!("{fault}");
     }
-    if summary.timed_out {
-        note!("{}", timed_out(summary));
-    }
-    if summary.timed_out || aborted { End::Failed } else { End::Done }
+    if faults.is_empty() { End::Done } else { End::Failed }
+}
+
+/// Why transfers of a run did not finish; empty if all did.
+pub(super) fn faults(scenario: &Scenario, summary: &Summary) -> Vec<String> {
+    let flows = scenario.flows.iter().zip(&summary.flows);
+    let aborted = flows.filter_map(|(spec, flow)| {
+        let why = flow.aborted?;
+        Some(format!("the flow `{}` was aborted: {why}{}", flow.name, idle(scenario, spec, why)))
+    });
+    aborted.chain(summary.timed_out.then(|| timed_out(summary))).collect()
 }
 
 /// After an idle timeout of QUIC, a line with the two times that may explain it; otherwise nothing.

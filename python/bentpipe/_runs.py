@@ -286,7 +286,8 @@ class Runs(Tabular):
 
     def __repr__(self) -> str:
         random = "" if self.is_random else "; nothing here is random: one run"
-        return f"<Runs: {len(self.seeds)} seeds of {', '.join(self.cases)}{random}>"
+        count = len(self.seeds)
+        return f"<Runs: {count} seed{'s' * (count != 1)} of {', '.join(self.cases)}{random}>"
 
 
 def _names(what: str, names: Sequence[str]) -> list[str]:

@@ -96,7 +96,7 @@ def scenario(name: str, links: Sequence[Link], flows: Sequence[Flow], **keys: An
     ...     tcp={"variant": "sack"},
     ... )
     >>> mine
-    <Scenario mine: 2 links, 1 flows>
+    <Scenario mine: 2 links, 1 flow>
     """
     return load({"name": name, **keys, "links": list(links), "flows": list(flows)})
 

@@ -28,7 +28,7 @@ def measure(call, count: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     loaded = bp.load("geo", set=SET)
 
     def with_numbers():
@@ -39,7 +39,7 @@ def main() -> None:
     for name, call in {
         "run of a loaded scenario": lambda: bp.run(loaded),
         "the same with its flow's numbers": with_numbers,
-        "run that reads the scenario's text": lambda: bp.run("geo", set=SET),
+        "run of a shipped scenario again": lambda: bp.run("geo", set=SET),
     }.items():
         engine, rest = measure(call, count)
         print(f"{name:36} engine {engine * 1e6:7.0f} us, layer {rest * 1e6:6.0f} us, {100 * rest / engine:5.1f} %")

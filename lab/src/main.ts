@@ -318,6 +318,10 @@ function load(text: string, name: string): void {
 async function fromAddress(): Promise<boolean> {
   const shared = await fromFragment(location.hash);
   if (!shared) return false;
+  if (shared === "damaged") {
+    refuse("The experiment in the address cannot be read: the link was cut off or changed. Copy it again, or choose a scenario above.");
+    return true;
+  }
   if (shared.variants?.length) state.variants = shared.variants.slice(0, MAX_VARIANTS);
   if (shared.systems?.length) state.systems = SYSTEMS.map(({ system }) => system).filter((system) => shared.systems!.includes(system));
   if (state.systems.length === 0) state.systems = ["plain"];
@@ -356,7 +360,17 @@ function listen(): void {
     renew();
   });
   const seed = byId<HTMLInputElement>("seed");
-  seed.addEventListener("change", () => Number.isInteger(seed.valueAsNumber) && seed.valueAsNumber >= 0 && turn({ seed: seed.valueAsNumber }));
+  seed.addEventListener("change", () => {
+    const value = seed.valueAsNumber;
+    const valid = Number.isSafeInteger(value) && value >= 0;
+    seed.setAttribute("aria-invalid", String(!valid));
+    if (valid) turn({ seed: value });
+  });
+  seed.addEventListener("blur", () => {
+    if (seed.getAttribute("aria-invalid") !== "true") return;
+    seed.removeAttribute("aria-invalid");
+    if (look) seed.value = String(look.settings.seed);
+  });
   byId("next-seed").addEventListener("click", () => turn({ seed: (look?.settings.seed ?? 0) + 1 }));
   byId<HTMLSelectElement>("flow").addEventListener("change", (event) => {
     Object.assign(state, { text: look?.toml ?? state.text, knobs: {}, link: undefined, flow: Number((event.target as HTMLSelectElement).value) });

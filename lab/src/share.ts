@@ -24,8 +24,8 @@ export async function toFragment(shared: Shared): Promise<string> {
   return PREFIX + btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Decodes a fragment; `undefined` if it is not one of these forms. */
-export async function fromFragment(fragment: string): Promise<Shared | undefined> {
+/** Decodes a fragment; `undefined` if it is not one of these forms, "damaged" if it is one and cannot be decoded. */
+export async function fromFragment(fragment: string): Promise<Shared | "damaged" | undefined> {
   try {
     if (fragment.startsWith(PLAIN)) return { toml: decodeURIComponent(fragment.slice(PLAIN.length)) };
     if (!fragment.startsWith(PREFIX)) return undefined;
@@ -33,9 +33,9 @@ export async function fromFragment(fragment: string): Promise<Shared | undefined
     const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
     const text = new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw")));
     const shared: unknown = JSON.parse(text);
-    if (typeof shared !== "object" || shared === null || typeof (shared as Shared).toml !== "string") return undefined;
+    if (typeof shared !== "object" || shared === null || typeof (shared as Shared).toml !== "string") return "damaged";
     return shared as Shared;
   } catch {
-    return undefined;
+    return "damaged";
   }
 }

@@ -277,6 +277,35 @@ test("a link is a whole experiment, and `bentpipe lab` makes one", async () => {
   );
 });
 
+test("a damaged link says so, and another scenario can be chosen", async () => {
+  for (const fragment of ["#lab=1ZXBbts", "#lab=%", "#toml=%E0%A4%A"]) {
+    await withPage(
+      async (page) => {
+        assert.match(await page.textContent("#error"), /the link was cut off or changed/, fragment);
+        assert.ok(await page.isVisible("#error"));
+        await preset(page, "leo");
+        assert.ok(!(await page.isVisible("#error")) && (await rows(page)).length > 0, fragment);
+      },
+      { fragment },
+    );
+  }
+});
+
+test("a seed that is no whole number is marked and not used", async () => {
+  await withPage(async (page) => {
+    for (const seed of ["-5", "1.5", "1e30", ""]) {
+      await page.fill("#seed", seed);
+      await page.press("#seed", "Enter");
+      await done(page);
+      assert.equal(await page.getAttribute("#seed", "aria-invalid"), "true", seed);
+      assert.match(await toml(page), /^seed = 1$/m);
+      assert.ok(!(await page.isVisible("#error")), seed);
+      await page.focus("#next-seed");
+      assert.equal(await page.inputValue("#seed"), "1", seed);
+    }
+  });
+});
+
 test("every shipped scenario runs, and is drawn", async () => {
   await withPage(async (page) => {
     const names = await page.$$eval("#preset option", (all) => all.map((option) => option.value).filter(Boolean));

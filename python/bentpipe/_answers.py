@@ -61,7 +61,8 @@ def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -
             raise ValueError("nothing can be swept here: give `line` a list")
         lines = values.get("line", [])
         lines = [lines] if isinstance(lines, str) else list(lines)
-        return json.loads(_bentpipe.rates(lines, values.get("mtu"), values.get("transport")))
+        mtu, transport = (None if values.get(key) is None else str(values[key]) for key in ("mtu", "transport"))
+        return json.loads(_bentpipe.rates(lines, mtu, transport))
     raise ValueError(f"no model `{name}`; expected hybrid or rates")
 
 
@@ -74,7 +75,8 @@ class Fit:
     #: Estimates by name, in seconds, bytes and bit/s: dictionaries with ``kind`` (``measured``, ``at-least``, ``at-most``, ``unknown``),
     #: ``value``, the ends ``low`` and ``high`` of the 95 % interval, and ``why``, the reason that it is a bound or unknown.
     estimates: dict[str, dict[str, Any]]
-    #: Losses: ``probability`` and ``burst_segments`` are such estimates; ``prefers`` is ``independent`` or ``bursts``.
+    #: Losses: ``probability`` and ``burst_segments`` are such estimates; ``prefers`` is ``independent``, ``bursts``, or ``neither`` if the
+    #: losses are too few or include those of a full queue.
     losses: dict[str, Any]
     #: Round trips over time: ``time_s`` since the start, ``rtt_s``.
     round_trips: Table

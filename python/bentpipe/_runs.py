@@ -237,7 +237,8 @@ class Runs(Tabular):
         The interval is that of order statistics (:func:`bentpipe.stats.median_interval`), which assumes nothing about the distribution.
         ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
         equal, or nothing is random, ``note`` says so, and both ends equal the value. ``missing`` counts the runs without a value: their
-        transfers did not finish, so they rank above all others, and a median that falls on one is infinite.
+        transfers did not finish, so they rank above all others, and a median that falls on one is infinite. If no run has a value,
+        ``note`` says so: the median is infinite, or NaN for a flow without an end.
         """
         import numpy as np
         import pandas
@@ -250,11 +251,15 @@ class Runs(Tabular):
                 values = self.values(column, case, flow).astype(float)
                 missing = np.isnan(values)
                 row: dict[str, Any] = {"case": case, "flow": flow, "runs": int((~missing).sum()), "missing": int(missing.sum())}
-                if not missing.all():
+                if missing.all():
+                    has_end = np.isfinite(self.values("limit_time_s", case, flow).astype(float)).any()
+                    value = np.inf if has_end else np.nan
+                    found = stats.Interval(value, value, value, 1.0, "no run has a value")
+                else:
                     values[missing] = np.inf
                     found = stats.median_interval(values, confidence) if scenario.random_parts else stats.certain(float(values[0]))
-                    row |= {"median": found.estimate, "low": found.low, "high": found.high, "confidence": found.confidence}
-                    row["note"] = found.note
+                row |= {"median": found.estimate, "low": found.low, "high": found.high, "confidence": found.confidence}
+                row["note"] = found.note
                 rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -281,7 +286,15 @@ class Runs(Tabular):
 
     def __repr__(self) -> str:
         random = "" if self.is_random else "; nothing here is random: one run"
-        return f"<Runs: {len(self.seeds)} seeds of {', '.join(self.cases)}{random}>"
+        count = len(self.seeds)
+        return f"<Runs: {count} seed{'s' * (count != 1)} of {', '.join(self.cases)}{random}>"
+
+
+def _names(what: str, names: Sequence[str]) -> list[str]:
+    """The names as a list. A text is refused: it would be taken for a list of letters."""
+    if isinstance(names, str):
+        raise TypeError(f"`{what}` is a list of names, such as [{names!r}], not a text")
+    return list(names)
 
 
 def _only(what: str, name: str | None, names: list[str]) -> str:
@@ -292,6 +305,12 @@ def _only(what: str, name: str | None, names: list[str]) -> str:
     if name not in names:
         raise KeyError(f"no {what} `{name}`; there are {', '.join(names)}")
     return name
+
+
+def _seed(seed: int) -> int:
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed}")
+    return seed
 
 
 def run(
@@ -314,7 +333,7 @@ def run(
     True
     """
     read = load(scenario, set=set, variant=variant)
-    return Result(read, _bentpipe.run(read, read.seed if seed is None else seed))
+    return Result(read, _bentpipe.run(read, read.seed if seed is None else _seed(seed)))
 
 
 def replicate(
@@ -365,16 +384,16 @@ def compare(
         cases = {name: load(case, set=set) for name, case in scenario.items()}
     else:
         if not variants:
-            raise ValueError("at least one variant is needed")
+            raise ValueError("give a list of variants, or a dictionary from names to scenarios that `load` returned")
         base = load(scenario, set=set)
-        cases = {name: load(base, variant=name) for name in variants}
+        cases = {name: load(base, variant=name) for name in _names("variants", variants)}
     return _runs(cases, runs, seed, threads)
 
 
 def _runs(cases: dict[str, Scenario], runs: int, seed: int | None, threads: int) -> Runs:
     if runs < 1:
         raise ValueError(f"at least one run is needed, not {runs}")
-    first = next(iter(cases.values())).seed if seed is None else seed
+    first = next(iter(cases.values())).seed if seed is None else _seed(seed)
     if not any(case.random_parts for case in cases.values()):
         runs = 1
     seeds = [(first + n) % 2**64 for n in range(runs)]

@@ -96,7 +96,7 @@ def scenario(name: str, links: Sequence[Link], flows: Sequence[Flow], **keys: An
     ...     tcp={"variant": "sack"},
     ... )
     >>> mine
-    <Scenario mine: 2 links, 1 flows>
+    <Scenario mine: 2 links, 1 flow>
     """
     return load({"name": name, **keys, "links": list(links), "flows": list(flows)})
 
@@ -159,7 +159,7 @@ def _plain(value: Any, path: str) -> Any:
         return {str(key): _plain(inner, f"{path}.{key}".lstrip(".")) for key, inner in value.items()}
     if isinstance(value, Iterable):
         return [_plain(inner, f"{path}.{index}".lstrip(".")) for index, inner in enumerate(value)]
-    raise TypeError(f"`{path}`: {value!r} is no value of a scenario; expected text with a unit, a number, a bool, a list or a dict")
+    raise TypeError(f"`{path}`: {value!r} cannot be a value of a scenario; expected text with a unit, a number, a bool, a list or a dict")
 
 
 def _literal(value: Any, key: str, *, top: bool = False) -> str:

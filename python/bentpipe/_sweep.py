@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _bentpipe
+from ._runs import _names
 from ._scenarios import ScenarioLike, _literal, load
 from ._tables import Table, Tabular
 
@@ -176,8 +177,8 @@ def _text(
     is_grid = isinstance(axes, Mapping)
     columns = dict(axes) if isinstance(axes, Mapping) else _columns(list(axes))
     keys: dict[str, Any] = {"scenario": "scenario", "design": "grid" if is_grid else "list", "repetitions": repetitions}
-    keys |= {"variants": list(variants)} if variants else {}
-    keys |= {"gateways": list(gateways)} if gateways else {}
+    keys |= {"variants": _names("variants", variants)} if variants else {}
+    keys |= {"gateways": _names("gateways", gateways)} if gateways else {}
     keys |= {"baseline": baseline} if baseline is not None else {}
     keys |= {"seed": seed} if seed is not None else {}
     lines = [f"{key} = {_literal(value, key)}" for key, value in keys.items()]

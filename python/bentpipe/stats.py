@@ -49,7 +49,7 @@ def _sample(values: Iterable[float], least: int = 1, infinite: bool = False) -> 
     if array.ndim != 1:
         raise ValueError(f"values have one dimension, not {array.ndim}")
     if len(array) < least:
-        raise ValueError(f"{len(array)} values where {least} are needed")
+        raise ValueError(f"{len(array)} value{'s' * (len(array) != 1)}: at least {least} needed")
     bad = np.isnan(array) if infinite else ~np.isfinite(array)
     if bad.any():
         index = int(np.flatnonzero(bad)[0])

@@ -147,6 +147,21 @@ def test_completion_counts_those_that_did_not_finish():
     assert f"{finished} of 30" in bp.plots.box(runs).get_xticklabels()[0].get_text()
 
 
+def test_boxes_count_those_that_did_not_finish():
+    # 16 of 20 runs finish within 22 s with SACK, one with NewReno: its median is not among the finished ones.
+    runs = bp.compare("geo-bursts", ["sack", "newreno"], runs=20, set={"flows.download.bytes": "20 MB", "time_limit": "22 s"})
+    medians = runs.medians()["median"]
+    assert medians[0] < 22 and medians[1] == np.inf
+    ax = bp.plots.box(runs)
+    drawn = [line.get_ydata() for line in ax.lines if line.get_color() == _style.VERMILION]
+    assert drawn[0][0] == medians[0] and drawn[1][0] > ax.get_ylim()[1]
+
+
+def test_a_plot_of_runs_refuses_a_single_run(faded):
+    with pytest.raises(TypeError, match="of the Runs that replicate and compare return, not of a Result"):
+        bp.plots.completion(faded)
+
+
 def test_goodput_against_loss_has_curve_and_limit():
     points = {loss: bp.replicate("geo", 3, set={"links.sat.loss": f"{100 * loss:g} %"}) for loss in (0.0, 0.001, 0.01)}
     ax = bp.plots.goodput_against_loss({"sack": points})

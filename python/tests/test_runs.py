@@ -1,6 +1,7 @@
 """Runs: their numbers are the command's and depend only on scenario and seed."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -120,3 +121,27 @@ def test_explain_model_recommend_reproduce():
         bp.reproduce("transat", table=99)
     rows = bp.reproduce("transat", table=1, runs=2)
     assert rows and {"id", "verdict"} <= rows[0].keys()
+
+
+def test_a_text_is_no_list_of_variants():
+    # Its letters would be taken for variants.
+    with pytest.raises(TypeError, match=r"`variants` is a list of names, such as \['sack'\]"):
+        bp.compare("geo", "sack", runs=1)
+    with pytest.raises(TypeError, match="`gateways` is a list of names"):
+        bp.sweep("geo", gateways="link")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_has_bounds(seed):
+    for call in (lambda: bp.run("geo", seed=seed), lambda: bp.replicate("geo", 2, seed=seed)):
+        with pytest.raises(ValueError, match="a seed is a whole number from 0"):
+            call()
+
+
+def test_medians_have_the_same_columns_if_nothing_finishes():
+    finite = bp.replicate("geo", 2, set={"time_limit": "2 s"}).medians()
+    assert finite.loc[0, ["missing", "median", "low", "high", "note"]].tolist() == [1, math.inf, math.inf, math.inf, "no run has a value"]
+    link = bp.Link("sat", ("a", "b"), rate="2 Mbit/s", delay="10 ms")
+    greedy = bp.scenario("greedy", [link], [bp.Flow("data", "a", "b", more={"greedy": True})], time_limit="2 s")
+    endless = bp.replicate(greedy, 2).medians()
+    assert endless["median"].isna().all() and endless.loc[0, "note"] == "no run has a value"

@@ -82,7 +82,7 @@ def test_a_mistake_has_file_line_key_and_what_was_expected(tmp_path):
     ("form", "kind", "says"),
     [
         ("geoo", bp.ScenarioError, "did you mean `geo`"),
-        ({**AS_DICT, "seed": None}, TypeError, "`seed`: None is no value"),
+        ({**AS_DICT, "seed": None}, TypeError, "`seed`: None cannot be a value"),
         ({**AS_DICT, "time_limit": 600}, bp.ScenarioError, "time_limit"),
         (7, TypeError, "not int"),
     ],

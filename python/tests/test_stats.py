@@ -120,9 +120,9 @@ def test_the_engine_agrees():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: stats.median([]), "0 values where 1"),
+        (lambda: stats.median([]), "0 values: at least 1 needed"),
         (lambda: stats.median([1, math.nan]), "value 1 is nan"),
-        (lambda: stats.mean_interval([1]), "1 values where 2"),
+        (lambda: stats.mean_interval([1]), "1 value: at least 2 needed"),
         (lambda: stats.quantile([1], 1.5), "p is between"),
         (lambda: stats.median_interval([1, 2], 1.0), "confidence is between"),
         (lambda: stats.paired_difference([1, 2], [1, 2, 3]), "cannot be paired"),

@@ -178,7 +178,7 @@ impl Bound {
                 .unwrap_or_else(|| format!("expected one of {}", names.join(", "))),
             None => format!("the results have no `{}`", self.figure.name),
         };
-        Failure::usage(format!("--fail-if '{}' names what is not here", self.text), Some(help))
+        Failure::usage(format!("--fail-if '{}' names something that the results do not have", self.text), Some(help))
     }
 
     /// Why the reading fails, if it does.

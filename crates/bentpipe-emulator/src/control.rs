@@ -61,7 +61,7 @@ impl Control {
     pub fn open(path: &Path) -> io::Result<Control> {
         if let Ok(there) = std::fs::symlink_metadata(path) {
             if !std::os::unix::fs::FileTypeExt::is_socket(&there.file_type()) {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file is there and no socket"));
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not a socket"));
             }
             if UnixStream::connect(path).is_ok() {
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, "another emulation answers there"));

@@ -101,7 +101,7 @@ fn lossy(text: &mut String, losses: &Losses, way: &str) {
             let stay = 1.0 - 1.0 / length;
             let _ = writeln!(
                 text,
-                "# lost in bursts: {} packets in the mean, {}\n{way}.packet_bursts = {{ start = {}, burstiness = {} }}",
+                "# lost in bursts: {} packets on average, {}\n{way}.packet_bursts = {{ start = {}, burstiness = {} }}",
                 number(*length),
                 comment(burst_segments, 1.0, "packets"),
                 number(*start),

@@ -39,7 +39,10 @@ impl Control {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
             // `control` may name a file by mistake.
             Ok(_) => {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place"));
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "this is not a socket, so it was not replaced",
+                ));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -49,7 +52,7 @@ impl Control {
         // removes `O_PATH` from the flags that it is given.)
         let there = File::from(open(path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?);
         if !there.metadata()?.file_type().is_socket() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody has replaced the socket"));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another process has replaced the socket"));
         }
         std::fs::set_permissions(format!("/proc/self/fd/{}", there.as_raw_fd()), Permissions::from_mode(0o660))?;
         Ok(Control { path: path.to_owned(), listener })
@@ -113,7 +116,7 @@ mod tests {
         let error = Control::bind(&file).expect_err("it is no socket");
         assert_eq!(
             (error.kind(), error.to_string().as_str()),
-            (io::ErrorKind::AlreadyExists, "this is not a socket, and is left in place")
+            (io::ErrorKind::AlreadyExists, "this is not a socket, so it was not replaced")
         );
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
     }

@@ -134,7 +134,10 @@ fn take(memory: &mut Pool, slot: Slot, packets: u64, contexts: u64) -> u64 {
 pub(crate) fn device_error(error: io::Error) -> io::Error {
     // EBADFD: the descriptor's device no longer exists.
     match error.raw_os_error() == Some(nix::libc::EBADFD) {
-        true => io::Error::new(io::ErrorKind::NotFound, "the TUN device was deleted; a restart makes it again"),
+        true => io::Error::new(
+            io::ErrorKind::NotFound,
+            "the TUN device was deleted: restart the gateway to create it again",
+        ),
         false => io::Error::new(error.kind(), format!("the TUN device cannot be read: {error}")),
     }
 }

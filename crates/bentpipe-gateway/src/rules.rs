@@ -91,7 +91,7 @@ const FRAGMENTS: [(&str, bool, &str); 2] =
     [("ipv4", false, "ip frag-off & 0x3fff != 0"), ("ipv6", true, "exthdr frag exists")];
 
 /// A note for an administrator who does not find these connections in FORWARD.
-const BYPASS: &str = "\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:\n\t\t# `allow` and `deny` in the settings say which destinations they may reach.\n";
+const BYPASS: &str = "\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that the gateway opens:\n\t\t# `allow` and `deny` in the settings say which destinations they may reach.\n";
 
 /// The new connections that a gateway captures, by interface and destination.
 struct Captured<'a> {
@@ -112,8 +112,8 @@ impl Captured<'_> {
             )
         };
         let mut text = String::from(BYPASS);
-        text += "\t\t# New ones, to be ended here. While nobody listens they pass. Before what is ours already: a name that a\n";
-        text += "\t\t# connection has just left (TIME-WAIT) may be taken again at once.\n";
+        text += "\t\t# New connections: they end here, or pass while the gateway does not listen. This comes before the rule for\n";
+        text += "\t\t# existing connections, so that addresses and ports in TIME-WAIT can be used again at once.\n";
         text + &[("ipv4", "ip", false), ("ipv6", "ip6", true)].map(of).concat()
     }
 
@@ -122,7 +122,7 @@ impl Captured<'_> {
     fn guard(&self) -> String {
         let (from, ports) = (interfaces(self.from), destinations(self.ports));
         let mut text =
-            "\t\t# `without_peer = \"refuse\"`: what the gateway does not take is reset, also while it does not run. While it\n\t\t# runs, TPROXY joins fragments first; without it, flags may lie behind the first one.\n"
+            "\t\t# `without_peer = \"refuse\"`: connections that the gateway does not take are reset, even while it is stopped.\n\t\t# Fragments are dropped, because the TCP flags may not be in the first one; while the gateway runs, they arrive\n\t\t# reassembled (TPROXY).\n"
                 .to_owned();
         for (family, is_v6, is_part) in FRAGMENTS {
             if let Some(to) = addresses(self.to, is_v6) {
@@ -140,7 +140,7 @@ impl Captured<'_> {
 }
 
 /// Matches packets of connections that the gateway already has.
-const OURS: &str = "\t\t# Connections that are ours already, in whoever's name; older ones pass.\n\t\tmeta l4proto tcp socket transparent 1 jump ours\n";
+const OURS: &str = "\t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.\n\t\tmeta l4proto tcp socket transparent 1 jump ours\n";
 
 /// Packets of older connections to a listener's port do not match. (About a connection that is being opened, the kernel
 /// reveals only that it is transparent.)
@@ -188,7 +188,7 @@ impl Rules {
             Rules::Uplink { satellite, ports, .. } => {
                 let (from, to, into) = (interfaces(satellite), destinations(ports), instance.into_mark());
                 let mut text = format!("{}{UNTRACKED}{BYPASS}{OURS}", ours(mark, " notrack"));
-                text += "\t\t# What clients send: into the device. While there is none it passes.\n";
+                text += "\t\t# Packets from clients go into the device; without a device they pass.\n";
                 for family in ["ipv4", "ipv6"] {
                     text += &format!(
                         "\t\tiifname {from} meta nfproto {family} meta l4proto tcp{to} fib daddr type != local \
@@ -250,7 +250,7 @@ impl Rules {
             text += &format!("ip {}\n", words.join(" "));
         }
         if let Rules::Uplink { device, .. } = self {
-            text += "# As soon as the gateway has made its device:\n";
+            text += "# Once the gateway has created its device:\n";
             for (_, words) in install::into(instance, device) {
                 text += &format!("ip {}\n", words.join(" "));
             }

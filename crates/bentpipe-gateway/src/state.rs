@@ -53,13 +53,15 @@ impl State {
         match self.write(&peers) {
             Ok(()) => {
                 if std::mem::take(&mut self.has_failed) {
-                    log::line(format_args!("{path}: written again"));
+                    log::line(format_args!("{path}: can be written again"));
                 }
                 self.written = peers;
             }
             // This is logged once and tried again, because a disk does not stay full.
             Err(error) if !std::mem::replace(&mut self.has_failed, true) => {
-                log::line(format_args!("{path}: {error}; a restart may take longer to be noticed"));
+                log::line(format_args!(
+                    "{path}: {error}; after a restart, the gateway waits until the peers contact it"
+                ));
             }
             Err(_) => {}
         }

@@ -3,10 +3,11 @@
 //! As root, or in a network namespace of your own:
 //!
 //! ```text
+//! cargo build -p bentpipe-io --example tun_hello   # here, because the namespace reaches no network
 //! unshare --user --map-root-user --net
 //! ip link set lo up
-//! cargo run -p bentpipe-io --example tun_hello &
-//! curl http://10.77.0.2:8080/
+//! target/debug/examples/tun_hello &
+//! curl http://10.77.0.2:8080/                      # once it says `listening`
 //! ```
 //!
 //! The host's kernel is an ordinary remote peer: it routes 10.77.0.0/24 to the device, and the loop below receives all

@@ -156,6 +156,7 @@ columns! {
         case: StringBuilder, "What was compared.";
         finished: Int64Builder, "Runs whose transfers all finished.";
         unfinished: Int64Builder, "Runs with a transfer that did not finish; they rank last.";
+        aborted: Int64Builder, "How many of those had an aborted flow; the others reached the time limit.";
         p25: Float64Builder, "First quartile of the measure; null, like the other two, if it falls on an unfinished run.";
         median: Float64Builder, "Median.";
         p75: Float64Builder, "Third quartile.";
@@ -175,6 +176,7 @@ impl Compared {
         self.case.append_value(&row.variant);
         self.finished.append_value(count(row.finished));
         self.unfinished.append_value(count(row.unfinished));
+        self.aborted.append_value(count(row.aborted.values().sum()));
         self.p25.append_option(row.p25);
         self.median.append_option(row.median);
         self.p75.append_option(row.p75);

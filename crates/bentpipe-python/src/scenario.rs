@@ -200,7 +200,9 @@ impl Scenario {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Scenario {}: {} links, {} flows>", self.value.name, self.value.links.len(), self.value.flows.len())
+        let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let (links, flows) = (self.value.links.len(), self.value.flows.len());
+        format!("<Scenario {}: {}, {}>", self.value.name, counted(links, "link"), counted(flows, "flow"))
     }
 }
 

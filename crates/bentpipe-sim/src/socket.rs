@@ -158,6 +158,11 @@ impl Socket {
         self.connection.handle(cx, Input::Abort);
     }
 
+    /// Why its connection was aborted, if so.
+    pub(crate) fn aborted(&self) -> Option<Abort> {
+        self.over.and_then(Result::err)
+    }
+
     /// Closes the connection after both directions have ended. The kernel sends what it still has.
     pub(crate) fn close(&mut self) {
         self.stream = None;

@@ -24,6 +24,8 @@ MAX_DOTS = 100
 
 def _times(runs: Runs, flow: str | None) -> dict[str, tuple[np.ndarray, int]]:
     """For each case, the times of the finished transfers and the number of runs."""
+    if not hasattr(runs, "cases"):
+        raise TypeError(f"this plot is of the Runs that replicate and compare return, not of a {type(runs).__name__}")
     found = {}
     for case in runs.cases:
         values = runs.values("time_s", case, flow).astype(float)
@@ -61,23 +63,26 @@ def completion(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -
 def box(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Completion times side by side: median and quartiles as a box, whiskers over all runs, and up to 100 runs as dots.
 
-    The notch is the median's exact 95 % interval. Below each case is the number of runs that finished.
+    The notch is the median's exact 95 % interval. Below each case is the number of runs that finished. Runs that did not finish rank last, as
+    in :meth:`Runs.medians`: the parts of a box that fall on them are above the picture.
     """
     ax = style.new_axes(ax)
-    labels = []
-    for place, (case, (times, total)) in enumerate(_times(runs, flow).items(), start=1):
+    labels, found = [], _times(runs, flow)
+    longest = max((float(times.max()) for times, _ in found.values() if len(times)), default=1.0)
+    for place, (case, (times, total)) in enumerate(found.items(), start=1):
         labels.append(f"{case}\n{len(times)} of {total}")
         if not len(times):
             continue
-        interval = stats.median_interval(times) if runs.is_random else stats.certain(float(times[0]))
-        ends = (max(interval.low, float(times.min())), min(interval.high, float(times.max())))
-        ax.boxplot(
-            [times],
+        every = np.concatenate([times, np.full(total - len(times), np.inf)])
+        interval = stats.median_interval(every) if runs.is_random else stats.certain(float(times[0]))
+        low, first, middle, third, high = (stats.quantile(every, p) for p in (0.0, 0.25, 0.5, 0.75, 1.0))
+        drawn = {"whislo": low, "q1": first, "med": middle, "q3": third, "whishi": high}
+        drawn |= {"cilo": max(interval.low, low), "cihi": min(interval.high, high)}
+        ax.bxp(
+            [{key: min(value, 3.0 * longest) for key, value in drawn.items()} | {"fliers": []}],
             positions=[place],
             widths=0.5,
-            whis=(0, 100),
-            notch=True,
-            conf_intervals=[ends],
+            shownotches=True,
             medianprops={"color": style.VERMILION, "linewidth": 1.6},
             boxprops={"color": style.BLUE},
             whiskerprops={"color": style.BLUE},
@@ -91,6 +96,8 @@ def box(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks(range(1, len(labels) + 1), labels)
     ax.set_xlim(0.4, len(labels) + 0.75)
     ax.set_ylim(bottom=0.0)
+    if any(len(times) < total for times, total in found.values()):
+        ax.set_ylim(top=1.05 * longest)
     ax.set_ylabel("completion time (s)")
     return style.finish(ax)
 

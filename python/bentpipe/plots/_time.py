@@ -125,7 +125,7 @@ def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> 
     time, window = windows["time_s"][here], windows["cwnd_bytes"][here]
     flight, threshold = windows["flight_bytes"][here], windows["ssthresh_bytes"].astype(float)[here]
     product = of.outlook["bdp_bytes"]
-    top = max(float(window.max(initial=1)), float(product or 0))
+    top = max(float(window.max(initial=1)), float(flight.max(initial=0)), float(product or 0))
     factor, unit = style.scale(top, "B")
     ax.step(*style.envelope(time, flight * factor), where="post", color=style.SKY, linewidth=0.9, label="in flight")
     ax.step(*style.envelope(time, window * factor), where="post", color=style.BLUE, linewidth=1.4, label="congestion window")
@@ -251,7 +251,7 @@ def fades(result: Result, *, ax: Axes | None = None) -> Axes:
         share = 100 * float(np.sum(ends - starts)) / end
         names.append(f"{link}\n{len(starts)} burst{'s' * (len(starts) != 1)}, {share:.2g} %")
     if not links:
-        ax.text(0.5, 0.5, "no link has error bursts", transform=ax.transAxes, ha="center", va="center")
+        ax.text(0.5, 0.5, "no error bursts in this run", transform=ax.transAxes, ha="center", va="center")
     style.time_axis(ax, end)
     ax.set_ylim(0.0, 1.0)
     ax.set_yticks([(row + 0.5) / max(len(links), 1) for row in range(len(links))], names, fontsize="small")

@@ -72,19 +72,23 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
         return Ok(End::Interrupted);
     }
     for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
-        note!(
-            "{}: {} replications did not finish within {} s",
-            row.variant,
-            row.unfinished,
-            base.time_limit.as_secs_f64()
-        );
+        note!("{}: {}", row.variant, unfinished(row, comparison.reps, base.time_limit.as_secs_f64()));
     }
     let readings = readings(&comparison);
     let kept = fail_if::kept(&args.fail_if, &readings)?;
     if let Some(path) = &args.junit {
-        junit::write(path, &base.name, &cases(&comparison, &args.fail_if, &readings), &remake)?;
+        let cases = cases(&comparison, base.time_limit.as_secs_f64(), &args.fail_if, &readings);
+        junit::write(path, &base.name, &cases, &remake)?;
     }
     Ok(if !kept || comparison.variants.iter().any(|row| row.unfinished > 0) { End::Failed } else { End::Done })
+}
+
+/// How many replications did not finish, and why.
+fn unfinished(row: &VariantRow, reps: usize, time_limit_s: f64) -> String {
+    let mut why: Vec<_> = row.aborted.iter().map(|(reason, count)| format!("{count} aborted ({reason})")).collect();
+    let late = row.unfinished - row.aborted.values().sum::<usize>();
+    why.extend((late > 0).then(|| format!("{late} at the time limit of {time_limit_s} s")));
+    format!("{} of {} did not finish: {}", row.unfinished, output::counted(reps as u64, "replication"), why.join(", "))
 }
 
 /// A distribution over the replications, or a quantity over the time of the first one, which is run again for it.
@@ -120,12 +124,11 @@ fn readings(comparison: &Comparison) -> Vec<Reading<'_>> {
 }
 
 /// Each variant as tests: that its transfers finish, and each condition that is about it.
-fn cases(comparison: &Comparison, bounds: &[Bound], readings: &[Reading<'_>]) -> Vec<Case> {
+fn cases(comparison: &Comparison, time_limit_s: f64, bounds: &[Bound], readings: &[Reading<'_>]) -> Vec<Case> {
     let of = |row: &VariantRow| {
         let time_s = row.median.filter(|_| comparison.measure == Measure::SlowestTimeS);
         let case = |name: &str, failure| Case { class: row.variant.clone(), name: name.to_owned(), time_s, failure };
-        let unfinished = (row.unfinished > 0)
-            .then(|| format!("{} of {} replications did not finish", row.unfinished, comparison.reps));
+        let unfinished = (row.unfinished > 0).then(|| unfinished(row, comparison.reps, time_limit_s));
         let mut cases = vec![case("finishes", unfinished)];
         let own = || readings.iter().filter(|reading| reading.scope == row.variant);
         for bound in bounds.iter().filter(|bound| own().any(|reading| bound.is_about(reading))) {

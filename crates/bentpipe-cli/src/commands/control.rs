@@ -43,7 +43,7 @@ impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Done::Changed(links) => write!(f, "changed {}", links.join(", ")),
-            Done::Faded { links, seconds } => write!(f, "{}: all is lost for {seconds} s", links.join(", ")),
+            Done::Faded { links, seconds } => write!(f, "{}: all packets are lost for {seconds} s", links.join(", ")),
         }
     }
 }
@@ -89,7 +89,7 @@ impl Live {
     fn fade(&mut self, links: &[LinkId], span: &str, emulator: &mut Emulator) -> Result<Done, String> {
         let span = single::duration(span).map_err(|error| error.to_string())?;
         if span == Duration::ZERO {
-            return Err("a fade takes time".to_owned());
+            return Err("a fade must be longer than 0 s".to_owned());
         }
         let until = emulator.clock().now() + span;
         for &link in links {
@@ -149,7 +149,7 @@ impl Live {
         }
         for &link in &links {
             if changed[link].config.cells.is_some() || changed[link].config.has_managed_queue() {
-                return Err("cells and CoDel cannot begin while a link runs".to_owned());
+                return Err("cells and CoDel cannot be switched on while a link runs".to_owned());
             }
         }
         for &link in &links {

@@ -69,7 +69,7 @@ fn row(name: &str, estimate: &Estimate, show: impl Fn(f64) -> String) -> Vec<Str
         Estimate::Measured { value, low, high } => (show(*value), format!("{} to {}", show(*low), show(*high))),
         Estimate::AtLeast { value, why } => (format!("≥ {}", show(*value)), why.clone()),
         Estimate::AtMost { value, why } => (format!("≤ {}", show(*value)), why.clone()),
-        Estimate::Unknown { why } => ("–".to_owned(), format!("cannot be told from this: {why}")),
+        Estimate::Unknown { why } => ("–".to_owned(), format!("cannot be estimated: {why}")),
     };
     vec![name.to_owned(), value, rest]
 }
@@ -99,14 +99,14 @@ fn losses(losses: &Losses) -> Vec<Vec<String>> {
         Prefers::Neither if *lost < 2 => {
             format!("{lost} of {segments} packets: too few to tell single losses from bursts")
         }
-        Prefers::Neither => format!("{lost} of {segments} packets: single losses of the link are not told from bursts"),
+        Prefers::Neither => format!("{lost} of {segments} packets: single losses cannot be told from bursts"),
         Prefers::Independent => format!(
-            "independent: chance makes as few runs as these {runs} of {lost} losses with probability {chance:.2}"
+            "independent: with independent losses, {lost} losses form {runs} runs or fewer with probability {chance:.2}"
         ),
         Prefers::Bursts => {
             let word = if *runs == 1 { "run" } else { "runs" };
             format!(
-                "in bursts: {lost} losses in {runs} {word}; {ratio:.1} more log-likelihood than independent ones, which make so few runs with probability {chance:.0e}"
+                "in bursts: {lost} losses in {runs} {word}, a log-likelihood {ratio:.1} above that of independent losses, which form so few runs with probability {chance:.0e}"
             )
         }
     };
@@ -160,7 +160,7 @@ fn of_pings(pings: &Pings, capture: &Path) -> String {
     rows.extend(losses(&pings.losses));
     if let Some(steps) = pings.steps {
         let what = format!(
-            "of {} in the mean, {:.1} s after the minute and so on; elsewhere {}",
+            "mean {}, {:.1} s after each full minute and so on; at other times {}",
             ms(steps.size),
             steps.phase,
             ms(steps.elsewhere)

@@ -107,7 +107,7 @@ pub(crate) fn overrun(count: Option<u64>) -> Option<String> {
             "the machine could not keep up: {count} sends (single packets, or trains of up to 128) were dropped at full \
              devices, before any link"
         ),
-        None => "packets dropped at the devices could not be counted: a device is gone".to_owned(),
+        None => "packets dropped at the devices could not be counted: a device was removed".to_owned(),
     };
     Some(format!("warning: {what}; losses and rates were not those of the scenario"))
 }

@@ -80,7 +80,8 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     if found.verdict.is_none() {
         let limit = scenario.time_limit.as_secs_f64();
         note!(
-            "most transfers did not finish within {limit} s with any system\n  help: --set time_limit='{:.0} s'",
+            "most transfers did not finish within {limit} s with any system\n  help: `bentpipe run` says whether they were \
+             aborted; if not: --set time_limit='{:.0} s'",
             (10.0 * limit).ceil()
         );
         return Ok(End::Failed);

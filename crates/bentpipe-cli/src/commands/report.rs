@@ -13,7 +13,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::plots::figure;
-use super::run::{LINK_UNITS, drive, flows, links, x_limit};
+use super::run::{LINK_UNITS, drive, faults, flows, links, x_limit};
 use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
@@ -60,6 +60,10 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     page.heading("Result");
     table(&mut page, &flows(&summary));
     page.note(x_limit(&summary));
+    let faults = faults(&scenario, &summary);
+    for fault in &faults {
+        page.note(&fault.replace("\n  help: ", ". Help: "));
+    }
     table(&mut page, &links(&summary));
     page.note(LINK_UNITS);
     let mut recommendation = None;
@@ -96,7 +100,10 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     } else {
         note!("the report is in {}", path.display());
     }
-    Ok(if summary.timed_out { End::Failed } else { End::Done })
+    for fault in &faults {
+        note!("{fault}");
+    }
+    Ok(if faults.is_empty() { End::Done } else { End::Failed })
 }
 
 /// Refuses a name that is not a page's, such as that of the scenario: browsers open pages by their names.

@@ -11,11 +11,11 @@ use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_io::note;
 use bentpipe_sim::record::{
-    ChannelSummary, Columns, Drops, FlowSummary, LinkSummary, Pcap, Sequence, Snap, Summary, Tap,
+    ChannelSummary, Columns, Drops, FlowSummary, LinkSummary, Outlook, Pcap, Sequence, Snap, Summary, Tap,
 };
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::output::is_stream;
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario};
 use bentpipe_study::trace::Format;
 use serde::Serialize;
 
@@ -198,7 +198,7 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     }
     written?;
     let kept = fail_if::kept(&args.fail_if, &readings(&summary))?;
-    let end = end(&summary, scenario.time_limit.as_secs_f64(), interrupted);
+    let end = end(&scenario, &summary, interrupted);
     Ok(if kept || end != End::Done { end } else { End::Failed })
 }
 
@@ -219,20 +219,35 @@ fn readings(summary: &Summary) -> Vec<Reading<'_>> {
 }
 
 /// Reports on standard error why a run is incomplete.
-fn end(summary: &Summary, time_limit_s: f64, interrupted: bool) -> End {
+fn end(scenario: &Scenario, summary: &Summary, interrupted: bool) -> End {
     if interrupted {
         note!("interrupted at {:.3} s of simulated time", summary.end_s);
         return End::Interrupted;
     }
-    let aborted: Vec<_> = summary.flows.iter().filter_map(|f| f.aborted.map(|why| (&f.name, why))).collect();
-    for (flow, why) in &aborted {
-        note!("the flow `{flow}` was aborted: {why}");
+    let faults = faults(scenario, summary);
+    for fault in &faults {
+        note!("{fault}");
     }
-    // Where flows were aborted and nothing more could happen, the run ended before its limit.
-    if summary.timed_out && (aborted.is_empty() || summary.end_s >= time_limit_s) {
-        note!("{}", timed_out(summary));
-    }
-    if summary.timed_out || !aborted.is_empty() { End::Failed } else { End::Done }
+    if faults.is_empty() { End::Done } else { End::Failed }
+}
+
+/// Why transfers of a run did not finish; empty if all did.
+pub(super) fn faults(scenario: &Scenario, summary: &Summary) -> Vec<String> {
+    let flows = scenario.flows.iter().zip(&summary.flows);
+    let aborted = flows.filter_map(|(spec, flow)| {
+        let why = flow.aborted?;
+        Some(format!("the flow `{}` was aborted: {why}{}", flow.name, idle(scenario, spec, why)))
+    });
+    aborted.chain(summary.timed_out.then(|| timed_out(summary))).collect()
+}
+
+/// After an idle timeout of QUIC, a line with the two times that may explain it; otherwise nothing.
+fn idle(scenario: &Scenario, spec: &FlowSpec, why: &str) -> String {
+    let (FlowKind::Quic(quic), "idle timeout") = (&spec.kind, why) else { return String::new() };
+    let timeout = quic.idle_timeout.as_secs_f64();
+    let outlook = Outlook::new(scenario).ok().and_then(|all| all.flows.into_iter().find(|look| look.name == spec.name));
+    let path = outlook.map_or(String::new(), |look| format!("; the path's round trip is {} s", look.rtt_ms / 1e3));
+    format!("\n  help: one end received nothing for {timeout} s (`quic.idle_timeout`){path}")
 }
 
 /// What the time limit ended or kept from beginning, and how to allow more.

@@ -3,7 +3,7 @@
 //! A grid of links, queues, losses and limits, a run each. What is measured must hold the truth, bounds must be on its right side:
 //! - The rate's and the queue's intervals follow from what a capture cannot tell, half a segment here and a held report there, so they hold
 //!   the truth in every cell.
-//! - The interval of the probability of loss is statistical: of 27 cells of a link 5 % miss, 1.4 in the mean, and more than 4 do with a
+//! - The interval of the probability of loss is statistical: of 27 cells of a link 5 % miss, 1.4 on average, and more than 4 do with a
 //!   probability of 1 % (binomial). Cells share a seed, so those whose sender never fills the queue have the same packets and losses. They count
 //!   once.
 

@@ -1,6 +1,6 @@
 //! The intervals hold the truth as often as they say, on captures of the simulator.
 //!
-//! Of 40 seeds, intervals of 95 % miss 2 in the mean. More than 7 misses have a probability of 0.001 (binomial with 40 and 5 %), so a
+//! Of 40 seeds, intervals of 95 % miss 2 on average. More than 7 misses have a probability of 0.001 (binomial with 40 and 5 %), so a
 //! test allows 7. Intervals that are exact or wider than 95 % miss less.
 
 use bentpipe_fit::losses::Prefers;

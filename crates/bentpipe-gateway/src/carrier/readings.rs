@@ -22,7 +22,7 @@ impl Readings {
         // For a peer with a name, the label `peer` is the name.
         let key = if all.has_peer() { "endpoint" } else { "peer" };
         all.add("tunnel", key, "bentpipe_gateway_peer_info", "Address of the peer, as a label.", peer);
-        let help = "1 if the peer has answered from that address; if not, little is sent there.";
+        let help = "1 if the peer has answered from that address; until then only little is sent there.";
         all.add("tunnel", "address_proven", "bentpipe_gateway_peer_address_proven", help, Flag(tunnel.is_proven()));
         let other = Text(tunnel.other_shape().map(|shape| shape.to_string()));
         let help = "Shape of the peer, as a label, if it is not this box's and the link is down for it.";
@@ -89,7 +89,7 @@ impl Readings {
         let waiting = (0..layer.channels.len()).map(|channel| Level(carrier.waiting(channel as u8) as u64));
         let help = "Packets waiting for their first transmission.";
         all.add_by_channel("waiting", "bentpipe_gateway_packets_waiting", help, waiting);
-        let help = "Memory of packets that wait, are in flight to the peer, or wait for others from it.";
+        let help = "Memory of packets that are queued, in flight to the peer, or received from it and held until earlier ones arrive.";
         let held = Level(carrier.held_bytes());
         all.add("satellite", "held_bytes", "bentpipe_gateway_packets_held_bytes", help, held);
         let help = "Memory of the contexts of header compression.";
@@ -170,7 +170,7 @@ pub(crate) fn layer_readings(all: &mut Readings, stats: &CarrierStats) {
         (
             "black_holes",
             "bentpipe_gateway_black_holes_total",
-            "Times that datagrams of a length that used to pass were lost.",
+            "Number of times that the path stopped carrying datagrams of a length that it had carried.",
             black_holes,
         ),
     ] {

@@ -135,12 +135,14 @@ pub(super) fn check_rights(path: &Path, file: &GatewayFile) {
         access(folder, AccessFlags::W_OK).err().map(|error| format!("{}: {}", folder.display(), error.desc()))
     };
     if let Some(why) = file.tunnel.as_ref().and_then(|tunnel| refused(&tunnel.state)) {
-        note!("warning: peers' addresses are not saved, so a restart may take longer to be noticed: {why}");
+        note!(
+            "warning: peers' addresses are not saved: after a restart, the gateway waits until they contact it: {why}"
+        );
     }
     if let Some(why) = refused(&file.control) {
-        note!("warning: the socket for `status` will stay at the end: {why}");
+        note!("warning: the gateway cannot remove the socket for `status` when it ends: {why}");
     }
     if let Err(error) = std::fs::File::open(path) {
-        note!("warning: SIGHUP will change nothing: {}: {error}", path.display());
+        note!("warning: a reload (SIGHUP) will fail: {}: {error}", path.display());
     }
 }

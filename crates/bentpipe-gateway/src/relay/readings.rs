@@ -21,7 +21,7 @@ impl Readings {
         }
         let help = "Bytes waiting for hosts.";
         self.add("uplink", "held_bytes", "bentpipe_gateway_streams_held_bytes", help, Level(held));
-        let help = "Maximum of bytes waiting for hosts.";
+        let help = "Maximum allowed number of bytes waiting for hosts.";
         self.add("uplink", "memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, Level(memory));
     }
 }

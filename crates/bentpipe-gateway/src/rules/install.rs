@@ -172,7 +172,7 @@ impl Instance {
         let mut lacks = Vec::new();
         for (family, words) in into(self, device) {
             if let Err(error) = ip(&words) {
-                lacks.push(format!("IPv{} passes directly: {error}", &family[1..]));
+                lacks.push(format!("IPv{} is not accelerated: {error}", &family[1..]));
             }
         }
         let path = |of: &str| format!("/proc/sys/net/ipv4/conf/{of}/rp_filter");

@@ -23,13 +23,13 @@ table inet bentpipe_near {{
 \t}}
 \tchain prerouting {{
 \t\ttype filter hook prerouting priority mangle; policy accept;
-\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:
+\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that the gateway opens:
 \t\t# `allow` and `deny` in the settings say which destinations they may reach.
-\t\t# New ones, to be ended here. While nobody listens they pass. Before what is ours already: a name that a
-\t\t# connection has just left (TIME-WAIT) may be taken again at once.
+\t\t# New connections: they end here, or pass while the gateway does not listen. This comes before the rule for
+\t\t# existing connections, so that addresses and ports in TIME-WAIT can be used again at once.
 \t\tiifname {{ \"lan0\", \"lan1\" }} meta nfproto ipv4 tcp flags & (fin | syn | rst | ack) == syn tcp dport {{ 80, 443 }} fib daddr type != local tproxy ip to :4000 meta mark set {mark:#x} accept
 \t\tiifname {{ \"lan0\", \"lan1\" }} meta nfproto ipv6 tcp flags & (fin | syn | rst | ack) == syn tcp dport {{ 80, 443 }} fib daddr type != local tproxy ip6 to :4000 meta mark set {mark:#x} accept
-\t\t# Connections that are ours already, in whoever's name; older ones pass.
+\t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.
 \t\tmeta l4proto tcp socket transparent 1 jump ours
 \t}}
 }}
@@ -68,11 +68,11 @@ table inet bentpipe_near {{
 \t}}
 \tchain prerouting {{
 \t\ttype filter hook prerouting priority raw; policy accept;
-\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that go on from here:
+\t\t# Connections that end here do not pass the FORWARD chain of this machine, nor do those that the gateway opens:
 \t\t# `allow` and `deny` in the settings say which destinations they may reach.
-\t\t# Connections that are ours already, in whoever's name; older ones pass.
+\t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.
 \t\tmeta l4proto tcp socket transparent 1 jump ours
-\t\t# What clients send: into the device. While there is none it passes.
+\t\t# Packets from clients go into the device; without a device they pass.
 \t\tiifname {{ \"sat0\" }} meta nfproto ipv4 meta l4proto tcp tcp dport {{ 443 }} fib daddr type != local meta mark set {into:#x} notrack accept
 \t\tiifname {{ \"sat0\" }} meta nfproto ipv6 meta l4proto tcp tcp dport {{ 443 }} fib daddr type != local meta mark set {into:#x} notrack accept
 \t}}
@@ -88,7 +88,7 @@ ip -4 route replace local default dev lo table {table}
 ip -6 rule add preference {preference} fwmark {mark:#x} lookup {table}
 ip -6 rule add preference {into_preference} fwmark {into:#x} lookup {into_table}
 ip -6 route replace local default dev lo table {table}
-# As soon as the gateway has made its device:
+# Once the gateway has created its device:
 ip -4 route replace default dev bentpipe0 table {into_table}
 ip -6 route replace default dev bentpipe0 table {into_table}
 sysctl -w net.ipv4.conf.bentpipe0.rp_filter=2

@@ -214,7 +214,7 @@ pub(super) const LINK: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory for packets that wait for the link, are in flight to the peer, or wait for others from it. What does not fit is dropped. With `peers`, each may use what the others leave free; half of it is reserved for them in equal parts. Default: 256 MiB.",
+        "Maximum memory for packets that are queued for the link, in flight to the peer, or received from it and held until earlier ones arrive. What does not fit is dropped. With `peers`, each may use what the others leave free; half of it is reserved for them in equal parts. Default: 256 MiB.",
     ),
     field(
         "throughput_advice",

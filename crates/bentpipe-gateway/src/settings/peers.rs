@@ -46,7 +46,7 @@ pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut 
         let at = view.get("dead_after").or(view.get("keepalive"))?;
         at.refuse(
             problems,
-            "a peer that is idle would be given up",
+            "an idle peer would count as down",
             Some("`dead_after` of twice `keepalive` or more".to_owned()),
         );
     }
@@ -289,7 +289,7 @@ fn not_our_own<'a>(
     for (prefix, item) in prefixes {
         let is_within = |(address, bits): &&(IpAddr, u8)| prefix.contains(*address) && prefix.bits() >= *bits;
         if let Some((address, _)) = link.addresses.iter().find(is_within) {
-            let message = format!("{prefix} holds {address}, this box's own address in `link.addresses`");
+            let message = format!("{prefix} contains {address}, this box's own address in `link.addresses`");
             item.refuse(problems, message, Some("addresses behind the peer".to_owned()));
         }
     }
@@ -309,7 +309,7 @@ fn advice(
         (Carries::Streams, Some(item)) => {
             item.refuse(
                 problems,
-                "`split` carries TCP, and SCONE packets are QUIC's",
+                "`split` carries only TCP, but SCONE packets belong to QUIC",
                 Some("a peer of shape `link`".to_owned()),
             );
             None

@@ -85,7 +85,7 @@ fn mistakes_of_each_kind() {
         ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
         ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot contain"),
         ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not several"),
-        ("peer = ", "dead_after = \"6 s\"\npeer = ", "a peer that is idle would be given up"),
+        ("peer = ", "dead_after = \"6 s\"\npeer = ", "an idle peer would count as down"),
         ("peer = ", "peer_prefixes = [\"10.1.0.7/24\"]\npeer = ", "10.1.0.7 has bits beyond the first 24"),
         ("ports = ", "allow = [\"10.0.0.0/8:0\"]\nports = ", "`0` is not a port"),
         ("ports = ", "deny = [\"example.org\"]\nports = ", "`example.org` is not an IP address"),

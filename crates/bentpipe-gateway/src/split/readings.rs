@@ -19,7 +19,7 @@ impl Readings {
         level("unsent_bytes", "bentpipe_gateway_streams_unsent_bytes", help, waiting.unsent);
         let help = "Bytes from the peer waiting for hosts.";
         level("held_bytes", "bentpipe_gateway_streams_held_bytes", help, waiting.held);
-        let help = "Maximum of bytes waiting for hosts.";
+        let help = "Maximum allowed number of bytes waiting for hosts.";
         level("memory_bytes", "bentpipe_gateway_streams_memory_bytes", help, waiting.memory);
         for (key, metric, help, count) in [
             ("accepted", total!("accepted"), "Connections of hosts accepted.", accepted),

@@ -218,7 +218,7 @@ pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str
     held
 }
 
-/// Sends a byte and takes one.
+/// Sends a byte and reads one.
 pub(crate) fn talk(stream: &mut TcpStream, byte: u8) -> Result<u8, ErrorKind> {
     let mut got = [0];
     stream.write_all(&[byte]).and_then(|()| stream.read_exact(&mut got)).map_err(|error| error.kind())?;

@@ -8,6 +8,8 @@
 //! and have no value if they fall on it; a mean or a ratio has none if any run did not finish. If such runs were left
 //! out, a variant that stalls in its worst fades would look better than one that survives them.
 
+use std::collections::BTreeMap;
+
 use bentpipe_engine::stream::Stream;
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
 use bentpipe_study::stats::{Sample, bootstrap_interval, mean, mean_interval};
@@ -80,6 +82,9 @@ pub struct VariantRow {
     pub finished: usize,
     /// Replications with an unfinished transfer, which rank last.
     pub unfinished: usize,
+    /// How many of those had an aborted flow, by the reason ([`FlowSummary::aborted`](super::FlowSummary::aborted)) of
+    /// the first one. The others reached the time limit.
+    pub aborted: BTreeMap<&'static str, usize>,
     /// First quartile. Like the other two, it is `None` if it falls on an unfinished replication.
     pub p25: Option<f64>,
     /// Median.
@@ -115,14 +120,21 @@ impl Comparison {
     /// bootstrap's draws.
     pub fn new(scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>], seed: u64) -> Comparison {
         let measure = scenarios.first().map_or(Measure::SlowestTimeS, |(_, scenario)| Measure::of(scenario));
-        let columns: Vec<Vec<_>> = scenarios
-            .iter()
-            .enumerate()
-            .map(|(v, (_, scenario))| runs.iter().map(|rep| measure.take(&Summary::new(scenario, &rep[v]))).collect())
-            .collect();
-        let rows = scenarios.iter().zip(&columns).enumerate();
-        let variants = rows.map(|(v, ((name, _), column))| row(name, column, (v > 0).then(|| &columns[0]), seed));
-        Comparison { measure, reps: runs.len(), variants: variants.collect() }
+        let mut columns: Vec<Column> = Vec::new();
+        let mut variants: Vec<VariantRow> = Vec::new();
+        for (v, (name, scenario)) in scenarios.iter().enumerate() {
+            let summaries = runs.iter().map(|rep| Summary::new(scenario, &rep[v]));
+            let mut aborted = BTreeMap::new();
+            let column = summaries.map(|summary| {
+                let taken = measure.take(&summary);
+                let reason = summary.flows.iter().find_map(|flow| flow.aborted).filter(|_| taken.is_none());
+                reason.into_iter().for_each(|reason| *aborted.entry(reason).or_insert(0) += 1);
+                taken
+            });
+            columns.push(column.collect());
+            variants.push(VariantRow { aborted, ..row(name, &columns[v], (v > 0).then(|| &columns[0]), seed) });
+        }
+        Comparison { measure, reps: runs.len(), variants }
     }
 }
 
@@ -142,6 +154,7 @@ fn row(name: &str, column: &Column, first: Option<&Column>, seed: u64) -> Varian
         variant: name.to_owned(),
         finished,
         unfinished: column.len() - finished,
+        aborted: BTreeMap::new(),
         p25: quantile(0.25),
         median: quantile(0.5),
         p75: quantile(0.75),

@@ -31,7 +31,7 @@ pub struct FlowResult {
     pub receiver_stats: TcpStats,
     /// Counters of both ends of each leg of a split flow; empty for others.
     pub legs: Vec<[TcpStats; 2]>,
-    /// Why it was aborted, if so.
+    /// Why it was aborted, if so: as its ends know, or else, for an unfinished split flow, as a gateway knows.
     pub aborted: Option<Abort>,
     /// Number of segments for which the spoofing gateway had no room.
     pub refused: u64,
@@ -61,6 +61,25 @@ impl World {
         legs
     }
 
+    /// Why a gateway gave up a leg of a split flow, if so. The flow's own ends do not know it if the resets were lost.
+    fn leg_abort(&self, flow: FlowId) -> Option<Abort> {
+        let mut end = ends::listener(ConnectionId(flow.0));
+        let mut found = Vec::new();
+        if let Endpoint::Socket(near) = &self.ends[end.index()].kind
+            && let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind
+        {
+            found.extend([near, far].into_iter().filter_map(|socket| socket.aborted()));
+        }
+        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end.index()].kind {
+            let gateway = &self.gateways[gateway as usize];
+            found.extend(gateway.splice.broken().map(|broken| broken.abort));
+            end = ends::peer(gateway.far_end());
+        }
+        // The cause; the other gateways pass it on with resets of their own.
+        let cause = found.iter().find(|abort| !matches!(abort, Abort::Reset | Abort::Local));
+        cause.or(found.first()).copied()
+    }
+
     /// The outcome of the end of a connection; `None` for an end of another kind.
     fn outcome(&self, end: EndId) -> Option<Outcome> {
         match &self.ends[end.index()].kind {
@@ -78,19 +97,23 @@ impl World {
         let source = ends::opener(ConnectionId(flow.0));
         let kind = |end: EndId| &self.ends[end.index()].kind;
         match (self.outcome(source), self.outcome(goal), kind(source), kind(goal)) {
-            (Some(from), Some(to), ..) => FlowResult {
-                start,
-                connected_at: from.connected_at,
-                acked_at: from.acked_at,
-                received_at: if ends_with_response { from.received_at } else { to.received_at },
-                delivered: to.received,
-                stats: from.stats,
-                receiver_stats: to.stats,
-                legs: self.leg_stats(flow, from.stats, to.stats),
-                aborted: from.aborted.or(to.aborted),
-                refused: 0,
-                delays: None,
-            },
+            (Some(from), Some(to), ..) => {
+                let received_at = if ends_with_response { from.received_at } else { to.received_at };
+                let of_legs = || received_at.is_none().then(|| self.leg_abort(flow)).flatten();
+                FlowResult {
+                    start,
+                    connected_at: from.connected_at,
+                    acked_at: from.acked_at,
+                    received_at,
+                    delivered: to.received,
+                    stats: from.stats,
+                    receiver_stats: to.stats,
+                    legs: self.leg_stats(flow, from.stats, to.stats),
+                    aborted: from.aborted.or(to.aborted).or_else(of_legs),
+                    refused: 0,
+                    delays: None,
+                }
+            }
             (Some(from), None, _, Endpoint::Spoofer(spoofer)) => {
                 let sink = self.sink_of(spoofer);
                 FlowResult {

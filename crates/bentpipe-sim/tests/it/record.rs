@@ -116,6 +116,18 @@ fn hints_follow_the_window() {
     assert!(split.contains("the connection is split") && !split.contains("outstanding"), "{split}");
 }
 
+/// 200 ms of round trip; the default idle timeout is 30 s.
+#[test]
+fn hints_know_the_idle_timeout_of_quic() {
+    let hints = |idle: &str| {
+        let flow = format!("bytes = \"10 MB\"\ntype = \"quic\"\n{idle}");
+        Outlook::new(&scenario("", &flow)).expect("reachable").flows.remove(0).hints.join("\n")
+    };
+    assert!(!hints("").contains("idle timeout"), "{}", hints(""));
+    let short = hints("quic = { idle_timeout = \"150 ms\" }");
+    assert!(short.contains("the round trip of 200 ms is longer than QUIC's idle timeout of 150 ms"), "{short}");
+}
+
 #[test]
 fn a_picture_shows_losses_and_retransmissions() {
     let scenario = scenario("", BULK);

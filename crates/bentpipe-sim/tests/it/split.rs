@@ -168,3 +168,20 @@ fn a_gateway_has_a_tap() {
     let scenario = scenario("", SPLIT);
     assert_eq!(Tap::find(&scenario, "uplink"), Ok(vec![Tap::Host(scenario.node("uplink").expect("a node"))]));
 }
+
+/// The last leg is dead from 1 s on, and the first one from 20 s on, so that no reset of a gateway reaches the server.
+/// Nothing more can happen then, long before the time limit: the leg's reason ends the flow, not the limit.
+#[test]
+fn a_leg_that_is_given_up_ends_the_flow_even_if_the_resets_are_lost() {
+    let short = SPLIT.replace("2 MB", "150 kB");
+    let mut text = WORLD.replace("LOSS", "").replace("FLOW", &short).replace("start = \"3 s\"", "start = \"0 s\"");
+    for (link, dies) in [("home", "1 s"), ("terrestrial", "20 s")] {
+        let name = format!("name = \"{link}\"\n");
+        text = text.replace(&name, &format!("{name}bursts = {{ schedule = [[\"{dies}\", \"9000 s\"]] }}\n"));
+    }
+    let scenario = Scenario::parse(&text, "split.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+    let flow = &summary.flows[0];
+    assert_eq!((flow.time_s, flow.aborted, summary.timed_out), (None, Some("retries exhausted"), false), "{summary:?}");
+    assert!(summary.end_s < scenario.time_limit.as_secs_f64(), "{}", summary.end_s);
+}

@@ -50,7 +50,9 @@ impl Verdict {
                 "compared in this run: the number or the ordering is within bounds that the reason derives"
             }
             Verdict::Shape => "compared: out of bounds, but the ordering or the approximate size is right",
-            Verdict::Differs => "compared: neither; the reason gives the cause, or says that it is not explained",
+            Verdict::Differs => {
+                "compared: neither the number nor the ordering agrees; the reason gives the cause, or says that it is not explained"
+            }
             Verdict::Built => {
                 "a mechanism, a topology or a drawing; nothing is compared. The reason names the test or the scenario that uses \
                  it, and a test checks that these exist"

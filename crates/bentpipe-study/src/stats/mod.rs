@@ -42,7 +42,7 @@ impl Interval {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum StatsError {
     /// Too few values.
-    #[error("{have} values where {need} are needed")]
+    #[error("{have} values: at least {need} needed")]
     TooFew {
         /// Values given.
         have: usize,
@@ -50,7 +50,7 @@ pub enum StatsError {
         need: usize,
     },
     /// A value is infinite or NaN, or not above zero for a ratio.
-    #[error("value {index} is {value}, which has no place here")]
+    #[error("value {index} is {value}, which cannot be used here")]
     BadValue {
         /// Its index.
         index: usize,

@@ -54,7 +54,7 @@ pub enum StoreError {
         process: Option<u32>,
     },
     /// A part is damaged.
-    #[error("{}: the file is damaged; without it, its runs are run again", path.display())]
+    #[error("{}: the file is damaged: delete it, and the same command repeats its runs", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -91,7 +91,7 @@ pub struct Store {
     /// The open journal and its number; `None` in a store that is only read.
     journal: Option<(u32, Journal)>,
     /// Held while it is open.
-    _lock: Option<File>,
+    lock: Option<File>,
     synced: Instant,
 }
 
@@ -127,7 +127,7 @@ impl Store {
             }
         }
         let mut store = Store::load(folder)?;
-        store._lock = Some(lock);
+        store.lock = Some(lock);
         let parts = numbers(folder, "part-", ".parquet")?;
         let mut journals = numbers(folder, "journal-", ".log")?;
         for &number in journals.iter().filter(|number| parts.contains(number)) {
@@ -176,7 +176,7 @@ impl Store {
             rows: BTreeMap::new(),
             holdings: Holdings::default(),
             journal: None,
-            _lock: None,
+            lock: None,
             synced: Instant::now(),
         }
     }
@@ -272,7 +272,11 @@ impl Store {
     /// Releases the lock, so that others can write to the folder. The rows can still be read; no more are stored.
     pub fn release(&mut self) {
         self.journal = None;
-        self._lock = None;
+        if let Some(lock) = self.lock.take() {
+            // Forked processes, such as the workers of an executor, inherit the open file, and closing it here alone would not
+            // unlock it. If this fails, they hold the lock until they end.
+            let _ = flock(&lock, FlockOperation::Unlock);
+        }
     }
 
     /// Turns the journal into a part.

@@ -2,7 +2,7 @@
 
 use super::{folder, ok, refused};
 
-/// By the identity of the file, not by its name.
+/// Inputs are recognised by device and inode, not by name.
 #[cfg(unix)]
 #[test]
 fn an_input_is_not_overwritten() {

@@ -27,6 +27,8 @@ fn each_key_of_a_result_is_in_the_page() {
     for scenario in ["geo-gateway", "l4s", "transat-four-flows"] {
         keys(&json(&ok(folder.path(), &["run", scenario, "--json"])), &mut found);
     }
+    let compare = ["compare", "small.toml", "--variants", "sack,newreno", "--reps", "2", "--json"];
+    keys(&json(&ok(folder.path(), &compare)), &mut found);
     assert!(found.contains("legs") && found.contains("marked_packets") && found.contains("p99_s"), "{found:?}");
     let missing: Vec<_> = found.iter().filter(|key| !page.contains(&format!("`{key}`"))).collect();
     assert!(missing.is_empty(), "docs/howto/inspect.md lacks {missing:?}");

@@ -109,6 +109,30 @@ fn a_variant_that_never_finishes_is_marked() {
     assert_eq!(output.status.code(), Some(1));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(table.contains("0 (2 unfinished)"), "{table}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("2 of 2 replications did not finish: 2 at the time limit of 1 s"), "{said}");
+    // No SYN arrives: the limit, an hour, has no part in it.
+    let dead =
+        ["compare", "small.toml", "--variants=sack", "--set", "links.sat.forward.loss=100 %", "--reps=2", "--json"];
+    let output = run(folder.path(), &dead);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("did not finish: 1 aborted (retries exhausted)\n") && !said.contains("limit"), "{said}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["variants"][0]["aborted"], serde_json::json!({ "retries exhausted": 1 }));
+}
+
+/// The page and the exit code say so, as `run` does.
+#[test]
+fn a_report_of_a_run_that_failed_fails() {
+    let folder = folder();
+    for (set, why) in
+        [("links.sat.forward.loss=100 %", "was aborted: retries exhausted"), ("time_limit=1 s", "time limit of 1 s")]
+    {
+        let output = run(folder.path(), &["report", "small.toml", "--no-recommend", "--out=page.html", "--set", set]);
+        assert_eq!(output.status.code(), Some(1), "{set}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why), "{set}");
+        assert!(std::fs::read_to_string(folder.path().join("page.html")).expect("written").contains(why), "{set}");
+    }
 }
 
 #[test]
@@ -375,10 +399,13 @@ fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     // A run of days.
     let run = [&["run", "small.toml", "--fail-if", "dota.time > 1 s"], &super::ENDLESS[..]].concat();
     let error = refused(folder.path(), 2, &run);
-    assert!(error.contains("names what is not here") && error.contains("did you mean `data`?"), "{error}");
+    assert!(
+        error.contains("names something that the results do not have") && error.contains("did you mean `data`?"),
+        "{error}"
+    );
     let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
     let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
-    assert!(error.contains("names what is not here"), "{error}");
+    assert!(error.contains("names something that the results do not have"), "{error}");
 }
 
 #[test]
@@ -412,6 +439,10 @@ fn what_a_table_says_is_so() {
     // No SYN arrives, and nothing can happen after the last one. The limit of one hour plays no part.
     let text = said(&["--set", "links.sat.forward.loss=100 %", "--set", "tcp.profile=linux"]);
     assert!(text.contains("the flow `data` was aborted") && !text.contains("time limit"), "{text}");
+    // QUIC ends before the first answer arrives over such a path.
+    let text = said(&["--variant", "quic-cubic", "--set", "links.sat.delay=20 s"]);
+    assert!(text.contains("was aborted: idle timeout\n  help: one end received nothing for 30 s"), "{text}");
+    assert!(text.contains("; the path's round trip is 40 s\n"), "{text}");
     let text = said(&["--set", "time_limit=1 s", "--set", "flows.data.start=5 s"]);
     assert!(text.contains("the flow `data` begins at 5 s, after the time limit of 1 s"), "{text}");
 }

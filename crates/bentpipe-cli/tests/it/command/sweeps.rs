@@ -174,7 +174,7 @@ fn a_full_disk_loses_and_repeats_no_run() {
     assert!(std::fs::read(table(folder.path())).expect("readable") == undisturbed(SWEEP));
 }
 
-/// A disk that is really full: a small tmpfs in a mount namespace, which only root may make.
+/// A full disk: a small tmpfs in a mount namespace, which needs root.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_small_disk_loses_and_repeats_no_run() {

@@ -148,7 +148,7 @@ fn a_link_is_changed_while_it_runs() {
     assert!((80.0..86.0).contains(&best()), "what is refused changes nothing");
     // A fade loses the packets sent during it, and no later ones.
     let faded = ask(&["fade", "sat/forward", "500 ms"]);
-    assert_eq!(faded, (Some(0), "sat/forward: all is lost for 0.5 s\n".to_owned()));
+    assert_eq!(faded, (Some(0), "sat/forward: all packets are lost for 0.5 s\n".to_owned()));
     near.send_to(b"lost", address).expect("sent");
     std::thread::sleep(Duration::from_millis(600));
     assert!((80.0..86.0).contains(&best()), "the link is as before");

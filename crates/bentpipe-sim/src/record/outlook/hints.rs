@@ -22,6 +22,16 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<
     if let FlowKind::Stp(stp) = &flow.kind {
         constant_window(outlook, &stp.config, &mut hints);
     }
+    if let FlowKind::Quic(quic) = &flow.kind
+        && outlook.rtt_ms >= quic.idle_timeout.as_millis_f64()
+    {
+        hints.push(format!(
+            "the round trip of {} ms is longer than QUIC's idle timeout of {} ms: the connection ends before the first \
+             answer arrives. Set a longer `quic.idle_timeout`",
+            outlook.rtt_ms,
+            quic.idle_timeout.as_millis_f64()
+        ));
+    }
     if outlook.queue.is_none() && outlook.bottleneck.is_some() {
         hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
     }

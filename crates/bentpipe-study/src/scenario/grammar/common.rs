@@ -31,6 +31,6 @@ pub(crate) const DISTRIBUTION: &[Field] = &[
     field(
         "pareto",
         Shape::Pair(&Shape::DURATION),
-        "Pareto distributed with this minimum and mean: few values, but long ones, are above the mean.",
+        "Pareto distributed with this minimum and mean: most values are below the mean, a few far above it.",
     ),
 ];

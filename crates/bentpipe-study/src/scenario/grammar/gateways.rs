@@ -59,7 +59,7 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory of each box for connections, their data, and packets that wait for the link, are on their way, or wait for others. Default: 256 MiB.",
+        "Maximum memory of each box for connections, their data, and packets that are queued for the link, in flight, or held until earlier ones arrive. Default: 256 MiB.",
     ),
     field(
         "throughput_advice",

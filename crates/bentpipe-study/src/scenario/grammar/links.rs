@@ -100,7 +100,7 @@ pub(crate) const DIRECTION: &[Field] = &[
     field(
         "delay_trace",
         Shape::Any(&[Shape::Text, Shape::Table(DELAY_TRACE)]),
-        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time, the first also before its own. It repeats; the last value holds as long as the one before.",
+        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time, and the first also before its own. The trace repeats; its last value lasts as long as the one before it.",
     ),
     field(
         "loss_trace",
@@ -235,12 +235,12 @@ pub(crate) const QUEUE: &[Field] = &[
     field(
         "l4s_threshold",
         Shape::DURATION,
-        "DualPI2: the wait from which on L4S packets are marked by their own queue. Default: 800 us.",
+        "DualPI2: wait above which their own queue marks L4S packets. Default: 800 us.",
     ),
     field(
         "l4s_range",
         Shape::DURATION,
-        "DualPI2: over this much more wait that probability rises to 1; 0 makes it a step. Default: 400 us.",
+        "DualPI2: that probability rises from 0 to 1 over this range of waits above `l4s_threshold`; 0 makes it a step. Default: 400 us.",
     ),
     field(
         "classic_share",

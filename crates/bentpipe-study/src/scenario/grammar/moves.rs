@@ -70,11 +70,11 @@ const TIME_OR_LOSS: Shape = Shape::Any(&[Shape::DURATION, Shape::Probability]);
 pub(crate) const PHASES: &[Field] = &[
     field("length", Shape::DURATION, "Length of a phase, such as \"15 s\". Required."),
     field("first", Shape::DURATION, "When the first change comes; at most `length`. Default: `length`."),
-    field("outage", Shape::DURATION, "At each change the line stands still for so long. Default: none."),
+    field("outage", Shape::DURATION, "Time for which the line stops at each change. Default: none."),
     field(
         "loss",
         Shape::Probability,
-        "Probability that a packet is lost that would arrive in an outage. Default: 0, packets only wait.",
+        "Probability that a packet that would arrive in an outage is lost. Default: 0, packets only wait.",
     ),
     field("rate", Shape::Pair(&Shape::RATE), "The rate of each phase, uniform between these. Default: the link's."),
     field(

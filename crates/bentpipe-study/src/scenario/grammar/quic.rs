@@ -45,7 +45,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "repair",
         Shape::Probability,
-        "Forward error correction by the application: repair symbols, as a part of the data, follow each block of 16 MB. The data is there once as many symbols have arrived as it has. Needs `bytes` and one stream, implies `unordered`. Default: none.",
+        "Forward error correction by the application: each block of 16 MB is followed by repair symbols, as many as this share of its data. A block is complete once as many symbols have arrived as its data has. Needs `bytes` and one stream, implies `unordered`. Default: none.",
     ),
     field(
         "receive_window",
@@ -55,7 +55,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "send_window",
         Shape::SIZE,
-        "Data that the sender keeps until it is acknowledged. Default: as for `receive_window`.",
+        "Maximum amount of unacknowledged data that the sender keeps. Default: as for `receive_window`.",
     ),
     field(
         "datagram",
@@ -75,7 +75,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "idle_timeout",
         Shape::DURATION,
-        "Time without packets after which the connection ends. Default: 30 s, as in quinn.",
+        "Time without packets after which the connection ends; it must exceed the round trip. Default: 30 s, as in quinn.",
     ),
     field(
         "encryption",
@@ -87,7 +87,7 @@ pub(crate) const QUIC: &[Field] = &[
 /// What a sender asks of its peer's ACKs.
 pub(crate) const ACK_FREQUENCY: &[Field] = &[
     field("every", Shape::Count(ACKED_TOGETHER), "Number of packets that get one ACK. Required."),
-    field("delay", Shape::DURATION, "Max delay of an ACK, at most a round trip or 25 ms. Default: 25 ms."),
+    field("delay", Shape::DURATION, "Maximum delay of an ACK, at most a round trip or 25 ms. Default: 25 ms."),
     field(
         "at_once",
         Shape::Flag,

@@ -71,7 +71,7 @@ fn prompt_repairs_shorten_the_hold() {
     };
     let ((with, repairs), (without, _)) = (hold(Some(prompt)), hold(None));
     // Without them some frame of the last round trip is always missing. With them a packet waits for the end of its
-    // block, half of 100 ms in the mean, and one block in a hundred for a round trip; the first half second is bare.
+    // block, half of 100 ms on average, and one block in a hundred for a round trip; the first half second is bare.
     assert!(without > 0.4 && with < 0.15, "{with} {without}");
     // 99 of 100 blocks lose at most four frames: no more than five repair frames for a block of a hundred.
     assert!(repairs <= 80 * 5, "{repairs}");

@@ -18,7 +18,7 @@ pub(crate) struct Slept {
     pub(crate) said: [String; 2],
 }
 
-/// Stops box `sleeper` of [`NAMES`] for `span`, in the middle of a transfer and beside an idle connection.
+/// Stops box `sleeper` of [`NAMES`] for `span`, during a transfer and with an idle connection open.
 pub(crate) fn slept(
     line: &Line,
     start: impl Fn(&str) -> Running,

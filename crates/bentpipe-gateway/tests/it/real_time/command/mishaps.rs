@@ -78,7 +78,7 @@ fn a_full_disk_stops_nothing() {
     assert_eq!(line.said("near").matches("No space left").count(), 1, "{}", line.said("near"));
     asks(&mut stream).expect("an answer");
     std::fs::remove_file(folder.join("rest")).expect("it is ours");
-    until("it is written", || line.said("near").contains("near.state: written again"));
+    until("it is written", || line.said("near").contains("near.state: can be written again"));
     assert!(std::fs::read_to_string(folder.join("near.state")).is_ok_and(|text| text.contains("10.9.0.2:4500")));
     asks(&mut stream).expect("an answer");
 }

@@ -148,7 +148,7 @@ fn settings_name_the_user() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
     let gateway = hub.run(1024);
     let said = hub.hosts.said("hub");
-    assert!(said.contains("SIGHUP will change nothing: hub.toml: Permission denied"), "{said}");
+    assert!(said.contains("a reload (SIGHUP) will fail: hub.toml: Permission denied"), "{said}");
     gateway.signal("HUP");
     until("it says so", || hub.hosts.said("hub").contains("the old settings remain"));
     end(gateway);
@@ -186,6 +186,10 @@ fn its_own_folder_is_its_users() {
     until("it runs", || line.status("near").is_some());
     near.signal("TERM");
     near.ends();
-    assert!(line.said("near").contains("the socket for `status` will stay at the end"), "{}", line.said("near"));
+    assert!(
+        line.said("near").contains("the gateway cannot remove the socket for `status` when it ends"),
+        "{}",
+        line.said("near")
+    );
     std::fs::remove_dir_all(own).expect("root may");
 }

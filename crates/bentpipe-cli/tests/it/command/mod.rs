@@ -7,6 +7,7 @@ mod interrupts;
 mod keys;
 mod models;
 mod outputs;
+mod reports;
 mod scoreboard;
 mod scripts;
 mod sweeps;

@@ -75,10 +75,6 @@ pub(crate) struct TcpEnd {
     /// Its number in the world.
     end: EndId,
     requests_left: u32,
-    /// Bytes left over from the last block because they did not fill a segment; they belong to the next block.
-    beyond_block: u16,
-    /// Bytes left of a block that has been written in part.
-    left_of_block: u32,
     client: bool,
     opened: bool,
     /// True if a FIN follows the data. One-way openings have none.
@@ -148,8 +144,6 @@ impl TcpEnd {
             expected,
             read: 0,
             unwritten: 0,
-            beyond_block: 0,
-            left_of_block: 0,
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
             pacer: None,

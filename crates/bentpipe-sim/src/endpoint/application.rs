@@ -44,14 +44,15 @@ impl TcpEnd {
     ///
     /// A close follows the last one, but not before the handshake: that would end the connection (RFC 9293 §3.10.4).
     pub(super) fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
-        let bytes = match self.connection.room(self.left_of_block > 0) {
+        let (begun, left) = self.block();
+        let bytes = match self.connection.room(begun) {
             u64::MAX => self.unwritten,
             0 => {
                 self.connection.wait_for_room();
                 0
             }
             _ if self.connected_at.is_none() => 0,
-            room => self.of_block(room),
+            room => self.unwritten.min(left).min(room),
         };
         if bytes > 0 {
             self.unwritten -= bytes;
@@ -61,28 +62,23 @@ impl TcpEnd {
         bytes > 0
     }
 
-    /// The part of the current block that there is room for.
-    fn of_block(&mut self, room: u64) -> u64 {
-        if self.left_of_block == 0 {
-            self.left_of_block = match *self.workload {
-                // The pacer decides where these end.
-                Workload::Paced { write, .. } if write.get() < BLOCK => write.get() as u32,
-                _ => self.whole_block() as u32,
-            };
-        }
-        let bytes = self.unwritten.min(self.left_of_block.into());
-        let now = bytes.min(room);
-        // What is left over is less than a block, or the block is over.
-        self.left_of_block = if bytes == self.unwritten && now == bytes { 0 } else { self.left_of_block - now as u32 };
-        now
-    }
-
-    /// The next block of whole segments.
-    fn whole_block(&mut self) -> u64 {
-        let mss = self.connection.mss();
-        let bytes = BLOCK + u64::from(self.beyond_block);
-        self.beyond_block = (bytes % mss) as u16;
-        bytes / mss * mss
+    /// The block of the next byte: whether it has been written in part, and how many bytes are left of it. The program
+    /// writes as many bytes at a time as [`BLOCK`] says, on average and in whole segments, or as a pacer says if that is
+    /// less.
+    fn block(&self) -> (bool, u64) {
+        let written = self.connection.written();
+        let (at, block, mss) = match *self.workload {
+            Workload::Paced { write, .. } if write.get() < BLOCK => (written, write.get(), 1),
+            Workload::RequestResponse { request, response, .. } => {
+                let message = if self.client { request } else { response };
+                (message.get().saturating_sub(self.unwritten), BLOCK, self.connection.mss())
+            }
+            _ => (written, BLOCK, self.connection.mss()),
+        };
+        let edge = |block_count: u64| block_count * block / mss * mss;
+        let next = at / block + 1;
+        let (start, end) = if edge(next) > at { (edge(next - 1), edge(next)) } else { (edge(next), edge(next + 1)) };
+        (at > start, end - at)
     }
 
     /// Bytes that the application has written, whether there was room for them or not.

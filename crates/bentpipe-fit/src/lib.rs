@@ -34,6 +34,7 @@ mod choice;
 mod error;
 mod estimate;
 mod header;
+mod in_order;
 mod ledger;
 mod limit;
 mod link_layer;

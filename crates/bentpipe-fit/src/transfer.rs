@@ -9,6 +9,7 @@ use crate::choice::{Choice, Chosen, Flow};
 use crate::error::{FitError, Problem};
 use crate::estimate::Estimate;
 use crate::header::{self, Header, Skip};
+use crate::in_order::{InOrder, MAX_BACK_NS};
 use crate::ledger::Ledger;
 use crate::limit::limit;
 use crate::link_layer::{self, Content};
@@ -26,9 +27,6 @@ const MAX_MTU: u32 = 9000;
 const ETHERNET_MSS: u32 = 1460;
 /// Width of the bins of the delays over time.
 const BIN_NS: i64 = 10_000_000;
-/// Maximum disorder of packets in nanoseconds. A card with several queues may pass packets on out of order, but collects
-/// them for less than a timer tick of 10 ms.
-const MAX_BACK_NS: i64 = 10_000_000;
 /// Variation of the rate, as a share of it, from which a note mentions it.
 const VARIES: f64 = 0.1;
 
@@ -80,25 +78,6 @@ struct Skipped {
     unknown: Option<i32>,
 }
 
-/// The clock of a connection's packets, which never goes backwards.
-#[derive(Default)]
-struct Clock {
-    now: Option<i64>,
-    /// Number of packets with a time before the clock's, and the largest difference in nanoseconds.
-    back: u64,
-    max_back: i64,
-}
-
-impl Clock {
-    fn read(&mut self, at: i64) -> i64 {
-        let now = self.now.map_or(at, |now| now.max(at));
-        self.now = Some(now);
-        self.back += u64::from(at < now);
-        self.max_back = self.max_back.max(now.saturating_sub(at));
-        now
-    }
-}
-
 /// Reads the file and passes each TCP segment.
 fn segments(path: &Path, source: Bytes, mut each: impl FnMut(i64, u32, Header)) -> Result<(Skipped, Ending), FitError> {
     let mut skipped = Skipped::default();
@@ -139,22 +118,24 @@ pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
     let mss = if chosen.longest > MAX_MTU { ETHERNET_MSS } else { chosen.longest };
     let mut ledger = Ledger::new(mss);
     let mut ends = (i64::MAX, i64::MIN);
-    let mut clock = Clock::default();
+    let mut order = InOrder::new();
+    let mut take = |at: i64, (along, header): (bool, Header)| {
+        if along {
+            ends = (ends.0.min(at), ends.1.max(at));
+        }
+        ledger.take(at, along, &header);
+    };
     segments(path, open()?, |at, interface, header| {
         let flow = Flow::of(interface, &header);
         if !flow.same_connection(&chosen.flow) {
             return;
         }
-        let along = flow == chosen.flow;
-        let at = clock.read(at);
-        if along {
-            ends = (ends.0.min(at), ends.1.max(at));
-        }
-        ledger.take(at, along, &header);
+        order.take(at, (flow == chosen.flow, header), &mut take);
     })?;
+    order.finish(take);
     let unusable = |message: String| Err(FitError::Nothing { path: path.to_owned(), message });
-    if clock.max_back > MAX_BACK_NS {
-        let back = clock.max_back as f64 / 1e9;
+    if order.max_back > MAX_BACK_NS {
+        let back = order.max_back as f64 / 1e9;
         return unusable(format!(
             "the times of its packets go back by {back:.3} s: expected packets in order of time. `reordercap` sorts them; if the clock was set \
              meanwhile, capture again"
@@ -166,11 +147,11 @@ pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
         );
     }
     let mut notes = notes(&skipped, ending, interfaces);
-    if clock.back > 0 {
+    if order.back > 0 {
         notes.push(format!(
-            "{} packets have a time before that of the packet before, by up to {:.3} ms; they count as at that time",
-            clock.back,
-            clock.max_back as f64 / 1e6
+            "{} packets have a time before that of the packet before, by up to {:.3} ms; they were sorted",
+            order.back,
+            order.max_back as f64 / 1e6
         ));
     }
     Ok(estimate(&ledger, &chosen, ends, &mut notes))

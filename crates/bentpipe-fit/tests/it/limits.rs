@@ -85,19 +85,19 @@ fn leo() {
     cells("client", 50.0, 20, "8 MB");
 }
 
-/// Six packets in a row found the queue full, once: a burst of the link looks the same, so the interval has both.
+/// Four packets in a row found the queue full, once: a burst of the link looks the same, so the interval has both.
 #[test]
 fn losses_at_the_longest_wait_may_be_either() {
-    let text = path((100.0, 240), WINDOW, "forward.queue = \"102 packets\"\nforward.loss = \"0.1 %\"", "15 MB");
+    let text = path((100.0, 240), WINDOW, "forward.queue = \"153 packets\"\nforward.loss = \"0.1 %\"", "15 MB");
     for host in ["server", "client"] {
         let (fit, drops) = with_drops(&text, 1, host);
-        assert_eq!(drops.iter().map(|drops| drops.queue_full).sum::<u64>(), 6);
+        assert_eq!(drops.iter().map(|drops| drops.queue_full).sum::<u64>(), 4);
         assert!(
             fit.losses.prefers == Prefers::Neither && fit.losses.probability.allows(0.001),
             "{host}: {:?}",
             fit.losses
         );
-        let note = "6 losses in a row came when the wait was longest";
+        let note = "4 losses in a row came when the wait was longest";
         assert!(fit.notes.iter().any(|other| other.starts_with(note)), "{host}: {:?}", fit.notes);
     }
 }

@@ -102,7 +102,8 @@ fn a_queue_that_overflows_before_a_host_that_stands_still() {
     let stalls = "backward.schedule = [{ at = \"90 ms\", delay = \"245 ms\" }, { at = \"95 ms\", delay = \"240 ms\" }]\n\
                   backward.schedule_period = \"170 ms\"";
     for packets in [60_u32, 300] {
-        let text = satellite(&format!("forward.queue = \"{packets} packets\"\n{stalls}"), "10 MB");
+        // Half of it passes while the overflow of slow start is repaired.
+        let text = satellite(&format!("forward.queue = \"{packets} packets\"\n{stalls}"), "20 MB");
         let fit = estimates(&text, 1, "server");
         assert!(fit.queue_losses > 0 && fit.losses.lost == 0, "{packets}: {} {:?}", fit.queue_losses, fit.losses);
         assert!(measured(&fit.rate) && fit.rate.allows(RATE) && width(&fit.rate) < 0.05, "{packets}: {:?}", fit.rate);

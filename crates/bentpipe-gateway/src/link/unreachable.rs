@@ -11,8 +11,7 @@ use crate::policy::addresses;
 const V4: [u8; 2] = [3, 1];
 const V6: [u8; 2] = [1, 3];
 const HOPS: u8 = 64;
-/// RFC 1812 §4.3.2.3: "the ICMP datagram SHOULD contain as much of the original datagram as possible without the length of
-/// the ICMP datagram exceeding 576 bytes."
+/// RFC 1812 §4.3.2.3: as much of the packet as fits into 576 bytes.
 const MAX_V4: usize = 576;
 /// RFC 4443 §2.4 (c): at most the minimum MTU of IPv6.
 const MAX_V6: usize = 1280;

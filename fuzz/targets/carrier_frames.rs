@@ -1,5 +1,5 @@
-//! A peer that has the keys and a link of its own, and damages its frames behind the cipher: unlike the payloads of `carrier_peer`, most
-//! of them mean something. Whatever comes, the end asks for a bounded number of things, holds bounded memory, and delivers no packet that is
+//! A peer that has the keys and a link of its own, and damages its frames behind the cipher: unlike the payloads of `carrier_peer`, most of
+//! them mean something. Whatever comes, the end asks for a bounded number of things, holds bounded memory, and delivers no packet that is
 //! longer than the link's.
 
 #[path = "bytes.rs"]

@@ -205,8 +205,9 @@ impl RttEstimator {
         }
     }
 
-    /// The handshake is done, and earlier connections to the same host have measured `expected`. If the SYN's round trip is shorter, the first timeout
-    /// is three times what is expected, and at least `min` more than that, until the next sample (Linux's `tcp_init_metrics`).
+    /// The handshake is done, and earlier connections to the same host have measured `expected`. If the SYN's round trip is shorter, the
+    /// first timeout is three times what is expected, and at least `min` more than that, until the next sample (Linux's
+    /// `tcp_init_metrics`).
     pub(crate) fn after_handshake(&mut self, expected: Duration) {
         if expected > self.srtt().unwrap_or_default() {
             self.base = expected + expected.saturating_mul(2).max(self.config.min);

@@ -31,10 +31,10 @@
 //!
 //! # Modules
 //!
-//! Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key and value,
-//! [`error`] reports mistakes at positions; [`shape`] is the grammar and [`reader`] reads values by it; [`schema()`]
-//! writes the same tables for editors and [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds the
-//! position of a key. [`text`] reads files, [`kind`] tells their kinds apart. [`tcp`] reads the settings of connections, [`gateway`] those of gateways.
+//! Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key and value, [`error`] reports mistakes
+//! at positions; [`shape`] is the grammar and [`reader`] reads values by it; [`schema()`] writes the same tables for editors and
+//! [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds the position of a key. [`text`] reads files, [`kind`] tells
+//! their kinds apart. [`tcp`] reads the settings of connections, [`gateway`] those of gateways.
 #![forbid(unsafe_code)]
 
 pub mod document;

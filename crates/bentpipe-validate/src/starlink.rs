@@ -1,5 +1,5 @@
-//! The scenario `starlink` against recordings that it was not made from: round trips of pings, and a TCP download by second. In virtual time,
-//! and in real time as measured over `bentpipe shell starlink`.
+//! The scenario `starlink` against recordings that it was not made from: round trips of pings, and a TCP download by second. In virtual
+//! time, and in real time as measured over `bentpipe shell starlink`.
 //!
 //! `validation/starlink/README.md` says which part of which recording is used for what.
 
@@ -217,7 +217,8 @@ fn apart(n: usize, at: f64) -> f64 {
     (1000 * n) as f64 + at
 }
 
-/// How far each download is from the others together: the least, the median and the most. This is what 120 s of one and the same link differ by.
+/// How far each download is from the others together: the least, the median and the most. This is what 120 s of one and the same link
+/// differ by.
 fn among(downloads: &Samples) -> [f64; 3] {
     let far = (0..STARTS.len()).map(|n| {
         let is_of_n = |&(at, _): &(f64, f64)| (apart(n, 0.0)..apart(n + 1, 0.0)).contains(&at);
@@ -273,8 +274,8 @@ pub(crate) struct Emulated {
     pub(crate) downloads: Vec<PathBuf>,
 }
 
-/// Prints the comparison as Markdown and writes the picture. True if the round trips meet their targets, in virtual time and in real time as far
-/// as that was measured.
+/// Prints the comparison as Markdown and writes the picture. True if the round trips meet their targets, in virtual time and in real time
+/// as far as that was measured.
 pub(crate) fn compare(
     scenario: &Path,
     data: &Path,

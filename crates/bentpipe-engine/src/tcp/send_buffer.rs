@@ -1,10 +1,10 @@
 //! A host's send buffer. Written data takes memory until the peer has acknowledged it (Linux: `sk_sndbuf`, tcp_wmem),
 //! so the buffer limits the data in flight over a long path.
 //!
-//! Memory is counted as Linux counts it (`sk_wmem_queued`): the data, plus [`OVERHEAD`] for each packet in flight and
-//! for each waiting piece; packets of data that SACK has reported count as one. A program that waits for room may write again once a third of the buffer is free
-//! (`sk_stream_is_writeable`). The buffer begins with room for two windows of ten segments. It grows to two windows, or
-//! three with BBR, when the window has room while a program waits (`tcp_new_space`).
+//! Memory is counted as Linux counts it (`sk_wmem_queued`): the data, plus [`OVERHEAD`] for each packet in flight and for each waiting
+//! piece; packets of data that SACK has reported count as one. A program that waits for room may write again once a third of the buffer is
+//! free (`sk_stream_is_writeable`). The buffer begins with room for two windows of ten segments. It grows to two windows, or three with
+//! BBR, when the window has room while a program waits (`tcp_new_space`).
 
 use std::collections::VecDeque;
 

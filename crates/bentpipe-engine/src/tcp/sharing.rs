@@ -15,8 +15,8 @@ pub struct TcbCache {
     metrics: Metrics,
 }
 
-/// What Linux remembers of a destination and uses as it is shipped (tcp_metrics.c; `tcp_no_ssthresh_metrics_save` is 1, and the window that it
-/// remembers counts only if a route fixes it).
+/// What Linux remembers of a destination and uses as it is shipped (tcp_metrics.c; `tcp_no_ssthresh_metrics_save` is 1, and the window that
+/// it remembers counts only if a route fixes it).
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Metrics {
     /// A smoothed round trip, rather too long than too short.
@@ -26,8 +26,8 @@ pub(in crate::tcp) struct Metrics {
 }
 
 impl Metrics {
-    /// A connection ends (`tcp_update_metrics`). `rtt`: its smoothed round trip, unless it has none or its timer is backed off. `reordering`:
-    /// by how many segments data has come late, if it counts.
+    /// A connection ends (`tcp_update_metrics`). `rtt`: its smoothed round trip, unless it has none or its timer is backed off.
+    /// `reordering`: by how many segments data has come late, if it counts.
     pub(in crate::tcp) fn keep(&mut self, rtt: Option<Duration>, reordering: u64) {
         let (Some(new), known) = (rtt, self.rtt.unwrap_or_default()) else {
             self.rtt = None;
@@ -82,8 +82,8 @@ impl TcbCache {
 mod tests {
     use super::*;
 
-    /// A longer round trip replaces what is known; a shorter one counts an eighth. A connection whose timer is backed off leaves none, and what is
-    /// known of reordering only grows.
+    /// A longer round trip replaces what is known; a shorter one counts an eighth. A connection whose timer is backed off leaves none, and
+    /// what is known of reordering only grows.
     #[test]
     fn linux_remembers_the_longer_round_trip() {
         let ms = Duration::from_millis;

@@ -318,8 +318,9 @@ fn sharing_the_round_trip() {
     one.sends(&[(Flags::SYN, 0, 0)]);
 }
 
-/// Linux's `tcp_init_metrics`: where the SYN comes back sooner than data did before, the first timeout is three times the round trip of before. A
-/// connection that ends while its timer is backed off leaves none; without one it is that of the SYN, 900 ms and four times half of it.
+/// Linux's `tcp_init_metrics`: where the SYN comes back sooner than data did before, the first timeout is three times the round trip of
+/// before. A connection that ends while its timer is backed off leaves none; without one it is that of the SYN, 900 ms and four times half
+/// of it.
 #[test]
 fn sharing_as_linux_does() {
     let mut config = base("linux-reno", 4);

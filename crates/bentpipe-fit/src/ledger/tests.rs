@@ -56,7 +56,8 @@ fn what_was_sent_again_too_early_was_not_lost() {
 
 #[test]
 fn reports_of_a_gap_may_be_held_back_from_the_fourth_on() {
-    // Segment 0 is lost, 1 to 5 are reported one by one. The second transmission of 0 lets the acknowledgement jump to 3, where 3 is lost too.
+    // Segment 0 is lost, 1 to 5 are reported one by one. The second transmission of 0 lets the acknowledgement jump to 3, where 3 is lost
+    // too.
     let mut ledger = Ledger::new(100);
     for number in 0..8 {
         ledger.take(0, true, &header(5000 + number * 100, 0, 100));

@@ -66,7 +66,8 @@ fn a_capture_that_cuts_options() {
     );
 }
 
-/// Packets as a host with offloads captures them: 44 segments are 64 kB, and 100 are more than the length field of IP holds, which is 0 then.
+/// Packets as a host with offloads captures them: 44 segments are 64 kB, and 100 are more than the length field of IP holds, which is 0
+/// then.
 #[test]
 fn packets_of_64_kilobytes_and_more() {
     for host in ["server", "client"] {

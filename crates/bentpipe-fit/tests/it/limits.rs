@@ -15,8 +15,8 @@ use bentpipe_fit::{Estimate, Transfer};
 use crate::captures::{estimates, path, with_drops};
 
 const LOSS_MISSES: usize = 4;
-/// A slow start that overflows a queue loses one of two packets for a round trip, dozens. Fewer can be one run of losses, which is one event and so
-/// no evidence: of the cells one has six, and only a bound.
+/// A slow start that overflows a queue loses one of two packets for a round trip, dozens. Fewer can be one run of losses, which is one
+/// event and so no evidence: of the cells one has six, and only a bound.
 const FEW_DROPS: u64 = 12;
 const LOSSES: [(&str, f64); 3] = [
     ("", 0.0),
@@ -28,7 +28,8 @@ const BUFFER: &str = "";
 const NO_BUFFER: &str = "send_buffer = \"off\"";
 const WINDOW: &str = "receive_buffer = \"256 kB\"";
 
-/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms, captured at `host`; a queue is measured where it dropped more than a few.
+/// Runs the cells of a link of `rate` Mbit/s and a delay of `delay` ms, captured at `host`; a queue is measured where it dropped more than
+/// a few.
 ///
 /// Near the receiver, a lost retransmission is invisible: in some cells one of 187 drops.
 fn cells(host: &str, rate: f64, delay: u32, bytes: &str) {
@@ -139,9 +140,9 @@ fn a_queue_that_never_filled_says_what_kept_it_from_that() {
     assert!(why(&paused.rate).contains("the sender's application paused."), "{:?}", paused.rate);
 }
 
-/// Near the receiver. With `View::while_busy` switched off, the pauses of the first sender count as time in the queue, and the rate is measured as 77
-/// to 89 Mbit/s instead of 100. If of the segments that echo the same acknowledgement only the first gives a time, of the second transfer's losses 165
-/// are put down to the link, though the full queue dropped 163.
+/// Near the receiver. With `View::while_busy` switched off, the pauses of the first sender count as time in the queue, and the rate is
+/// measured as 77 to 89 Mbit/s instead of 100. If of the segments that echo the same acknowledgement only the first gives a time, of the
+/// second transfer's losses 165 are put down to the link, though the full queue dropped 163.
 #[test]
 fn near_the_receiver() {
     let slow = path((100.0, 240), "", "forward.queue = \"300 packets\"", "")
@@ -169,8 +170,9 @@ fn the_first_echo_may_answer_a_later_acknowledgement() {
     assert!(fit.queue_bytes.allows(150e3) && fit.rate.allows(50e6), "{:?} {:?}", fit.queue_bytes, fit.rate);
 }
 
-/// Bursts on the link, over a queue of 400 packets. With seed 8 the receiver delays an acknowledgement by 40 ms, with the queue empty: the rate was
-/// 17.9 Mbit/s instead of 20. With seed 12 one burst of eight falls on the longest wait, 5.8 ms: the queue was measured as 9.5 packets.
+/// Bursts on the link, over a queue of 400 packets. With seed 8 the receiver delays an acknowledgement by 40 ms, with the queue empty: the
+/// rate was 17.9 Mbit/s instead of 20. With seed 12 one burst of eight falls on the longest wait, 5.8 ms: the queue was measured as 9.5
+/// packets.
 #[test]
 fn one_event_is_no_evidence() {
     let link = "forward.queue = \"400 packets\"\nforward.packet_bursts = { start = 0.002, burstiness = 0.75 }";
@@ -182,9 +184,9 @@ fn one_event_is_no_evidence() {
     }
 }
 
-/// A burst of 172 segments meets an empty queue of 100, once. Four segments next to losses show the waits on the sender's line, and the receiver
-/// may have delayed the reports of all four by 1.1 ms, so they agree with any line of 5 to 23 times the bottleneck's rate. The truth is 20 times.
-/// With the slowest of these lines the queue was measured as 79.5 to 87.3 packets.
+/// A burst of 172 segments meets an empty queue of 100, once. Four segments next to losses show the waits on the sender's line, and the
+/// receiver may have delayed the reports of all four by 1.1 ms, so they agree with any line of 5 to 23 times the bottleneck's rate. The
+/// truth is 20 times. With the slowest of these lines the queue was measured as 79.5 to 87.3 packets.
 #[test]
 fn a_few_losses_leave_the_senders_line_open() {
     let link = "forward.queue = \"100 packets\"\nforward.packet_bursts = { start = 0.0005, burstiness = 0.75 }";

@@ -1,10 +1,10 @@
 //! Several connections at once through one queue, with senders that something other than the path limits.
 //!
-//! Of the path they show bounds: the rate at least, the losses of the link at most, and how long the queue was with what other segments may have
-//! waited for on the host's own line. Each must be on the truth's right side.
+//! Of the path they show bounds: the rate at least, the losses of the link at most, and how long the queue was with what other segments may
+//! have waited for on the host's own line. Each must be on the truth's right side.
 //!
-//! The bound of the losses is statistical: one-sided of 97.5 %, so of the 24 cells of a link with losses 0.6 miss on average, and more than 3
-//! do with a probability of 0.3 % (binomial).
+//! The bound of the losses is statistical: one-sided of 97.5 %, so of the 24 cells of a link with losses 0.6 miss on average, and more than
+//! 3 do with a probability of 0.3 % (binomial).
 
 use bentpipe_fit::Estimate;
 

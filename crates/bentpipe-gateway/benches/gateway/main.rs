@@ -1,11 +1,12 @@
 //! What a gateway gains: kernel TCP at both hosts, with and without gateways on the same path. `make bench-gateway`.
 //!
 //! GEO, 10 Mbit/s, 600 ms round trip, 500 packets of drop-tail; a bulk transfer with a ping beside it, and objects on new connections.
-//! Losses and outages have run for up to a minute when a seed begins. Options: `--seeds N`, `--jobs N` seeds at once, `--rate "20 Mbit/s"` of the link, `--up "3 Mbit/s"` from client to server if that is another, `--round-trip
-//! "650 ms"`, `--queue PACKETS`, `--told "20 Mbit/s"` to the gateways (99.5 % of the rate if not given), `--bulk BYTES`, `--modes
-//! direct,split,link,uplink`, `--losses 0,0.01,outages`, `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts, `--memory MIB`
-//! of a box of `split` (256 if not given), `--objects 100000,1000000` or `no`, `--shared yes` for gateways that find their share, `--beside cubic|bbr` for a greedy connection
-//! of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
+//! Losses and outages have run for up to a minute when a seed begins. Options: `--seeds N`, `--jobs N` seeds at once, `--rate "20 Mbit/s"`
+//! of the link, `--up "3 Mbit/s"` from client to server if that is another, `--round-trip "650 ms"`, `--queue PACKETS`, `--told "20
+//! Mbit/s"` to the gateways (99.5 % of the rate if not given), `--bulk BYTES`, `--modes direct,split,link,uplink`, `--losses
+//! 0,0.01,outages`, `--direction up|down` of the bulk, `--kernel cubic|reno` at the hosts, `--memory MIB` of a box of `split` (256 if not
+//! given), `--objects 100000,1000000` or `no`, `--shared yes` for gateways that find their share, `--beside cubic|bbr` for a greedy
+//! connection of the kernel's from box to box outside of all tunnels, `--out FILE` for JSON.
 //!
 //! `uplink` is the box with the burst-loss sender; `uplink-ROW` takes another row of the table of variants, and
 //! `uplink-ROW-fixed` that row with a window of one bandwidth-delay product from the first segment on. It serves

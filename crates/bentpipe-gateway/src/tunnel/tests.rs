@@ -182,8 +182,8 @@ fn no_bytes_do_harm() {
     assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (1, 1));
 }
 
-/// A box starts and finds the other one's first message waiting. It answers, and begins a handshake of its own in the same turn. The link is
-/// made once, so that no connection is lost with a first one.
+/// A box starts and finds the other one's first message waiting. It answers, and begins a handshake of its own in the same turn. The link
+/// is made once, so that no connection is lost with a first one.
 #[test]
 fn who_start_together_make_one_link() {
     let mut world = World::naming([Some(address(2)), Some(address(1))]);

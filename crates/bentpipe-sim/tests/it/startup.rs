@@ -43,8 +43,8 @@ fn a_path_that_has_become_smaller_is_left_in_time() {
     let link = "rate = \"2 Mbit/s\"\nforward.queue = \"100 ms\"";
     let resumed = play(link, "2 MB", "variant = \"rack\", resume = { cwnd = \"3 MB\", min_rtt = \"600 ms\" }");
     assert!(resumed.stats.retransmits > 100 && resumed.delivered == 2_000_000, "{:?}", resumed.stats);
-    // At worst it begins again in congestion avoidance with two segments: 2 + 3 + .. + 52 are the 1370 segments, 51 round trips of 0.7 s with a
-    // full queue, and three for the jump and its loss.
+    // At worst it begins again in congestion avoidance with two segments: 2 + 3 + .. + 52 are the 1370 segments, 51 round trips of 0.7 s
+    // with a full queue, and three for the jump and its loss.
     assert!(seconds(&resumed) < 54.0 * 0.7, "{}", seconds(&resumed));
     // A saved round trip of another path is no reason to jump.
     let other = play(link, "2 MB", "variant = \"rack\", resume = { cwnd = \"3 MB\", min_rtt = \"1300 ms\" }");
@@ -52,8 +52,8 @@ fn a_path_that_has_become_smaller_is_left_in_time() {
     assert_eq!((other.received_at, other.stats), (plain.received_at, plain.stats));
 }
 
-/// An outage of 2.3 s takes what the jump has let out, and a timeout ends it. The connection slow starts as one does that has not jumped, from
-/// a threshold that is half of more data. Held at one segment until all of it was acknowledged, it took 319 s.
+/// An outage of 2.3 s takes what the jump has let out, and a timeout ends it. The connection slow starts as one does that has not jumped,
+/// from a threshold that is half of more data. Held at one segment until all of it was acknowledged, it took 319 s.
 #[test]
 fn a_timeout_after_the_jump_does_not_hold_the_window() {
     let link = "rate = \"20 Mbit/s\"\nqueue = \"600 ms\"\nloss = \"0 %\"\n\
@@ -83,8 +83,8 @@ fn search_ends_slow_start_in_a_deep_queue() {
     assert!((product..8 * product).contains(&by_search), "{by_search}");
 }
 
-/// max_ssthresh of 100 segments: from there on about 50 segments more per round trip, not twice as many. Slow start is at 1000 segments after
-/// 6.6 round trips, limited slow start after 3.3 and 900 / 50 = 18 more.
+/// max_ssthresh of 100 segments: from there on about 50 segments more per round trip, not twice as many. Slow start is at 1000 segments
+/// after 6.6 round trips, limited slow start after 3.3 and 900 / 50 = 18 more.
 #[test]
 fn limited_slow_start_takes_its_time() {
     let plain = seconds(&play(LINE, "4 MB", "variant = \"sack\""));

@@ -57,8 +57,8 @@ fn the_threshold_is_shared() {
     assert!(5 * shared < alone, "{shared} after sharing, {alone} without");
 }
 
-/// Twice 3 MB over GEO, with a receive window that does not have to grow. The first transfer is in slow start for six round trips; the second
-/// jumps to half of what the first one used after the first of them (RFC 9959).
+/// Twice 3 MB over GEO, with a receive window that does not have to grow. The first transfer is in slow start for six round trips; the
+/// second jumps to half of what the first one used after the first of them (RFC 9959).
 #[test]
 fn the_second_transfer_resumes() {
     let times = |sharing: &str| {
@@ -74,8 +74,8 @@ fn the_second_transfer_resumes() {
     assert!(resumed + Duration::from_millis(1200) < again, "{resumed:?} instead of {again:?}");
 }
 
-/// Four connections that start together after one has measured the path. RFC 9959 §3.2 lets one of them use it: the others are in slow start.
-/// When all four jumped, they lost some 3000 segments.
+/// Four connections that start together after one has measured the path. RFC 9959 §3.2 lets one of them use it: the others are in slow
+/// start. When all four jumped, they lost some 3000 segments.
 #[test]
 fn one_connection_alone_resumes() {
     let text = r#"

@@ -1,8 +1,8 @@
 //! A document as a list of steps: files to save, commands to run, output to expect.
 //!
 //! An indented block whose line begins with `bentpipe` is commands; what follows a command in the block is its output, of which `...`
-//! leaves lines out. A fenced block after a line that ends with a colon and names a file in backquotes is that file. Comments before a block
-//! change this:
+//! leaves lines out. A fenced block after a line that ends with a colon and names a file in backquotes is that file. Comments before a
+//! block change this:
 //!
 //! - `<!-- not run: REASON -->`: only the options are checked;
 //! - `<!-- first: COMMAND -->`: creates what the reader is assumed to have;

@@ -1,7 +1,7 @@
 //! Whether the congestion window is in use, as Linux decides it (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`).
 //!
-//! It is decided when data leaves, not when it is acknowledged: once a flight has filled the window, all ACKs of what was sent by then open it,
-//! though the application has nothing more to send and each ACK finds less in flight.
+//! It is decided when data leaves, not when it is acknowledged: once a flight has filled the window, all ACKs of what was sent by then open
+//! it, though the application has nothing more to send and each ACK finds less in flight.
 
 use super::{AckSample, Window};
 

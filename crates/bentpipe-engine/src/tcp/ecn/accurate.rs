@@ -31,7 +31,8 @@ fn flags(field: u8) -> Flags {
     bit(0b100, Flags::AE) | bit(0b010, Flags::CWR) | bit(0b001, Flags::ECE)
 }
 
-/// The field of a handshake segment that reports the ECN field with which the other SYN arrived (RFC 9768 §3.1.2, table 2, and §3.2.2.1, table 3).
+/// The field of a handshake segment that reports the ECN field with which the other SYN arrived (RFC 9768 §3.1.2, table 2, and §3.2.2.1,
+/// table 3).
 fn handshake(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,

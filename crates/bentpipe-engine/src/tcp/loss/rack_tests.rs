@@ -42,8 +42,8 @@ fn a_short_probe_is_no_earlier_than_the_syn() {
     }
 }
 
-/// The ACK of a lone segment that is not full may have been delayed: it does not replace a minimum round trip of 100 ms that is too old, here after
-/// 1 s (Linux's `tcp_update_rtt_min`). That of a full one does, and that of two; and a shorter round trip always does.
+/// The ACK of a lone segment that is not full may have been delayed: it does not replace a minimum round trip of 100 ms that is too old,
+/// here after 1 s (Linux's `tcp_update_rtt_min`). That of a full one does, and that of two; and a shorter round trip always does.
 #[test]
 fn a_delayed_ack_is_no_minimum() {
     for (segments, millis, min) in
@@ -140,8 +140,8 @@ fn in_linux_duplicates_widen_the_window_of_reordering() {
     assert_eq!(rack.reo_wnd_mult(), 2);
 }
 
-/// RFC 8985 §6.3: at 105 ms only the oldest segment is lost, since 125 ms are waited for; in Linux (`tcp_timeout_mark_lost`) all five that were sent up
-/// to 5 ms.
+/// RFC 8985 §6.3: at 105 ms only the oldest segment is lost, since 125 ms are waited for; in Linux (`tcp_timeout_mark_lost`) all five that
+/// were sent up to 5 ms.
 #[test]
 fn in_linux_a_timeout_does_not_wait_for_reordering() {
     for (rules, lost) in [(Reordering::Rfc8985, 1000), (Reordering::Linux, 5000)] {

@@ -1,10 +1,10 @@
 //! Was a fast recovery or a timeout needless? If the retransmitted data had arrived and was only late, the window is
 //! restored.
 //!
-//! Two signs: the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or an ACK that moves on echoes a timestamp from before
-//! the first retransmission (Eifel, RFC 3522) or comes before that is sent. The window and threshold are restored at once (RFC 4015 §3), with
-//! two exceptions, as in Linux: after a timeout duplicates tell only with an ACK that moves on, and a timestamp ends a recovery early only once
-//! none of its retransmissions is in flight. F-RTO (`frto.rs`) is a third sign.
+//! Two signs: the peer reports each retransmission as a duplicate (D-SACK, RFC 2883), or an ACK that moves on echoes a timestamp from
+//! before the first retransmission (Eifel, RFC 3522) or comes before that is sent. The window and threshold are restored at once (RFC 4015
+//! §3), with two exceptions, as in Linux: after a timeout duplicates tell only with an ACK that moves on, and a timestamp ends a recovery
+//! early only once none of its retransmissions is in flight. F-RTO (`frto.rs`) is a third sign.
 
 use crate::units::{Duration, Time};
 

@@ -160,8 +160,8 @@ impl AckSchedule {
         }
     }
 
-    /// Takes a segment whose ECN field or flags concern the ACKs; `window` is the offered window. With `policy.adapt` two ACKs leave at once
-    /// after the first mark, since the peer's window may become small, and the one of its reduction does (Linux, `__tcp_ecn_check_ce`,
+    /// Takes a segment whose ECN field or flags concern the ACKs; `window` is the offered window. With `policy.adapt` two ACKs leave at
+    /// once after the first mark, since the peer's window may become small, and the one of its reduction does (Linux, `__tcp_ecn_check_ce`,
     /// `tcp_ecn_accept_cwr`).
     pub(super) fn heed(&mut self, urgency: Urgency, window: u64) {
         match urgency {

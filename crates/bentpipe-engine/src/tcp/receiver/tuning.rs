@@ -7,9 +7,9 @@
 //! Data held back by a gap is read all at once when the gap is filled; only its first segment belongs to the round that
 //! it ends (`tcp_rcv_space_adjust`).
 //!
-//! The round trip is the one measured by the timestamps of data, as in Linux. A smaller value replaces it at once; a
-//! larger one changes it by an eighth of the difference, so a filling queue also increases the room. Without timestamps it is the shortest time in which a whole window has arrived, and the first
-//! round lasts until one has (`tcp_rcv_rtt_measure`).
+//! The round trip is the one measured by the timestamps of data, as in Linux. A smaller value replaces it at once; a larger one changes it
+//! by an eighth of the difference, so a filling queue also increases the room. Without timestamps it is the shortest time in which a whole
+//! window has arrived, and the first round lasts until one has (`tcp_rcv_rtt_measure`).
 
 use crate::units::{Duration, Time};
 

@@ -172,8 +172,8 @@ mod tests {
         assert_eq!(window.whole(), 10 * MSS);
     }
 
-    /// Linux counts in segments: with one loss in a window of 15 and a target of 7, the shares after n segments are 7n / 15, rounded up, so a
-    /// segment leaves with those that exceed a whole number.
+    /// Linux counts in segments: with one loss in a window of 15 and a target of 7, the shares after n segments are 7n / 15, rounded up, so
+    /// a segment leaves with those that exceed a whole number.
     #[test]
     fn linux_sends_a_segment_with_the_first_part_of_it() {
         let (mut seq, mut window, mut scoreboard) = flight(15, 7);

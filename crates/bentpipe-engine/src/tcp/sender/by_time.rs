@@ -21,7 +21,8 @@ impl Sender {
         (news, self.detect(now))
     }
 
-    /// The same for an ACK that moves on, and may show that the repair in progress is needless; `sample` is the round trip measured by timestamps.
+    /// The same for an ACK that moves on, and may show that the repair in progress is needless; `sample` is the round trip measured by
+    /// timestamps.
     #[inline(never)]
     pub(super) fn look_back_for_sign<P: Probe>(
         &mut self,
@@ -34,8 +35,8 @@ impl Sender {
         (news, !self.defers_repair && self.detect(cx.now))
     }
 
-    /// Gives the window back if the ACK shows that the repair is needless. A recovery that would go on beyond it ends by its timestamp only once
-    /// none of the retransmissions is in flight; until then nothing more is found lost or sent again (Linux's `tcp_try_undo_partial`).
+    /// Gives the window back if the ACK shows that the repair is needless. A recovery that would go on beyond it ends by its timestamp only
+    /// once none of the retransmissions is in flight; until then nothing more is found lost or sent again (Linux's `tcp_try_undo_partial`).
     pub(super) fn look_for_sign<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
         let sign = self.undo.on_advance(ack, sample.map(|rtt| cx.now.saturating_sub(rtt)));
         let goes_on = self.recovery.phase() == Phase::Recovery && !self.recovery.ends_at(ack);

@@ -1,5 +1,5 @@
-//! What ECN adds to the sender. With RFC 3168, an echoed mark reduces the window like a loss, in Linux also as slowly. With RFC 9768, congestion
-//! control learns how many packets were marked. Nothing is retransmitted.
+//! What ECN adds to the sender. With RFC 3168, an echoed mark reduces the window like a loss, in Linux also as slowly. With RFC 9768,
+//! congestion control learns how many packets were marked. Nothing is retransmitted.
 
 use super::Sender;
 use crate::machine::Context;

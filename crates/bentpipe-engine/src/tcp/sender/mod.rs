@@ -232,8 +232,8 @@ impl Sender {
         cache.keep(&self.congestion, &self.timer.rtt, path);
     }
 
-    /// Linux's `tcp_update_metrics`: the amount of reordering counts where a loss has ended the first slow start, and the window is below the
-    /// threshold or being repaired.
+    /// Linux's `tcp_update_metrics`: the amount of reordering counts where a loss has ended the first slow start, and the window is below
+    /// the threshold or being repaired.
     fn leave_metrics(&self, metrics: &mut Metrics) {
         let window = &self.congestion.window;
         let has_lost = window.ssthresh() != u64::MAX;

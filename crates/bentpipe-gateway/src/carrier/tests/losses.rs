@@ -88,9 +88,9 @@ fn idle_hour(loss: u64, seed: u64) -> (usize, f64) {
 fn an_idle_link_endures_heavy_loss() {
     // Without losses: two ends with a keepalive per 5 s, and a handshake of three datagrams per 2 minutes.
     //
-    // From 6 s of silence on, 18 exchanges per end are tried until 15 s, and the peer's keepalives at 5 s and 10 s come besides. At 45 % all
-    // fail with probability 0.45^2 * (1 - 0.55^2)^18 = 0.0003, in each of 720 silences an hour: 2 in 10 hours, and more than 9 in one of
-    // 20 000. At 30 % it is one in 3 million. Without asking, the link went down 339 times in 20 hours at 45 %, and 49 times at 30 %.
+    // From 6 s of silence on, 18 exchanges per end are tried until 15 s, and the peer's keepalives at 5 s and 10 s come besides. At 45 %
+    // all fail with probability 0.45^2 * (1 - 0.55^2)^18 = 0.0003, in each of 720 silences an hour: 2 in 10 hours, and more than 9 in one
+    // of 20 000. At 30 % it is one in 3 million. Without asking, the link went down 339 times in 20 hours at 45 %, and 49 times at 30 %.
     for (loss, seeds, max_downs, max_rate) in [(0, 1, 0, 26.0), (30, 10, 0, 60.0), (45, 10, 9, 80.0)] {
         let hours: Vec<_> = (1..=seeds).map(|seed| idle_hour(loss, seed)).collect();
         let downs: usize = hours.iter().map(|hour| hour.0).sum();

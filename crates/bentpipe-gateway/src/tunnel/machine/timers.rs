@@ -24,8 +24,8 @@ impl Tunnel {
     /// The next request of this end. `wall` is the time of day in nanoseconds, and need not be correct: if it is later
     /// than at the last start, a handshake takes one round trip, otherwise two. `out` must have 1500 bytes.
     pub fn poll(&mut self, now: Time, wall: u64, out: &mut [u8]) -> Step<Todo> {
-        // The word under new keys goes before the answer to a handshake that the peer began at the same time: the peer would drop these keys
-        // for those of the answer, and the link would be made twice.
+        // The word under new keys goes before the answer to a handshake that the peer began at the same time: the peer would drop these
+        // keys for those of the answer, and the link would be made twice.
         if self.owes_word
             && self.is_up
             && self.reach.allowance() >= DATA_OVERHEAD as u64

@@ -135,8 +135,9 @@ fn urgent_packets_leave_the_others_their_part() {
     }
 }
 
-/// On a return line of 5 kbit/s, a report of 28 bytes takes 45 ms, and one is due 20 ms after each arrival. While packets wait, reports may take
-/// a quarter of the line: after one, two packets of 64 bytes go first, so reports take 28 of 156 bytes. On an idle line they go at once.
+/// On a return line of 5 kbit/s, a report of 28 bytes takes 45 ms, and one is due 20 ms after each arrival. While packets wait, reports may
+/// take a quarter of the line: after one, two packets of 64 bytes go first, so reports take 28 of 156 bytes. On an idle line they go at
+/// once.
 #[test]
 fn reports_leave_room_on_a_slow_line() {
     let rate = Rate::from_bits_per_second(5000);

@@ -24,7 +24,8 @@ fn repairs_spare_the_round_trip() {
     // A block lasts 200 ms: a packet waits for its repair frame no longer than that and the line.
     assert!(late.len() as u64 == stats.recovered && late.iter().all(|&delay| delay < MS(250 + 200)), "{late:?}");
     let sent = pair.ends[0].stats().channels[0];
-    // One of ten is lost, and might be by chance: four of the ten and their repairs are in two of a hundred blocks, five in four of a thousand.
+    // One of ten is lost, and might be by chance: four of the ten and their repairs are in two of a hundred blocks, five in four of a
+    // thousand.
     assert_eq!(sent.repairs, 4 * 100, "{sent:?}");
 }
 

@@ -220,8 +220,8 @@ fn a_dip_costs_little() {
             let useful = |from: usize, to: usize| mean(&seen[from..to], |s| s.useful);
             let before = useful(5, 15);
             let (in_dip, after) = (useful(23, 40), useful(45, 46));
-            // Packets are delivered in order, so those behind a lost one are late, not missing. The queue of 2000 holds 11 s of the dip, so a
-            // packet lost at its beginning is repaired when most of it is over.
+            // Packets are delivered in order, so those behind a lost one are late, not missing. The queue of 2000 holds 11 s of the dip, so
+            // a packet lost at its beginning is repaired when most of it is over.
             let holds_the_dip = packets == 2000 && begin < 20_000;
             assert!(
                 before > 19.6 && (in_dip > 1.7 || holds_the_dip),

@@ -96,7 +96,8 @@ fn a_full_pipe_is_drained_at_once() {
     assert_eq!(pipe.bbr.mode, Mode::Drain);
 }
 
-/// At 1 MB/s five segments are delivered in the 5 ms until the next packet leaves. Where more shall be in flight that packet counts: two segments.
+/// At 1 MB/s five segments are delivered in the 5 ms until the next packet leaves. Where more shall be in flight that packet counts: two
+/// segments.
 #[test]
 fn what_is_in_flight_counts_when_the_next_packet_leaves() {
     let mut pipe = Pipe::new();
@@ -108,8 +109,8 @@ fn what_is_in_flight_counts_when_the_next_packet_leaves() {
     }
 }
 
-/// Linux's `bbr_tso_segs_goal`: what the rate carries in 1/1024 s, at least one segment below 1.2 Mbit/s and two from there on, at most 64 kB without
-/// headers (65 215 bytes) and 127 segments.
+/// Linux's `bbr_tso_segs_goal`: what the rate carries in 1/1024 s, at least one segment below 1.2 Mbit/s and two from there on, at most 64
+/// kB without headers (65 215 bytes) and 127 segments.
 #[test]
 fn bursts_are_bounded() {
     let mut bbr = Bbr::new(&TcpConfig::default());

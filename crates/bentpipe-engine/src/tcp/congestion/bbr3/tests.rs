@@ -265,7 +265,8 @@ fn a_mark_ends_a_probe_at_its_bound() {
     assert_eq!(pipe.bbr.state, State::Down);
 }
 
-/// Losses that a timer has found (§5.5.10.3: "fast recovery, RTO recovery, TLP recovery"): they bound the rate while cruising, and end a probe.
+/// Losses that a timer has found (§5.5.10.3: "fast recovery, RTO recovery, TLP recovery"): they bound the rate while cruising, and end a
+/// probe.
 #[test]
 fn losses_found_by_a_timer_count() {
     let mut pipe = Pipe::new();

@@ -32,7 +32,8 @@ impl Rack {
         self.reordered = self.reordered.max(segments * u64::from(self.full));
     }
 
-    /// The number of SACKed segments that mean a loss without delay. More than [`DUP_THRESH`] where an earlier connection has seen reordering.
+    /// The number of SACKed segments that mean a loss without delay. More than [`DUP_THRESH`] where an earlier connection has seen
+    /// reordering.
     pub(super) fn dup_thresh(&self) -> usize {
         match self.rules {
             Reordering::Linux => DUP_THRESH.max(self.reordered.div_ceil(u64::from(self.full).max(1)) as usize),

@@ -43,7 +43,9 @@ pub(crate) fn slept(
     let expected = sent.clone();
     let mut writer = transfer.try_clone().expect("a descriptor");
     let sender = std::thread::spawn(move || writer.write_all(&sent).and_then(|()| writer.shutdown(Shutdown::Write)));
-    std::thread::sleep(Duration::from_millis(500));
+    // The counters have the transfer only after their next update. If `known` lacked it, a connection around the boxes would pass for one
+    // through them.
+    let known = line.fresh_status("far")["split"]["connected"].as_u64().expect("a number");
     let before = [sleeper, 1 - sleeper].map(|n| line.said(NAMES[n]).len());
     both[sleeper].signal("STOP");
     std::thread::sleep(span);
@@ -51,7 +53,6 @@ pub(crate) fn slept(
     both[sleeper].signal("CONT");
     let returned = Instant::now();
     let connected = || line.status("far").and_then(|status| status["split"]["connected"].as_u64()).unwrap_or(0);
-    let known = connected();
     // It did not bypass the boxes: the far one has counted it.
     let serves = || line.connect(again).and_then(|mut stream| asks(&mut stream)).is_ok() && connected() > known;
     while !serves() && returned.elapsed() < Duration::from_secs(60) {

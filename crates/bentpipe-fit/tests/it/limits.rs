@@ -157,8 +157,9 @@ fn near_the_receiver() {
 }
 
 /// Near the receiver, while the sender repairs losses: it sends less than is acknowledged, so the first data with an echo may answer a
-/// later acknowledgement of the same tick of 1 ms. Taken as the answer to the first one, it seems to have waited 0.6 ms in an empty queue,
-/// and the rate is measured as 99.72 to 99.81 Mbit/s; or 0.1 ms too long in a full one, and the queue as 100.5 packets or more.
+/// later acknowledgement of the same tick of 1 ms. If it always counts as the answer to the first one (in `Echoes::answer`: one
+/// acknowledgement, none apart, none skipped), the rate is measured as 99.64 to 99.73 Mbit/s, and with seed 9 the queue of 100 packets as
+/// 100.7 or more.
 #[test]
 fn the_first_echo_may_answer_a_later_acknowledgement() {
     let loss = "forward.loss = \"0.1 %\"";
@@ -166,8 +167,10 @@ fn the_first_echo_may_answer_a_later_acknowledgement() {
     let fit = estimates(&fast, 2, "client");
     assert!(fit.rate.allows(100e6), "{:?}", fit.rate);
     let leo = path((50.0, 20), BUFFER, &format!("forward.queue = \"100 packets\"\n{loss}"), "8 MB");
-    let fit = estimates(&leo, 5, "client");
-    assert!(fit.queue_bytes.allows(150e3) && fit.rate.allows(50e6), "{:?} {:?}", fit.queue_bytes, fit.rate);
+    for seed in [5, 9] {
+        let fit = estimates(&leo, seed, "client");
+        assert!(fit.queue_bytes.allows(150e3) && fit.rate.allows(50e6), "{:?} {:?}", fit.queue_bytes, fit.rate);
+    }
 }
 
 /// Bursts on the link, over a queue of 400 packets. With seed 8 the receiver delays an acknowledgement by 40 ms, with the queue empty: the

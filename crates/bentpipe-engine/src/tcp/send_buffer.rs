@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::offload::piece;
 use super::sequence::SequenceSpace;
+use crate::wire::seq::SeqNumber;
 
 /// Memory that a packet takes besides its data: the `sk_buff` and the space for headers. Measured on Linux 6.18 on
 /// x86-64 (SO_MEMINFO).
@@ -25,6 +26,11 @@ const BEFORE: u64 = 16_384;
 /// There is room for at least this many segments (TCP_INIT_CWND).
 const MIN_SEGMENTS: u64 = 10;
 
+/// The lower half of an offset. No window is as long as half of the number space, so offsets of one window compare by it.
+const fn number(offset: u64) -> SeqNumber {
+    SeqNumber(offset as u32)
+}
+
 /// A send buffer, and its packets in flight.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct SendBuffer {
@@ -39,9 +45,10 @@ pub(in crate::tcp) struct SendBuffer {
     has_news: bool,
     /// The segment that leaves next belongs to the same packet as the last one.
     goes_on: bool,
+    /// Where the last piece that was written is full.
     end_of_piece: u64,
-    /// The low bits of the ends of packets in flight.
-    packets: VecDeque<u32>,
+    /// The ends of packets in flight.
+    packets: VecDeque<SeqNumber>,
 }
 
 impl SendBuffer {
@@ -79,12 +86,13 @@ impl SendBuffer {
 
     /// Bytes that the program may write now, with segments of `full` bytes.
     pub(in crate::tcp) fn room(&self, seq: &SequenceSpace, full: u64) -> u64 {
-        let (piece, rest) = (piece(full, seq.peer.max), self.room_in_piece(seq, full, false));
-        match seq.data_end > seq.snd_max {
-            _ if rest == 0 => 0,
-            false => self.size.saturating_sub(self.memory(seq, piece)).div_ceil(piece + OVERHEAD) * piece,
-            true => rest + self.size.saturating_sub(self.memory(seq, piece) + rest).div_ceil(piece + OVERHEAD) * piece,
-        }
+        let piece = piece(full, seq.peer.max);
+        let rest = match self.room_in_piece(seq, full, false) {
+            0 => return 0,
+            rest if seq.data_end > seq.snd_max => rest,
+            _ => 0,
+        };
+        rest + self.size.saturating_sub(self.memory(seq, piece) + rest).div_ceil(piece + OVERHEAD) * piece
     }
 
     /// Bytes that the program may write before segments leave: what fills up the last waiting piece, or another piece if
@@ -150,15 +158,14 @@ impl SendBuffer {
     pub(in crate::tcp) fn on_sent(&mut self, end: u64) {
         self.on_event();
         match self.packets.back_mut() {
-            Some(last) if core::mem::take(&mut self.goes_on) => *last = end as u32,
-            _ => self.packets.push_back(end as u32),
+            Some(last) if core::mem::take(&mut self.goes_on) => *last = number(end),
+            _ => self.packets.push_back(number(end)),
         }
     }
 
     /// Frees the memory of data that is acknowledged.
     pub(in crate::tcp) fn on_ack(&mut self, seq: &SequenceSpace) {
-        // No window is as long as half of the number space.
-        while self.packets.front().is_some_and(|&end| (seq.snd_una as u32).wrapping_sub(end) as i32 >= 0) {
+        while self.packets.front().is_some_and(|&end| number(seq.snd_una).distance_from(end) >= 0) {
             self.packets.pop_front();
         }
         // If the buffer ran empty, the program has nothing more to write.
@@ -167,8 +174,7 @@ impl SendBuffer {
 
     /// Joins the packets of reported data: they then take the memory of one packet (Linux, `tcp_shift_skb_data`).
     pub(in crate::tcp) fn on_sacked(&mut self, start: u64, end: u64) {
-        // No window is as long as half of the number space.
-        let up_to = |edge: u64| move |&packet: &u32| (packet.wrapping_sub(edge as u32) as i32) <= 0;
+        let up_to = |edge: u64| move |packet: &SeqNumber| packet.distance_from(number(edge)) <= 0;
         let (first, next) = (self.packets.partition_point(up_to(start)), self.packets.partition_point(up_to(end)));
         if next > first + 1 {
             self.packets.drain(first..next - 1);
@@ -177,7 +183,7 @@ impl SendBuffer {
 
     /// Heap memory, bytes.
     pub(in crate::tcp) fn heap(&self) -> usize {
-        self.packets.capacity() * size_of::<u32>()
+        self.packets.capacity() * size_of::<SeqNumber>()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The results of a run by flow, link and layer.
 
+use std::iter::successors;
+
 use bentpipe_engine::network::EndId;
 use bentpipe_engine::splice::Leg;
 use bentpipe_engine::tcp::{Abort, TcpStats};
@@ -11,6 +13,8 @@ use crate::delays::Delays;
 use crate::ended::Outcome;
 use crate::endpoint::Endpoint;
 use crate::ends;
+use crate::gateway::Gateway;
+use crate::socket::Socket;
 
 /// The results of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,20 +44,31 @@ pub struct FlowResult {
 }
 
 impl World {
+    /// The sockets of the box at which a connection ends, of its near and far leg.
+    fn sockets(&self, flow: FlowId) -> Option<[&Socket; 2]> {
+        let Endpoint::Socket(near) = &self.ends[ends::listener(ConnectionId(flow.0)).index()].kind else { return None };
+        let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind else { return None };
+        Some([near, far])
+    }
+
+    /// The gateways that split a flow, from the opener on.
+    fn gateways_of(&self, flow: FlowId) -> impl Iterator<Item = &Gateway> {
+        let at = |end: EndId| match self.ends[end.index()].kind {
+            Endpoint::Port { gateway, leg: Leg::Near } => Some(&self.gateways[gateway as usize]),
+            _ => None,
+        };
+        successors(at(ends::listener(ConnectionId(flow.0))), move |gateway| at(ends::peer(gateway.far_end())))
+    }
+
     /// Counters of both ends of each leg, from one gateway to the next.
     fn leg_stats(&self, flow: FlowId, first: TcpStats, last: TcpStats) -> Vec<[TcpStats; 2]> {
-        let mut legs = Vec::new();
-        let (mut sender, mut end) = (first, ends::listener(ConnectionId(flow.0)));
-        if let Endpoint::Socket(near) = &self.ends[end.index()].kind
-            && let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind
-        {
+        if let Some([near, far]) = self.sockets(flow) {
             return vec![[first, near.stats()], [far.stats(), last]];
         }
-        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end.index()].kind {
-            let gateway = &self.gateways[gateway as usize];
+        let (mut legs, mut sender) = (Vec::new(), first);
+        for gateway in self.gateways_of(flow) {
             legs.push([sender, gateway.splice.leg(Leg::Near).stats()]);
             sender = gateway.splice.leg(Leg::Far).stats();
-            end = ends::peer(gateway.far_end());
         }
         if !legs.is_empty() {
             legs.push([sender, last]);
@@ -63,18 +78,9 @@ impl World {
 
     /// Why a gateway gave up a leg of a split flow, if so. The flow's own ends do not know it if the resets were lost.
     fn leg_abort(&self, flow: FlowId) -> Option<Abort> {
-        let mut end = ends::listener(ConnectionId(flow.0));
-        let mut found = Vec::new();
-        if let Endpoint::Socket(near) = &self.ends[end.index()].kind
-            && let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind
-        {
-            found.extend([near, far].into_iter().filter_map(|socket| socket.aborted()));
-        }
-        while let Endpoint::Port { gateway, leg: Leg::Near } = self.ends[end.index()].kind {
-            let gateway = &self.gateways[gateway as usize];
-            found.extend(gateway.splice.broken().map(|broken| broken.abort));
-            end = ends::peer(gateway.far_end());
-        }
+        let sockets = self.sockets(flow).into_iter().flatten().filter_map(Socket::aborted);
+        let broken = self.gateways_of(flow).filter_map(|gateway| gateway.splice.broken());
+        let found: Vec<_> = sockets.chain(broken.map(|broken| broken.abort)).collect();
         // The cause; the other gateways pass it on with resets of their own.
         let cause = found.iter().find(|abort| !matches!(abort, Abort::Reset | Abort::Local));
         cause.or(found.first()).copied()

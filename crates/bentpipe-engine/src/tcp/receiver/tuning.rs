@@ -12,6 +12,7 @@
 //! window has arrived, and the first round lasts until one has (`tcp_rcv_rtt_measure`).
 
 use crate::units::{Duration, Time};
+use crate::wire::seq::SeqNumber;
 
 /// Segments that the first round may bring before the window counts as too small: the initial window (RFC 6928).
 const FIRST_ROUND: u64 = 10;
@@ -26,7 +27,7 @@ pub(super) struct Tuning {
     /// segments.
     echo: u32,
     /// Without timestamps: the end of the window that is being measured (the lower half of its number), and since when.
-    window_end: u32,
+    window_end: SeqNumber,
     measured_since: Option<Time>,
     /// When the round began, and the bytes read since.
     begun: Time,
@@ -50,7 +51,7 @@ impl Tuning {
             mss: small,
             rtt: None,
             echo: 0,
-            window_end: 0,
+            window_end: SeqNumber(0),
             measured_since: None,
             begun: Time::ZERO,
             read: 0,
@@ -74,13 +75,13 @@ impl Tuning {
     pub(super) fn on_data(&mut self, now: Time, end: u64, window: u64) {
         // No window is as long as half of the number space.
         if let Some(since) = self.measured_since {
-            if ((end as u32).wrapping_sub(self.window_end) as i32) < 0 {
+            if SeqNumber(end as u32).distance_from(self.window_end) < 0 {
                 return;
             }
             let sample = now.saturating_since(since);
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt.min(sample)));
         }
-        (self.window_end, self.measured_since) = ((end + window) as u32, Some(now));
+        (self.window_end, self.measured_since) = (SeqNumber((end + window) as u32), Some(now));
     }
 
     /// Records that the user reads `bytes` while there is room for `room`. Returns the new room, if it grows.

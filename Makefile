@@ -27,7 +27,7 @@ demo:
 	@$(BUILT_BY_TESTS)/bentpipe report geo --out $(OUT)/demo/geo.html
 
 # All tests. Those over real Linux sockets make their own network namespaces and need root. The slowest of them wait for a link most of
-# the while: they run first, three to a processor, and the others are compiled meanwhile.
+# the while: they run first, three to a processor. The others are compiled meanwhile, and those that compute for long are run.
 # Property tests draw the same cases each time, so that the verdict is that of the change. `make test-properties` draws others.
 WAITING ?= $(shell echo $$((3 * $$(nproc))))
 test: export PROPTEST_RNG_SEED ?= 1

@@ -4,7 +4,12 @@
 mod captures;
 mod command;
 mod docs;
-mod examples;
 mod gateway;
+/// Tests that compute for long. `make test` runs them while those in `real_time` wait.
+mod long {
+    mod examples;
+    mod hosts;
+    mod recommendation;
+}
 #[cfg(target_os = "linux")]
 mod real_time;

@@ -4,7 +4,10 @@ mod captures;
 mod files;
 mod formats;
 mod hostile;
-mod limits;
+/// Tests that compute for long. `make test` runs them while those in `real_time` wait.
+mod long {
+    mod limits;
+    mod several;
+    mod truth;
+}
 mod seeds;
-mod several;
-mod truth;

@@ -1,6 +1,9 @@
 //! Tests of the reproduced papers and of the committed documents.
 
-mod all;
+/// Tests that compute for long. `make test` runs them while those in `real_time` wait.
+mod long {
+    pub(crate) mod all;
+}
 mod minei;
 mod scoreboard;
 mod stp;

@@ -1,17 +1,20 @@
 //! The simulator through its public interface, against numbers worked out by hand and against other programs.
 
-mod analytic;
 mod cells;
 mod chains;
 mod clean;
 mod corners;
-mod cross;
 mod determinism;
 mod ecn;
 mod gateways;
 mod golden;
 mod l4s;
-mod layers;
+/// Tests that compute for long. `make test` runs them while those in `real_time` wait.
+mod long {
+    mod analytic;
+    mod cross;
+    mod layers;
+}
 mod mechanisms;
 mod moving;
 mod outage;

@@ -2,7 +2,6 @@
 
 #[cfg(target_os = "linux")]
 mod files;
-mod hosts;
 mod interrupts;
 mod keys;
 mod models;
@@ -19,7 +18,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// 300 kB over a lossy link: runs in a moment.
-const SMALL: &str = r#"
+pub(crate) const SMALL: &str = r#"
 name = "small"
 [[links]]
 name = "sat"
@@ -47,11 +46,11 @@ fn bentpipe(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
     bentpipe(folder, arguments).output().expect("the binary starts")
 }
 
-fn ok(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn ok(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {:?}\n{error}", output.status);
@@ -59,7 +58,7 @@ fn ok(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// The standard error of a command that must end with this code and print nothing to standard output.
-fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
+pub(crate) fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     let error = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{error}");
@@ -68,13 +67,13 @@ fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     error
 }
 
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("small.toml"), SMALL).expect("writable");
     folder
 }
 
-fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
@@ -284,32 +283,6 @@ fn a_comparison_is_paired_and_does_not_depend_on_threads() {
     assert_ne!(rows[0]["mean"], rows[2]["mean"], "{rows}");
     let text = ok(folder.path(), &["compare", "small.toml", "--variants", "sack,tahoe", "--reps", "3"]);
     assert!(text.contains("over sack") && text.contains("x limit"), "{text}");
-}
-
-#[test]
-fn a_recommendation_can_be_run() {
-    let folder = folder();
-    let wide = SMALL.replace("between = [\"A\", \"B\"]", "between = [\"G\", \"B\"]");
-    let lan = "[[links]]\nname = \"lan\"\nbetween = [\"A\", \"G\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]";
-    std::fs::write(folder.path().join("wide.toml"), wide.replace("[[flows]]", lan)).expect("writable");
-    let arguments = ["recommend", "wide.toml", "--reps", "6", "--size", "500 kB", "--write", "with.toml"];
-    let text = ok(folder.path(), &arguments);
-    for word in ["500 kB", "Recommended: ", "chosen", "The answer changes", "bentpipe recommend wide.toml"] {
-        assert!(text.contains(word), "{word}\n{text}");
-    }
-    let json = json(&ok(folder.path(), &["recommend", "wide.toml", "--reps", "20", "--no-flips", "--json"]));
-    let chosen = json["verdict"]["system"].as_str().expect("a system");
-    assert_ne!(chosen, "plain", "2 % are lost");
-    assert_eq!(json["candidates"].as_array().map(Vec::len), Some(5));
-    // The written scenario runs, and takes about the promised time.
-    let run = self::json(&ok(folder.path(), &["run", "with.toml", "--json"]));
-    assert_eq!(run["flows"][0]["bytes"], 500_000);
-    let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--margin", "0.05"]);
-    assert!(error.contains("'5 %'"), "{error}");
-    let error = refused(folder.path(), 2, &["recommend", "slacp-geo"]);
-    assert!(error.contains("s-lacp") && error.contains("bare path"), "{error}");
-    let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--size", "3"]);
-    assert!(error.contains("--size: `3` has no unit"), "{error}");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
 use bentpipe_sim::{RunResult, in_parallel, run};
 use bentpipe_study::scenario::{LinkSpec, Scenario};
 
-const GEO: &str = include_str!("../../../../scenarios/slacp-geo.toml");
-const VOICE: &str = include_str!("../../../../scenarios/slacp-voice.toml");
+const GEO: &str = include_str!("../../../../../scenarios/slacp-geo.toml");
+const VOICE: &str = include_str!("../../../../../scenarios/slacp-voice.toml");
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

@@ -1,6 +1,6 @@
 //! The engine's Linux hosts against times measured with the kernel (`validation/linux`).
 
-use super::{folder, json, refused, run};
+use crate::command::{folder, json, refused, run};
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/linux/kernel-6.18.json");
 

@@ -133,7 +133,7 @@ fn a_stop_keeps_what_is_done() {
 
 #[test]
 fn the_committed_document_has_every_id_once() {
-    let document = include_str!("../../../../docs/REPRODUCTION.md");
+    let document = include_str!("../../../../../docs/REPRODUCTION.md");
     let mut listed = BTreeMap::<_, usize>::new();
     for line in document.lines() {
         let Some((id, rest)) = line.strip_prefix("| ").and_then(|line| line.split_once(" | ")) else { continue };

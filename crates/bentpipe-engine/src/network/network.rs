@@ -121,7 +121,6 @@ pub struct Network<P> {
 impl<P: Bound> Network<P> {
     /// A network whose paths are all laid, including those of its layers' frames. In cells, packets to an end use that
     /// end's virtual channel. With `chains`, there must be no observer.
-    /// no observer.
     pub fn new(
         links: Vec<Link<P>>,
         stations: Vec<Station<P>>,

@@ -10,7 +10,6 @@ use crate::overruns::Overruns;
 
 /// The queue length of a device, in packets or trains: 500 in Linux (TUN_READQ_SIZE), plus a few that arrive while it
 /// is read. A loop that reads this many in a turn empties the queue.
-/// this many in a turn empties the queue.
 pub const QUEUE: usize = 512;
 
 /// Checks that TUN devices are available.

@@ -96,7 +96,6 @@ pub fn is_stdout(path: &Path) -> bool {
 
 /// True if this path is standard output, a device, a FIFO or an open file (`/dev/fd/63` of `>(gzip > file)`). Its name
 /// then says nothing about the format that its reader wants.
-/// the format that its reader wants.
 pub fn is_stream(path: &Path) -> bool {
     matches!(target(path), Ok(Target::Stdout | Target::Stream))
 }

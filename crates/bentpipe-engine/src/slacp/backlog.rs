@@ -92,11 +92,13 @@ impl Backlog {
         self.hosts.as_ref().map_or(self.bytes, FqCodel::bytes)
     }
 
-    /// True if there is room for `len` bytes in addition to the packets `held` elsewhere.
+    /// True if there is room for `len` bytes in addition to the packets `held` elsewhere. A packet that is alone always has room below the
+    /// channel's limit, as on a link, whose queue does not count the packet in transmission.
     fn has_room(&self, len: u32, held: (usize, u64)) -> bool {
         let bytes = self.bytes() + u64::from(len);
         let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len) + held.0;
-        self.limit.has_room(packets, bytes + held.1) && bytes <= self.room
+        let is_alone = self.is_empty() && held.0 == 0;
+        (is_alone || self.limit.has_room(packets, bytes + held.1)) && bytes <= self.room
     }
 
     /// Queues a packet if there is room in addition to the packets `held` elsewhere.
@@ -208,6 +210,11 @@ mod tests {
         let mut bytes = backlog(QueueLimit::Bytes(Bytes::new(2000)), None);
         assert_eq!(bytes.push(packet(0, at(0)), (1, 1001)), Pushed::Refused);
         assert_eq!(bytes.push(packet(0, at(0)), (1, 1000)), Pushed::Waits);
+        for limit in [QueueLimit::Packets(0), QueueLimit::Bytes(Bytes::new(999))] {
+            let mut alone = backlog(limit, None);
+            let pushed = [(1, 0), (0, 0), (0, 0)].map(|held| alone.push(packet(0, at(0)), held));
+            assert_eq!(pushed, [Pushed::Refused, Pushed::Waits, Pushed::Refused]);
+        }
         let mut short = backlog(QueueLimit::Unlimited, None);
         short.set_room(1000);
         let pushed = [0, 1].map(|handle| short.push(packet(handle, at(0)), (0, 0)));

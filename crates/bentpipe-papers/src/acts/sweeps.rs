@@ -159,10 +159,14 @@ pub(super) fn noise_varied(lab: &Lab<'_>) -> Result<String, ReproduceError> {
     let wide =
         [("tcp.shortcuts.ns2_recovery", "true"), ("tcp.shortcuts.ssthresh_base", "window"), ("tcp.ack.every", "2")];
     let short = [CLEAN, ("flows.data.bytes", "776 MiB")];
+    // Which packet it is matters little: number 5000 and 100 000 give the same as the middle one.
+    let [one, two] = ["[60000]", "[30000, 90000]"].map(|lost| [CLEAN, ("links.sat.forward.drop_list", lost)]);
     Ok(format!(
-        "4.3BSD Reno {}; no additive constant {}; an ACK for each segment {}; a `cwnd` that grows beyond the peer's window and determines ssthresh {}; errors in bursts of ten bits {}; no loss {}. Without loss transfers of 776 \
+        "4.3BSD Reno {}; one lost packet {}; two {}; no additive constant {}; an ACK for each segment {}; a `cwnd` that grows beyond the peer's window and determines ssthresh {}; errors in bursts of ten bits {}; no loss {}. Without loss transfers of 776 \
          MiB would give both printed simulations, here {} and in scenario 1 {}, but the paper states a GB",
         of(2, &[], count)?,
+        of(2, &one, 2)?,
+        of(2, &two, 2)?,
         of(2, &[("tcp.shortcuts.bsd_additive_constant", "false")], count)?,
         of(2, &[("tcp.ack.every", "1")], count)?,
         of(2, &wide, count)?,

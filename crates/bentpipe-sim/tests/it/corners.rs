@@ -60,7 +60,7 @@ fn gateways_fill_slow_lines() {
 }
 
 /// A queue's limit does not count the packet in transmission. A line with CoDel, FQ-CoDel or DualPI2 once dropped every packet longer than
-/// the limit.
+/// the limit, and so did the channels of a layer.
 #[test]
 fn a_queue_without_room_lets_packets_pass_an_idle_line() {
     for discipline in ["drop-tail", "red", "codel", "fq-codel", "dualpi2"] {
@@ -70,6 +70,16 @@ fn a_queue_without_room_lets_packets_pass_an_idle_line() {
             );
             let result = play(&parse(&path(&sat, &transfer("20 kB", ""))));
             assert_eq!(result.flows[0].delivered, 20_000, "{discipline} {limit}");
+        }
+    }
+    for limit in ["0 packets", "10 B", "1 ms"] {
+        for queueing in ["fifo", "fair"] {
+            let sat = format!("rate = \"1 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"{limit}\"");
+            let layer = format!(
+                "[[layers]]\nname = \"layer\"\nover = \"sat\"\nchannels = [{{ name = \"all\", queueing = \"{queueing}\" }}]\n"
+            );
+            let result = play(&parse(&path(&sat, &format!("{layer}{}", transfer("20 kB", "")))));
+            assert_eq!(result.flows[0].delivered, 20_000, "layer, {queueing} {limit}");
         }
     }
 }

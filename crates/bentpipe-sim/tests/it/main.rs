@@ -21,6 +21,7 @@ mod outage;
 mod properties;
 #[cfg(feature = "quic")]
 mod quic;
+mod readback;
 mod record;
 mod seeds;
 mod split;

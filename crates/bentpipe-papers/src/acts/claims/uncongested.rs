@@ -60,7 +60,7 @@ pub(super) fn c23(lab: &Lab<'_>) -> Checked {
     }
     let words: Vec<_> = ours.iter().map(|error| format!("{error:.1}")).collect();
     let note = format!(
-        "scenarios 1, 2, 3: our simulations are {} % off the experiments; that of scenario 2 is not explained (A-C06)",
+        "scenarios 1, 2, 3: our simulations are {} % off the experiments; for that of scenario 2 see A-C06",
         words.join(", ")
     );
     // The shape: two of three are as close as the paper's own simulations.

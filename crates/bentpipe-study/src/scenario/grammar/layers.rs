@@ -99,7 +99,7 @@ pub(crate) const CHANNEL: &[Field] = &[
     field(
         "queue",
         QUEUE_LIMIT,
-        "Maximum queue of packets before their first transmission. Default: the link's `queue`.",
+        "Maximum queue of packets before their first transmission; a packet that is alone always has room. Default: the link's `queue`.",
     ),
     field(
         "ack_filter",

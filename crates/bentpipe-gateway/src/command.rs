@@ -36,7 +36,7 @@ use self::failure::{print, warned};
 use self::installed::Installed;
 use self::interfaces::Watched;
 use self::peers::Peers;
-use self::privileges::{give_up_privileges, needs_privilege, share_privileges};
+use self::privileges::{give_up_privileges, needs_privilege, raise_descriptors, share_privileges};
 use self::user::{User, check_rights};
 use crate::settings::{GatewayFile, ShapeTable};
 use crate::tunnel::PrivateKey;
@@ -131,6 +131,7 @@ fn run(args: &Run) -> Result<End, Failure> {
     };
     needs_privilege()?;
     share_privileges()?;
+    raise_descriptors();
     start((args, user.as_ref(), signals), &file, peers)
 }
 

@@ -39,6 +39,10 @@ const MIN_MTU: u16 = 1280;
 const MESSAGES: u32 = 100;
 const MESSAGE_REFILL: Duration = Duration::from_millis(10);
 
+/// Maximum number of packets that the trains read in a turn may have together, of which the last may be exceeded: 512 trains of 64 kB
+/// over an MTU of 1500. While they are read, nothing is received from peers.
+const MAX_PACKETS: usize = 512 * 45;
+
 /// Carries IP packets. The host routes traffic for the link into the device.
 #[derive(Debug)]
 pub struct LinkShape {
@@ -48,6 +52,8 @@ pub struct LinkShape {
     /// If the box is too slow for the hosts, FQ-CoDel then decides what is dropped. The device's queue would not do: it
     /// may drop retransmissions of the same connection many times in a row.
     left: usize,
+    /// How many more packets they may have.
+    left_packets: usize,
     filled_at: Time,
     buffers: Buffers,
     /// The current packet of the train being read.
@@ -88,6 +94,7 @@ impl LinkShape {
             tun,
             is_readable: true,
             left: tun::QUEUE,
+            left_packets: MAX_PACKETS,
             filled_at: Time::ZERO,
             buffers: Buffers::default(),
             packet: Vec::new(),
@@ -222,15 +229,16 @@ impl Shape for LinkShape {
             heard.into_iter().for_each(|slot| self.settle(turn.hub, slot));
         }
         if self.filled_at != turn.now {
-            (self.filled_at, self.left) = (turn.now, tun::QUEUE);
+            (self.filled_at, self.left, self.left_packets) = (turn.now, tun::QUEUE, MAX_PACKETS);
         }
-        while self.is_readable && self.left > 0 {
+        while self.is_readable && self.left > 0 && self.left_packets > 0 {
             self.left -= 1;
-            let LinkShape { tun, buffers, packet, routes, peers, given, unrouted, messages, .. } = self;
+            let LinkShape { tun, buffers, packet, routes, peers, given, unrouted, messages, left_packets, .. } = self;
             let (hub, now) = (&mut *turn.hub, turn.now);
             let mut answers = Vec::new();
             let read = tun.read(buffers, |buffers, train| {
                 train.each(packet, |packet| {
+                    *left_packets = left_packets.saturating_sub(1);
                     let Some(slot) = routes.of_packet(packet) else {
                         *unrouted += 1;
                         return;

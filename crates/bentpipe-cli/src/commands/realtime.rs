@@ -109,8 +109,14 @@ pub(crate) fn overrun(count: Option<u64>) -> Option<String> {
         ),
         None => "packets dropped at the devices could not be counted: a device was removed".to_owned(),
     };
-    Some(format!("warning: {what}; losses and rates were not those of the scenario"))
+    // A device that is gone tells nothing about the machine.
+    let help = if count.is_some() { OVERRUN_HELP } else { "" };
+    Some(format!("warning: {what}; losses and rates were not those of the scenario{help}"))
 }
+
+/// Where such drops come from, and what helps.
+const OVERRUN_HELP: &str = ". A host sent 4096 of them while the emulator had no processor: end other programs, or \
+                            let hosts send less at once";
 
 /// Counters of the links.
 #[derive(Debug, Serialize)]
@@ -263,9 +269,10 @@ mod tests {
         assert_eq!(overrun(Some(0)), None);
         let some = overrun(Some(336_355)).expect("a warning");
         assert!(some.starts_with("warning: the machine could not keep up: 336355 sends "), "{some}");
+        assert!(some.contains("end other programs"), "{some}");
         let one = overrun(Some(1)).expect("a warning");
         assert!(one.contains(": one send (") && one.contains(" was dropped at a full device,"), "{one}");
         let unknown = overrun(None).expect("a warning");
-        assert!(unknown.contains("could not be counted"), "{unknown}");
+        assert!(unknown.contains("could not be counted") && !unknown.contains("end other programs"), "{unknown}");
     }
 }

@@ -1,9 +1,23 @@
 //! The privileges of the process, and how it drops them.
 
 use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::failure::Failure;
 use super::user::User;
+
+/// Number of descriptors that a gateway wants, as the service's LimitNOFILE: two for each of 16 384 connections, and as
+/// many again for a hub's peers.
+const DESCRIPTORS: u64 = 65_536;
+
+/// Raises the limit of open files, which is 1024 in a usual shell, as far as the hard limit allows.
+pub(super) fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let wanted = soft.max(DESCRIPTORS.min(hard));
+        // With fewer descriptors there are fewer connections.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard);
+    }
+}
 
 /// Requires CAP_NET_ADMIN. Without it, everything here would fail with misleading system errors.
 pub(super) fn needs_privilege() -> Result<(), Failure> {

@@ -16,6 +16,12 @@ impl Endpoint {
         Some((peer, translation.iss.wrap(self.connection.snd_una())))
     }
 
+    /// A number beyond all that this end has sent or will send; `None` before a peer is known.
+    pub fn beyond(&self) -> Option<SeqNumber> {
+        // One more for a FIN.
+        Some(self.translation.as_ref()?.iss.wrap(FIRST_BYTE + self.written + 1))
+    }
+
     /// True if a segment without SYN and RST that has these numbers can come from the current peer. Its number must be
     /// the next expected one, in the receive window, or that of a keep-alive. Its acknowledgement must acknowledge
     /// outstanding data or nothing new.

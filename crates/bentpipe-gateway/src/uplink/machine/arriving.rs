@@ -87,9 +87,13 @@ impl Uplink {
         Heard::Taken
     }
 
-    /// Handles a SYN for an existing connection. It may replace one in TIME-WAIT; otherwise the connection answers.
+    /// Handles a SYN for an existing connection. It may replace one in TIME-WAIT, or one that a segment of the same turn
+    /// has ended; otherwise the connection answers.
     fn on_syn_open(&mut self, now: Time, id: ConnectionId, arrival: &Arrival<'_>) -> Heard {
         let Some(syn) = arrival.segment() else { return Heard::Malformed };
+        if let Some(ours) = self.end_closed(now, id) {
+            return if self.draining { Heard::Pass } else { self.on_syn(now, arrival, &syn, ours) };
+        }
         let entry = &self.entries[&id];
         let Stage::Open(endpoint) = &entry.stage else { return Heard::Taken };
         //= RFC 9293 §3.6.1: "it MAY accept a new SYN from the remote TCP endpoint to reopen the connection directly from
@@ -109,6 +113,17 @@ impl Uplink {
             return Heard::Pass;
         }
         self.on_syn(now, arrival, &syn, Some(ours))
+    }
+
+    /// Ends a connection that is closed, but has not been polled since. If it has ended, returns a sequence number beyond
+    /// those of this end, if there are any.
+    fn end_closed(&mut self, now: Time, id: ConnectionId) -> Option<Option<SeqNumber>> {
+        let endpoint = self.endpoint(id).filter(|endpoint| endpoint.connection().state() == State::Closed)?;
+        let ours = endpoint.beyond();
+        // It has nothing to send; a packet that it has all the same is lost.
+        while let Ok(Step::Do(_)) = endpoint.poll(&mut Context::silent(now), &mut [0; 128]) {}
+        self.look(now, id);
+        (!self.entries.contains_key(&id)).then_some(ours)
     }
 
     /// Passes the segment to the connection.

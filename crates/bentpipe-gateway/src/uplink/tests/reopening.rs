@@ -153,3 +153,31 @@ fn elsewhere_a_syn_goes_to_the_connection() {
         assert_eq!(world.machine.read(world.now, id, &mut got), 5);
     }
 }
+
+/// A client resets its connection and connects again from the same port. The box reads all of that in one turn, so nothing is polled in
+/// between. The server's connection is reset before the next one opens, whose numbers are above those of data in flight.
+#[test]
+fn a_reset_and_a_syn_in_one_turn_reopen() {
+    let (mut world, mut client) = (World::new(config()), Raw::new(40_000, ISN, Some(CLOCK)));
+    let id = client.open(&mut world);
+    assert_eq!(world.machine.write(world.now, id, &[7; 1000]), 1000);
+    world.poll();
+    world.said.clear();
+    for (flags, payload) in [(Flags::ACK, &b"hello"[..]), (Flags::RST | Flags::ACK, b"")] {
+        assert_eq!(world.machine.receive(world.now, &client.packet(flags, payload)), Heard::Taken);
+        client.next = client.next.wrapping_add(payload.len() as u32);
+    }
+    let mut new = Raw::new(client.port, client.next.wrapping_add(7), Some(CLOCK));
+    let from = world.sent.len();
+    assert_eq!(new.send(&mut world, Flags::SYN, b""), Heard::Taken);
+    assert_eq!(new.heard(&world, from), [], "the server is asked first");
+    let told: Vec<_> = world.said.iter().filter(|said| !matches!(said, Uplinked::Ready(_))).collect();
+    let [Uplinked::Reset(old), Uplinked::Connect(next, _)] = told[..] else { panic!("{:?}", world.said) };
+    assert!(*old == id && *next != id);
+    world.machine.connected(world.now, *next);
+    world.poll();
+    let [Said { flags, seq, ack, .. }] = new.heard(&world, from)[..] else { panic!("{:?}", world.sent) };
+    assert_eq!((flags, ack), (Flags::SYN | Flags::ACK, new.next));
+    assert!(seq.wrapping_sub(client.peer) as i32 >= 1000, "{seq} {}", client.peer);
+    assert_eq!(world.machine.stats().reset, 1);
+}

@@ -1,7 +1,10 @@
 //! Signals during a gateway's start, and the report that it has started.
 
 use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit};
 
 use super::pair::{Line, Running, inside, until};
 
@@ -52,4 +55,26 @@ fn it_says_when_it_serves() {
     assert_eq!(&text[..length], b"READY=1");
     assert!(inside(&line.near, "nft list tables").contains("bentpipe_near"));
     assert!(line.status("near").is_some());
+}
+
+/// A shell's limit of open files is raised to the service's, or to the hard limit if that is less.
+#[test]
+fn a_low_limit_of_descriptors_is_raised() {
+    let line = Line::new("100 Mbit/s");
+    let most = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one").1;
+    for (hard, expected) in [(1_000, 1_000), (most, most.min(65_536))] {
+        let start = format!("ulimit -Sn 64 && ulimit -Hn {hard} && exec \"$0\" run near.toml");
+        let child = Command::new("ip")
+            .args(["netns", "exec", line.near.name(), "sh", "-c", &start, env!("CARGO_BIN_EXE_bentpipe-gateway")])
+            .current_dir(line.folder.path())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut near = Running(child.expect("iproute2 is there"));
+        until("it serves", || line.status("near").is_some());
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", near.0.id())).expect("it runs");
+        let open = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("the kernel says it");
+        assert_eq!(open.split_whitespace().next(), Some(expected.to_string().as_str()), "{open}");
+        near.signal("TERM");
+        near.ends();
+    }
 }

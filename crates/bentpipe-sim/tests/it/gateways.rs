@@ -306,7 +306,7 @@ fn a_box_reads_after_it_has_delivered() {
          [[flows]]\nfrom = \"client\"\nto = \"server\"\nbytes = \"30 MB\"\n",
     );
     let mut acks = Acks::default();
-    bentpipe_sim::run(&scenario, 1, &mut acks).expect("a path");
+    run(&scenario, 1, &mut acks).expect("a path");
     let [sent, arrived] = acks.0;
     assert!(sent > 10_000 && arrived * 2 < sent, "{arrived} of {sent}");
 }

@@ -273,12 +273,7 @@ fn a_box_reads_after_it_has_delivered() {
     struct Acks([u64; 2]);
     impl bentpipe_engine::Probe for Acks {
         const WATCHES: bool = true;
-        fn event(
-            &mut self,
-            _: bentpipe_engine::units::Time,
-            who: bentpipe_engine::probe::Who,
-            event: &bentpipe_engine::probe::Event,
-        ) {
+        fn event(&mut self, _: Time, who: bentpipe_engine::probe::Who, event: &bentpipe_engine::probe::Event) {
             use bentpipe_engine::probe::Event::{Received, Sent};
             match event {
                 Sent { .. } if who.0 == 1 => self.0[0] += 1,
@@ -290,14 +285,14 @@ fn a_box_reads_after_it_has_delivered() {
     impl bentpipe_sim::Observer for Acks {
         fn packet(
             &mut self,
-            _: bentpipe_engine::units::Time,
+            _: Time,
             _: bentpipe_engine::network::LinkId,
             _: bentpipe_sim::Passage,
             _: &bentpipe_sim::Packet,
         ) {
         }
     }
-    let scenario = crate::worlds::parse(
+    let scenario = parse(
         "name = \"acks\"\ntime_limit = \"600 s\"\n[tcp]\nprofile = \"linux\"\n\
          [[links]]\nname = \"lan\"\nbetween = [\"client\", \"near\"]\nrate = \"10 Gbit/s\"\ndelay = \"10 us\"\n\
          [[links]]\nname = \"sat\"\nbetween = [\"near\", \"far\"]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = \"500 packets\"\nloss = \"1 %\"\n\

@@ -6,10 +6,15 @@ use bentpipe_engine::gateway::{self, Layer};
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{End, Frame};
 use bentpipe_engine::slots::Slots;
+use bentpipe_engine::units::{Duration, Time};
 
 use crate::boxes::Above;
 use crate::holding::Holding;
 use crate::packet::Parcel;
+
+/// The time that a box takes to pass a packet to the kernel of its hosts: 124 and 150 segments took 0.28 and 0.30 ms (`tcp_probe` at a host
+/// behind a box, a build of profile `dev`).
+const PASSING: Duration = Duration::from_nanos(2100);
 
 /// An end, with the driver's state for it.
 #[derive(Clone, Debug)]
@@ -18,6 +23,10 @@ pub(crate) struct LayerEnd {
     pub(crate) above: Above,
     /// True while it is polled: packets that enter meanwhile wait for the next poll.
     pub(crate) is_polled: bool,
+    /// Until when the box passes on packets; it reads no others before, since it is a single thread.
+    pub(crate) busy: Time,
+    /// Packets that wait for that.
+    pub(crate) unread: Vec<Parcel>,
     /// Overhead of a frame on the line, bytes.
     pub(crate) overhead: u32,
     /// Maximum packet length.
@@ -84,6 +93,8 @@ impl LayerEnd {
             end,
             above: Above::Flows,
             is_polled: false,
+            busy: Time::ZERO,
+            unread: Vec::new(),
             overhead: 0,
             mtu,
             too_long: 0,
@@ -128,7 +139,10 @@ impl LayerEnd {
     }
 
     /// Records that an arrived packet is delivered.
-    pub(crate) fn deliver(&mut self, channel: u8, seq: u64) {
+    pub(crate) fn deliver(&mut self, now: Time, channel: u8, seq: u64) {
+        if matches!(self.above, Above::Packets(_)) {
+            self.busy = self.busy.max(now) + PASSING;
+        }
         if let Some(holding) = &mut self.holding {
             holding.deliver(channel, seq);
         }

@@ -101,6 +101,31 @@ impl World {
 
     /// Handles a packet that arrives from above.
     pub(super) fn enter_layer<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
+        let (now, until) = (self.now, self.ends[end.index()].until);
+        let layer = self.layer(end);
+        if layer.busy > now {
+            layer.unread.push(parcel);
+            let until = until.min(layer.busy);
+            return self.wait(end, Some(until));
+        }
+        self.admit(end, parcel, observer);
+        if !self.layer(end).is_polled {
+            self.run_layer(end, observer);
+        }
+    }
+
+    /// Reads the packets that came while the box was busy.
+    fn read_waiting<O: Observer>(&mut self, end: EndId, observer: &mut O) {
+        let now = self.now;
+        let layer = self.layer(end);
+        if !layer.unread.is_empty() && layer.busy <= now {
+            for parcel in std::mem::take(&mut layer.unread) {
+                self.admit(end, parcel, observer);
+            }
+        }
+    }
+
+    fn admit<O: Observer>(&mut self, end: EndId, parcel: Parcel, observer: &mut O) {
         let (bare_ack, acknowledges) = (self.packets.is_bare_ack(parcel), self.packets.acknowledges(parcel));
         let headers = Headers { bare_ack, acknowledges, ..self.headers[parcel.to().index()] };
         let now = self.now;
@@ -132,9 +157,6 @@ impl World {
         self.bring(end, Input::Packet { channel, handle, len, flow, host, acknowledges }, observer);
         if let Some((side, base)) = base {
             self.announce(end, side, (flow, host), &base, observer);
-        }
-        if !self.layer(end).is_polled {
-            self.run_layer(end, observer);
         }
     }
 
@@ -172,6 +194,7 @@ impl World {
         let (far, frames) = (layers.far(end), layers.frames(end));
         let (sends_on, hears) = (layers.sends_on(end), layers.hears(end));
         let was_polled = std::mem::replace(&mut self.layer(end).is_polled, true);
+        self.read_waiting(end, observer);
         loop {
             let now = self.now;
             let layer = match &mut self.ends[end.index()].kind {
@@ -183,6 +206,11 @@ impl World {
                 Step::Do(output) => output,
                 Step::Wait(until) => {
                     layer.is_polled = was_polled;
+                    let until = if layer.unread.is_empty() {
+                        until
+                    } else {
+                        Some(until.map_or(layer.busy, |at| at.min(layer.busy)))
+                    };
                     return self.wait(end, until);
                 }
             };
@@ -196,7 +224,7 @@ impl World {
                     self.go(frames, parcel, observer);
                 }
                 Output::Deliver { channel, seq } => {
-                    layer.deliver(channel, seq);
+                    layer.deliver(now, channel, seq);
                     let taken = self.layer(far).take(channel, seq, false).expect("a delivered packet was sent");
                     self.done(end, hears, taken, observer);
                 }

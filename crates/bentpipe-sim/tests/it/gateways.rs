@@ -264,3 +264,44 @@ fn a_box_follows_the_rate_of_the_link_down_and_up() {
         assert!(before > 17.0 && within >= 1.7 && after >= 0.95 * before, "{shape}: {before} {within} {after}");
     }
 }
+
+/// A box that has delivered what waited behind a gap finds the ACKs of all of it at once, and its filter passes on the last. Measured: of
+/// some 11 800 ACKs 1800 to 4900 reach the sender of 30 MB. A box that read each ACK as it came passed 9245 of 12 844.
+#[test]
+fn a_box_reads_after_it_has_delivered() {
+    #[derive(Default)]
+    struct Acks([u64; 2]);
+    impl bentpipe_engine::Probe for Acks {
+        const WATCHES: bool = true;
+        fn event(&mut self, _: Time, who: bentpipe_engine::probe::Who, event: &bentpipe_engine::probe::Event) {
+            use bentpipe_engine::probe::Event::{Received, Sent};
+            match event {
+                Sent { .. } if who.0 == 1 => self.0[0] += 1,
+                Received { .. } if who.0 == 0 => self.0[1] += 1,
+                _ => {}
+            }
+        }
+    }
+    impl bentpipe_sim::Observer for Acks {
+        fn packet(
+            &mut self,
+            _: Time,
+            _: bentpipe_engine::network::LinkId,
+            _: bentpipe_sim::Passage,
+            _: &bentpipe_sim::Packet,
+        ) {
+        }
+    }
+    let scenario = parse(
+        "name = \"acks\"\ntime_limit = \"600 s\"\n[tcp]\nprofile = \"linux\"\n\
+         [[links]]\nname = \"lan\"\nbetween = [\"client\", \"near\"]\nrate = \"10 Gbit/s\"\ndelay = \"10 us\"\n\
+         [[links]]\nname = \"sat\"\nbetween = [\"near\", \"far\"]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = \"500 packets\"\nloss = \"1 %\"\n\
+         [[links]]\nname = \"net\"\nbetween = [\"far\", \"server\"]\nrate = \"10 Gbit/s\"\ndelay = \"10 us\"\n\
+         [[gateways]]\nname = \"box\"\nshape = \"link\"\nnear = \"near\"\nfar = \"far\"\nrate = \"9.95 Mbit/s\"\n\
+         [[flows]]\nfrom = \"client\"\nto = \"server\"\nbytes = \"30 MB\"\n",
+    );
+    let mut acks = Acks::default();
+    run(&scenario, 1, &mut acks).expect("a path");
+    let [sent, arrived] = acks.0;
+    assert!(sent > 10_000 && arrived * 2 < sent, "{arrived} of {sent}");
+}

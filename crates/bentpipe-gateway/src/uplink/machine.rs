@@ -10,7 +10,7 @@ mod turns;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use bentpipe_engine::gateway::Pacer;
+use bentpipe_engine::gateway::{Pacer, UplinkSender};
 use bentpipe_engine::mux::{Host, Reason, Route};
 use bentpipe_engine::tcp::State;
 use bentpipe_engine::units::Time;
@@ -97,6 +97,8 @@ struct Entry {
     above: Option<SeqNumber>,
     /// When its TIME-WAIT ends.
     lingers_until: Option<Time>,
+    /// The MTU of the path to the client.
+    mtu: u16,
 }
 
 impl Entry {
@@ -109,6 +111,8 @@ impl Entry {
 #[derive(Debug)]
 pub struct Uplink {
     config: UplinkConfig,
+    /// The MTU for connections that are opened next.
+    mtu: u16,
     pacer: Pacer,
     ids: BTreeMap<Key, ConnectionId>,
     entries: BTreeMap<ConnectionId, Entry>,
@@ -140,6 +144,7 @@ impl Uplink {
         Uplink {
             pacer: Pacer::new(config.sender.rate),
             half_open: HalfOpen::new(config.max_half_open()),
+            mtu: config.sender.mtu,
             config,
             ids: BTreeMap::new(),
             entries: BTreeMap::new(),
@@ -196,6 +201,11 @@ impl Uplink {
             Heard::Malformed => self.stats.malformed += 1,
         }
         heard
+    }
+
+    /// Sets the MTU of the host's route to the client that sends the next packet. The configured MTU is an upper bound.
+    pub fn set_mtu(&mut self, route: u16) {
+        self.mtu = self.config.sender.mtu.min(route);
     }
 
     /// Records that the server has accepted.

@@ -1,5 +1,7 @@
 //! Segments outside of any connection: reads one, and makes the reset that answers a SYN.
 
+use std::net::IpAddr;
+
 use bentpipe_engine::tcp::{Flags, Segment};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::wire::tcp::{self as wire, Near, Translation};
@@ -11,6 +13,13 @@ pub(super) fn segment_of(packet: &[u8]) -> Option<Segment> {
     let ports = Ports::peek(bytes).ok()?;
     let translation = Translation::new(ip.addresses.reversed(), ports.reversed(), 0);
     translation.parse(bytes, Near::default()).ok().map(|(segment, _)| segment)
+}
+
+/// The source of a SYN that may open a connection; `None` for other packets.
+pub(super) fn opener(packet: &[u8]) -> Option<IpAddr> {
+    let ip = ip::parse(packet).ok().filter(|ip| ip.protocol == ip::TCP)?;
+    let flags = Flags::from_bits_truncate(*packet[ip.payload].get(13)?);
+    (flags.has(Flags::SYN) && !flags.has(Flags::ACK)).then(|| ip.addresses.source())
 }
 
 /// The answer to a SYN for which there is no connection.

@@ -6,9 +6,12 @@
 //! socket, there is no such lookup.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::GetSockOpt;
+use nix::sys::socket::sockopt::{GetStruct, IpMtu};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// IPPROTO_RAW: packets include their IP header.
@@ -16,12 +19,20 @@ const RAW: i32 = 255;
 /// Size of the kernel's queue: the longest that pacing permits, with room for packets that are not paced.
 const KERNEL_BUFFER: usize = 1 << 20;
 
+/// nix has this option for IPv4 only.
+#[derive(Clone, Copy, Debug)]
+struct Ipv6Mtu;
+
+nix::getsockopt_impl!(Ipv6Mtu, libc::IPPROTO_IPV6, libc::IPV6_MTU, libc::c_int, GetStruct<libc::c_int>);
+
 /// A socket of each IP version.
 #[derive(Debug)]
 pub(super) struct Raw {
     v4: Socket,
     /// `None` if the host has no IPv6.
     v6: Option<Socket>,
+    /// Sockets that send nothing, to ask the kernel for its routes to clients.
+    routes: [Option<Socket>; 2],
     /// Number of packets refused by the kernel: no room, no route, or no permission. They count as lost on the line.
     pub(super) refused: u64,
 }
@@ -36,7 +47,23 @@ fn open(domain: Domain, mark: u32) -> io::Result<Socket> {
 impl Raw {
     /// Sockets whose packets carry `mark`.
     pub(super) fn open(mark: u32) -> io::Result<Self> {
-        Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), refused: 0 })
+        let asking = |domain| {
+            let socket = Socket::new(domain, Type::DGRAM, None).ok()?;
+            socket.set_mark(mark).ok()?;
+            Some(socket)
+        };
+        let routes = [Domain::IPV4, Domain::IPV6].map(asking);
+        Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), routes, refused: 0 })
+    }
+
+    /// The MTU of the host's route to a client; `None` if there is no route. Longer packets are refused.
+    pub(super) fn mtu_to(&self, client: IpAddr) -> Option<u16> {
+        let socket = self.routes[usize::from(client.is_ipv6())].as_ref()?;
+        // Any port: nothing is sent.
+        socket.connect(&SocketAddr::new(client, 9).into()).ok()?;
+        let mtu = if client.is_ipv4() { IpMtu.get(socket) } else { Ipv6Mtu.get(socket) };
+        // Loopback has 65 536.
+        mtu.ok().and_then(|mtu| u16::try_from(mtu.min(i32::from(u16::MAX))).ok())
     }
 
     /// Sends an IP packet.

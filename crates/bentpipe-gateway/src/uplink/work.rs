@@ -16,6 +16,7 @@ use nix::errno::Errno;
 
 use super::config::{UplinkConfig, UplinkStats};
 use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
+use super::opening::opener;
 use super::raw::Raw;
 use crate::access::Access;
 use crate::conn::{Conn, Outcome};
@@ -142,6 +143,10 @@ impl Uplinking {
                 None => self.tun_is_readable = false,
                 Some(length) => {
                     let packet = &self.out[..length];
+                    if let Some(client) = opener(packet) {
+                        // Without a route, nothing can be sent.
+                        self.machine.set_mtu(self.raw.mtu_to(client).unwrap_or(u16::MAX));
+                    }
                     // A foreign packet is sent out of the device again. It does not enter by the satellite's interface,
                     // so the rules ignore it.
                     if self.machine.receive(now, packet) == Heard::Pass {

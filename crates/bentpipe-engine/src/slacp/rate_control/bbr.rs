@@ -14,7 +14,6 @@
 use std::collections::VecDeque;
 
 use super::limits::bounded;
-use super::min_rtt::MinRtt;
 use super::sample::RateSample;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Rate, Time};
@@ -61,7 +60,6 @@ pub(in crate::slacp) struct Bbr {
     phase: Phase,
     /// The configured round trip.
     initial_rtt: Duration,
-    min_rtt: MinRtt,
     /// The round ends when this transmission is reported.
     round_end: u64,
     round_since: Option<Time>,
@@ -84,7 +82,6 @@ impl Bbr {
             rate: max_rate,
             phase: Phase::Startup { best: 0, rounds: 0 },
             initial_rtt: initial_rtt.max(Duration::from_millis(1)),
-            min_rtt: MinRtt::new(),
             round_end: 0,
             round_since: None,
             arrived: 0,
@@ -108,13 +105,11 @@ impl Bbr {
         self.rates.iter().copied().max().unwrap_or(initial)
     }
 
-    fn min_rtt(&self) -> Duration {
-        self.min_rtt.get().map_or(self.initial_rtt, |seen| seen.min(self.initial_rtt))
-    }
-
-    /// The bandwidth-delay product, bytes.
+    /// The bandwidth-delay product, bytes. It is that of the configured round trip, even if a shorter one was seen: where
+    /// delays vary, as over satellites in low orbit, the shortest is far below the usual one, and its product would not
+    /// fill the line. Each round would then measure a lower bandwidth than the one before.
     fn bdp(&self) -> u64 {
-        (self.bandwidth() as f64 / 8.0 * self.min_rtt().as_secs_f64()) as u64
+        (self.bandwidth() as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64
     }
 
     /// Maximum bytes in flight: one and a half bandwidth-delay products, plus the initial window because reports lag
@@ -133,9 +128,6 @@ impl Bbr {
     /// Takes a report's sample. Returns the new rate if it changed.
     pub(super) fn on_report(&mut self, now: Time, sample: RateSample) -> Option<Rate> {
         let before = self.rate;
-        if let Some(rtt) = sample.rtt {
-            self.min_rtt.on_sample(now, rtt);
-        }
         self.arrived += sample.arrived;
         if sample.newest >= self.round_end {
             if let Some(since) = self.round_since.filter(|since| *since < now) {

@@ -185,6 +185,7 @@ impl Uplink {
             last_timestamp: None,
             above,
             lingers_until: None,
+            mtu: self.mtu,
         };
         self.memory += memory;
         self.shares.take(host);
@@ -204,9 +205,9 @@ impl Uplink {
     pub(super) fn open(&mut self, now: Time, id: ConnectionId) {
         let Some(entry) = self.entries.get(&id) else { return };
         let Stage::Asking(syn) = &entry.stage else { return };
-        let (local, above, syn) = (entry.key.1, entry.above, syn.clone());
+        let (local, above, mtu, syn) = (entry.key.1, entry.above, entry.mtu, syn.clone());
         let mss = segment_of(&syn).and_then(|segment| segment.syn.mss);
-        let config = self.config.sender.settings(local.is_ipv6(), mss);
+        let config = UplinkSender { mtu, ..self.config.sender }.settings(local.is_ipv6(), mss);
         let mut cx = Context::silent(now);
         // A whole receive buffer would be megabytes, cleared for each connection.
         let mut endpoint = Endpoint::open_small(&mut cx, config, local, Peer::Accept, [MIN_BUFFER; 2]);

@@ -1,6 +1,6 @@
 //! Senders that find their rate, alone and sharing a line.
 
-use crate::link::{ChannelConfig as Channel, Distribution, LossConfig};
+use crate::link::{ChannelConfig as Channel, Distribution, Jitter, LossConfig};
 use crate::slacp::RateControl;
 use crate::slacp::rate_control::provisioned::tests::{Second, Sender, line, mean, run_all};
 use crate::units::{Duration, Probability};
@@ -38,6 +38,22 @@ fn losses_are_no_congestion() {
     let seen = run_all(&[shared(0)], &there, 120).swap_remove(0);
     // The line is down for a twentieth of the time.
     assert!(mean(&seen[10..], delivered) > 0.85 * 9.5, "{seen:?}");
+}
+
+/// The round trip is 600 ms on average, as configured, and varies from 300 ms to 900 ms, as over satellites in low orbit. Half of the
+/// product of the average would not fill the line; one and a half of it are in flight.
+#[test]
+fn delays_that_vary_leave_the_line_full() {
+    let mut there = line(10_000_000, 500, 0.0);
+    there.delay = Duration::ZERO;
+    there.jitter = Some(Jitter {
+        delay: Distribution::Uniform(Duration::ZERO, Duration::from_millis(600)),
+        correlation: Probability::ZERO,
+        every: Duration::from_millis(150),
+        reorder: false,
+    });
+    let seen = run_all(&[shared(0)], &there, 120).swap_remove(0);
+    assert!(mean(&seen[20..], delivered) > 8.0, "{seen:?}");
 }
 
 /// Two senders that begin at different times share the line (Jain) and fill it.

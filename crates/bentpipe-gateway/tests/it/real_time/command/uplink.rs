@@ -1,7 +1,7 @@
 //! `uplink` run by the command, with either sender and curl as the client.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 
 use bentpipe_gateway::Instance;
@@ -111,7 +111,38 @@ fn an_uplink_by_the_command() {
     hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().into_mark()));
 }
 
-/// The same with the kernel's sender; also a congestion control that the kernel lacks.
+/// The satellite's interface has a smaller MTU than `mtu` says and than the client's own interface, as behind a modem with PPPoE.
+#[test]
+fn segments_fit_the_interface() {
+    let hub = Hub::new("");
+    for (host, device, net) in [(&hub.hosts.client, "sat", 1), (&hub.hosts.server, "lan", 2)] {
+        inside(&hub.hub, &format!("ip addr add fd0{net}::1/64 dev {device} nodad"));
+        inside(host, &format!("ip addr add fd0{net}::2/64 dev eth nodad"));
+        inside(host, &format!("ip route add default via fd0{net}::1"));
+    }
+    inside(&hub.hub, "sysctl -qw net.ipv6.conf.all.forwarding=1");
+    inside(&hub.hub, "ip link set sat mtu 1300");
+    let page = bytes(200_000);
+    let _gateway = hub.run(1024);
+    for address in ["10.2.0.2:80", "[fd02::2]:80"] {
+        let at: SocketAddr = address.parse().expect("an address");
+        let listener = hub.hosts.server.inside(move || TcpListener::bind(at).expect("a free port"));
+        let sent = page.clone();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("the gateway comes");
+            stream.write_all(&sent).expect("it is taken");
+        });
+        let mut got = Vec::new();
+        let mut stream = hub.hosts.connect(at).expect("it connects");
+        stream.read_to_end(&mut got).expect("the page");
+        assert!(got == page, "{address}: {} of {} bytes", got.len(), page.len());
+        server.join().expect("all is sent");
+    }
+    let status = hub.hosts.fresh_status("hub");
+    assert_eq!(status["satellite"]["refused_by_kernel"], 0, "{status}");
+}
+
+/// A download by the kernel's sender; also a congestion control that the kernel lacks.
 #[test]
 fn the_kernels_sender_by_the_command() {
     if !has_curl() {

@@ -16,7 +16,7 @@
 //! product over j ≥ i of (1-p_j), times payload over wire length.
 //!
 //! If the rate of a line changes, a transfer may fall into a good period. The goodput of a transfer of known length is
-//! then its length divided by the minimum time.
+//! then its length divided by the minimum time, and the mean rate says nothing about it.
 //!
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
@@ -42,7 +42,7 @@ pub struct Limit {
     /// Minimum time from the flow's start to the arrival of the last byte; `None` for an endless flow.
     pub time: Option<Duration>,
     /// Maximum payload rate in bits per second in the direction of the data (of the responses, if any); `None` if no
-    /// line takes time.
+    /// line takes time, or if the rate of a line changes and `time` is zero.
     pub goodput: Option<f64>,
     /// The same for an endless flow, using the mean rates of lines that change.
     pub long_run: Option<f64>,
@@ -108,15 +108,25 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         _ => None,
     };
     let time = time.map(|time| scheduled.map_or(time, |scheduled| time.max(scheduled)));
-    let changes = legs.iter().flat_map(|(there, _)| there).any(|link| link.rate_changes());
+    let mut with_data = legs.iter().flat_map(|(there, back)| if answers { back } else { there });
+    let changes = with_data.any(|link| link.rate_changes());
     let long_run = goodputs.reduce(f64::min);
-    let goodput = match (workload, time) {
-        (Workload::Bulk(bytes), Some(time)) if changes && time > Duration::ZERO => {
-            Some(bytes.get() as f64 * 8.0 / time.as_secs_f64())
+    let goodput = match (payload(workload), time) {
+        (Some(bytes), Some(time)) if changes => {
+            (time > Duration::ZERO).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
         }
         _ => long_run,
     };
     Ok(Some(Limit { time, goodput, long_run }))
+}
+
+/// Bytes of all the data whose rate counts; `None` for an endless flow.
+fn payload(workload: Workload) -> Option<u64> {
+    match workload {
+        Workload::Bulk(bytes) | Workload::Paced { total: Some(bytes), .. } => Some(bytes.get()),
+        Workload::RequestResponse { response, count, .. } => Some(response.get().saturating_mul(count.into())),
+        Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
+    }
 }
 
 /// The legs of a flow over links with these settings. Data follows at once in a tunnel, so there the limit is that of the
@@ -137,7 +147,8 @@ fn at_its_fastest(link: &LinkConfig) -> LinkConfig {
         return link.clone();
     }
     let track = link.moves.as_ref().and_then(|moves| moves.rate.as_ref());
-    let rate = track.and_then(|track| track.values().max()).and_then(Rate::from_bits_per_second);
+    let greatest = track.and_then(|track| track.values().max()).and_then(Rate::from_bits_per_second);
+    let rate = link.tdma.as_ref().map(|schedule| schedule.rate()).or(greatest);
     LinkConfig { rate, ..link.clone() }
 }
 

@@ -46,6 +46,8 @@ pub struct Limit {
     pub goodput: Option<f64>,
     /// The same for an endless flow, using the mean rates of lines that change.
     pub long_run: Option<f64>,
+    /// The link that sets `long_run`, if all flows over it share its line: virtual channels have lines of their own.
+    pub narrowest: Option<LinkId>,
 }
 
 /// The links of a leg, in both directions.
@@ -86,7 +88,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let answers = matches!(workload, Workload::RequestResponse { .. });
     // Each leg retransmits its own losses.
     let goodputs = sizes.iter().zip(&legs);
-    let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
+    let goodputs = goodputs.filter_map(|(size, (there, back))| narrowest_of(if answers { back } else { there }, *size));
     let time = workload_time((workload, opening, &sizes), &opened(scenario, &best, flow, &legs)?, &legs);
     // A line with bursts or a trace is at times faster than its mean: at best, a whole period's capacity comes at its
     // start.
@@ -110,14 +112,17 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let time = time.map(|time| scheduled.map_or(time, |scheduled| time.max(scheduled)));
     let mut with_data = legs.iter().flat_map(|(there, back)| if answers { back } else { there });
     let changes = with_data.any(|link| link.rate_changes());
-    let long_run = goodputs.reduce(f64::min);
+    let narrowest = goodputs.reduce(|a, b| if b.0 < a.0 { b } else { a });
+    let long_run = narrowest.map(|(rate, _)| rate);
+    let narrowest = narrowest.filter(|(_, link)| link.cells.and_then(|cells| cells.line).is_none());
+    let narrowest = narrowest.and_then(|(_, link)| best.iter().position(|config| std::ptr::eq(config, link)));
     let goodput = match (payload(workload), time) {
         (Some(bytes), Some(time)) if changes => {
             (time > Duration::ZERO).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
         }
         _ => long_run,
     };
-    Ok(Some(Limit { time, goodput, long_run }))
+    Ok(Some(Limit { time, goodput, long_run, narrowest: narrowest.map(LinkId::from) }))
 }
 
 /// Bytes of all the data whose rate counts; `None` for an endless flow.
@@ -321,14 +326,19 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
 
 /// Maximum payload rate over these links in bits per second; `None` if no line takes time.
 pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
+    narrowest_of(links, size).map(|(rate, _)| rate)
+}
+
+/// The same, with the link that sets it.
+fn narrowest_of<'s>(links: &[&'s LinkConfig], size: SegmentSize) -> Option<(f64, &'s LinkConfig)> {
     let wire = size.payload + size.headers;
     let mut passes = 1.0;
-    let mut min: Option<f64> = None;
-    for link in links.iter().rev() {
+    let mut min: Option<(f64, &LinkConfig)> = None;
+    for &link in links.iter().rev() {
         passes *= 1.0 - mean_loss(link, wire);
         if let Some(time) = line_time(link, wire) {
             let here = size.payload as f64 * 8.0 / time * passes;
-            min = Some(min.map_or(here, |min| min.min(here)));
+            min = Some(min.filter(|(min, _)| *min <= here).unwrap_or((here, link)));
         }
     }
     min

@@ -139,8 +139,8 @@ impl Machine for Spoofer {
                 }
                 self.connection.handle(cx, TcpInput::Segment(segment));
                 self.received = self.connection.received();
-                // The ACK advertises the space that is left after this segment.
-                self.free = self.free.saturating_sub(self.held() - before);
+                // The ACK advertises the space that is left after this segment. A FIN may free what lay beyond it.
+                self.free = (self.free + before).saturating_sub(self.held());
                 self.offer(cx);
             }
             Input::Released(bytes) => {
@@ -276,5 +276,18 @@ mod tests {
         assert_eq!((bench.gateway.drops(), bench.gateway.held()), (1, MSS));
         // A repetition is still answered, and no window is withdrawn.
         assert_eq!(ack(&bench.data(0)), Some((1, 2)));
+    }
+
+    /// A FIN in order contradicts bytes beyond it, which are given up: their room is free again.
+    #[test]
+    fn what_a_fin_contradicts_takes_no_room() {
+        let mut bench = Bench::new(3);
+        bench.data(1);
+        assert_eq!(bench.gateway.held(), MSS);
+        let mut fin = Segment::new(Flags::ACK | Flags::FIN);
+        (fin.seq, fin.ack) = (FIRST_BYTE, FIRST_BYTE);
+        bench.step(Input::Segment(fin));
+        assert_eq!((bench.gateway.held(), bench.verdict), (0, Verdict::Freed(MSS)));
+        assert_eq!(bench.gateway.free, 3 * MSS);
     }
 }

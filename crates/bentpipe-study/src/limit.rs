@@ -16,7 +16,7 @@
 //! product over j ≥ i of (1-p_j), times payload over wire length.
 //!
 //! If the rate of a line changes, a transfer may fall into a good period. The goodput of a transfer of known length is
-//! then its length divided by the minimum time.
+//! then its length divided by the minimum time, and the mean rate says nothing about it.
 //!
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
@@ -42,10 +42,12 @@ pub struct Limit {
     /// Minimum time from the flow's start to the arrival of the last byte; `None` for an endless flow.
     pub time: Option<Duration>,
     /// Maximum payload rate in bits per second in the direction of the data (of the responses, if any); `None` if no
-    /// line takes time.
+    /// line takes time, or if the rate of a line changes and `time` is zero.
     pub goodput: Option<f64>,
     /// The same for an endless flow, using the mean rates of lines that change.
     pub long_run: Option<f64>,
+    /// The link that sets `long_run`, if all flows over it share its line: virtual channels have lines of their own.
+    pub narrowest: Option<LinkId>,
 }
 
 /// The links of a leg, in both directions.
@@ -86,7 +88,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let answers = matches!(workload, Workload::RequestResponse { .. });
     // Each leg retransmits its own losses.
     let goodputs = sizes.iter().zip(&legs);
-    let goodputs = goodputs.filter_map(|(size, (there, back))| goodput(if answers { back } else { there }, *size));
+    let goodputs = goodputs.filter_map(|(size, (there, back))| narrowest_of(if answers { back } else { there }, *size));
     let time = workload_time((workload, opening, &sizes), &opened(scenario, &best, flow, &legs)?, &legs);
     // A line with bursts or a trace is at times faster than its mean: at best, a whole period's capacity comes at its
     // start.
@@ -108,15 +110,28 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         _ => None,
     };
     let time = time.map(|time| scheduled.map_or(time, |scheduled| time.max(scheduled)));
-    let changes = legs.iter().flat_map(|(there, _)| there).any(|link| link.rate_changes());
-    let long_run = goodputs.reduce(f64::min);
-    let goodput = match (workload, time) {
-        (Workload::Bulk(bytes), Some(time)) if changes && time > Duration::ZERO => {
-            Some(bytes.get() as f64 * 8.0 / time.as_secs_f64())
+    let mut with_data = legs.iter().flat_map(|(there, back)| if answers { back } else { there });
+    let changes = with_data.any(|link| link.rate_changes());
+    let narrowest = goodputs.reduce(|a, b| if b.0 < a.0 { b } else { a });
+    let long_run = narrowest.map(|(rate, _)| rate);
+    let narrowest = narrowest.filter(|(_, link)| link.cells.and_then(|cells| cells.line).is_none());
+    let narrowest = narrowest.and_then(|(_, link)| best.iter().position(|config| std::ptr::eq(config, link)));
+    let goodput = match (payload(workload), time) {
+        (Some(bytes), Some(time)) if changes => {
+            (time > Duration::ZERO).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
         }
         _ => long_run,
     };
-    Ok(Some(Limit { time, goodput, long_run }))
+    Ok(Some(Limit { time, goodput, long_run, narrowest: narrowest.map(LinkId::from) }))
+}
+
+/// Bytes of all the data whose rate counts; `None` for an endless flow.
+fn payload(workload: Workload) -> Option<u64> {
+    match workload {
+        Workload::Bulk(bytes) | Workload::Paced { total: Some(bytes), .. } => Some(bytes.get()),
+        Workload::RequestResponse { response, count, .. } => Some(response.get().saturating_mul(count.into())),
+        Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
+    }
 }
 
 /// The legs of a flow over links with these settings. Data follows at once in a tunnel, so there the limit is that of the
@@ -137,7 +152,8 @@ fn at_its_fastest(link: &LinkConfig) -> LinkConfig {
         return link.clone();
     }
     let track = link.moves.as_ref().and_then(|moves| moves.rate.as_ref());
-    let rate = track.and_then(|track| track.values().max()).and_then(Rate::from_bits_per_second);
+    let greatest = track.and_then(|track| track.values().max()).and_then(Rate::from_bits_per_second);
+    let rate = link.tdma.as_ref().map(|schedule| schedule.rate()).or(greatest);
     LinkConfig { rate, ..link.clone() }
 }
 
@@ -310,14 +326,19 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
 
 /// Maximum payload rate over these links in bits per second; `None` if no line takes time.
 pub fn goodput(links: &[&LinkConfig], size: SegmentSize) -> Option<f64> {
+    narrowest_of(links, size).map(|(rate, _)| rate)
+}
+
+/// The same, with the link that sets it.
+fn narrowest_of<'s>(links: &[&'s LinkConfig], size: SegmentSize) -> Option<(f64, &'s LinkConfig)> {
     let wire = size.payload + size.headers;
     let mut passes = 1.0;
-    let mut min: Option<f64> = None;
-    for link in links.iter().rev() {
+    let mut min: Option<(f64, &LinkConfig)> = None;
+    for &link in links.iter().rev() {
         passes *= 1.0 - mean_loss(link, wire);
         if let Some(time) = line_time(link, wire) {
             let here = size.payload as f64 * 8.0 / time * passes;
-            min = Some(min.map_or(here, |min| min.min(here)));
+            min = Some(min.filter(|(min, _)| *min <= here).unwrap_or((here, link)));
         }
     }
     min

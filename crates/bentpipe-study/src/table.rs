@@ -1,6 +1,6 @@
 //! Tables as Apache Parquet: columns of whole numbers, real numbers and text, written in groups of rows.
 //!
-//! //! Events of a run ([`trace`](crate::trace)) and the runs of a sweep are such tables. Parquet is written without
+//! Events of a run ([`trace`](crate::trace)) and the runs of a sweep are such tables. Parquet is written without
 //! Arrow, because the columns already are the buffers that the format wants.
 
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ pub struct Heading {
     pub meaning: Cow<'static, str>,
 }
 
-/// /// A value in a row: either empty or of its column's kind.
+/// A value in a row: either empty or of its column's kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// A whole number.
@@ -69,7 +69,7 @@ impl<W: Write + Send> std::fmt::Debug for Table<W> {
 }
 
 impl<W: Write + Send> Table<W> {
-    /// /// Starts a table of these columns. `said` holds keys and values for the file's metadata; they are followed by
+    /// Starts a table of these columns. `said` holds keys and values for the file's metadata; they are followed by
     /// the meaning of each column, under `column.NAME`.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl<W: Write + Send> Table<W> {
         if self.rows == ROW_GROUP { self.write_group() } else { Ok(()) }
     }
 
-    /// /// Writes the remaining rows and the index, and returns the sink.
+    /// Writes the remaining rows and the index, and returns the sink.
     ///
     /// # Errors
     /// Fails if the remaining rows or the file's index cannot be written, for example if the disk is full.
@@ -199,7 +199,7 @@ fn schema(name: &str, columns: &[Heading]) -> Arc<Type> {
     Arc::new(Type::group_type_builder(name).with_fields(fields).build().expect("a flat table"))
 }
 
-/// /// The system's error inside, if there is one.
+/// The system's error inside, if there is one.
 fn to_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

@@ -205,7 +205,7 @@ pub fn longest_delay(scenario: &Scenario, path: &[LinkId]) -> Option<LinkId> {
     path.iter().rev().copied().max_by_key(|&link| scenario[link].config.delay)
 }
 
-/// /// The part of a path up to `at`, or the shortest path there if it does not pass `at`. `None` if no path leads
+/// The part of a path up to `at`, or the shortest path there if it does not pass `at`. `None` if no path leads
 /// there.
 pub(crate) fn up_to(scenario: &Scenario, mut links: Path, at: NodeId, from: NodeId) -> Option<Path> {
     match links.iter().position(|&link| scenario[link].to == at) {
@@ -239,12 +239,12 @@ pub struct PathFacts {
     pub queue: Option<Duration>,
 }
 
-/// /// The properties of a path for packets of `packet` bytes on the wire, from the delays and rates as written.
+/// The properties of a path for packets of `packet` bytes on the wire, from the delays and rates as written.
 pub fn facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
     facts_by(scenario, path, packet, |link| (link.delay, link.rate))
 }
 
-/// /// The same, from the means of the delays and rates that change.
+/// The same, from the means of the delays and rates that change.
 pub fn mean_facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
     facts_by(scenario, path, packet, |link| (link.mean_delay(), mean_rate(link)))
 }

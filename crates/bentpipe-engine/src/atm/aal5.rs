@@ -1,6 +1,6 @@
 //! AAL5: packets into cells and back (ITU-T I.363.5).
 //!
-//! //! A packet is the payload of a CPCS-PDU, which adds padding and a trailer of 8 bytes and is cut into cells of 48.
+//! A packet is the payload of a CPCS-PDU, which adds padding and a trailer of 8 bytes and is cut into cells of 48.
 //! The last cell is marked in its header. A CRC-32 and a length cover the packet, so it arrives whole or not at all.
 //!
 //! Not implemented: the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
@@ -21,17 +21,17 @@ const MAX_SDU: usize = 65_535;
 // and the first four octets of the trailer. The catalogue files it under bzip2, with "CRC-32/AAL5" as an alias.
 static CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_BZIP2);
 
-/// /// Number of cells of a packet of `sdu` bytes: payload and trailer, padded to whole cells.
+/// Number of cells of a packet of `sdu` bytes: payload and trailer, padded to whole cells.
 pub const fn cells(sdu: usize) -> usize {
     (sdu + TRAILER).div_ceil(PAYLOAD)
 }
 
-/// /// Bytes of padding after a packet of `sdu` bytes: 0 to 47.
+/// Bytes of padding after a packet of `sdu` bytes: 0 to 47.
 pub const fn padding(sdu: usize) -> usize {
     cells(sdu) * PAYLOAD - TRAILER - sdu
 }
 
-/// /// Bytes on the line for an IP datagram of `datagram` bytes, with AAL5, LLC/SNAP and cell headers (RFC 2684 §5.1).
+/// Bytes on the line for an IP datagram of `datagram` bytes, with AAL5, LLC/SNAP and cell headers (RFC 2684 §5.1).
 pub const fn line_bytes(datagram: usize) -> usize {
     cells(datagram + crate::wire::llc_snap::HEADER) * super::cell::CELL
 }
@@ -83,7 +83,7 @@ pub struct Segmenter<'a> {
     crc: Digest<'static, u32, Table<16>>,
 }
 
-/// /// The cells of a packet on the channel of `header`. The packet's bytes come in pieces, such as an LLC/SNAP header
+/// The cells of a packet on the channel of `header`. The packet's bytes come in pieces, such as an LLC/SNAP header
 /// and a datagram.
 ///
 /// # Errors
@@ -164,7 +164,7 @@ impl Reassembler {
 
     /// Takes the payload of the next user cell; returns the packet after its last cell.
     ///
-    /// /// Returns, at the last cell, why the packet is not whole; no part of it is delivered. [`Aal5Error::Endless`]
+    /// Returns, at the last cell, why the packet is not whole; no part of it is delivered. [`Aal5Error::Endless`]
     /// is returned as soon as it is certain.
     pub fn push(&mut self, payload: &[u8; PAYLOAD], last: bool) -> Result<Option<&[u8]>, Aal5Error> {
         if self.done {

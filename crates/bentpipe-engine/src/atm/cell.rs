@@ -14,7 +14,7 @@ pub const PAYLOAD: usize = CELL - HEADER;
 /// A cell on the line.
 pub type Cell = [u8; CELL];
 
-// // I.432.1, header error control: the remainder of the first four octets, by x^8 + x^2 + x + 1, plus the pattern
+// I.432.1, header error control: the remainder of the first four octets, by x^8 + x^2 + x + 1, plus the pattern
 // 01010101 (0x55), so that a header of zeros has a non-zero check.
 const HEC: Crc<u8> = Crc::<u8>::new(&CRC_8_I_432_1);
 

@@ -19,13 +19,13 @@ pub struct OpticalCarrier {
 }
 
 impl OpticalCarrier {
-    /// /// OC-n, concatenated for n > 1. `None` if no such carrier transports cells: n must be 1, 3, or four times
+    /// OC-n, concatenated for n > 1. `None` if no such carrier transports cells: n must be 1, 3, or four times
     /// another valid n.
     pub fn new(n: u16) -> Option<Self> {
         matches!(n, 1 | 3 | 12 | 48 | 192 | 768).then_some(OpticalCarrier { n })
     }
 
-    /// /// The carrier of this name: "OC-3c" or "OC-3", or "STS-3c" and "STS-3", which are electrically the same.
+    /// The carrier of this name: "OC-3c" or "OC-3", or "STS-3c" and "STS-3", which are electrically the same.
     pub fn named(name: &str) -> Option<Self> {
         let upper = name.trim().to_ascii_uppercase();
         let number = upper.strip_prefix("OC-").or_else(|| upper.strip_prefix("STS-"))?;
@@ -38,7 +38,7 @@ impl OpticalCarrier {
         Rate::from_bits_per_second(self.n as u64 * STS_1).expect("n is not zero")
     }
 
-    /// /// Columns that carry cells, out of 90 n: all but 3 n of transport overhead, one of path overhead, and the
+    /// Columns that carry cells, out of 90 n: all but 3 n of transport overhead, one of path overhead, and the
     /// fixed stuff, which is N/3 - 1 columns in STS-Nc and the columns 30 and 59 in STS-1.
     fn payload_columns(self) -> u64 {
         let n = self.n as u64;

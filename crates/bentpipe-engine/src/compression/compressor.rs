@@ -27,19 +27,19 @@ struct Base {
     header: Header,
 }
 
-/// /// The state of a flow. It is small without a base, so a flood of flows with few packets each takes little memory.
+/// The state of a flow. It is small without a base, so a flood of flows with few packets each takes little memory.
 #[derive(Debug)]
 struct Context {
     flow: u64,
     /// Packets without a base so far.
     seen: u32,
-    /// /// The base that the other end has.
+    /// The base that the other end has.
     confirmed: Option<Box<Base>>,
-    /// /// A base whose arrival has not been reported yet.
+    /// A base whose arrival has not been reported yet.
     announced: Option<(BaseId, Box<Base>)>,
     /// Number of the next base. It continues when the context gets another flow.
     generation: u8,
-    /// /// True if it was used since the clock hand last passed it.
+    /// True if it was used since the clock hand last passed it.
     is_used: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// /// Compresses a packet into `out`, which is cleared first: a form that the other end expands, or the packet
+    /// Compresses a packet into `out`, which is cleared first: a form that the other end expands, or the packet
     /// itself. `flow` identifies the flow; two flows with the same number do no harm.
     ///
     /// The driver also carries the announcement, if there is one: reliably, in any order.
@@ -92,7 +92,7 @@ impl Compressor {
 
     fn announce(&mut self, slot: u16, header: Header) -> Announcement {
         let context = &mut self.contexts[usize::from(slot)];
-        // // The other end overwrites the base in the same place. That must never be the one in use, however many
+        // The other end overwrites the base in the same place. That must never be the one in use, however many
         // announcements were lost.
         let place = context.confirmed.as_ref().map(|base| base.generation % REMEMBERED);
         let is_taken = place == Some(context.generation % REMEMBERED);

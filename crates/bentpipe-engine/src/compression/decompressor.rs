@@ -38,14 +38,14 @@ struct Base {
 
 type Bases = [Option<Base>; REMEMBERED as usize];
 
-/// /// Number of announcements that may overtake one: far more than a window and a queue hold.
+/// Number of announcements that may overtake one: far more than a window and a queue hold.
 const MAX_OVERTAKING: u32 = 1 << 20;
 
 /// The receiving end: expands headers.
 #[derive(Debug, Default)]
 pub struct Decompressor {
     contexts: Vec<Option<Box<Bases>>>,
-    /// /// Number of contexts in use.
+    /// Number of contexts in use.
     count: usize,
 }
 
@@ -68,7 +68,7 @@ impl Decompressor {
         self.count += usize::from(self.contexts[slot].is_none());
         let bases = self.contexts[slot].get_or_insert_default();
         let place = &mut bases[usize::from(generation % REMEMBERED)];
-        // // Of two bases for the same place the later one stays, because an earlier one may arrive after it. A base
+        // Of two bases for the same place the later one stays, because an earlier one may arrive after it. A base
         // that seems to be earlier by more than announcements can overtake is in fact later: the place was unused for
         // half the range of serial numbers.
         let is_later = |known: &Base| known.serial.wrapping_sub(serial) > MAX_OVERTAKING;
@@ -86,7 +86,7 @@ impl Decompressor {
     /// Expands a message into `out`. Returns the length of the packet, or `None` for a base, which has none.
     ///
     /// # Errors
-    /// /// Returns [`ExpandError`] if the message is malformed, refers to an unknown base, or does not fit `out`. The
+    /// Returns [`ExpandError`] if the message is malformed, refers to an unknown base, or does not fit `out`. The
     /// packet is then lost.
     pub fn expand(&self, message: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         let kind = message.first().ok_or(ExpandError::Malformed)? >> 4;

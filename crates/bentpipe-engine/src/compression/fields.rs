@@ -3,7 +3,7 @@
 use crate::wire::checksum::Checksum;
 use crate::wire::ip::{TCP, UDP};
 
-/// /// Length of the longest header: IPv6, and TCP with all options.
+/// Length of the longest header: IPv6, and TCP with all options.
 pub(super) const MAX: usize = 40 + 60;
 
 /// Positions of the parts of a header.

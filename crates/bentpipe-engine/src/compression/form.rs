@@ -19,7 +19,7 @@ const MORE: u8 = 1;
 const TOS: u8 = 1;
 const OPTIONS: u8 = 2;
 
-/// /// Encoding of a number: omitted, as a difference of 2 or 3 bytes from the base's, or in full.
+/// Encoding of a number: omitted, as a difference of 2 or 3 bytes from the base's, or in full.
 mod code {
     pub(super) const SAME: u8 = 0;
     pub(super) const TWO: u8 = 1;

@@ -1,4 +1,4 @@
-//! //! Header compression at one end, based on the layer's reports of what arrived.
+//! Header compression at one end, based on the layer's reports of what arrived.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl Headers {
         self.announced.insert(handle, base);
     }
 
-    /// /// Called when the layer releases a handle; `how` says whether the announcement arrived.
+    /// Called when the layer releases a handle; `how` says whether the announcement arrived.
     pub fn released(&mut self, handle: u32, how: Released) {
         if !self.announced.is_empty()
             && let Some(base) = self.announced.remove(&handle)
@@ -43,7 +43,7 @@ impl Headers {
         }
     }
 
-    /// /// Memory of the state of all flows, bytes.
+    /// Memory of the state of all flows, bytes.
     pub fn memory(&self) -> u64 {
         self.compressor.memory() + self.decompressor.memory()
     }
@@ -56,7 +56,7 @@ impl Headers {
     /// The length of the expanded packet in `out`; `None` for an announcement.
     ///
     /// # Errors
-    /// /// Returns [`ExpandError`] if the message is malformed, refers to an unknown base, or does not fit `out`.
+    /// Returns [`ExpandError`] if the message is malformed, refers to an unknown base, or does not fit `out`.
     pub fn expand(&self, bytes: &[u8], out: &mut [u8]) -> Result<Option<usize>, ExpandError> {
         self.decompressor.expand(bytes, out)
     }

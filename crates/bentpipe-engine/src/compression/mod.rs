@@ -1,6 +1,6 @@
 //! Compression of TCP and UDP headers over IP between the ends of a link: fields that both ends know are omitted.
 //!
-//! //! The link may lose and reorder packets. So a header is coded relative to a *base*, not to the previous packet (as
+//! The link may lose and reorder packets. So a header is coded relative to a *base*, not to the previous packet (as
 //! in RFC 1144, where a loss spoils the packets after it). A base is a header that was sent in full and that the layer
 //! below has reported as arrived. It is used until the numbers have moved far from it. A number is coded by as many of
 //! its low bytes as needed (W-LSB, RFC 5795 and RFC 6846 §7.2). Checksums are sent unchanged, so the receiving host
@@ -22,7 +22,7 @@ pub use compressor::{Announcement, BaseId, Compressor};
 pub use decompressor::{Decompressor, ExpandError};
 pub use headers::Headers;
 
-/// /// Maximum number of flows with a context. When all are used, the clock algorithm replaces one that has been idle
+/// Maximum number of flows with a context. When all are used, the clock algorithm replaces one that has been idle
 /// for long.
 pub(crate) const CONTEXTS: usize = 1 << (16 - GENERATION_BITS);
 /// Packets of a flow before its base is sent: most web flows are over by then.

@@ -9,9 +9,9 @@ pub enum Ecn {
     /// The transport does not understand marks.
     #[default]
     NotEct,
-    /// /// The transport understands marks: ECT(1).
+    /// The transport understands marks: ECT(1).
     Ect1,
-    /// /// The transport understands marks: ECT(0), which senders of RFC 3168 use.
+    /// The transport understands marks: ECT(0), which senders of RFC 3168 use.
     Ect0,
     /// Congestion experienced: a queue has marked the packet.
     Ce,
@@ -38,7 +38,7 @@ impl Ecn {
         !matches!(self, Ecn::NotEct)
     }
 
-    /// /// The field of a packet; [`Ecn::NotEct`] if it is not an IP packet.
+    /// The field of a packet; [`Ecn::NotEct`] if it is not an IP packet.
     pub fn of(packet: &[u8]) -> Ecn {
         match packet {
             [first, class, ..] if first >> 4 == 4 => Ecn::from_bits(*class),
@@ -47,7 +47,7 @@ impl Ecn {
         }
     }
 
-    /// /// Writes the field into the header of an IP packet, and updates the header checksum of version 4. Any other
+    /// Writes the field into the header of an IP packet, and updates the header checksum of version 4. Any other
     /// packet stays as it is.
     pub fn put(self, packet: &mut [u8]) {
         match packet.first().map(|first| first >> 4) {

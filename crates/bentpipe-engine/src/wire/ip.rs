@@ -17,16 +17,16 @@ pub const UDP: u8 = 17;
 pub enum Addresses {
     /// IPv4.
     V4 {
-        /// /// Source address.
+        /// Source address.
         source: Ipv4Addr,
-        /// /// Destination address.
+        /// Destination address.
         destination: Ipv4Addr,
     },
     /// IPv6.
     V6 {
-        /// /// Source address.
+        /// Source address.
         source: Ipv6Addr,
-        /// /// Destination address.
+        /// Destination address.
         destination: Ipv6Addr,
     },
 }
@@ -41,7 +41,7 @@ impl Addresses {
         }
     }
 
-    /// /// The source address.
+    /// The source address.
     pub const fn source(&self) -> IpAddr {
         match *self {
             Addresses::V4 { source, .. } => IpAddr::V4(source),
@@ -49,7 +49,7 @@ impl Addresses {
         }
     }
 
-    /// /// The destination address.
+    /// The destination address.
     pub const fn destination(&self) -> IpAddr {
         match *self {
             Addresses::V4 { destination, .. } => IpAddr::V4(destination),
@@ -92,9 +92,9 @@ impl Addresses {
 /// Source and destination port of TCP and UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
-    /// /// Source port.
+    /// Source port.
     pub source: u16,
-    /// /// Destination port.
+    /// Destination port.
     pub destination: u16,
 }
 
@@ -119,7 +119,7 @@ impl Ports {
 pub struct Packet {
     /// Source and destination.
     pub addresses: Addresses,
-    /// /// Protocol number of the payload.
+    /// Protocol number of the payload.
     pub protocol: u8,
     /// The ECN field.
     pub ecn: Ecn,
@@ -154,7 +154,7 @@ pub fn parse(packet: &[u8]) -> Result<Packet, WireError> {
 pub struct Peek {
     /// Position of both addresses.
     pub addresses: Range<usize>,
-    /// /// Protocol number of the payload, or of the first extension header.
+    /// Protocol number of the payload, or of the first extension header.
     pub protocol: u8,
     /// Differentiated services code point (RFC 2474).
     pub dscp: u8,

@@ -15,11 +15,11 @@ const MORE_FRAGMENTS_OR_OFFSET: u16 = 0x3fff;
 /// The fields of a header that matter to an end point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// /// Source address.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// /// Destination address.
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// /// Protocol number of the payload.
+    /// Protocol number of the payload.
     pub protocol: u8,
     /// Type of service: DSCP (RFC 2474) and ECN (RFC 3168).
     pub tos: u8,

@@ -11,9 +11,9 @@ pub const HEADER: usize = 40;
 /// The fields of the fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// /// Source address.
+    /// Source address.
     pub source: Ipv6Addr,
-    /// /// Destination address.
+    /// Destination address.
     pub destination: Ipv6Addr,
     /// The next header: a protocol, or an extension header.
     pub next_header: u8,

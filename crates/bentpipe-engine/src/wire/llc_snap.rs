@@ -25,7 +25,7 @@ pub const fn header(ether_type: u16) -> [u8; HEADER] {
 /// Parses a routed packet: its EtherType, and the bytes after the header.
 ///
 /// # Errors
-/// /// Fails on truncation; returns [`WireError::Encapsulation`] for another LLC (routed ISO protocols) or another OUI
+/// Fails on truncation; returns [`WireError::Encapsulation`] for another LLC (routed ISO protocols) or another OUI
 /// (bridged protocols).
 pub fn parse(sdu: &[u8]) -> Result<(u16, &[u8]), WireError> {
     let [a, b, c, d, e, f, high, low]: [u8; HEADER] = bytes(sdu, 0)?;

@@ -1,14 +1,14 @@
 //! Bytes to values and back: headers on the wire.
 //!
-//! //! Reading order: [`seq`] has 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ecn`] marks; then [`ip`]
+//! Reading order: [`seq`] has 32-bit numbers and 64-bit offsets, [`checksum`] RFC 1071, [`ecn`] marks; then [`ip`]
 //! and under it [`ipv4`] and [`ipv6`], [`udp`], [`tcp`], [`stp`] and [`slacp`]; [`mux`] is spoken between gateways,
 //! with the numbers of `varint`; [`scone`] precedes QUIC; [`llc_snap`] is for packets in ATM cells.
 //!
-//! //! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A
+//! Only the bitmap of an S-LACP report allocates. Parsing is total: each byte string gives a value or an error. A
 //! codec does not know any state machine: the caller passes the reference numbers from which 32-bit numbers are
 //! extended.
 //!
-//! //! Not implemented: IP fragments and IPv6 extension headers (both are refused with an error of their own), the
+//! Not implemented: IP fragments and IPv6 extension headers (both are refused with an error of their own), the
 //! urgent pointer.
 //!
 //! # Example

@@ -1,4 +1,4 @@
-//! //! Messages of the stream multiplexer on the wire; `docs/specs/mux.md` has every byte.
+//! Messages of the stream multiplexer on the wire; `docs/specs/mux.md` has every byte.
 //!
 //! ```text
 //! hello    0  version  credit  streams
@@ -8,7 +8,7 @@
 //! reset    5  stream  reason(1)
 //! ```
 //!
-//! //! Numbers are varints (RFC 9000 §16) unless their length in bytes is given. One message is one packet of the layer
+//! Numbers are varints (RFC 9000 §16) unless their length in bytes is given. One message is one packet of the layer
 //! below, which preserves its length. What [`parse`] accepts, [`emit`] writes again bit by bit.
 
 use core::fmt;
@@ -52,7 +52,7 @@ pub enum MuxError {
     Family(u8),
     /// A reason that this version does not have.
     Reason(u8),
-    /// /// Bytes after a message that must have none, or none where there must be some.
+    /// Bytes after a message that must have none, or none where there must be some.
     Length(usize),
     /// A stream that would end beyond 2^62 - 1 bytes.
     Offset(u64),
@@ -80,7 +80,7 @@ impl fmt::Display for MuxError {
 
 impl core::error::Error for MuxError {}
 
-/// /// Writes a message with its payload, given in pieces; returns its length.
+/// Writes a message with its payload, given in pieces; returns its length.
 ///
 /// # Errors
 /// Returns [`EmitError::NoRoom`] if `out` is too small, [`EmitError::PayloadLength`] if the pieces are not as long as the message says,
@@ -115,7 +115,7 @@ pub fn emit(message: &Message, body: &[&[u8]], out: &mut [u8]) -> Result<usize, 
     append(body, end, out)
 }
 
-/// /// Length in bytes of a message with its payload; `None` where [`emit`] fails.
+/// Length in bytes of a message with its payload; `None` where [`emit`] fails.
 pub fn len(message: &Message) -> Option<usize> {
     let payload = message.payload() as usize;
     // The header is the same whatever the payload is.
@@ -146,7 +146,7 @@ fn address(address: SocketAddr, at: usize, out: &mut [u8]) -> Result<usize, Emit
     append(&[&address.port().to_be_bytes()], at, out)
 }
 
-/// /// Reads a message; returns it and the position of its payload.
+/// Reads a message; returns it and the position of its payload.
 ///
 /// # Errors
 /// Returns [`MuxError`] for another version, an unknown kind, a truncated message, or a length or number that the protocol does not allow.

@@ -1,6 +1,6 @@
 //! SCONE: a network's advice on throughput, in a packet at the head of a QUIC datagram (draft-ietf-scone-protocol).
 //!
-//! //! The sender of a datagram writes a packet without advice before its own ([`emit`]). A network element on the path
+//! The sender of a datagram writes a packet without advice before its own ([`emit`]). A network element on the path
 //! lowers the signal in place ([`advise`], [`advise_packet`]); the datagram keeps its length. The receiver removes the
 //! packet ([`parse`]).
 
@@ -16,9 +16,9 @@ const VERSION: u32 = 0x6f7d_c0fd;
 /// Flags of the first byte: a long header, and the bit that QUIC version 1 sets.
 const LONG_HEADER: u8 = 0x80;
 const FIXED_BIT: u8 = 0x40;
-/// /// Bytes before the connection ID: the first byte, the version, the length of the destination connection ID.
+/// Bytes before the connection ID: the first byte, the version, the length of the destination connection ID.
 const BEFORE_ID: usize = 6;
-/// /// Positions of the length and of the checksum in UDP's header (RFC 768).
+/// Positions of the length and of the checksum in UDP's header (RFC 768).
 const LENGTH: usize = 4;
 const CHECKSUM: usize = 6;
 
@@ -55,7 +55,7 @@ pub const fn length(id: usize) -> usize {
 /// Appends a packet without advice. `destination` is the connection ID of the packet with a short header that follows it.
 ///
 /// # Panics
-/// /// Panics if the ID is longer than 255 bytes, the most that its length field can express.
+/// Panics if the ID is longer than 255 bytes, the most that its length field can express.
 pub fn emit(destination: &[u8], out: &mut impl Extend<u8>) {
     let length = u8::try_from(destination.len()).expect("connection IDs have at most 255 bytes");
     let Signal(unknown) = Signal::UNKNOWN;
@@ -87,10 +87,10 @@ pub fn advise(payload: &mut [u8], advice: Signal) -> bool {
     true
 }
 
-/// /// What a network element does with an IP packet of either version: lowers the signal of a whole UDP datagram as
+/// What a network element does with an IP packet of either version: lowers the signal of a whole UDP datagram as
 /// [`advise`] does, and updates the checksum. Returns whether it changed anything.
 ///
-/// /// The datagram is checked first: a SCONE packet must stand at its head, and another packet must follow it.
+/// The datagram is checked first: a SCONE packet must stand at its head, and another packet must follow it.
 /// Fragments, UDP after an extension header, and everything else are left as they are.
 pub fn advise_packet(packet: &mut [u8], advice: Signal) -> bool {
     let Some(payload) = scone_datagram(packet) else { return false };
@@ -110,7 +110,7 @@ pub fn advise_packet(packet: &mut [u8], advice: Signal) -> bool {
     true
 }
 
-/// /// The position of a UDP payload that begins with a SCONE packet and continues after it.
+/// The position of a UDP payload that begins with a SCONE packet and continues after it.
 fn scone_datagram(packet: &[u8]) -> Option<Range<usize>> {
     let seen = ip::peek(packet)?;
     // Fragments have no ports there.

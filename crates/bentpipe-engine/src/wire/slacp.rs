@@ -1,4 +1,4 @@
-//! //! S-LACP frames on the wire; `docs/specs/slacp.md` has every byte.
+//! S-LACP frames on the wire; `docs/specs/slacp.md` has every byte.
 //!
 //! ```text
 //! data     version|type  channel  length(2)  number(4)  time(4)  packet(4)  behind(2)  floor(2)         bytes  CRC(4)
@@ -7,7 +7,7 @@
 //! report   version|type  0        length(2)  newest(4)  time(4)  delay(4)                               bitmap CRC(4)
 //! ```
 //!
-//! //! Numbers have 32 bits and are extended to those near the numbers that the reader expects ([`Near`]); a floor is
+//! Numbers have 32 bits and are extended to those near the numbers that the reader expects ([`Near`]); a floor is
 //! written as a distance. Each frame has exactly one encoding: what [`parse`] accepts, [`emit`] writes again bit by
 //! bit. The CRC-32 detects every error of up to three bits and every burst of up to 32 bits in a frame; it does not
 //! protect against forgery.
@@ -28,13 +28,13 @@ pub use report::Report;
 
 /// The version that this file reads and writes.
 const VERSION: u8 = 1;
-/// /// Bytes before a packet, a symbol or a bitmap, and those of the CRC after it.
+/// Bytes before a packet, a symbol or a bitmap, and those of the CRC after it.
 const HEADER: usize = 20;
 const REPORT: usize = 16;
 const CRC_LEN: usize = Integrity::Crc.trailer();
 /// Bytes of a sync frame.
 const SYNC: usize = SYNC_LEN as usize;
-/// /// Bytes of a word of a bitmap, and the maximum number of words: as far as a receiver's record goes back.
+/// Bytes of a word of a bitmap, and the maximum number of words: as far as a receiver's record goes back.
 const WORD: usize = 8;
 const MAX_WORDS: usize = Report::MAX_WORDS;
 /// Bits of a repair frame's distance from its first packet to the floor, which may lie on either side.
@@ -59,16 +59,16 @@ pub enum SlacpError {
     Version(u8),
     /// A type that this version does not have.
     Type(u8),
-    /// /// The length field does not match the length of the frame.
+    /// The length field does not match the length of the frame.
     Length {
         /// Bytes of packet, symbol or bitmap that the header announces.
         said: usize,
-        /// /// Bytes that are present.
+        /// Bytes that are present.
         have: usize,
     },
     /// A channel that this end does not have, or a channel in a frame without one.
     Channel(u8),
-    /// /// A number or distance that leads below the first number.
+    /// A number or distance that leads below the first number.
     BelowFirst,
 }
 
@@ -98,7 +98,7 @@ impl core::error::Error for SlacpError {}
 pub enum Integrity {
     /// The CRC that each frame ends with.
     Crc,
-    /// /// By the layer that carries the frames: they end without a CRC.
+    /// By the layer that carries the frames: they end without a CRC.
     Below,
 }
 
@@ -112,7 +112,7 @@ impl Integrity {
     }
 }
 
-/// /// The numbers near which the 32-bit numbers of a frame are extended.
+/// The numbers near which the 32-bit numbers of a frame are extended.
 #[derive(Clone, Copy, Debug)]
 pub struct Near<F> {
     /// The newest transmission received from the peer.
@@ -128,13 +128,13 @@ pub struct Near<F> {
 pub struct Parsed {
     /// The frame.
     pub frame: Frame,
-    /// /// The sender's clock when it began to send, in microseconds modulo 2^32.
+    /// The sender's clock when it began to send, in microseconds modulo 2^32.
     pub time: u32,
-    /// /// Position of the bytes of the packet or symbol.
+    /// Position of the bytes of the packet or symbol.
     pub body: Range<usize>,
 }
 
-/// /// Writes a frame with the bytes of its packet or symbol, in pieces; returns its length: [`Frame::wire_len`] minus
+/// Writes a frame with the bytes of its packet or symbol, in pieces; returns its length: [`Frame::wire_len`] minus
 /// what [`Integrity`] saves. A report's delay is written in microseconds, at most 2^32 - 1.
 ///
 /// # Errors
@@ -266,17 +266,17 @@ pub fn parse(
     }
 }
 
-/// /// The position of the bytes after a header, if there are as many as the header says.
+/// The position of the bytes after a header, if there are as many as the header says.
 fn body(text: &[u8], header: usize) -> Result<Range<usize>, SlacpError> {
     let said = usize::from(u16_at(text, 2)?);
     let have = text.len().checked_sub(header).ok_or(WireError::Truncated { needed: header, have: text.len() })?;
     if said == have { Ok(header..text.len()) } else { Err(SlacpError::Length { said, have }) }
 }
 
-/// /// The number near another one; fails for numbers below 0.
+/// The number near another one; fails for numbers below 0.
 fn number(wire: u32, near: u64) -> Result<u64, SlacpError> {
     let number = COUNT.unwrap(SeqNumber(wire), near);
-    // // A valid number is at most 2^31 away. One below 0 has wrapped and is far above.
+    // A valid number is at most 2^31 away. One below 0 has wrapped and is far above.
     if number > near.saturating_add(1 << 31) { Err(SlacpError::BelowFirst) } else { Ok(number) }
 }
 

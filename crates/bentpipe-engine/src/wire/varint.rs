@@ -1,4 +1,4 @@
-//! //! Integers of variable length (RFC 9000 §16): the two highest bits of the first byte select 1, 2, 4 or 8 bytes.
+//! Integers of variable length (RFC 9000 §16): the two highest bits of the first byte select 1, 2, 4 or 8 bytes.
 //! Only the shortest form is accepted, so each number has a single form.
 
 use super::{EmitError, WireError, bytes};

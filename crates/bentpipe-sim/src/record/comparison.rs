@@ -15,7 +15,7 @@ use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
 use bentpipe_study::stats::{Sample, bootstrap_interval, mean, mean_interval};
 use serde::Serialize;
 
-use super::Summary;
+use super::{FlowSummary, Summary};
 use crate::run::RunResult;
 
 /// Confidence of all intervals.
@@ -55,11 +55,37 @@ impl Measure {
             }
             Measure::GoodputBitS => {
                 let goodput = tcp().filter_map(|flow| flow.goodput_bit_s).sum();
-                let limit = tcp().filter_map(|flow| flow.limit_goodput_bit_s).fold(0.0, f64::max);
-                Some((goodput, (goodput > 0.0).then_some(limit / goodput)))
+                let limit = limit_together(&tcp().collect::<Vec<_>>());
+                Some((goodput, limit.filter(|_| goodput > 0.0).map(|limit| limit / goodput)))
             }
         }
     }
+}
+
+/// The maximum of the sum of goodputs; `None` if a flow has no limit. Flows with the same narrowest link share it: at most
+/// its rate arrives at any time, and counts most for the flow with the shortest time.
+fn limit_together(flows: &[&FlowSummary]) -> Option<f64> {
+    let mut by_link: BTreeMap<_, Vec<&FlowSummary>> = BTreeMap::new();
+    let mut sum = 0.0;
+    for flow in flows {
+        let limit = flow.limit_goodput_bit_s?;
+        match flow.share {
+            (Some(link), lasted) if lasted > 0.0 => by_link.entry(link.index()).or_default().push(flow),
+            _ => sum += limit,
+        }
+    }
+    let end = |flow: &FlowSummary| flow.start_s + flow.share.1;
+    for group in by_link.values() {
+        let limits = || group.iter().filter_map(|flow| flow.limit_goodput_bit_s);
+        let mut times: Vec<f64> = group.iter().flat_map(|flow| [flow.start_s, end(flow)]).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let shares = times.windows(2).map(|span| {
+            let runs = group.iter().filter(|flow| flow.start_s <= span[0] && end(flow) >= span[1]);
+            (span[1] - span[0]) * runs.map(|flow| 1.0 / flow.share.1).fold(0.0, f64::max)
+        });
+        sum += (shares.sum::<f64>() * limits().fold(0.0, f64::max)).min(limits().sum());
+    }
+    Some(sum)
 }
 
 /// An estimate with its 95 % confidence interval.
@@ -214,6 +240,43 @@ mod tests {
         assert_eq!(row_of(&first, Some(&stalls)).ratio_to_first, None, "the first variant stalls");
         let row = row_of(&column(&[1.0, 0.0, 0.0, 4.0]), None);
         assert_eq!((row.p25, row.median, row.x_limit), (Some(3.25), None, None));
+    }
+
+    /// A second of endless flows from one host, each over links of its own to another host if `apart`, or one after the other.
+    fn endless(rate: &str, apart: bool, more: [&str; 2]) -> Option<f64> {
+        let link = |to: &str| {
+            format!(
+                "[[links]]\nname = \"{to}\"\nbetween = [\"a\", \"{to}\"]\nrate = \"{rate}\"\ndelay = \"1 ms\"\nforward.queue = \"50 ms\"\n"
+            )
+        };
+        let flow = |to: &str, more: &str| format!("[[flows]]\nfrom = \"a\"\nto = \"{to}\"\n{more}\n");
+        let other = if apart { "c" } else { "b" };
+        let links = if apart { link("b") + &link("c") } else { link("b") };
+        let text = format!("name = \"t\"\ntime_limit = \"4 s\"\n{links}{}{}", flow("b", more[0]), flow(other, more[1]));
+        let text = if rate == "unlimited" {
+            text.replace("4 s", "20 ms").replace("forward.queue = \"50 ms\"\n", "")
+        } else {
+            text
+        };
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let result = crate::run::run(&scenario, 1, &mut bentpipe_engine::NoProbe).expect("it runs");
+        Measure::GoodputBitS.take(&Summary::new(&scenario, &result)).expect("a goodput").1
+    }
+
+    /// Two flows over two links may have both rates, over one link the one rate. One after the other, each may have all of it. Without a
+    /// rate there is no limit.
+    #[test]
+    fn the_limit_of_several_flows() {
+        let greedy = ["greedy = true"; 2];
+        for (apart, more) in [
+            (true, greedy),
+            (false, greedy),
+            (false, ["greedy = { duration = \"2 s\" }", "greedy = true\nstart = \"2 s\""]),
+        ] {
+            let x_limit = endless("5 Mbit/s", apart, more).expect("a limit");
+            assert!((1.0..1.2).contains(&x_limit), "{apart} {more:?}: {x_limit}");
+        }
+        assert_eq!(endless("unlimited", true, greedy), None);
     }
 
     #[test]

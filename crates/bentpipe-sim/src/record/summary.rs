@@ -2,6 +2,7 @@
 //! their units, because they are the keys of the JSON output.
 
 use bentpipe_engine::link::{LinkConfig, LinkCounters};
+use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_study::limit::flow_limit;
@@ -60,6 +61,9 @@ pub struct FlowSummary {
     pub limit_time_s: Option<f64>,
     /// The maximum payload rate that the links allow, in bits per second.
     pub limit_goodput_bit_s: Option<f64>,
+    /// The link that sets it, and the time for which the goodput is counted, seconds.
+    #[serde(skip)]
+    pub(super) share: (Option<LinkId>, f64),
     /// Ratio to the limit: the time divided by the minimum time or, for a flow that is endless or did not finish, the
     /// maximum goodput divided by the goodput.
     pub x_limit: Option<f64>,
@@ -243,6 +247,7 @@ impl FlowSummary {
             goodput_bit_s: goodput,
             limit_time_s: limit_time,
             limit_goodput_bit_s: limit.goodput,
+            share: (limit.narrowest, lasted.as_secs_f64()),
             x_limit,
             segments: stats.data_segments,
             retransmissions: stats.retransmits,

@@ -181,3 +181,37 @@ fn a_transfer_shorter_than_a_trace() {
     // From 50 ms on: 51 of this period, with the one at 1000 ms 52, and 48 of the next one.
     assert_eq!(limit("50 ms", "146 kB"), Some(Duration::from_millis(1048 - 50 + 1)));
 }
+
+/// A line whose rate changes, between hosts that are no time apart.
+fn short_flow(line: &str, flow: &str) -> Limit {
+    let text = format!(
+        "name = \"t\"\n[[links]]\nname = \"l\"\nbetween = [\"A\", \"B\"]\ndelay = \"0 ms\"\n{line}\n\
+         [[flows]]\nfrom = \"A\"\nto = \"B\"\n{flow}\n"
+    );
+    let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("a connection")
+}
+
+/// A transfer that fits a burst is as fast as the burst, whatever the line's mean is: SYN and SYN-ACK of 40 B take 32 us each at 10 Mbit/s,
+/// a segment of 1500 B takes 1.2 ms.
+#[test]
+fn a_short_transfer_fits_a_burst() {
+    let tdma = "rate = \"10 Mbit/s\"\ntdma = { frame = \"32 ms\", bursts = [[\"4 ms\", \"3 ms\"]] }";
+    let limit = short_flow(tdma, "bytes = \"1460 B\"");
+    assert_eq!(limit.time, Some(Duration::from_micros(1264)));
+    assert_eq!(limit.goodput, Some(1460.0 * 8.0 / 1264e-6));
+}
+
+/// Opportunities of a trace may come at once, so a transfer shorter than a period has no limit; the mean rate is none.
+#[test]
+fn the_mean_does_not_limit_a_short_transfer() {
+    let trace = "rate_trace = [1, 1, 1, 100]";
+    let ask = "request_response = { request = \"1 B\", response = \"1460 B\", count = 1 }";
+    let limit = short_flow(trace, ask);
+    assert_eq!((limit.time, limit.goodput), (Some(Duration::ZERO), None));
+    assert!(limit.long_run.is_some_and(|rate| rate < 500e3), "{limit:?}");
+    // Twice the answer in a known time.
+    let tdma = "rate = \"10 Mbit/s\"\ntdma = { frame = \"32 ms\", bursts = [[\"4 ms\", \"3 ms\"]] }";
+    let limit = short_flow(tdma, &ask.replace("count = 1", "count = 2"));
+    assert_eq!(limit.goodput, limit.time.map(|time| 2.0 * 1460.0 * 8.0 / time.as_secs_f64()));
+}

@@ -88,7 +88,7 @@ pub fn bootstrap_interval(
     Ok(interval)
 }
 
-/// /// Percentile bootstrap: the confidence interval of the median of `a` over that of `b`. `paired`: values at the
+/// Percentile bootstrap: the confidence interval of the median of `a` over that of `b`. `paired`: values at the
 /// same position were measured under the same seed, and are drawn together.
 ///
 /// # Errors
@@ -162,7 +162,7 @@ mod tests {
         assert!(ranges.is_ok() && seen.iter().all(|&s| s));
     }
 
-    /// /// Pairs that differ by 2 % each always have that ratio, however they are drawn; the same values unpaired do
+    /// Pairs that differ by 2 % each always have that ratio, however they are drawn; the same values unpaired do
     /// not.
     #[test]
     fn medians_of_pairs_are_drawn_together() {

@@ -137,7 +137,7 @@ mod tests {
         let of = |values: &[f64]| Sample::with_infinite(values.to_vec()).expect("no NaN");
         let five = of(&[f64::INFINITY, 1.0, 3.0, f64::INFINITY, 2.0]).five_numbers();
         assert_eq!((five.p25, five.median, five.p75, five.mean), (2.0, 3.0, f64::INFINITY, f64::INFINITY));
-        // // Nothing can be interpolated between a finite and an infinite value.
+        // Nothing can be interpolated between a finite and an infinite value.
         assert_eq!(of(&[1.0, f64::INFINITY]).median(), f64::INFINITY);
         assert_eq!(of(&[f64::NEG_INFINITY, 1.0]).median(), f64::NEG_INFINITY);
         // The same by results: ranks from 0 are 0.5 and 1.5 of 1, 2 and one that did not finish.

@@ -34,10 +34,10 @@ enum Kind {
 }
 
 impl Range {
-    /// The range between two values of one kind, as a scenario has them.
+    /// The range between two values of one kind, as a scenario has them; the second may be the smaller one.
     ///
     /// # Errors
-    /// Fails if the two values are of different kinds or not in order, or if a logarithmic range has an end that is not above zero.
+    /// Fails if the two values are of different kinds, or if a logarithmic range has an end that is not above zero.
     pub fn new(from: &str, to: &str, scale: Scale) -> Result<Range, String> {
         let kind = Kind::of(from, to)?;
         let (low, high) = kind.ends();

@@ -3,16 +3,16 @@
 use core::fmt;
 use core::net::SocketAddr;
 
-/// /// Number of a stream. The initiating side opens the even ones, the other side the odd ones; none is used twice.
+/// Number of a stream. The initiating side opens the even ones, the other side the odd ones; none is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
-/// /// The addresses of the connection that a stream carries.
+/// The addresses of the connection that a stream carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The client's address.
     pub source: SocketAddr,
-    /// /// The address to which the client connected; of the same family.
+    /// The address to which the client connected; of the same family.
     pub destination: SocketAddr,
 }
 
@@ -30,18 +30,18 @@ pub enum Reason {
     TimedOut = 3,
     /// The gateway at that end has no descriptors or memory left for it.
     NoResources = 4,
-    /// /// The gateway at that end no longer accepts new streams.
+    /// The gateway at that end no longer accepts new streams.
     Draining = 5,
     /// The gateway's rules do not allow that destination.
     Forbidden = 6,
     /// Something was wrong with the messages of this stream.
     Protocol = 7,
-    /// /// The gateway at the other end was restarted, or is no longer heard; never on the wire.
+    /// The gateway at the other end was restarted, or is no longer heard; never on the wire.
     LinkLost = 8,
 }
 
 impl Reason {
-    /// /// The reasons that may occur on the wire, by their numbers.
+    /// The reasons that may occur on the wire, by their numbers.
     const WIRE: [Reason; 8] = [
         Reason::Peer,
         Reason::Refused,
@@ -53,12 +53,12 @@ impl Reason {
         Reason::Protocol,
     ];
 
-    /// /// The reason with this number.
+    /// The reason with this number.
     pub(crate) fn from_wire(number: u8) -> Option<Reason> {
         Reason::WIRE.get(usize::from(number)).copied()
     }
 
-    /// /// A single word, for counters.
+    /// A single word, for counters.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Peer => "peer",
@@ -85,18 +85,18 @@ impl fmt::Display for Reason {
 pub enum Message {
     /// The first message of each end.
     Hello {
-        /// /// Bytes that the receiver of this message may send on each stream that it opens, until it is granted more.
+        /// Bytes that the receiver of this message may send on each stream that it opens, until it is granted more.
         credit: u64,
-        /// /// Number of streams that the receiver of this message may have open at a time.
+        /// Number of streams that the receiver of this message may have open at a time.
         streams: u32,
     },
     /// A new stream, and its first bytes.
     Open {
         /// Its number.
         stream: StreamId,
-        /// /// The addresses of its connection.
+        /// The addresses of its connection.
         route: Route,
-        /// /// Bytes that the receiver of this message may send on it.
+        /// Bytes that the receiver of this message may send on it.
         credit: u64,
         /// Bytes of payload, from offset 0.
         len: u32,
@@ -107,12 +107,12 @@ pub enum Message {
         stream: StreamId,
         /// Offset of the first one.
         offset: u64,
-        /// /// Number of bytes.
+        /// Number of bytes.
         len: u32,
-        /// /// True if no bytes follow.
+        /// True if no bytes follow.
         last: bool,
     },
-    /// /// The receiver of this message may send up to this offset.
+    /// The receiver of this message may send up to this offset.
     Credit {
         /// The stream.
         stream: StreamId,
@@ -137,7 +137,7 @@ impl Message {
         }
     }
 
-    /// /// A number that is equal for messages that must stay in order. Credit has a number of its own: only the
+    /// A number that is equal for messages that must stay in order. Credit has a number of its own: only the
     /// largest limit counts, and credit may overtake data that waits for a lost packet.
     pub fn flow(&self) -> u64 {
         match *self {

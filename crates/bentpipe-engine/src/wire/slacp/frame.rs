@@ -30,7 +30,7 @@ pub enum Frame {
         seq: u64,
         /// Distance back to the flow's previous packet; 0: none.
         behind: u32,
-        /// /// Packets with numbers below this are no longer sent.
+        /// Packets with numbers below this are no longer sent.
         floor: u64,
         /// Bytes of the packet.
         len: u32,
@@ -47,7 +47,7 @@ pub enum Frame {
         count: u8,
         /// Index of the symbol, from 0.
         index: u8,
-        /// /// Packets with numbers below this are no longer sent.
+        /// Packets with numbers below this are no longer sent.
         floor: u64,
         /// Bytes of the symbol.
         len: u32,
@@ -58,7 +58,7 @@ pub enum Frame {
         channel: u8,
         /// Number of the transmission.
         number: u64,
-        /// /// Packets with numbers below this are no longer sent.
+        /// Packets with numbers below this are no longer sent.
         floor: u64,
     },
     /// Which transmissions arrived.

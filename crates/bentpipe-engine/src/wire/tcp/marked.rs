@@ -66,12 +66,12 @@ impl MarkedBytes {
         self.len() == 0
     }
 
-    /// /// The order in which it is sent. If both orders are possible, that of Linux.
+    /// The order in which it is sent. If both orders are possible, that of Linux.
     pub fn order(&self) -> Order {
         if self.ect1.is_some() || self.ect0.is_none() { Order::Ect1First } else { Order::Ect0First }
     }
 
-    /// /// The counters in the order in which they are sent.
+    /// The counters in the order in which they are sent.
     pub fn counters(&self) -> impl Iterator<Item = u32> {
         let [first, last] = match self.order() {
             Order::Ect0First => [self.ect0, self.ect1],
@@ -80,7 +80,7 @@ impl MarkedBytes {
         [first, self.ce, last].into_iter().flatten()
     }
 
-    /// /// Reads the body of an option. Bytes after its counters are ignored.
+    /// Reads the body of an option. Bytes after its counters are ignored.
     //= RFC 9768 §3.2.3: of an option of any other length the whole fields that fit are used, and the rest is padding
     pub fn read(order: Order, body: &[u8]) -> Self {
         let mut fields = body.as_chunks::<3>().0.iter().map(|&[a, b, c]| u32::from_be_bytes([0, a, b, c]));
@@ -99,7 +99,7 @@ impl MarkedBytes {
         (all.iter().enumerate().map(bit).sum(), all.iter().enumerate().map(value).sum())
     }
 
-    /// /// Reverses [`MarkedBytes::pack`].
+    /// Reverses [`MarkedBytes::pack`].
     pub(super) fn unpack(bits: u8, values: u128) -> Self {
         let field = |at: u32| (bits >> at & 1 != 0).then_some((values >> (24 * at)) as u32 % CYCLE);
         MarkedBytes { ect0: field(0), ce: field(1), ect1: field(2) }

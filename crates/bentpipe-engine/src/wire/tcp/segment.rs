@@ -12,7 +12,7 @@ use crate::wire::ecn::Ecn;
 /// Sequence number of the first byte of data: the SYN before it occupies 0.
 pub const FIRST_BYTE: u64 = 1;
 
-/// /// Control bits. The ninth, AE, is stored in the bit of URG, which is not implemented.
+/// Control bits. The ninth, AE, is stored in the bit of URG, which is not implemented.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Flags(u8);
 
@@ -32,11 +32,11 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
-    /// /// ECN-Echo: a mark has arrived; in a SYN, ECN is supported (RFC 3168 §6.1).
+    /// ECN-Echo: a mark has arrived; in a SYN, ECN is supported (RFC 3168 §6.1).
     pub const ECE: Flags = Flags(0x40);
-    /// /// Congestion window reduced: the sender has reacted to ECN-Echo (RFC 3168 §6.1).
+    /// Congestion window reduced: the sender has reacted to ECN-Echo (RFC 3168 §6.1).
     pub const CWR: Flags = Flags(0x80);
-    /// /// Accurate ECN: together with CWR and ECE, the field that counts marks (RFC 9768 §3.2.2).
+    /// Accurate ECN: together with CWR and ECE, the field that counts marks (RFC 9768 §3.2.2).
     pub const AE: Flags = Flags(URG);
 
     /// The lower eight bits as on the wire: all but AE.
@@ -101,7 +101,7 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// The SACK blocks of a segment, kept as 32-bit distances from its acknowledgement number.
 ///
-/// /// Four blocks leave no room for counters of accurate ECN, so the counters of a segment are stored in the place of
+/// Four blocks leave no room for counters of accurate ECN, so the counters of a segment are stored in the place of
 /// its fourth block.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct SackBlocks {
@@ -207,9 +207,9 @@ pub struct Timestamps {
 pub struct SynOptions {
     /// Max segment size that the sender of the option accepts (RFC 9293 §3.7.1).
     pub mss: Option<u16>,
-    /// /// Shift of the windows that its sender will send (RFC 7323 §2).
+    /// Shift of the windows that its sender will send (RFC 7323 §2).
     pub window_scale: Option<u8>,
-    /// /// Its sender accepts SACK (RFC 2018 §2).
+    /// Its sender accepts SACK (RFC 2018 §2).
     pub sack_permitted: bool,
 }
 

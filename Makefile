@@ -50,12 +50,13 @@ test-engine:
 	@scripts/setup rust
 	$(CARGO) test -p bentpipe-engine --lib --test it --config profile.dev.package.bentpipe-engine.opt-level=0 $(if $(ONLY),-- $(ONLY))
 
-# Format, lints, documentation, the walls between the crates and no import circles within them, as CI wants them.
+# Format, lints, documentation, comments, the walls between the crates and no import circles within them, as CI wants them.
 check:
 	@scripts/setup rust python3
 	$(CARGO) fmt --all --check
 	@scripts/walls
 	@scripts/circles
+	@scripts/comments
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy -p bentpipe-engine --lib --no-default-features -- -D warnings
 	$(CARGO) clippy -p bentpipe-gateway --bin bentpipe-gateway -- -D warnings

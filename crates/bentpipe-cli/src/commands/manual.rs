@@ -1,5 +1,5 @@
-//! `bentpipe completions` and `bentpipe man`: what shells and `man` read, from the arguments. The script for a shell asks the command itself,
-//! which knows the shipped scenarios, the variants and the files that are there.
+//! `bentpipe completions` and `bentpipe man`: what shells and `man` read, from the arguments. The script for a shell asks the command
+//! itself, which knows the shipped scenarios, the variants and the files that are there.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -113,8 +113,8 @@ fn compare_rows(scenario: &Scenario, summary: &Summary, rows: &Rows) {
     }
 }
 
-/// Runs, writes everything, reads it and compares. `framed`: the start of the names of links that carry a layer's frames, of which a capture
-/// shows the packets.
+/// Runs, writes everything, reads it and compares. `framed`: the start of the names of links that carry a layer's frames, of which a
+/// capture shows the packets.
 fn check(scenario: &Scenario, framed: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);

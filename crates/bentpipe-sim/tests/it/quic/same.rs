@@ -92,8 +92,8 @@ impl Observer for Flight {
     }
 }
 
-/// With 0-RTT the first write leaves by itself, and its last datagram is short. quinn sends a datagram only if a full one leaves room in the
-/// window, so nine of 1200 bytes leave in a window of 12 000, and ten if one of them is short or the window has a byte more.
+/// With 0-RTT the first write leaves by itself, and its last datagram is short. quinn sends a datagram only if a full one leaves room in
+/// the window, so nine of 1200 bytes leave in a window of 12 000, and ten if one of them is short or the window has a byte more.
 #[test]
 fn a_short_write_leaves_room_for_a_datagram() {
     let first = |write, settings| {

@@ -92,18 +92,27 @@ impl Backlog {
         self.hosts.as_ref().map_or(self.bytes, FqCodel::bytes)
     }
 
-    /// True if there is room for `len` bytes in addition to the packets `held` elsewhere. A packet that is alone always has room below the
-    /// channel's limit, as on a link, whose queue does not count the packet in transmission.
-    fn has_room(&self, len: u32, held: (usize, u64)) -> bool {
+    /// True if there is room for `len` bytes in addition to the packets `held` elsewhere. The channel's limit does not apply to a packet
+    /// that `is_alone`.
+    fn has_room(&self, len: u32, held: (usize, u64), is_alone: bool) -> bool {
         let bytes = self.bytes() + u64::from(len);
         let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len) + held.0;
-        let is_alone = self.is_empty() && held.0 == 0;
         (is_alone || self.limit.has_room(packets, bytes + held.1)) && bytes <= self.room
     }
 
     /// Queues a packet if there is room in addition to the packets `held` elsewhere.
     pub(crate) fn push(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
-        let has_room = self.has_room(packet.len, held);
+        self.push_if(packet, held, false)
+    }
+
+    /// Like [`Backlog::push`], but a packet that is alone always has room below the channel's limit, as on a link, whose queue does not
+    /// count the packet in transmission.
+    pub(super) fn push_alone(&mut self, packet: Waiting, held: (usize, u64)) -> Pushed {
+        self.push_if(packet, held, self.is_empty() && held.0 == 0)
+    }
+
+    fn push_if(&mut self, packet: Waiting, held: (usize, u64), is_alone: bool) -> Pushed {
+        let has_room = self.has_room(packet.len, held, is_alone);
         if let Some(hosts) = &mut self.hosts {
             return hosts.push(packet, has_room);
         }
@@ -212,7 +221,7 @@ mod tests {
         assert_eq!(bytes.push(packet(0, at(0)), (1, 1000)), Pushed::Waits);
         for limit in [QueueLimit::Packets(0), QueueLimit::Bytes(Bytes::new(999))] {
             let mut alone = backlog(limit, None);
-            let pushed = [(1, 0), (0, 0), (0, 0)].map(|held| alone.push(packet(0, at(0)), held));
+            let pushed = [(1, 0), (0, 0), (0, 0)].map(|held| alone.push_alone(packet(0, at(0)), held));
             assert_eq!(pushed, [Pushed::Refused, Pushed::Waits, Pushed::Refused]);
         }
         let mut short = backlog(QueueLimit::Unlimited, None);

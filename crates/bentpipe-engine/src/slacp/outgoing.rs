@@ -102,7 +102,7 @@ impl Outgoing {
     pub(super) fn push(&mut self, packet: Waiting, outputs: &mut VecDeque<Output>) {
         self.stats.packets += 1;
         let held = if self.config.limit_counts_copies { self.held } else { (0, 0) };
-        match self.backlog.push(packet, held) {
+        match self.backlog.push_alone(packet, held) {
             Pushed::Waits => {}
             Pushed::Replaces(handle) => {
                 self.stats.superseded += 1;

@@ -12,18 +12,18 @@ use crate::request::ReproduceError;
 const LOADS: [f64; 8] = [30.0, 45.0, 60.0, 75.0, 90.0, 105.0, 120.0, 135.0];
 /// Load of three hosts at full rate: 134.5 Mbit/s each.
 pub(super) const FULL_RATE: f64 = 403.5;
-/// Runs per point of a curve, at most the number of replications.
+/// Runs per point of a curve, at most half of the number of replications.
 const TRIALS_OF_A_POINT: u32 = 4;
 
-/// Runs of a variation that tests why a maximum of the paper's [`TRIALS`] differs: as many, at most the number of
+/// Runs of a variation that tests why a maximum of the paper's [`TRIALS`] differs: as many, at most half of the number of
 /// replications.
 pub(super) fn trials_of_a_variation(lab: &Lab<'_>) -> u32 {
-    lab.options().reps.min(TRIALS)
+    lab.options().reps.div_ceil(2).min(TRIALS)
 }
 
 /// Runs per point of a curve.
 pub(super) fn trials(lab: &Lab<'_>) -> u32 {
-    lab.options().reps.min(TRIALS_OF_A_POINT)
+    lab.options().reps.div_ceil(2).min(TRIALS_OF_A_POINT)
 }
 
 /// One place's curve of figure 6.

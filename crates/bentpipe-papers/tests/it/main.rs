@@ -2,9 +2,9 @@
 
 /// Tests that compute for long. `make test` runs them while those in `real_time` wait.
 mod long {
-    pub(crate) mod all;
+    mod all;
+    mod minei;
 }
-mod minei;
 mod scoreboard;
 mod stp;
 mod transat;

@@ -32,7 +32,7 @@ fn few() -> Options {
 }
 
 /// The rows of all papers, reproduced once, and the folder with their figures.
-pub(crate) static REPRODUCED: LazyLock<(Vec<Row>, TempDir)> = LazyLock::new(|| {
+pub(super) static REPRODUCED: LazyLock<(Vec<Row>, TempDir)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
     let options = Options { out_dir: Some(folder.path().into()), ..few() };
     (all(&options, &|_, _, _| ()).expect("nothing asks to stop"), folder)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bentpipe_papers::{Row, Verdict};
 
-use crate::long::all::REPRODUCED;
+use super::all::REPRODUCED;
 
 #[test]
 fn every_item_has_a_row_and_what_is_exact_is_exact() {

@@ -5,6 +5,7 @@ use bentpipe_engine::network::{EndId, LinkId};
 use bentpipe_engine::probe::DropReason;
 use bentpipe_engine::slacp::classify::{Headers, classify};
 use bentpipe_engine::slacp::{End, Frame, Input, Output, Released, Stats, Verdict};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::{ip, stp};
 use bentpipe_engine::{Context, Machine, Step};
 use bentpipe_study::scenario::{FlowKind, Scenario};
@@ -206,12 +207,8 @@ impl World {
                 Step::Do(output) => output,
                 Step::Wait(until) => {
                     layer.is_polled = was_polled;
-                    let until = if layer.unread.is_empty() {
-                        until
-                    } else {
-                        Some(until.map_or(layer.busy, |at| at.min(layer.busy)))
-                    };
-                    return self.wait(end, until);
+                    let reads_at = (!layer.unread.is_empty()).then_some(layer.busy);
+                    return self.wait(end, Time::earliest(until, reads_at));
                 }
             };
             match output {

@@ -59,7 +59,7 @@ pub(in crate::slacp) struct Bbr {
     rate: Rate,
     phase: Phase,
     /// The configured round trip.
-    initial_rtt: Duration,
+    round_trip: Duration,
     /// The round ends when this transmission is reported.
     round_end: u64,
     round_since: Option<Time>,
@@ -76,12 +76,12 @@ impl Bbr {
         self.max_rate
     }
 
-    pub(super) fn new(max_rate: Rate, initial_rtt: Duration) -> Self {
+    pub(super) fn new(max_rate: Rate, round_trip: Duration) -> Self {
         let mut bbr = Bbr {
             max_rate,
             rate: max_rate,
             phase: Phase::Startup { best: 0, rounds: 0 },
-            initial_rtt: initial_rtt.max(Duration::from_millis(1)),
+            round_trip: round_trip.max(Duration::from_millis(1)),
             round_end: 0,
             round_since: None,
             arrived: 0,
@@ -101,7 +101,7 @@ impl Bbr {
 
     /// The bottleneck bandwidth: the maximum of the last rounds, bit/s.
     fn bandwidth(&self) -> u64 {
-        let initial = (INITIAL_WINDOW as f64 * 8.0 / self.initial_rtt.as_secs_f64()) as u64;
+        let initial = (INITIAL_WINDOW as f64 * 8.0 / self.round_trip.as_secs_f64()) as u64;
         self.rates.iter().copied().max().unwrap_or(initial)
     }
 
@@ -109,7 +109,7 @@ impl Bbr {
     /// delays vary, as over satellites in low orbit, the shortest is far below the usual one, and its product would not
     /// fill the line. Each round would then measure a lower bandwidth than the one before.
     fn bdp(&self) -> u64 {
-        (self.bandwidth() as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64
+        (self.bandwidth() as f64 / 8.0 * self.round_trip.as_secs_f64()) as u64
     }
 
     /// Maximum bytes in flight: one and a half bandwidth-delay products, plus the initial window because reports lag

@@ -37,12 +37,12 @@ const SYN_ACKS: i32 = 3;
 pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     // Accepted connections inherit this before their first byte.
-    socket.set_out_of_band_inline(true)?;
+    socket.set_out_of_band_inline(true).map_err(named("SO_OOBINLINE"))?;
     if at.is_ipv6() {
-        socket.set_only_v6(true)?;
+        socket.set_only_v6(true).map_err(named("IPV6_V6ONLY"))?;
     }
-    transparent(&socket, at)?;
-    SynCount.set(&socket, &SYN_ACKS)?;
+    transparent(&socket, at).map_err(named("IP_TRANSPARENT"))?;
+    SynCount.set(&socket, &SYN_ACKS).map_err(|errno| named("TCP_SYNCNT")(errno.into()))?;
     // Address reuse is off, so that nobody else can listen there. The kernel then also refuses the port while an old
     // connection to it, of any host, is in TIME-WAIT. If it refuses even with reuse, the port is in use.
     if socket.bind(&at.into()).is_err() {
@@ -85,6 +85,11 @@ pub(super) fn send_by(listener: &TcpListener, congestion: &str, pacing: u64, mar
     socket.set_tcp_congestion(congestion.as_bytes())?;
     socket.set_mark(mark)?;
     Ok(MaxPacingRate.set(listener, &pacing)?)
+}
+
+/// Adds the name of a listener's option to the kernel's error, which may be just "Protocol not available".
+fn named(option: &'static str) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{option} cannot be set on a listener: {error}"))
 }
 
 fn transparent(socket: &Socket, at: SocketAddr) -> io::Result<()> {
@@ -177,5 +182,18 @@ pub(super) fn stream_of(message: &Message) -> Option<StreamId> {
     match *message {
         Message::Open { stream, .. } | Message::Data { stream, .. } => Some(stream),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Callers look at the kind.
+    #[test]
+    fn an_error_names_the_option() {
+        let error = named("IP_TRANSPARENT")(io::Error::from_raw_os_error(Errno::EPERM as i32));
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(error.to_string().starts_with("IP_TRANSPARENT cannot be set on a listener: "), "{error}");
     }
 }

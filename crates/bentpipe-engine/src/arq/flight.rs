@@ -47,14 +47,16 @@ pub(crate) struct Flight<T> {
     report_wait: Duration,
     /// Additional wait for reports while later transmissions may still be reported.
     patience: Duration,
+    /// Pauses between probes of a silent peer do not double once they are this long. `None`: they double up to [`MAX_PAUSE`].
+    steady_from: Option<Duration>,
     /// Number of later transmissions that may overtake one before it counts as lost.
     reordering: u64,
     /// The round trip of the last report, until it is taken.
     sample: Option<Duration>,
     /// When the last report arrived.
     heard: Option<Time>,
-    /// True if no report has arrived since a transmission timed out.
-    silent: bool,
+    /// Since when no report has arrived, counted from when a transmission timed out.
+    silent: Option<Time>,
     /// Numbers that timed out since the last timely report, and when they were sent.
     expired: VecDeque<(u64, Time)>,
 }
@@ -82,10 +84,11 @@ impl<T: Copy> Flight<T> {
             report_interval,
             report_wait: Duration::ZERO,
             patience: Duration::ZERO,
+            steady_from: None,
             sample: None,
             heard: None,
             reordering,
-            silent: false,
+            silent: None,
             expired: VecDeque::new(),
         }
     }
@@ -96,11 +99,23 @@ impl<T: Copy> Flight<T> {
         Flight { patience, ..self }
     }
 
+    /// The same, but the pauses between probes of a silent peer double only until they are this long. Zero: each is a timeout.
+    /// A probe counts as lost when the next one may be sent, so that this can be the same packet, for which the peer waits.
+    pub(crate) fn with_pauses(self, steady_from: Duration) -> Self {
+        Flight { steady_from: Some(steady_from), ..self }
+    }
+
+    /// True if a transmission is a probe of [`Flight::with_pauses`].
+    fn is_probe(&self, sent: Time) -> bool {
+        self.steady_from.is_some() && self.silent.is_some_and(|since| since <= sent)
+    }
+
     /// Records a transmission that begins now. Returns its number.
     pub(crate) fn send(&mut self, now: Time, what: T) -> u64 {
         // Most losses are detected by the order of the numbers. The timer is for the last transmissions and may be
         // generous.
-        let expires = now + self.rtt.rto() + self.slack();
+        let slack = if self.is_probe(now) { Duration::ZERO } else { self.slack() };
+        let expires = now + self.rtt.rto() + slack;
         self.ring.push_back(Transmission { what: Some(what), sent: now, expires });
         self.unjudged += 1;
         self.first + self.ring.len() as u64 - 1
@@ -125,7 +140,7 @@ impl<T: Copy> Flight<T> {
 
     /// True if the peer is silent. Only one transmission at a time then makes sense.
     pub(crate) fn is_silent(&self) -> bool {
-        self.silent
+        self.silent.is_some()
     }
 
     /// The smoothed round trip, once measured.
@@ -148,8 +163,7 @@ impl<T: Copy> Flight<T> {
         // The longest wait; it decays by an eighth with each report.
         let faded = self.report_wait.saturating_mul(7).div_floor(8);
         self.report_wait = report.delay.min(MAX_PAUSE).max(faded);
-        if self.silent {
-            self.silent = false;
+        if self.silent.take().is_some() {
             self.rtt.reset_backoff();
         }
         let Some(upto) = report.newest.checked_sub(self.first) else {
@@ -221,7 +235,7 @@ impl<T: Copy> Flight<T> {
             && let Some(front) = self.ring.front()
         {
             if let Some(what) = front.what {
-                self.silent = true;
+                self.silent.get_or_insert(now);
                 self.unjudged -= 1;
                 if self.expired.len() == MAX_EXPIRED {
                     self.expired.pop_front();
@@ -235,24 +249,28 @@ impl<T: Copy> Flight<T> {
         }
     }
 
-    /// Probes a silent peer. Returns when the next probe may be sent; the pause doubles each time.
+    /// Probes a silent peer. Returns when the next probe may be sent; the pause doubles each time, up to its maximum.
     pub(crate) fn probe(&mut self, now: Time) -> Time {
-        self.rtt.back_off();
+        if self.steady_from.is_none_or(|from| self.rtt.rto() < from) {
+            self.rtt.back_off();
+        }
         now + self.rtt.rto()
     }
 
     /// The path is a new one, on which the peer has been silent for no time.
     pub(crate) fn on_path_change(&mut self) {
-        self.silent = false;
+        self.silent = None;
         self.rtt.reset_backoff();
     }
 
     /// The instant at which [`Flight::on_time`] is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let (front, back) = (self.ring.front()?, self.ring.back()?);
-        let endured = (back.sent - front.sent).min(self.patience);
+        let is_probe = self.is_probe(front.sent);
+        let endured = if is_probe { Duration::ZERO } else { (back.sent - front.sent).min(self.patience) };
         let deadline = front.expires + endured;
-        let Some(heard) = self.heard.filter(|_| self.patience > Duration::ZERO) else { return Some(deadline) };
+        let may_wait = self.patience > Duration::ZERO && !is_probe;
+        let Some(heard) = self.heard.filter(|_| may_wait) else { return Some(deadline) };
         // While reports arrive, the peer is not silent: if a queue grows faster than the estimate of the round trip,
         // the frames in it are not lost.
         //= RFC 6298 §5.3: "When an ACK is received that acknowledges new data, restart the retransmission timer"

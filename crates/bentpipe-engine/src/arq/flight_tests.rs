@@ -64,6 +64,13 @@ fn the_last_one_is_found_by_time() {
     // Pauses between probes double, up to the maximum.
     let pauses = [2, 4, 5, 5].map(Duration::from_secs);
     assert_eq!(pauses.map(|_| flight.probe(at(2000)) - at(2000)), pauses);
+    // Or up to a bound: the last pause before it is doubled once more.
+    let bounded = |ms| {
+        let mut flight =
+            Flight::<char>::new(Duration::from_millis(500), Duration::ZERO, 0).with_pauses(Duration::from_millis(ms));
+        [(); 4].map(|()| flight.probe(at(0)))
+    };
+    assert_eq!([bounded(0), bounded(1500)], [[at(1000); 4], [at(2000); 4]]);
     flight.send(at(4000), 'b');
     assert_eq!(verdicts(&mut flight, at(4500), &[1]), [('b', Verdict::Arrived)]);
     assert!(!flight.is_silent());

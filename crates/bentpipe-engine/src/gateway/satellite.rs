@@ -4,7 +4,8 @@ use super::sizes::{line_overhead, max_packet};
 use crate::link::QueueLimit;
 use crate::slacp::classify::Rule;
 use crate::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Probing, Queueing, RateControl, Release, Repairs,
+    SlacpConfig,
 };
 use crate::units::{Bytes, Duration, Rate};
 
@@ -43,6 +44,9 @@ const CATCH_UP: Duration = Duration::from_millis(5);
 /// The outage that the layer endures without treating frames sent before it as lost: the duration of a blocked line of
 /// sight.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// Pauses between probes of a silent peer double up to this on a shared link, since the silence may be due to congestion (Linux's
+/// smallest `tcp_rto_max_ms`). On a dedicated line a frame per timeout harms nobody, and the layer above waits no longer than necessary.
+const SHARED_PAUSE: Duration = Duration::from_secs(1);
 /// A report takes some 60 bytes: at this interval, a thousandth of 25 Mbit/s. The interval is a thirtieth of a GEO
 /// round trip.
 const REPORT_INTERVAL: Duration = Duration::from_millis(20);
@@ -104,6 +108,7 @@ impl Satellite {
             catch_up: CATCH_UP,
             repairable: self.repairable(),
             patience: PATIENCE,
+            probing: Probing::Steady(if self.shared { SHARED_PAUSE } else { Duration::ZERO }),
             ..SlacpConfig::new(Some(self.rate), self.round_trip + REPORT_INTERVAL, channels)
         }
     }

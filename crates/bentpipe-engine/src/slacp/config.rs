@@ -199,6 +199,16 @@ pub enum RateControl {
     Shared,
 }
 
+/// How a peer is probed that is silent, perhaps because of an outage: one frame is sent at a time, with pauses between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probing {
+    /// Each pause is twice as long as the one before, up to 5 s. Each frame counts towards [`Arq::transmissions`].
+    Doubling,
+    /// Pauses double only until they are this long, so that an outage ends soon for the layer, too. Zero: each pause is a
+    /// timeout, about a round trip. The frames do not count towards [`Arq::transmissions`], as nothing else was to be expected.
+    Steady(Duration),
+}
+
 /// What carries the frames, which determines their size on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overhead {
@@ -254,6 +264,8 @@ pub struct SlacpConfig {
     /// may have lost only the reports. Unless this is zero, some reports cover more frames. Both ends must have the
     /// same value.
     pub patience: Duration,
+    /// How a silent peer is probed.
+    pub probing: Probing,
     /// Behaviour of the papers' link layers that is impossible on a wire.
     pub shortcuts: Shortcuts,
 }
@@ -283,6 +295,7 @@ impl SlacpConfig {
             overhead: Overhead::Bytes(0),
             catch_up: Duration::ZERO,
             patience: Duration::ZERO,
+            probing: Probing::Doubling,
             shortcuts: Shortcuts::NONE,
         }
     }

@@ -5,7 +5,7 @@ mod sending;
 
 use std::collections::VecDeque;
 
-use super::config::{Overhead, SlacpConfig};
+use super::config::{Overhead, Probing, SlacpConfig};
 use super::exchange::{Input, Output, Verdict};
 use super::frame::Frame;
 use super::incoming::Incoming;
@@ -54,6 +54,8 @@ pub struct End {
     history: History,
     /// When the next frame may be sent while the peer is silent.
     probe_at: Time,
+    /// True if frames count as transmissions even while the peer is silent.
+    counts_probes: bool,
     releasing: Releasing,
     initial_rtt: Duration,
     /// Reports before this time wait for frames that are ready to be sent.
@@ -92,6 +94,8 @@ impl End {
             numbered.filter(move |(_, channel)| channel.priority == priority).map(|(n, _)| n as u8).collect()
         };
         let rate_control = RateController::new(config);
+        let flight = Flight::new(config.initial_rtt, config.report_interval, config.reordering);
+        let flight = flight.with_patience(config.patience);
         End {
             window,
             shortcuts: config.shortcuts,
@@ -109,14 +113,17 @@ impl End {
                 .collect(),
             classes: priorities.into_iter().map(|priority| (of(priority), 0)).collect(),
             urgent_share: config.urgent_share.map(UrgentShare::new),
-            flight: Flight::new(config.initial_rtt, config.report_interval, config.reordering)
-                .with_patience(config.patience),
+            flight: match config.probing {
+                Probing::Doubling => flight,
+                Probing::Steady(from) => flight.with_pauses(from),
+            },
             history: if config.patience > Duration::ZERO {
                 History::new(config.report_interval).with_whole_reports()
             } else {
                 History::new(config.report_interval)
             },
             probe_at: Time::ZERO,
+            counts_probes: config.probing == Probing::Doubling,
             releasing,
             initial_rtt: config.initial_rtt,
             reports_from: Time::ZERO,

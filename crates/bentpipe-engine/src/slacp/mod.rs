@@ -73,7 +73,8 @@ use crate::wire::slacp as frame;
 pub use crate::wire::slacp::{DATA_HEADER, Frame, PROTECTED_HEADER, Report};
 pub(crate) use backlog::Backlog;
 pub use config::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Queueing, RateControl, Release, Repairs, SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Order, Overhead, Probing, Queueing, RateControl, Release, Repairs,
+    SlacpConfig,
 };
 pub use end::End;
 pub use exchange::{Input, Output, Released, Verdict};

@@ -158,8 +158,8 @@ impl Outgoing {
         forgets && self.predecessors.forget(self.first, next)
     }
 
-    /// The next packet to retransmit.
-    pub(super) fn next_resend(&mut self, now: Time) -> Option<NextPacket> {
+    /// The next packet to retransmit. `counts`: this counts towards the channel's maximum of transmissions.
+    pub(super) fn next_resend(&mut self, now: Time, counts: bool) -> Option<NextPacket> {
         while let Some(seq) = self.resend.pop() {
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
@@ -167,7 +167,7 @@ impl Outgoing {
                 continue;
             }
             slot.state = State::Flying;
-            slot.transmissions += 1;
+            slot.transmissions += u32::from(counts);
             slot.flying += 1;
             self.stats.resent += 1;
             let &mut Slot { handle, len, behind, .. } = slot;

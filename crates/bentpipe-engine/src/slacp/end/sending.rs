@@ -141,6 +141,7 @@ impl End {
     fn next_of_class(&mut self, now: Time, class: usize, may_ask: bool) -> Option<(Frame, Option<u32>)> {
         let (ref channels, turn) = self.classes[class];
         let count = channels.len();
+        let counts = self.counts_probes || !self.flight.is_silent();
         // Frames that the peer waits for go first: a new floor, then lost packets.
         for n in 0..count {
             let channel = self.classes[class].0[n];
@@ -152,7 +153,7 @@ impl End {
             }
             if may_ask
                 && outgoing.has_resend()
-                && let Some(packet) = outgoing.next_resend(now)
+                && let Some(packet) = outgoing.next_resend(now, counts)
             {
                 return Some(self.data(now, channel, packet));
             }

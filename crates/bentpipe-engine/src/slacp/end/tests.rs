@@ -1,5 +1,6 @@
 //! Two ends and a line between them.
 
+mod outages;
 mod properties;
 mod queueing;
 mod repairing;

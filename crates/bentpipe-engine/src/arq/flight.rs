@@ -14,6 +14,8 @@ pub(crate) enum Verdict {
     Arrived,
     /// A later one arrived and this one did not, or no report came in time.
     Lost,
+    /// It had timed out, but the peer has it: reports were lost ([`Flight::with_pauses`] only).
+    Late,
 }
 
 /// Number of timed-out transmissions that are remembered: a late report of one still gives a round trip.
@@ -57,8 +59,8 @@ pub(crate) struct Flight<T> {
     heard: Option<Time>,
     /// Since when no report has arrived, counted from when a transmission timed out.
     silent: Option<Time>,
-    /// Numbers that timed out since the last timely report, and when they were sent.
-    expired: VecDeque<(u64, Time)>,
+    /// Transmissions that timed out since the last timely report: their numbers, and when they were sent.
+    expired: VecDeque<(u64, Time, T)>,
 }
 
 impl<T: Copy> Flight<T> {
@@ -166,11 +168,16 @@ impl<T: Copy> Flight<T> {
         if self.silent.take().is_some() {
             self.rtt.reset_backoff();
         }
+        if self.steady_from.is_some() {
+            for &(_, _, what) in self.expired.iter().filter(|(number, ..)| report.arrived(*number)) {
+                judge(what, Verdict::Late);
+            }
+        }
         let Some(upto) = report.newest.checked_sub(self.first) else {
             // This is too late for a verdict, but it corrects a round-trip estimate that was too short; nothing else
             // would.
-            let at = self.expired.partition_point(|&(number, _)| number < report.newest);
-            if let Some(&(number, sent)) = self.expired.get(at)
+            let at = self.expired.partition_point(|&(number, ..)| number < report.newest);
+            if let Some(&(number, sent, _)) = self.expired.get(at)
                 && number == report.newest
             {
                 self.expired.drain(..=at);
@@ -178,17 +185,20 @@ impl<T: Copy> Flight<T> {
             }
             return;
         };
-        let is_known = |&&(number, _): &&(u64, Time)| report.arrived(number);
-        let mut first_sent = self.expired.iter().find(is_known).map(|&(_, sent)| sent);
-        self.expired.clear();
+        let is_known = |&&(number, ..): &&(u64, Time, T)| report.arrived(number);
+        let mut first_sent = self.expired.iter().find(is_known).map(|&(_, sent, _)| sent);
+        // With patience, numbers below a short report count as unknown, not as lost: the reports that covered them may
+        // have been lost. A report of the whole record follows.
+        let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
+        match self.steady_from {
+            Some(_) if !is_whole => self.expired.retain(|&(number, ..)| !report.arrived(number)),
+            _ => self.expired.clear(),
+        }
         let newest = &self.ring[upto as usize];
         let newest_sent = newest.sent;
         if newest.what.is_some() {
             self.sample(now, report, newest_sent);
         }
-        // With patience, numbers below a short report count as unknown, not as lost: the reports that covered them may
-        // have been lost. A report of the whole record follows.
-        let is_whole = self.patience == Duration::ZERO || report.bits.len() == Report::MAX_WORDS;
         let known_from = if is_whole { 0 } else { report.first() };
         let known_from = known_from.max(self.first);
         // Numbers below it are not examined: a peer may send nothing but short reports while much is in flight.
@@ -240,7 +250,7 @@ impl<T: Copy> Flight<T> {
                 if self.expired.len() == MAX_EXPIRED {
                     self.expired.pop_front();
                 }
-                self.expired.push_back((self.first, front.sent));
+                self.expired.push_back((self.first, front.sent, what));
                 judge(what, Verdict::Lost);
             }
             self.ring.pop_front();

@@ -26,6 +26,8 @@ pub(crate) struct History {
     due: Option<Time>,
     /// True if some of the reports cover the whole record.
     has_whole: bool,
+    /// True if the next one does.
+    wants_whole: bool,
     count: u32,
 }
 
@@ -40,6 +42,7 @@ impl History {
             interval,
             due: None,
             has_whole: false,
+            wants_whole: false,
             count: 0,
         }
     }
@@ -48,6 +51,16 @@ impl History {
     /// number.
     pub(crate) fn with_whole_reports(self) -> Self {
         History { has_whole: true, ..self }
+    }
+
+    /// Makes the next report cover the whole record, if some do: the peer seems to have missed reports.
+    pub(crate) fn want_whole(&mut self) {
+        self.wants_whole = self.has_whole;
+    }
+
+    /// True if nothing new has arrived for at least `pause`.
+    pub(crate) fn has_paused(&self, now: Time, pause: Duration) -> bool {
+        self.newest.is_some() && now.saturating_since(self.newest_at) >= pause
     }
 
     /// True if the transmission is on record; false for numbers too far back.
@@ -104,7 +117,8 @@ impl History {
         self.due = None;
         let newest = self.newest?;
         self.count = self.count.wrapping_add(1);
-        let is_whole = self.has_whole && self.count.is_multiple_of(WHOLE_EVERY);
+        let is_whole =
+            core::mem::take(&mut self.wants_whole) || self.has_whole && self.count.is_multiple_of(WHOLE_EVERY);
         let from = if is_whole { 0 } else { self.reported[REPEATS - 1] };
         let oldest = from.max((newest + 1).saturating_sub(SPAN)).min(newest);
         let words = ((newest - oldest) / 64 + 1) as usize;

@@ -381,6 +381,15 @@ impl Outgoing {
         self.decide_blocks(outputs);
     }
 
+    /// Handles a transmission that was judged lost but has arrived.
+    pub(super) fn on_late(&mut self, sent: Sent, outputs: &mut VecDeque<Output>) {
+        let (Sent::Data { floor, .. } | Sent::Repair { floor, .. } | Sent::Sync { floor }) = sent;
+        self.acked_floor = self.acked_floor.max(floor);
+        if let Sent::Data { seq, .. } = sent {
+            self.finish(seq, Released::Acknowledged, outputs);
+        }
+    }
+
     fn on_lost(&mut self, seq: u64, waits: bool, outputs: &mut VecDeque<Output>) {
         let Some(arq) = self.config.arq else { return };
         let Some(slot) = seq.checked_sub(self.first).and_then(|at| self.slots.get_mut(at as usize)) else { return };

@@ -27,6 +27,13 @@ impl End {
         self.releasing.heard(now, missing, self.round_trip());
         // A frame that arrives too early, while packets before it wait for their release, or too late for its block is
         // not recorded. It counts as lost, so its sender repeats it.
+        if let Frame::Data { channel, seq, .. } = frame
+            && self.has(channel, seq)
+            && self.history.has_paused(now, self.round_trip().saturating_mul(3).div_floor(4))
+        {
+            // A probe with a packet that has arrived, and not a copy, which follows sooner: our reports were lost.
+            self.history.want_whole();
+        }
         let (verdict, whole) = self.take(now, &frame);
         if whole {
             self.history.on_frame(now, number);

@@ -14,8 +14,13 @@ impl End {
         let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
         let (mut arrived, mut lost) = (0, 0);
         self.flight.on_report(now, report, |Tagged { channel, sent, weight }, verdict| {
-            *(if verdict == arq::Verdict::Lost { &mut lost } else { &mut arrived }) += u64::from(weight);
-            outgoing[channel as usize].judge(sent, verdict, outputs);
+            let outgoing = &mut outgoing[channel as usize];
+            match verdict {
+                arq::Verdict::Arrived => arrived += u64::from(weight),
+                arq::Verdict::Lost => lost += u64::from(weight),
+                arq::Verdict::Late => return outgoing.on_late(sent, outputs),
+            }
+            outgoing.judge(sent, verdict, outputs);
         });
         self.in_flight -= arrived + lost;
         let rtt = self.flight.take_sample();

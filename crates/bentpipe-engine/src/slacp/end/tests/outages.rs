@@ -1,6 +1,7 @@
 //! Outages longer than the layer's patience.
 
 use super::world::{Fate, MS, Pair, at, bulk, config};
+use crate::slacp::Released;
 use crate::slacp::config::{ChannelConfig, Probing, SlacpConfig};
 
 /// Passes 3000 packets, which take the line for 3 s. From 1 s on, nothing passes for `length`; `both`: not even reports.
@@ -30,6 +31,23 @@ fn an_outage_ends_within_a_timeout() {
         let sent = pair.line.iter().filter(|(time, _)| *time > at(2100) && *time < at(1000 + length)).count() as u64;
         assert!(sent <= (length - 1100) / 500 + 1, "{sent} frames in an outage of {length} ms");
     }
+}
+
+/// If an outage took only reports, hardly anything is sent again: the first report that passes tells what had arrived.
+#[test]
+fn what_arrived_in_an_outage_is_not_sent_again() {
+    let channel = ChannelConfig { resends_oldest_first: true, ..ChannelConfig::reliable() };
+    let mut pair =
+        Pair::new(&SlacpConfig { probing: Probing::Steady(MS(0)), patience: MS(500), ..config(vec![channel]) });
+    pair.run(&bulk(3000), at(1000), |_, _, _| Fate::Arrives);
+    pair.run(&[], at(3500), |side, _, _| if side == 1 { Fate::Lost } else { Fate::Arrives });
+    pair.run(&[], at(60_000), |_, _, _| Fate::Arrives);
+    assert_eq!(pair.handles(), (0..3000).collect::<Vec<_>>());
+    let stats = pair.ends[0].stats().channels[0];
+    // A probe per timeout of half a second, and what is sent until the report's bits have been read.
+    assert!(stats.resent <= 6, "{stats:?}");
+    assert!(pair.delivered[2999].0 <= at(3500 + 510 + 510 + 1500), "{:?}", pair.delivered[2999]);
+    assert!(pair.released.values().all(|&how| how == Released::Acknowledged) && pair.released.len() == 3000);
 }
 
 /// On a shared link pauses double up to the given time.

@@ -169,6 +169,8 @@ impl PathMtu {
         }
         self.ceiling = size;
         self.awaited.take_if(|awaited| awaited.size >= size);
+        // Acknowledgements that are still to come say what passed before.
+        self.sent.retain(|sent| sent.size < size);
         if self.size >= size {
             self.fall(now, size);
         }
@@ -197,6 +199,10 @@ impl PathMtu {
             Phase::Base | Phase::Error { .. } if sent.size >= BASE.min(self.max) => {
                 self.size = sent.size;
                 self.phase = Phase::Searching;
+                if self.ceiling <= sent.size {
+                    // A smaller size was refused, but that was before.
+                    self.ceiling = self.max.saturating_add(1);
+                }
             }
             Phase::Base => {
                 self.size = MIN;

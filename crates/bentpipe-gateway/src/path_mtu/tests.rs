@@ -257,3 +257,21 @@ fn confirmation_is_cheap() {
     // 10 000 datagrams were sent, and a large probe in each 1.1 s.
     assert!(bytes < 10_000 * 1472 / 100, "{bytes}");
 }
+
+/// A size below the base size was refused, and then the base size passes: the path is another one, and larger sizes are tried again.
+#[test]
+fn a_base_size_that_passes_again_refutes_the_refusal() {
+    for takes in [1000, 600] {
+        let mut path = Path::new(1500, 1500);
+        (path.is_busy, path.says) = (true, true);
+        path.run(Duration::from_secs(20));
+        assert_eq!(path.machine.size(), 1500);
+        path.takes = takes;
+        path.machine.on_too_long(path.now, usize::from(takes) + 1);
+        path.run(Duration::from_secs(1));
+        assert_eq!(path.machine.size(), MIN);
+        path.takes = 1500;
+        path.run(Duration::from_secs(700));
+        assert_eq!((path.machine.size(), path.machine.told()), (1500, 1500));
+    }
+}

@@ -55,21 +55,24 @@ const AT_ONCE_BYTES: usize = 4096;
 static MISSING: AtomicU64 = AtomicU64::new(0);
 
 /// Writes a line, unless it would have to wait: neither a full journal nor a reader that has stopped may stop the
-/// gateway. The next line says how many are missing.
+/// gateway. The next line says how many are missing, also because of a full disk.
 pub(crate) fn line(text: impl Display) {
-    let missing = MISSING.swap(0, Ordering::Relaxed);
+    write(&mut std::io::stderr().lock(), &MISSING, text);
+}
+
+fn write(out: &mut (impl Write + AsFd), count: &AtomicU64, text: impl Display) {
+    let missing = count.swap(0, Ordering::Relaxed);
     let before = match missing {
         0 => String::new(),
-        count => format!("({count} lines are missing here: standard error was full)\n"),
+        missing => format!("({missing} lines are missing here: standard error was full)\n"),
     };
-    let mut stderr = std::io::stderr().lock();
     for part in format!("{before}{text}\n").as_bytes().chunks(AT_ONCE_BYTES) {
-        let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-        if poll(&mut fds, PollTimeout::ZERO).unwrap_or(0) == 0 {
-            MISSING.fetch_add(missing + 1, Ordering::Relaxed);
+        let mut fds = [PollFd::new(out.as_fd(), PollFlags::POLLOUT)];
+        let may_write = poll(&mut fds, PollTimeout::ZERO).unwrap_or(0) > 0;
+        if !may_write || out.write_all(part).is_err() {
+            count.fetch_add(missing + 1, Ordering::Relaxed);
             return;
         }
-        let _ = stderr.write_all(part);
     }
 }
 
@@ -84,6 +87,22 @@ pub(crate) use note;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `/dev/full` is always writable and always full, as a file on a full disk is.
+    #[test]
+    fn what_a_full_disk_took_is_counted() {
+        let count = AtomicU64::new(0);
+        let mut full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        for n in 0..3 {
+            write(&mut full, &count, n);
+        }
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        for n in 3..5 {
+            write(file.as_file_mut(), &count, n);
+        }
+        let text = std::fs::read_to_string(file.path()).expect("it is there");
+        assert_eq!(text, "(3 lines are missing here: standard error was full)\n3\n4\n");
+    }
 
     #[test]
     fn a_peer_writes_five_lines_and_then_one_a_minute() {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::world::{COPIES, FEC, Fate, Pair, at, config, paced};
-use crate::slacp::config::{Arq, ChannelConfig, Fec, Order, Release, Repairs, SlacpConfig};
+use super::world::{COPIES, FEC, Fate, MS, Pair, at, config, paced};
+use crate::slacp::config::{Arq, ChannelConfig, Fec, Order, Probing, Release, Repairs, SlacpConfig};
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
@@ -26,6 +26,14 @@ fn repairs() -> impl Strategy<Value = Option<Fec>> {
     ]
 }
 
+/// The settings of a layer between gateways, where pauses are steady.
+fn probed(settings: SlacpConfig, pauses: Option<u64>) -> SlacpConfig {
+    match pauses {
+        Some(ms) => SlacpConfig { probing: Probing::Steady(MS(ms)), patience: MS(500), ..settings },
+        None => settings,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -35,11 +43,11 @@ proptest! {
     fn whole_in_order_once(
         there in fates(), back in fates(), flows in 1u64..5, fec in repairs(), in_channel: bool, copies: bool,
         release in prop::sample::select(vec![Release::AtOnce, Release::Grouped, paced(12_000_000)]),
-        reordering in 0u64..4, spread in 0u64..30, window in 5u32..300,
+        reordering in 0u64..4, spread in 0u64..30, window in 5u32..300, pauses in prop::option::of(0u64..1500),
     ) {
         let order = if in_channel { Order::Channel } else { Order::Flow };
         let one = ChannelConfig { copies: copies.then_some(COPIES), fec, order, ..ChannelConfig::reliable() };
-        let mut settings = SlacpConfig { reordering, window, ..config(vec![one]) };
+        let mut settings = probed(SlacpConfig { reordering, window, ..config(vec![one]) }, pauses);
         settings.release = release;
         let mut pair = Pair::new(&settings);
         let packets: Vec<_> = (0..200).map(|n| (at(n * spread), 0, 100 + n as u32, n % flows)).collect();
@@ -63,12 +71,12 @@ proptest! {
     #[test]
     fn all_is_delivered_or_skipped(
         there in fates(), back in fates(), flows in 1u64..5, fec in repairs(), copies: bool,
-        transmissions in prop::option::of(1u32..4),
+        transmissions in prop::option::of(1u32..4), pauses in prop::option::of(0u64..1500),
     ) {
         let arq = transmissions.map(|n| Arq { transmissions: Some(n) });
         let copies = copies.then_some(COPIES).filter(|_| arq.is_some());
         let one = ChannelConfig { arq, copies, fec, ..ChannelConfig::reliable() };
-        let mut pair = Pair::new(&config(vec![one]));
+        let mut pair = Pair::new(&probed(config(vec![one]), pauses));
         let packets: Vec<_> = (0..200).map(|n| (at(n * 5), 0, 100 + n as u32, n % flows)).collect();
         pair.run(&packets, at(600_000), |side, n, _| {
             let fates = if side == 0 { &there } else { &back };

@@ -399,7 +399,11 @@ impl CongestionRules for Bbr {
 
     fn restart(&mut self, window: &mut Window, segments: u32) {
         if self.rounds == 0 {
+            // What a lost SYN has changed does not count: the rate is that of this window (Linux, `bbr_init`).
+            let before = window.exact();
             window.set_segments(segments);
+            self.pacing = self.pacing.map(|rate| rate * window.exact() / before);
+            (self.phase, self.prior) = (Phase::Open, 0.0);
         }
     }
 

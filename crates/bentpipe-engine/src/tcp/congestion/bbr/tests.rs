@@ -65,6 +65,20 @@ impl Pipe {
     }
 }
 
+/// A timeout of the SYN has left a window of one segment when its ACK comes. The connection begins with ten, and with their rate: 100
+/// segments of 1000 bytes per second, times the gain of the start.
+#[test]
+fn a_lost_syn_does_not_slow_the_start() {
+    let mut pipe = Pipe::new();
+    pipe.window.set_segments(1);
+    pipe.bbr.phase = Phase::Loss;
+    let seen = Delivered { sample: None, ..pipe.seen(RTT, 0, 0, Phase::Loss, 0) };
+    pipe.bbr.on_delivered(&mut pipe.window, &seen);
+    pipe.bbr.restart(&mut pipe.window, 10);
+    assert_eq!(pipe.bbr.pacing.map(f64::round), Some((100_000.0 * HIGH_GAIN * MARGIN).round()));
+    assert_eq!((pipe.window.cwnd(), pipe.bbr.phase), (10 * MSS, Phase::Open));
+}
+
 /// 10, 20, 40, 80 and then 100 segments per round trip; three without growth later the pipe is full, and drained because nothing is
 /// in flight. The window is two products: 200 segments, three bursts of two, and two more in the phase that probes.
 #[test]

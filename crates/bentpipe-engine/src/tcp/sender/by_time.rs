@@ -296,9 +296,12 @@ impl Sender {
     /// The probe: new data if the peer has space for it, else the last segment again.
     pub(super) fn choose_tail_probe(&mut self) -> Option<Span> {
         let (new, edge) = (self.seq.snd_max, self.seq.right_edge(u64::MAX));
-        let span = if new < self.seq.end().min(edge) {
+        let span = self.seq.span(new, edge, self.full());
+        // Linux sends no new data if the peer's window would cut the segment short (`tcp_snd_wnd_test`).
+        let is_cut = span.len < self.full() && span.end() < self.seq.data_end && self.timer.is_by_segments();
+        let span = if new < self.seq.end().min(edge) && !is_cut {
             self.seq.snd_nxt = new;
-            self.seq.span(new, edge, self.mss - self.reserved)
+            span
         } else {
             let Some((start, end)) = self.loss.scoreboard.rack().and_then(|rack| rack.last()) else {
                 self.tail.stop();

@@ -70,7 +70,7 @@ impl Sender {
             self.grow_out_of_order(cx.now, delivered);
         }
         if let Some(before) = before {
-            self.after_delivery(cx.now, before);
+            self.after_delivery(cx.now, before, sample);
         }
         if tells {
             self.congestion.note_round_trip(self.seq.flight(), self.timer.rtt.srtt());

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::tcp::congestion::{Delivered, FoundLost};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The sender's state before an ACK, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -25,21 +25,25 @@ impl Sender {
         Some(Before { delivered: rack.rate()?.delivered(), marked, pipe })
     }
 
-    /// Tells the control what an ACK, now processed, has delivered.
-    pub(super) fn after_delivery(&mut self, now: Time, before: Before) {
+    /// Tells the control what an ACK, now processed, has delivered. `sample`: the round trip that the ACK gives the timer. Linux
+    /// tells the control the same one if the ACK delivers only what was sent again: then it comes from timestamps
+    /// (`tcp_ack_update_rtt`).
+    pub(super) fn after_delivery(&mut self, now: Time, before: Before, sample: Option<Duration>) {
+        let is_stamped = self.timer.is_by_segments() && self.loss.scoreboard.measured(now).is_none();
         let (una, max) = (self.seq.snd_una, self.seq.snd_max);
         let Some(rack) = self.loss.scoreboard.rack() else { return };
         let (marked, pipe, min_rtt, latest) = (rack.marked(), rack.pipe(una, max), rack.min_rtt(), rack.rtt());
         let Some(rate) = rack.rate() else { return };
-        let (delivered, sample, too_high) = (rate.delivered(), rate.sample(min_rtt), rate.take_too_high());
+        let (delivered, rate, too_high) = (rate.delivered(), rate.sample(min_rtt), rate.take_too_high());
         let newly = delivered - before.delivered;
+        let latest = if is_stamped { sample } else { latest };
         let held_back = self.congestion.holds_back();
         self.congestion.on_delivered(&Delivered {
             now,
             // The SYN gives no other sample.
             rtt: if self.is_open { latest.filter(|_| newly > 0) } else { min_rtt },
             srtt: self.timer.rtt.srtt(),
-            sample,
+            sample: rate,
             too_high,
             newly,
             delivered,

@@ -225,7 +225,7 @@ impl Cell {
     fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
         let Orbit { delay, queue, short, buffer, lost, outage, long, .. } = ORBITS[self.orbit];
         let Orbit { mut rate, mut bytes, mut window, .. } = ORBITS[self.orbit];
-        let (mut queue, mut sent) = (queue, "off");
+        let (mut queue, mut sent) = (queue, None);
         let mut numbers: Vec<u64> = Vec::new();
         match self.mishap {
             Mishap::None => {}
@@ -236,7 +236,7 @@ impl Cell {
             Mishap::Tail => (numbers, bytes, window) = (vec![698, 699, 700], SHORT, 3_000_000),
             Mishap::Fade => numbers.extend(lost..lost + 100),
             Mishap::Outage => {}
-            Mishap::Buffer => sent = buffer,
+            Mishap::Buffer => sent = Some(buffer),
             Mishap::Syn => (numbers, bytes, window) = (vec![0], SHORT, 3_000_000),
             Mishap::Overflow => (queue, window) = (short, 2 * window),
             Mishap::Random => {
@@ -256,6 +256,11 @@ impl Cell {
         // These take longer than the 10 s after which it probes.
         let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage | Mishap::Buffer);
         let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
+        // Elsewhere the buffer begins with 128 KiB, and grows to four times what the peer can hold, which is never the limit.
+        let sent = match sent {
+            Some(buffer) => format!("send_buffer = \"{buffer}\""),
+            None => format!("send_buffer = \"{} B\"\nfirst_send_buffer = \"128 KiB\"", 4 * window),
+        };
         let delay = 1000 * delay + more;
         // The SYN and the ACK of the handshake are the first packets.
         let shift = |number: &u64| number + u64::from(*number > 0);
@@ -275,7 +280,7 @@ schedule = [{}, {}]",
         };
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
-             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\nsend_buffer = \"{sent}\"\n\
+             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n{sent}\n\
              [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} us\"\n\
              forward.queue = \"{queue}\"\n{loss}\n{jitter}\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",

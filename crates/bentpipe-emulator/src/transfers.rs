@@ -62,6 +62,11 @@ impl Bulk<'_> {
         self.tcp.sender.send_buffer
     }
 
+    /// The size with which the send buffer begins, if it is limited.
+    pub fn first_send_buffer(&self) -> u64 {
+        self.tcp.sender.first_send_buffer
+    }
+
     /// Maximum segment size in bytes.
     pub fn mss(&self) -> u16 {
         self.tcp.sender.mss

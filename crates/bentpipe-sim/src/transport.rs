@@ -62,11 +62,11 @@ impl Transport {
         })
     }
 
-    /// Bytes that the program may write before segments leave. `goes_on`: within a block that it has written in part.
-    pub(crate) fn room(&self, goes_on: bool) -> u64 {
+    /// Bytes that the program may write before segments leave.
+    pub(crate) fn room(&self) -> u64 {
         match self {
-            Transport::Tcp(connection) => connection.room_in_piece(goes_on),
-            Transport::Stp(connection) => connection.room_in_piece(goes_on),
+            Transport::Tcp(connection) => connection.room_in_piece(),
+            Transport::Stp(connection) => connection.room_in_piece(),
         }
     }
 

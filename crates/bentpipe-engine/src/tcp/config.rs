@@ -185,6 +185,9 @@ pub struct TcpConfig {
     /// packet costs 832 bytes besides its data. It grows with the window while the program waits, which may write again
     /// once a third is free. `None`: no limit.
     pub send_buffer: Option<u64>,
+    /// The size with which the send buffer begins (Linux's tcp_wmem[1]). It has room for two windows of ten segments at
+    /// least.
+    pub first_send_buffer: u64,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// How many losses of the SYN or SYN-ACK leave the initial window unchanged. One more reduces it to one segment
@@ -241,6 +244,7 @@ impl Default for TcpConfig {
             ecn_control: false,
             abe: false,
             send_buffer: None,
+            first_send_buffer: 16_384,
             nagle: false,
             syn_losses: 0,
             restart_after_idle: true,

@@ -5,8 +5,8 @@
 //! packet that the window would cut short waits for the next ACK (`tcp_tso_should_defer`), so segments leave in fewer
 //! and longer packets.
 //!
-//! Written data is kept in pieces. A packet that holds the rest of its piece does not wait, so the packets after it
-//! begin at the start of a piece.
+//! Written data is kept in pieces. A packet that holds the rest of its piece does not wait; it is filled up from the next
+//! piece (`tcp_grow_skb`).
 
 use super::FIRST_BYTE;
 use super::congestion::PacketRate;
@@ -36,6 +36,8 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) next: u64,
     /// The largest window that the peer has had.
     pub(in crate::tcp) max_peer: u64,
+    /// Bytes that are left of the piece, if the send buffer knows: [`u64::MAX`] if the piece may still grow.
+    pub(in crate::tcp) rest: Option<u64>,
     /// Bytes that wait, bytes that the windows allow to leave now, and the minimum of both.
     pub(in crate::tcp) waiting: u64,
     pub(in crate::tcp) open: u64,
@@ -156,10 +158,16 @@ impl Offload {
     #[inline(always)]
     pub(in crate::tcp) fn holds(&self, at: &Situation) -> bool {
         let Some(hold) = &self.hold else { return false };
-        // Meaningless if the next piece has not begun.
-        let rest = u64::from(self.end.wrapping_sub(at.next as u32));
+        // Without a send buffer it is meaningless if the next piece has not begun.
+        let (rest, is_known) = match at.rest {
+            Some(rest) => (rest, true),
+            None => {
+                let rest = u64::from(self.end.wrapping_sub(at.next as u32));
+                (rest, rest <= MAX_TOGETHER)
+            }
+        };
         // A full segment could leave, but not a whole packet, nor the rest of its piece, nor all that waits.
-        let is_short = at.room >= at.full && at.room < hold.room.min(rest).min(at.waiting) && rest <= MAX_TOGETHER;
+        let is_short = at.room >= at.full && at.room < hold.room.min(rest).min(at.waiting) && is_known;
         let is_no_worse = at.full == hold.full && at.exact_cwnd >= hold.cwnd && at.window >= hold.window;
         is_short
             && is_no_worse
@@ -182,6 +190,9 @@ impl Offload {
 
     /// Bytes that are left of the piece in which the next packet begins.
     fn rest(&mut self, situation: &Situation) -> u64 {
+        if let Some(rest) = situation.rest {
+            return rest;
+        }
         loop {
             // No window is as long as half of the number space.
             match self.end.wrapping_sub(situation.next as u32) as i32 {
@@ -239,6 +250,12 @@ impl Offload {
         self.left == 0 && core::mem::take(&mut self.is_long)
     }
 
+    /// True if no segments of the packet are left.
+    #[inline(always)]
+    pub(in crate::tcp) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
     /// Looks again at what waits, after an ACK, a write or a timer.
     #[inline(always)]
     pub(in crate::tcp) fn on_event(&mut self) {
@@ -279,6 +296,7 @@ mod tests {
         full: 1000,
         next: 100_001,
         max_peer: 64_000,
+        rest: None,
         waiting: 1_000_000,
         open: 0,
         room: 4000,
@@ -363,6 +381,9 @@ mod tests {
         // No piece is longer than a packet may be.
         let wide = Situation { max_peer: 1_000_000, ..WAITS };
         assert_eq!(packet(Situation { next: 1 + 126_000, ..wide }), Some((4, true)), "two of 65 segments");
+        // The send buffer knows the pieces: one that may still grow, and one that ends.
+        assert_eq!(packet(Situation { rest: Some(u64::MAX), ..at(124) }), None);
+        assert_eq!(packet(Situation { rest: Some(4000), ..at(123) }), Some((4, true)));
         // If half of the window is less than a segment, each piece is one segment.
         assert_eq!(packet(Situation { max_peer: 1500, ..WAITS }), Some((4, true)));
     }

@@ -3,11 +3,15 @@
 //!
 //! Memory is counted as Linux counts it (`sk_wmem_queued`): the data, plus [`OVERHEAD`] for each packet in flight and for each waiting
 //! piece; packets of data that SACK has reported count as one. A program that waits for room may write again once a third of the buffer is
-//! free (`sk_stream_is_writeable`). The buffer begins with room for two windows of ten segments. It grows to two windows, or three with
-//! BBR, when the window has room while a program waits (`tcp_new_space`).
+//! free (`sk_stream_is_writeable`). The buffer begins with room for two windows of ten segments, or with a set size. It grows to two
+//! windows, or three with BBR, when the window has room while a program waits (`tcp_new_space`).
+//!
+//! Data is divided into pieces as the program writes it (`tcp_sendmsg_locked`). A write first fills up the last waiting piece. What leaves
+//! of that piece makes room in it. The length of a piece depends on the window that the peer has at the time of the write.
 
 use std::collections::VecDeque;
 
+use super::FIRST_BYTE;
 use super::offload::piece;
 use super::sequence::SequenceSpace;
 use crate::wire::seq::SeqNumber;
@@ -21,14 +25,20 @@ const OVERHEAD: u64 = 832;
 const BLOCK_HEADERS: u64 = 576;
 /// The `sk_buff` of such a segment.
 const SK_BUFF: u64 = 256;
-/// The size before the handshake is over (tcp_wmem[1]).
-const BEFORE: u64 = 16_384;
 /// There is room for at least this many segments (TCP_INIT_CWND).
 const MIN_SEGMENTS: u64 = 10;
 
 /// The lower half of an offset. No window is as long as half of the number space, so offsets of one window compare by it.
 const fn number(offset: u64) -> SeqNumber {
     SeqNumber(offset as u32)
+}
+
+/// Data that waits, from `start` to the start of the next piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    start: u64,
+    /// Its last segment has PSH.
+    push: bool,
 }
 
 /// A send buffer, and its packets in flight.
@@ -45,25 +55,27 @@ pub(in crate::tcp) struct SendBuffer {
     has_news: bool,
     /// The segment that leaves next belongs to the same packet as the last one.
     goes_on: bool,
-    /// Where the last piece that was written is full.
-    end_of_piece: u64,
+    /// The pieces that wait. Parts of the first may have left.
+    pieces: VecDeque<Piece>,
+    /// One past the last byte that leaves with PSH, as far as it is known (`pushed_seq`).
+    pushed: u64,
     /// The ends of packets in flight.
     packets: VecDeque<SeqNumber>,
 }
 
 impl SendBuffer {
-    /// A buffer that grows to `max` bytes.
-    pub(in crate::tcp) const fn new(max: u64) -> Self {
-        let size = if max < BEFORE { max } else { BEFORE };
+    /// A buffer that begins with `first` bytes and grows to `max` (tcp_wmem[1] and tcp_wmem[2]).
+    pub(in crate::tcp) const fn new(first: u64, max: u64) -> Self {
         SendBuffer {
-            size,
+            size: if max < first { max } else { first },
             max,
             per_segment: 0,
             is_full: false,
             waits: false,
             has_news: false,
             goes_on: false,
-            end_of_piece: 0,
+            pieces: VecDeque::new(),
+            pushed: FIRST_BYTE,
             packets: VecDeque::new(),
         }
     }
@@ -79,48 +91,61 @@ impl SendBuffer {
         self.size = self.size.max(self.max.min(segments.max(MIN_SEGMENTS) * self.per_segment));
     }
 
-    fn memory(&self, seq: &SequenceSpace, piece: u64) -> u64 {
-        let waiting = seq.data_end.saturating_sub(seq.snd_max).div_ceil(piece);
-        seq.data_end.saturating_sub(seq.snd_una) + (waiting + self.packets.len() as u64) * OVERHEAD
+    fn memory(&self, seq: &SequenceSpace) -> u64 {
+        seq.data_end.saturating_sub(seq.snd_una) + (self.pieces.len() + self.packets.len()) as u64 * OVERHEAD
+    }
+
+    /// Bytes that fill up the last waiting piece; 0 if none waits.
+    fn rest_of_last(&self, seq: &SequenceSpace, piece: u64) -> u64 {
+        self.pieces.back().map_or(0, |last| (last.start.max(seq.snd_max) + piece).saturating_sub(seq.data_end))
     }
 
     /// Bytes that the program may write now, with segments of `full` bytes.
     pub(in crate::tcp) fn room(&self, seq: &SequenceSpace, full: u64) -> u64 {
         let piece = piece(full, seq.peer.max);
-        let rest = match self.room_in_piece(seq, full, false) {
-            0 => return 0,
-            rest if seq.data_end > seq.snd_max => rest,
-            _ => 0,
-        };
-        rest + self.size.saturating_sub(self.memory(seq, piece) + rest).div_ceil(piece + OVERHEAD) * piece
+        if self.must_wait(seq) {
+            return 0;
+        }
+        let rest = self.rest_of_last(seq, piece);
+        rest + self.size.saturating_sub(self.memory(seq) + rest).div_ceil(piece + OVERHEAD) * piece
     }
 
     /// Bytes that the program may write before segments leave: what fills up the last waiting piece, or another piece if
-    /// memory is left. `goes_on`: it has begun to write a block of data. While that leaves, its last piece is filled up,
-    /// whatever memory it takes (Linux, `tcp_sendmsg_locked`).
-    pub(in crate::tcp) fn room_in_piece(&self, seq: &SequenceSpace, full: u64, goes_on: bool) -> u64 {
+    /// memory is left. The piece is filled up whatever memory that takes (Linux, `tcp_sendmsg_locked`).
+    pub(in crate::tcp) fn room_in_piece(&self, seq: &SequenceSpace, full: u64) -> u64 {
         let piece = piece(full, seq.peer.max);
-        let memory = self.memory(seq, piece);
-        if self.waits && 3 * memory > 2 * self.size {
+        if self.must_wait(seq) {
             return 0;
         }
-        let rest = self.end_of_piece(seq, piece).saturating_sub(seq.data_end);
-        match goes_on || seq.data_end > seq.snd_max {
-            true if rest > 0 => rest,
-            _ if memory < self.size => piece,
-            _ => 0,
+        match self.rest_of_last(seq, piece) {
+            0 if self.memory(seq) < self.size => piece,
+            rest => rest,
         }
     }
 
-    /// Where the last waiting piece is full. What has left of it makes room in it.
-    fn end_of_piece(&self, seq: &SequenceSpace, piece: u64) -> u64 {
-        self.end_of_piece.max(seq.snd_max + piece)
+    /// True if the program waits, and less than a third is free.
+    fn must_wait(&self, seq: &SequenceSpace) -> bool {
+        self.waits && 3 * self.memory(seq) > 2 * self.size
     }
 
-    /// Records that the program waits for room.
-    pub(in crate::tcp) fn wait(&mut self) {
+    /// Bytes from `next` to the end of the first waiting piece. `u64::MAX` if that is the last one, which may still grow.
+    #[inline(always)]
+    pub(in crate::tcp) fn rest_of_first(&self, next: u64) -> u64 {
+        self.pieces.get(1).map_or(u64::MAX, |second| second.start.saturating_sub(next))
+    }
+
+    /// True if a packet that ends at `end` has PSH because the piece does.
+    pub(in crate::tcp) fn pushes(&self, end: u64) -> bool {
+        self.pieces.get(1).is_some_and(|second| second.start <= end) && self.pieces[0].push
+    }
+
+    /// Records that the program waits for room. What it has written is pushed (`tcp_push`).
+    pub(in crate::tcp) fn wait(&mut self, data_end: u64) {
         if !core::mem::replace(&mut self.waits, true) {
             (self.is_full, self.has_news) = (true, false);
+            if let Some(last) = self.pieces.back_mut() {
+                (last.push, self.pushed) = (true, data_end);
+            }
         }
     }
 
@@ -141,12 +166,27 @@ impl SendBuffer {
         self.is_full
     }
 
-    /// Records that data was written.
-    pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace, full: u64) {
+    /// Records that the last `bytes` before `data_end` were written. A piece that is full is pushed if nothing was for half of the peer's
+    /// largest window (`forced_push`).
+    pub(in crate::tcp) fn on_write(&mut self, seq: &SequenceSpace, bytes: u64, full: u64) {
         let piece = piece(full, seq.peer.max);
-        (self.is_full, self.waits) = (self.memory(seq, piece) >= self.size, false);
-        let end = self.end_of_piece(seq, piece);
-        self.end_of_piece = end + seq.data_end.saturating_sub(end).div_ceil(piece) * piece;
+        let before = seq.data_end - bytes;
+        let last = SequenceSpace { data_end: before, ..*seq };
+        // The piece that ends here is full.
+        let mut end = before + self.rest_of_last(&last, piece);
+        while end <= seq.data_end {
+            if let Some(last) = self.pieces.back_mut()
+                && end - self.pushed > seq.peer.max / 2
+            {
+                (last.push, self.pushed) = (true, end);
+            }
+            if end == seq.data_end {
+                break;
+            }
+            self.pieces.push_back(Piece { start: end, push: false });
+            end += piece;
+        }
+        (self.is_full, self.waits) = (self.memory(seq) >= self.size, false);
     }
 
     /// Records that the next segment belongs to the same packet as the one before it.
@@ -154,9 +194,15 @@ impl SendBuffer {
         self.goes_on = true;
     }
 
-    /// Records that a segment of new data leaves; it ends at `end`.
-    pub(in crate::tcp) fn on_sent(&mut self, end: u64) {
+    /// Records that a segment of new data leaves; it ends at `end`, of all data up to `data_end`.
+    pub(in crate::tcp) fn on_sent(&mut self, end: u64, data_end: u64) {
         self.on_event();
+        if end >= data_end {
+            self.pieces.clear();
+        }
+        while self.pieces.get(1).is_some_and(|second| second.start <= end) {
+            self.pieces.pop_front();
+        }
         match self.packets.back_mut() {
             Some(last) if core::mem::take(&mut self.goes_on) => *last = number(end),
             _ => self.packets.push_back(number(end)),
@@ -183,7 +229,7 @@ impl SendBuffer {
 
     /// Heap memory, bytes.
     pub(in crate::tcp) fn heap(&self) -> usize {
-        self.packets.capacity() * size_of::<SeqNumber>()
+        self.packets.capacity() * size_of::<SeqNumber>() + self.pieces.capacity() * size_of::<Piece>()
     }
 }
 
@@ -202,30 +248,37 @@ mod tests {
         seq
     }
 
+    /// A buffer that grows to `max` bytes.
+    fn growing_to(max: u64) -> SendBuffer {
+        SendBuffer::new(16_384, max)
+    }
+
     /// Linux 6.18, 100 Mbit/s over GEO: with 640 segments in flight, two in a packet, and 1 220 664 bytes waiting, SO_MEMINFO showed
     /// 2 429 432 bytes.
     #[test]
     fn memory_is_that_of_linux() {
-        let mut buffer = SendBuffer::new(4 << 20);
+        let mut buffer = growing_to(4 << 20);
         let una = 1;
         for packet in 0..320 {
-            buffer.on_sent(una + (2 * packet + 1) * 1448);
+            buffer.on_sent(una + (2 * packet + 1) * 1448, u64::MAX);
             buffer.go_on();
-            buffer.on_sent(una + (2 * packet + 2) * 1448);
+            buffer.on_sent(una + (2 * packet + 2) * 1448, u64::MAX);
         }
         let next = una + 640 * 1448;
-        assert_eq!(buffer.memory(&held(una, next, next + 1_220_664), PIECE), 2_429_432);
+        let held = held(una, next, next + 1_220_664);
+        buffer.on_write(&held, 1_220_664, FULL);
+        assert_eq!(buffer.memory(&held), 2_429_432);
     }
 
     #[test]
     fn a_program_waits_until_a_third_is_free() {
-        let mut buffer = SendBuffer { size: 300_000, ..SendBuffer::new(300_000) };
+        let mut buffer = SendBuffer { size: 300_000, ..growing_to(300_000) };
         assert_eq!(buffer.room(&held(1, 1, 1), FULL), 5 * PIECE, "the last piece may exceed it");
         let end = 1 + 5 * PIECE;
-        buffer.on_write(&held(1, 1, end), FULL);
+        buffer.on_write(&held(1, 1, end), 5 * PIECE, FULL);
         assert!(buffer.is_full());
-        buffer.wait();
-        (1..=5).for_each(|packet| buffer.on_sent(1 + packet * PIECE));
+        buffer.wait(end);
+        (1..=5).for_each(|packet| buffer.on_sent(1 + packet * PIECE, end));
         for packet in 1..=5 {
             let held = held(1 + packet * PIECE, end, end);
             buffer.on_ack(&held);
@@ -238,38 +291,34 @@ mod tests {
     /// Four of six packets are reported, and then the fifth. The number space wraps between them.
     #[test]
     fn reported_packets_take_the_memory_of_one() {
-        let mut buffer = SendBuffer::new(1 << 20);
+        let mut buffer = growing_to(1 << 20);
         let start = u64::from(u32::MAX) - 2999;
-        (1..=6).for_each(|packet| buffer.on_sent(start + packet * 1000));
+        (1..=6).for_each(|packet| buffer.on_sent(start + packet * 1000, start + 6000));
         let end = start + 6000;
         buffer.on_sacked(start + 1000, start + 4000);
-        assert_eq!(buffer.memory(&held(start, end, end), PIECE), 6000 + 4 * OVERHEAD);
+        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 4 * OVERHEAD);
         buffer.on_sacked(start + 1000, start + 5500);
-        assert_eq!(
-            buffer.memory(&held(start, end, end), PIECE),
-            6000 + 3 * OVERHEAD,
-            "half of the sixth is not reported"
-        );
+        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 3 * OVERHEAD, "half of the sixth is not reported");
         buffer.on_sacked(start + 1000, end);
-        assert_eq!(buffer.memory(&held(start, end, end), PIECE), 6000 + 2 * OVERHEAD);
+        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 2 * OVERHEAD);
         buffer.on_sacked(start, start + 1);
-        assert_eq!(buffer.memory(&held(start, end, end), PIECE), 6000 + 2 * OVERHEAD);
+        assert_eq!(buffer.memory(&held(start, end, end)), 6000 + 2 * OVERHEAD);
     }
 
     /// Linux 6.18: SO_SNDBUF was 46 080 bytes after the handshake, and 69 120 with BBR; with windows of 22, 42 and 82
     /// segments it grew to 101 376, 193 536 and 377 856 bytes.
     #[test]
     fn it_grows_with_the_window_while_the_program_waits() {
-        let mut buffer = SendBuffer::new(1 << 20);
+        let mut buffer = growing_to(1 << 20);
         buffer.begin(1448, 3);
         assert_eq!(buffer.size, 69_120);
-        let mut buffer = SendBuffer::new(1 << 20);
+        let mut buffer = growing_to(1 << 20);
         buffer.begin(1448, 2);
         assert_eq!(buffer.size, 46_080);
         let end = 1 + PIECE;
-        buffer.on_write(&held(1, 1, end), FULL);
+        buffer.on_write(&held(1, 1, end), PIECE, FULL);
         assert!(!buffer.may_grow(), "the program does not wait");
-        buffer.wait();
+        buffer.wait(end);
         assert!(!buffer.may_grow(), "nothing has happened");
         buffer.on_event();
         assert!(buffer.may_grow());
@@ -279,7 +328,7 @@ mod tests {
             assert_eq!(buffer.size, size);
         }
         assert!(!buffer.may_grow(), "the maximum");
-        buffer.on_write(&held(1, 1, end), FULL);
+        buffer.on_write(&held(1, 1, end), 0, FULL);
         assert!(!buffer.waits);
     }
 
@@ -287,41 +336,69 @@ mod tests {
     /// held up, in five packets, and 22 wait: 51 328 bytes of 46 080.
     #[test]
     fn a_piece_is_filled_up_as_it_leaves() {
-        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(46_080) };
+        let mut buffer = SendBuffer { size: 46_080, ..growing_to(46_080) };
         let piece = 22 * FULL;
         let of_window = |next, end| {
             let mut seq = held(1, next, end);
             seq.peer.max = 64_512;
             seq
         };
-        let room = |buffer: &SendBuffer, next, end, goes_on| buffer.room_in_piece(&of_window(next, end), FULL, goes_on);
-        assert_eq!((room(&buffer, 1, 1, false), buffer.room(&of_window(1, 1), FULL)), (piece, 2 * piece));
+        let room = |buffer: &SendBuffer, next, end| buffer.room_in_piece(&of_window(next, end), FULL);
+        assert_eq!((room(&buffer, 1, 1), buffer.room(&of_window(1, 1), FULL)), (piece, 2 * piece));
         let mut end = 1 + piece;
-        buffer.on_write(&of_window(1, end), FULL);
+        buffer.on_write(&of_window(1, end), piece, FULL);
         for packet in 1..=5 {
             let next = 1 + packet * 2 * FULL;
-            buffer.on_sent(next);
-            assert_eq!(room(&buffer, next, end, true), 2 * FULL);
+            buffer.on_sent(next, end);
+            assert_eq!(room(&buffer, next, end), 2 * FULL);
             end += 2 * FULL;
-            buffer.on_write(&of_window(next, end), FULL);
+            buffer.on_write(&of_window(next, end), 2 * FULL, FULL);
         }
         let full = of_window(1 + 10 * FULL, end);
-        assert_eq!((buffer.memory(&full, piece), buffer.room_in_piece(&full, FULL, true)), (51_328, 0));
-        // If all has left, only a block that has begun goes on.
-        buffer.on_sent(end);
-        assert_eq!([false, true].map(|goes_on| room(&buffer, end, end, goes_on)), [0, piece]);
+        assert_eq!((buffer.memory(&full), buffer.room_in_piece(&full, FULL)), (51_328, 0));
+        // Once all has left, no piece waits, and the buffer has no room for another.
+        buffer.on_sent(end, end);
+        assert_eq!((room(&buffer, end, end), buffer.memory(&of_window(end, end))), (0, 51_328));
+    }
+
+    /// With a window of 64 kB a piece has 22 segments, with 80 kB 27. A piece keeps the length that it had when it was written; the last
+    /// one may still grow, and what has left of it makes room.
+    #[test]
+    fn a_piece_keeps_the_length_that_it_was_written_with() {
+        let mut buffer = growing_to(1 << 20);
+        let of_window = |window, next, end| {
+            let mut seq = held(1, next, end);
+            seq.peer.max = window;
+            seq
+        };
+        buffer.on_write(&of_window(64_512, 1, 1 + 30 * FULL), 30 * FULL, FULL);
+        let starts = |buffer: &SendBuffer| buffer.pieces.iter().map(|piece| piece.start).collect::<Vec<_>>();
+        assert_eq!(starts(&buffer), [1, 1 + 22 * FULL]);
+        assert_eq!(buffer.room_in_piece(&of_window(80_896, 1, 1 + 30 * FULL), FULL), 19 * FULL);
+        buffer.on_write(&of_window(80_896, 1, 1 + 60 * FULL), 30 * FULL, FULL);
+        assert_eq!(starts(&buffer), [1, 1 + 22 * FULL, 1 + 49 * FULL]);
+        assert_eq!(buffer.rest_of_first(1 + 10 * FULL), 12 * FULL);
+        // A packet may end in the next piece.
+        buffer.on_sent(1 + 24 * FULL, 1 + 60 * FULL);
+        assert_eq!((buffer.pieces.len(), buffer.rest_of_first(1 + 24 * FULL)), (2, 25 * FULL));
+        buffer.on_sent(1 + 52 * FULL, 1 + 60 * FULL);
+        assert_eq!((buffer.pieces.len(), buffer.rest_of_first(1 + 52 * FULL)), (1, u64::MAX));
+        let next = of_window(80_896, 1 + 52 * FULL, 1 + 60 * FULL);
+        assert_eq!(buffer.room_in_piece(&next, FULL), 19 * FULL);
+        buffer.on_sent(1 + 60 * FULL, 1 + 60 * FULL);
+        assert!(buffer.pieces.is_empty());
     }
 
     #[test]
     fn a_packet_is_freed_with_its_last_segment() {
-        let mut buffer = SendBuffer::new(1 << 20);
-        buffer.on_sent(u64::from(u32::MAX) - 999);
+        let mut buffer = growing_to(1 << 20);
+        buffer.on_sent(u64::from(u32::MAX) - 999, u64::MAX);
         buffer.go_on();
-        buffer.on_sent(u64::from(u32::MAX) + 1001);
+        buffer.on_sent(u64::from(u32::MAX) + 1001, u64::MAX);
         let end = u64::from(u32::MAX) + 1001;
         let memory = |buffer: &mut SendBuffer, una| {
             buffer.on_ack(&held(una, end, end));
-            buffer.memory(&held(una, end, end), PIECE)
+            buffer.memory(&held(una, end, end))
         };
         assert_eq!(memory(&mut buffer, u64::from(u32::MAX) - 999), 2000 + OVERHEAD);
         assert_eq!(memory(&mut buffer, end - 1), 1 + OVERHEAD);

@@ -113,8 +113,8 @@ pub trait Half {
     fn room(&self) -> u64 {
         u64::MAX
     }
-    /// Bytes that the user may write before segments leave. `goes_on`: within a block that it has written in part.
-    fn room_in_piece(&self, _goes_on: bool) -> u64 {
+    /// Bytes that the user may write before segments leave.
+    fn room_in_piece(&self) -> u64 {
         u64::MAX
     }
     /// Records that the user waits until it may write.

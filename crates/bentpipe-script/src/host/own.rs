@@ -187,6 +187,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         }
         "abe" => config.abe = switch(value)?,
         "wmem" => config.send_buffer = Some(number(value)?),
+        "first-wmem" => config.first_send_buffer = number(value)?,
         "nagle" => config.nagle = switch(value)?,
         "idle-restart" => config.restart_after_idle = switch(value)?,
         "idle-decay" => config.idle_decay = switch(value)?,

@@ -44,8 +44,8 @@ impl TcpEnd {
     ///
     /// A close follows the last one, but not before the handshake: that would end the connection (RFC 9293 §3.10.4).
     pub(super) fn write_on<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> bool {
-        let (begun, left) = self.block();
-        let bytes = match self.connection.room(begun) {
+        let left = self.block();
+        let bytes = match self.connection.room() {
             u64::MAX => self.unwritten,
             0 => {
                 self.connection.wait_for_room();
@@ -62,10 +62,10 @@ impl TcpEnd {
         bytes > 0
     }
 
-    /// The block of the next byte: whether it has been written in part, and how many bytes are left of it. The program
+    /// How many bytes are left of the block of the next byte. The program
     /// writes as many bytes at a time as [`BLOCK`] says, on average and in whole segments, or as a pacer says if that is
     /// less.
-    fn block(&self) -> (bool, u64) {
+    fn block(&self) -> u64 {
         let written = self.connection.written();
         let (at, block, mss) = match *self.workload {
             Workload::Paced { write, .. } if write.get() < BLOCK => (written, write.get(), 1),
@@ -77,8 +77,8 @@ impl TcpEnd {
         };
         let edge = |block_count: u64| block_count * block / mss * mss;
         let next = at / block + 1;
-        let (start, end) = if edge(next) > at { (edge(next - 1), edge(next)) } else { (edge(next), edge(next + 1)) };
-        (at > start, end - at)
+        let end = if edge(next) > at { edge(next) } else { edge(next + 1) };
+        end - at
     }
 
     /// Bytes that the application has written, whether there was room for them or not.

@@ -202,10 +202,9 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.room()
     }
 
-    /// The part of the [room](Self::room) that the program may fill before segments leave. `goes_on`: it has written a
-    /// part of a block of data, and goes on.
-    pub fn room_in_piece(&self, goes_on: bool) -> u64 {
-        self.sender.room_in_piece(goes_on)
+    /// The part of the [room](Self::room) that the program may fill before segments leave.
+    pub fn room_in_piece(&self) -> u64 {
+        self.sender.room_in_piece()
     }
 
     /// The program has more to write than there is [room](Self::room) for: it waits until a third of the buffer is free.

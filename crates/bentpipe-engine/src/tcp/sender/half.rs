@@ -52,14 +52,14 @@ impl Half for Sender {
         self.send_buffer.as_ref().map_or(u64::MAX, |buffer| buffer.room(&self.seq, self.full().into()))
     }
 
-    fn room_in_piece(&self, goes_on: bool) -> u64 {
+    fn room_in_piece(&self) -> u64 {
         let buffer = self.send_buffer.as_ref();
-        buffer.map_or(u64::MAX, |buffer| buffer.room_in_piece(&self.seq, self.full().into(), goes_on))
+        buffer.map_or(u64::MAX, |buffer| buffer.room_in_piece(&self.seq, self.full().into()))
     }
 
     fn wait_for_room(&mut self) {
         if let Some(buffer) = &mut self.send_buffer {
-            buffer.wait();
+            buffer.wait(self.seq.data_end);
         }
     }
 
@@ -74,7 +74,7 @@ impl Half for Sender {
         self.seq.data_end += bytes;
         let full = self.full();
         if let Some(buffer) = &mut self.send_buffer {
-            buffer.on_write(&self.seq, full.into());
+            buffer.on_write(&self.seq, bytes, full.into());
         }
         self.new_event();
     }

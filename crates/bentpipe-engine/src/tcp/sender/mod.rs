@@ -127,7 +127,7 @@ impl Sender {
             idle_decay: config.idle_decay,
             unused: (config.idle_decay && config.restart_after_idle && !congestion.properties().measures_rate)
                 .then(Box::default),
-            send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(max))),
+            send_buffer: config.send_buffer.map(|max| Box::new(SendBuffer::new(config.first_send_buffer, max))),
             counts_delivered: variant.growth == Growth::All,
             defers_repair: false,
             is_open: handshake_free,

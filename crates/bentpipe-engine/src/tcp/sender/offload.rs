@@ -6,10 +6,10 @@ use crate::tcp::sending::Half;
 use crate::units::Time;
 
 impl Sender {
-    /// Sends the segment at `snd_nxt` in the packet that has begun, or in a new one. Returns whether it is the last of
-    /// several segments; `None` if it waits for the next ACK.
+    /// Sends the segment at `snd_nxt`, up to `end`, in the packet that has begun, or in a new one. Returns whether it has PSH: if
+    /// it is the last of several segments, or of a packet with the end of a piece that is pushed. `None` if it waits for the next ACK.
     #[inline(always)]
-    pub(super) fn leaves_in_packet(&mut self, now: Time) -> Option<bool> {
+    pub(super) fn leaves_in_packet(&mut self, now: Time, end: u64) -> Option<bool> {
         let goes_on = self.offload.as_ref()?.goes_on(now, self.last_sent);
         if !goes_on && !self.begins_packet(now) {
             return None;
@@ -17,7 +17,9 @@ impl Sender {
         if goes_on && let Some(buffer) = &mut self.send_buffer {
             buffer.go_on();
         }
-        self.offload.as_mut().map(|offload| offload.sent())
+        let is_last_of_several = self.offload.as_mut().map(|offload| offload.sent())?;
+        let pushes = || self.send_buffer.as_ref().is_some_and(|buffer| buffer.pushes(end));
+        Some(is_last_of_several || (self.offload.as_ref().is_some_and(|offload| offload.is_over()) && pushes()))
     }
 
     /// True if the packet at `snd_nxt` waits for the next ACK for the same reason as an earlier one.
@@ -62,6 +64,7 @@ impl Sender {
             full: u64::from(self.mss - self.reserved),
             next,
             max_peer: seq.peer.max,
+            rest: self.send_buffer.as_ref().map(|buffer| buffer.rest_of_first(next)),
             waiting,
             open,
             room: waiting.min(open),

@@ -73,7 +73,7 @@ impl Sender {
         }
         let mut span = self.choose_by_window(now)?;
         if self.offload.is_some() {
-            span.push |= self.leaves_in_packet(now)?;
+            span.push |= self.leaves_in_packet(now, span.end())?;
         }
         self.burst -= 1;
         Some(self.sent(now, span))
@@ -299,7 +299,7 @@ impl Sender {
         let times_all = self.departures.times_retransmissions();
         if fresh {
             if let Some(buffer) = &mut self.send_buffer {
-                buffer.on_sent(end);
+                buffer.on_sent(end, self.seq.data_end);
             }
             if times_all || self.recovery.phase() == Phase::Open {
                 self.timer.time(end, now);

@@ -480,6 +480,8 @@ pub(crate) const SETTINGS: &[Setting] = &[
     row!("send_buffer", "Maximum memory for data that is written and not acknowledged yet, counted as Linux counts tcp_wmem: with 832 bytes for each packet. It begins with two windows of ten segments, and grows with the window while the program waits, which writes again once a third is free. Off: unlimited.",
         OFF, Kind::Size { min: 1, max: 1 << 40 }, c.send_buffer => Some(c.map_or(Cell::Word("off"), Cell::Size)),
         cell => match cell { Cell::Size(bytes) => Some(bytes), _ => None }),
+    row!("first_send_buffer", "With `send_buffer`: the memory with which it begins (Linux's tcp_wmem, the second value), but at least two windows of ten segments.",
+        NONE, Kind::Size { min: 1, max: u32::MAX as u64 }, c.first_send_buffer => Some(Cell::Size(c)), cell => u64::from(cell.count())),
     row!("nagle", "Nagle's algorithm: hold back small segments while data is outstanding (RFC 9293 §3.7.4).", flag nagle),
     row!("syn_losses", "Number of lost SYNs or SYN-ACKs that leave the initial window unchanged; one more reduces it to one segment (RFC 5681 §3.1: 0; Linux: 1).",
         NONE, Kind::Count(Counted::new("losses", 0, 255)), c.syn_losses => Some(Cell::Count(u64::from(c))),

@@ -30,6 +30,7 @@ fn every_field_has_a_row() {
         ecn_control: _,
         abe: _,
         send_buffer: _,
+        first_send_buffer: _,
         nagle: _,
         syn_losses: _,
         restart_after_idle: _,

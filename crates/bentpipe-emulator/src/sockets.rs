@@ -168,18 +168,17 @@ const BLOCKED: StdDuration = StdDuration::from_secs(5);
 
 /// Applies the scenario's settings of the ends, as far as the kernel supports them.
 fn settings(bulk: &Bulk<'_>, own: Ipv4Addr, more: &KernelSettings) -> io::Result<()> {
-    // The kernel advertises a fraction of its buffer, estimated from received packets (`scaling_ratio`): 0.633 was
-    // measured on Linux 6.18, for packets of 1500 bytes from a TUN device. When the fraction changes, it overrides a
+    // The kernel advertises a fraction of its buffer, estimated from received packets (`scaling_ratio`): 0.625 on Linux
+    // 6.18, for segments of 1448 bytes from a TUN device, which take 2304. When the fraction changes, it overrides a
     // window set by a route or a socket. So the window is set by the buffer size, from the start.
-    let received = u64::from(bulk.receive_buffer()) * 1000 / 633;
+    let received = u64::from(bulk.receive_buffer()) * 8 / 5;
     // Or the kernel tunes the buffer itself, from a first window on.
-    let first = bulk.first_window().map_or(received, |first| u64::from(first) * 1000 / 633);
+    let first = bulk.first_window().map_or(received, |first| u64::from(first) * 8 / 5);
     let received = format!("4096 {} {received}", first.min(received));
     let tuned = if bulk.first_window().is_some() { "1" } else { "0" };
-    // Without a limit, the buffer is four times what the peer can hold, which is never the limit. With a limit, it
-    // grows to that from the kernel's 16 kB.
+    // Without a limit, the buffer is four times what the peer can hold, which is never the limit.
     let sent = match bulk.send_buffer() {
-        Some(limit) => format!("4096 {} {limit}", limit.min(16_384)),
+        Some(limit) => format!("4096 {} {limit}", limit.min(bulk.first_send_buffer())),
         None => format!("4096 131072 {}", (u64::from(bulk.receive_buffer()) * 4).max(131_072)),
     };
     let given = more.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -122,7 +122,7 @@ fn linux() -> TcpConfig {
         rto: RtoConfig::LINUX,
         // tcp_rmem[2] is 32 MiB and tcp_rmem[1] 128 KiB, of which 0.633 can be offered with packets of 1500 bytes.
         receive_buffer: 21_240_000,
-        first_window: Some(82_968),
+        first_window: Some(81_920),
         window_follows: true,
         gaps_take_room: true,
         // tcp_wmem[2].

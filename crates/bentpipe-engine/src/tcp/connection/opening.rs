@@ -37,6 +37,7 @@ impl<S: SendingHalf> Duplex<S> {
         }
         self.take_syn(cx.now, segment);
         let mss = self.effective_mss(segment.syn.mss);
+        self.receiver.begin_window(mss);
         self.sender.set_peer_mss(mss);
         self.sender.update_window(segment);
         let fresh = self.keep_text_of_syn(segment);
@@ -122,9 +123,13 @@ impl<S: SendingHalf> Duplex<S> {
         if agreed { room.min(self.config.sack_blocks as usize) } else { 0 }
     }
 
-    /// The smallest shift that can express the whole buffer (RFC 7323 §2.2).
+    /// The smallest shift that can express the whole buffer (RFC 7323 §2.2). A window that follows the buffer is 0.625 of
+    /// its memory, which the shift must express in Linux (`tcp_select_initial_window`).
     pub(super) fn offered_scale(&self) -> u8 {
-        let buffer = self.config.receive_buffer;
+        let buffer = match self.config.first_window.is_some() && self.config.window_follows {
+            true => (u64::from(self.config.receive_buffer) * 8 / 5).min(u32::MAX.into()) as u32,
+            false => self.config.receive_buffer,
+        };
         (0..14).find(|shift| buffer >> shift <= u16::MAX as u32).unwrap_or(14)
     }
 
@@ -144,6 +149,7 @@ impl<S: SendingHalf> Duplex<S> {
             self.sender.send_not_ect();
         }
         self.tell_round_trip();
+        self.receiver.begin_tuning(cx.now);
         self.enter(cx, State::Established);
         if self.sender.is_closed() {
             self.enter(cx, State::FinWait1);

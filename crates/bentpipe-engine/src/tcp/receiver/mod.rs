@@ -74,6 +74,18 @@ impl Receiver {
         self.window.set_max(max_window);
     }
 
+    /// Begins to offer a window to a peer whose SYN has arrived, with segments of `mss` bytes.
+    pub(super) fn begin_window(&mut self, mss: u16) {
+        self.window.begin(mss);
+    }
+
+    /// Called as the handshake ends: the first round of the window's tuning begins (Linux, `tcp_init_buffer_space`).
+    pub(super) fn begin_tuning(&mut self, now: Time) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.begin(now);
+        }
+    }
+
     /// Called when the peer's SYN has arrived (or it sends none): data starts here.
     pub(super) fn synchronize(&mut self) {
         self.rcv_nxt = FIRST_BYTE;
@@ -139,7 +151,7 @@ impl Receiver {
         {
             self.window.grow(buffer);
         }
-        if bytes >= SMALL && self.window.follow(bytes) {
+        if bytes >= SMALL && self.window.follow(self.rcv_nxt, bytes) {
             self.acks.on_greater_window();
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tcp::variant::AckPolicy;
 
-/// Kernel 6.18 at the start of a download: 64 kB of a buffer of 82 968 bytes are offered, and the window follows by two segments for each
+/// Kernel 6.18 at the start of a download: 64 kB of a buffer of 81 920 bytes are offered, and the window follows by two segments for each
 /// that comes. Six times it can, and these ACKs are no quick ones; 16 are. The others acknowledge two segments each.
 #[test]
 fn the_first_22_segments_are_acknowledged_one_by_one() {
@@ -12,7 +12,7 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
         mss: MSS as u16,
         ack: AckPolicy::LINUX,
         receive_buffer: 21_240_000,
-        first_window: Some(82_968),
+        first_window: Some(81_920),
         window_follows: true,
         ..TcpConfig::default()
     });

@@ -59,6 +59,11 @@ impl Tuning {
         }
     }
 
+    /// The first round begins.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.begun = now;
+    }
+
     /// Takes a full-sized segment that echoes a timestamp sent `sample` ago.
     pub(super) fn on_echo(&mut self, echo: u32, sample: Duration) {
         if echo == self.echo {
@@ -151,6 +156,17 @@ mod tests {
         assert_eq!(read(&mut tuning, 550, 1 << 30, 120_000), Some(1 << 30), "the maximum");
     }
 
+    /// Ten segments come as the handshake ends. The eleventh comes a round trip later and ends the first round with 11 kB, a tenth more than
+    /// the initial window: 2 * 11 kB, and a tenth of that twice.
+    #[test]
+    fn the_first_round_begins_with_the_handshake() {
+        let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);
+        tuning.begin(at(1000));
+        tuning.on_echo(1, Duration::from_millis(100));
+        (0..10).for_each(|_| assert_eq!(tuning.on_read(at(1001), 1000, 20_000), None));
+        assert_eq!(tuning.on_read(at(1100), 1000, 20_000), Some(26_400));
+    }
+
     /// A gap is filled, and 40 segments are read at once. The round that they end counts one of them, against 39 that
     /// wait. The next round counts those 39 and reaches four times the initial window: 2 * 40 kB, and three times as
     /// much again twice.
@@ -199,16 +215,16 @@ mod tests {
         assert_eq!(rooms, [None, Some(169), Some(339), Some(678), Some(1357)]);
     }
 
-    /// With long segments, ten of them are more than the window. A Linux host offers 65,535 bytes first and then its whole
-    /// room of 82,968 without a segment: eight segments of 8960 bytes, four of 16,000 or two of 30,000. The latter are no more
+    /// With long segments, ten of them are more than the window. A Linux host offers up to 65,536 bytes first and then its whole
+    /// room of 81,920 without a segment: eight segments of 8960 bytes, four of 16,000 or two of 30,000. The latter are no more
     /// than 65,535 bytes.
     #[test]
     fn the_window_grows_with_long_segments() {
         for (mss, segments) in [(8960, 8), (16_000, 4), (30_000, 2), (65_495, 1)] {
-            let mut tuning = Tuning::new(65_535, 82_968, 1 << 30, mss);
+            let mut tuning = Tuning::new(65_535, 81_920, 1 << 30, mss);
             tuning.on_echo(1, Duration::from_millis(100));
             let bytes = segments * u64::from(mss);
-            assert!(read(&mut tuning, 100, bytes, 82_968).is_some_and(|room| room >= 2 * bytes), "{mss}");
+            assert!(read(&mut tuning, 100, bytes, 81_920).is_some_and(|room| room >= 2 * bytes), "{mss}");
         }
     }
 }

@@ -35,8 +35,14 @@ fn min_opening(max_window: u64, mss: u16) -> u64 {
     u64::from(mss).min(max_window / 2)
 }
 
-/// The first window offered if the window follows the buffer: the maximum in a SYN.
-const FIRST_LEAD: u64 = 65_535;
+/// The first window offered if the window follows the buffer: whole segments, up to this (Linux: half of tcp_rmem[1]).
+const FIRST_LEAD: u64 = 65_536;
+/// Whole segments of `mss` bytes, or what there is room for if that is less than one.
+fn first_lead(buffer: u64, mss: u16) -> u64 {
+    let (space, mss) = (buffer.min(FIRST_LEAD), u64::from(mss));
+    if space > mss { space / mss * mss } else { space }
+}
+
 /// Not a valid `rcv_nxt`: the offered window must be computed.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -45,7 +51,7 @@ impl OfferedWindow {
         let first = config.first_window.unwrap_or(u32::MAX);
         let (buffer, mss) = (u64::from(first.min(config.receive_buffer)), config.mss);
         let follows = config.first_window.is_some() && config.window_follows;
-        let lead = if follows { buffer.min(FIRST_LEAD) } else { u64::MAX };
+        let lead = if follows { first_lead(buffer, mss) } else { u64::MAX };
         OfferedWindow {
             read: FIRST_BYTE,
             buffer,
@@ -71,10 +77,10 @@ impl OfferedWindow {
         }
     }
 
-    /// One past the last byte that there is room for.
+    /// One past the last byte that there is room for, at most `lead` bytes after `rcv_nxt`.
     #[inline(always)]
-    fn wanted(&self) -> u64 {
-        self.read + self.room().min(self.lead)
+    fn wanted(&self, rcv_nxt: u64) -> u64 {
+        (self.read + self.room()).min(rcv_nxt.saturating_add(self.lead))
     }
 
     /// The part of the buffer that is not taken by data beyond gaps.
@@ -83,14 +89,22 @@ impl OfferedWindow {
         self.buffer - self.held.min(self.buffer)
     }
 
-    /// If the window follows the buffer: takes `bytes` of arriving data, which occupy the buffer until they are read,
-    /// and opens the window by up to twice as much. Returns true if the window has grown.
-    pub(super) fn follow(&mut self, bytes: u64) -> bool {
-        let left = self.room().saturating_sub(bytes).saturating_sub(self.lead);
+    /// If the window follows the buffer: takes `bytes` of data that arrive while `rcv_nxt` is expected, which occupy the buffer until they
+    /// are read, and opens the window by up to twice as much. Returns true if the window has grown.
+    pub(super) fn follow(&mut self, rcv_nxt: u64, bytes: u64) -> bool {
+        let left = self.free(rcv_nxt).saturating_sub(bytes).saturating_sub(self.lead);
         self.lead = self.lead.saturating_add(left.min(2 * bytes));
         self.min_opening = min_opening(self.max_offer(), self.mss);
         self.told_at = UNKNOWN;
         left > 0
+    }
+
+    /// Begins with whole segments of `mss` bytes, if the window follows the buffer: those of a SYN-ACK have options (Linux,
+    /// `tcp_openreq_init_rwin`).
+    pub(super) fn begin(&mut self, mss: u16) {
+        if self.lead < u64::MAX {
+            self.lead = first_lead(self.buffer, mss);
+        }
     }
 
     /// Sets the maximum window that the handshake has agreed on, `max` bytes.
@@ -151,7 +165,8 @@ impl OfferedWindow {
         let mss = self.mss as u64;
         let frees_much = if self.doubles {
             let told = self.told.saturating_sub(rcv_nxt);
-            2 * told <= self.buffer.min(self.max) && self.wanted().max(self.edge).saturating_sub(rcv_nxt) >= 2 * told
+            2 * told <= self.buffer.min(self.max)
+                && self.wanted(rcv_nxt).max(self.edge).saturating_sub(rcv_nxt) >= 2 * told
         } else {
             bytes >= (2 * mss).max(self.buffer / 4)
         };
@@ -164,7 +179,7 @@ impl OfferedWindow {
     /// Advertises the window if it has opened enough. Returns true if it has.
     #[inline(never)]
     fn opens(&mut self, rcv_nxt: u64) -> bool {
-        let wanted = self.wanted().max(self.edge);
+        let wanted = self.wanted(rcv_nxt).max(self.edge);
         let window = wanted.saturating_sub(rcv_nxt).min(self.max);
         let tell = rcv_nxt + ((window >> self.scale) << self.scale) >= self.told + self.min_opening;
         if tell {
@@ -187,16 +202,23 @@ impl OfferedWindow {
         rcv_nxt > 0 && self.read(rcv_nxt, 0)
     }
 
-    /// The window to offer, rounded down to a multiple that a shift of `scale` can express.
+    /// The window to offer, in multiples that a shift of `scale` can express: rounded up if the window follows the buffer
+    /// (Linux, `__tcp_select_window`), and down otherwise.
     #[inline(always)]
     pub(super) fn offer(&mut self, rcv_nxt: u64, scale: u8) -> u32 {
         if rcv_nxt == self.told_at && scale == self.scale {
             return (self.told - rcv_nxt) as u32;
         }
-        let wanted = self.wanted();
-        // Small openings are held back; an advertised edge never moves back.
-        if wanted >= self.edge + self.min_opening {
+        let wanted = self.wanted(rcv_nxt);
+        let follows = self.lead < u64::MAX;
+        // Small openings are held back, but not by Linux if windows are scaled. An advertised edge never moves back.
+        let min_opening = if follows && scale > 0 { 0 } else { self.min_opening };
+        if wanted >= self.edge + min_opening {
             self.edge = wanted;
+        }
+        if follows {
+            let more = (1 << scale) - 1;
+            self.edge = rcv_nxt + ((self.edge.saturating_sub(rcv_nxt) + more) >> scale << scale);
         }
         let window = (self.edge.saturating_sub(rcv_nxt).min(self.max) >> scale) << scale;
         (self.told, self.scale, self.told_at) = (rcv_nxt + window, scale, rcv_nxt);

@@ -12,8 +12,8 @@ pub struct Pacing {
     /// The pacing rate in percent of a window per round trip, for a control that sets no rate: below half of the
     /// threshold, and from there on. `None`: ACKs alone clock the sender.
     pub gains: Option<(u32, u32)>,
-    /// Segments that take at most this long at the rate leave together. At least two do; below 1.2 Mbit/s, one. Zero:
-    /// each segment leaves by itself.
+    /// Segments that take at most this long at the rate leave together. At least two do; below 1.2 Mbit/s, one if the control
+    /// sets the rate. Zero: each segment leaves by itself.
     pub quantum: Duration,
     /// A packet that leaves late shortens the wait of the next one, by at most half of its own time. Off: the lost time
     /// is not made up.
@@ -57,6 +57,8 @@ pub(in crate::tcp) fn min_together(rate: Rate) -> u64 {
 #[derive(Clone, Copy, Debug)]
 struct Together {
     quantum: Duration,
+    /// The control sets the rate.
+    is_set: bool,
     /// When they left, when they could have left, the bytes so far, and how many more segments fit.
     at: Time,
     could: Time,
@@ -69,7 +71,8 @@ impl Together {
     fn add(&mut self, now: Time, next: Time, bytes: u64, rate: Rate) {
         if self.at != now || self.left == 0 {
             let fitting = rate.bytes_in_floor(self.quantum).min(MAX_TOGETHER) / bytes.max(1);
-            let left = fitting.max(min_together(rate));
+            let min = if self.is_set { min_together(rate) } else { MIN_TOGETHER };
+            let left = fitting.max(min);
             *self = Together { at: now, could: next, bytes: 0, left, ..*self };
         }
         self.bytes += bytes;
@@ -96,9 +99,10 @@ pub(in crate::tcp) struct Pacer {
 }
 
 impl Pacer {
-    pub(in crate::tcp) fn new(pacing: &Pacing) -> Self {
+    /// `is_set`: the control sets the rate.
+    pub(in crate::tcp) fn new(pacing: &Pacing, is_set: bool) -> Self {
         let quantum = pacing.quantum;
-        let together = || Box::new(Together { quantum, at: Time::NEVER, could: Time::ZERO, bytes: 0, left: 0 });
+        let together = || Box::new(Together { quantum, is_set, at: Time::NEVER, could: Time::ZERO, bytes: 0, left: 0 });
         Pacer {
             next: Time::ZERO,
             is_holding: false,

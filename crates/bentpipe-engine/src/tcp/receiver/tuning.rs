@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(read(&mut tuning, 550, 1 << 30, 120_000), Some(1 << 30), "the maximum");
     }
 
-    /// Ten segments come as the handshake ends. The eleventh comes a round trip later and ends the first round with 11 kB, a tenth more than
-    /// the initial window: 2 * 11 kB, and a tenth of that twice.
+    /// Ten segments come as the handshake ends. The eleventh comes a round trip later and ends the first round with 11 kB, a tenth more
+    /// than the initial window: 2 * 11 kB, and a tenth of that twice.
     #[test]
     fn the_first_round_begins_with_the_handshake() {
         let mut tuning = Tuning::new(65_535, 65_535, 1 << 30, MSS);

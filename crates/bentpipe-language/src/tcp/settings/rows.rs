@@ -181,7 +181,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("pacing.quantum", "Paced segments that take at most this long at the rate leave together: at least two, or one below 1.2 Mbit/s (Linux: 1/1024 s). 0 s: each by itself.", span variant.pacing.quantum),
+    row!("pacing.quantum", "Paced segments that take at most this long at the rate leave together: at least two, or one below 1.2 Mbit/s if the control sets the rate (Linux: 1/1024 s). 0 s: each by itself.", span variant.pacing.quantum),
     row!("pacing.credit", "A paced segment that leaves late shortens the wait of the next one, by at most half of its own time (Linux). False: the time is lost.", flag variant.pacing.credit),
     row!("pacing.unpaced", "Pacing begins with this segment; those before it leave at once (Linux: 10).", count Kind::Count(Counted::new("segments", 0, u32::MAX as u64)), variant.pacing.unpaced),
     row!("offload", "`rack`: segments leave in packets that take 1/1024 s at the rate, as from a host whose network card divides packets into segments. The last segment of several has PSH. A packet that the window would cut short waits for the next ACK, unless none is near, 1 ms has passed, or a third of the window is free (Linux).", flag variant.offload),

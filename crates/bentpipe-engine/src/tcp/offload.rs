@@ -36,8 +36,8 @@ pub(in crate::tcp) struct Situation {
     pub(in crate::tcp) next: u64,
     /// The largest window that the peer has had.
     pub(in crate::tcp) max_peer: u64,
-    /// Bytes that are left of the piece, if the send buffer knows: [`u64::MAX`] if the piece may still grow.
-    pub(in crate::tcp) rest: Option<u64>,
+    /// Where the piece ends, if the send buffer knows, or 0: [`u64::MAX`] if the piece may still grow.
+    pub(in crate::tcp) piece_end: u64,
     /// Bytes that wait, bytes that the windows allow to leave now, and the minimum of both.
     pub(in crate::tcp) waiting: u64,
     pub(in crate::tcp) open: u64,
@@ -159,15 +159,12 @@ impl Offload {
     pub(in crate::tcp) fn holds(&self, at: &Situation) -> bool {
         let Some(hold) = &self.hold else { return false };
         // Without a send buffer it is meaningless if the next piece has not begun.
-        let (rest, is_known) = match at.rest {
-            Some(rest) => (rest, true),
-            None => {
-                let rest = u64::from(self.end.wrapping_sub(at.next as u32));
-                (rest, rest <= MAX_TOGETHER)
-            }
+        let (rest, max) = match at.piece_end {
+            0 => (u64::from(self.end.wrapping_sub(at.next as u32)), MAX_TOGETHER),
+            end => (end.saturating_sub(at.next), u64::MAX),
         };
         // A full segment could leave, but not a whole packet, nor the rest of its piece, nor all that waits.
-        let is_short = at.room >= at.full && at.room < hold.room.min(rest).min(at.waiting) && is_known;
+        let is_short = at.room >= at.full && at.room < hold.room.min(rest).min(at.waiting) && rest <= max;
         let is_no_worse = at.full == hold.full && at.exact_cwnd >= hold.cwnd && at.window >= hold.window;
         is_short
             && is_no_worse
@@ -190,8 +187,8 @@ impl Offload {
 
     /// Bytes that are left of the piece in which the next packet begins.
     fn rest(&mut self, situation: &Situation) -> u64 {
-        if let Some(rest) = situation.rest {
-            return rest;
+        if situation.piece_end > 0 {
+            return situation.piece_end.saturating_sub(situation.next);
         }
         loop {
             // No window is as long as half of the number space.
@@ -243,17 +240,12 @@ impl Offload {
         true
     }
 
-    /// Records that a segment leaves. Returns true if it is the last one of several.
+    /// Records that a segment leaves. Returns whether it is the last one of several, and whether it is the last one.
     #[inline(always)]
-    pub(in crate::tcp) fn sent(&mut self) -> bool {
+    pub(in crate::tcp) fn sent(&mut self) -> (bool, bool) {
         self.left = self.left.saturating_sub(1);
-        self.left == 0 && core::mem::take(&mut self.is_long)
-    }
-
-    /// True if no segments of the packet are left.
-    #[inline(always)]
-    pub(in crate::tcp) fn is_over(&self) -> bool {
-        self.left == 0
+        let is_over = self.left == 0;
+        (is_over && core::mem::take(&mut self.is_long), is_over)
     }
 
     /// Looks again at what waits, after an ACK, a write or a timer.
@@ -296,7 +288,7 @@ mod tests {
         full: 1000,
         next: 100_001,
         max_peer: 64_000,
-        rest: None,
+        piece_end: 0,
         waiting: 1_000_000,
         open: 0,
         room: 4000,
@@ -327,7 +319,7 @@ mod tests {
         }
         let (mut segments, mut push) = (0, false);
         while offload.left > 0 {
-            push = offload.sent();
+            push = offload.sent().0;
             segments += 1;
         }
         Some((segments, push))
@@ -382,8 +374,8 @@ mod tests {
         let wide = Situation { max_peer: 1_000_000, ..WAITS };
         assert_eq!(packet(Situation { next: 1 + 126_000, ..wide }), Some((4, true)), "two of 65 segments");
         // The send buffer knows the pieces: one that may still grow, and one that ends.
-        assert_eq!(packet(Situation { rest: Some(u64::MAX), ..at(124) }), None);
-        assert_eq!(packet(Situation { rest: Some(4000), ..at(123) }), Some((4, true)));
+        assert_eq!(packet(Situation { piece_end: u64::MAX, ..at(124) }), None);
+        assert_eq!(packet(Situation { piece_end: at(123).next + 4000, ..at(123) }), Some((4, true)));
         // If half of the window is less than a segment, each piece is one segment.
         assert_eq!(packet(Situation { max_peer: 1500, ..WAITS }), Some((4, true)));
     }

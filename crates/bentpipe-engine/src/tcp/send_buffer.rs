@@ -57,6 +57,8 @@ pub(in crate::tcp) struct SendBuffer {
     goes_on: bool,
     /// The pieces that wait. Parts of the first may have left.
     pieces: VecDeque<Piece>,
+    /// The end of the first piece, and whether it has PSH. `u64::MAX`: it is the last one, which may still grow.
+    first: (u64, bool),
     /// One past the last byte that leaves with PSH, as far as it is known (`pushed_seq`).
     pushed: u64,
     /// The ends of packets in flight.
@@ -75,6 +77,7 @@ impl SendBuffer {
             has_news: false,
             goes_on: false,
             pieces: VecDeque::new(),
+            first: (u64::MAX, false),
             pushed: FIRST_BYTE,
             packets: VecDeque::new(),
         }
@@ -128,15 +131,23 @@ impl SendBuffer {
         self.waits && 3 * self.memory(seq) > 2 * self.size
     }
 
-    /// Bytes from `next` to the end of the first waiting piece. `u64::MAX` if that is the last one, which may still grow.
+    /// The end of the first waiting piece. `u64::MAX`: it is the last one, which may still grow.
     #[inline(always)]
-    pub(in crate::tcp) fn rest_of_first(&self, next: u64) -> u64 {
-        self.pieces.get(1).map_or(u64::MAX, |second| second.start.saturating_sub(next))
+    pub(in crate::tcp) fn end_of_first(&self) -> u64 {
+        self.first.0
     }
 
     /// True if a packet that ends at `end` has PSH because the piece does.
+    #[inline(always)]
     pub(in crate::tcp) fn pushes(&self, end: u64) -> bool {
-        self.pieces.get(1).is_some_and(|second| second.start <= end) && self.pieces[0].push
+        self.first.1 && end >= self.first.0
+    }
+
+    fn note_first(&mut self) {
+        self.first = match (self.pieces.front(), self.pieces.get(1)) {
+            (Some(first), Some(second)) => (second.start, first.push),
+            _ => (u64::MAX, false),
+        };
     }
 
     /// Records that the program waits for room. What it has written is pushed (`tcp_push`).
@@ -186,6 +197,7 @@ impl SendBuffer {
             self.pieces.push_back(Piece { start: end, push: false });
             end += piece;
         }
+        self.note_first();
         (self.is_full, self.waits) = (self.memory(seq) >= self.size, false);
     }
 
@@ -197,16 +209,24 @@ impl SendBuffer {
     /// Records that a segment of new data leaves; it ends at `end`, of all data up to `data_end`.
     pub(in crate::tcp) fn on_sent(&mut self, end: u64, data_end: u64) {
         self.on_event();
+        if end >= self.first.0.min(data_end) {
+            self.end_pieces(end, data_end);
+        }
+        match self.packets.back_mut() {
+            Some(last) if core::mem::take(&mut self.goes_on) => *last = number(end),
+            _ => self.packets.push_back(number(end)),
+        }
+    }
+
+    /// Removes the pieces that have left.
+    fn end_pieces(&mut self, end: u64, data_end: u64) {
         if end >= data_end {
             self.pieces.clear();
         }
         while self.pieces.get(1).is_some_and(|second| second.start <= end) {
             self.pieces.pop_front();
         }
-        match self.packets.back_mut() {
-            Some(last) if core::mem::take(&mut self.goes_on) => *last = number(end),
-            _ => self.packets.push_back(number(end)),
-        }
+        self.note_first();
     }
 
     /// Frees the memory of data that is acknowledged.
@@ -377,12 +397,12 @@ mod tests {
         assert_eq!(buffer.room_in_piece(&of_window(80_896, 1, 1 + 30 * FULL), FULL), 19 * FULL);
         buffer.on_write(&of_window(80_896, 1, 1 + 60 * FULL), 30 * FULL, FULL);
         assert_eq!(starts(&buffer), [1, 1 + 22 * FULL, 1 + 49 * FULL]);
-        assert_eq!(buffer.rest_of_first(1 + 10 * FULL), 12 * FULL);
+        assert_eq!(buffer.end_of_first(), 1 + 22 * FULL);
         // A packet may end in the next piece.
         buffer.on_sent(1 + 24 * FULL, 1 + 60 * FULL);
-        assert_eq!((buffer.pieces.len(), buffer.rest_of_first(1 + 24 * FULL)), (2, 25 * FULL));
+        assert_eq!((buffer.pieces.len(), buffer.end_of_first()), (2, 1 + 49 * FULL));
         buffer.on_sent(1 + 52 * FULL, 1 + 60 * FULL);
-        assert_eq!((buffer.pieces.len(), buffer.rest_of_first(1 + 52 * FULL)), (1, u64::MAX));
+        assert_eq!((buffer.pieces.len(), buffer.end_of_first()), (1, u64::MAX));
         let next = of_window(80_896, 1 + 52 * FULL, 1 + 60 * FULL);
         assert_eq!(buffer.room_in_piece(&next, FULL), 19 * FULL);
         buffer.on_sent(1 + 60 * FULL, 1 + 60 * FULL);

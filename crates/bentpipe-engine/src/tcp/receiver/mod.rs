@@ -1,8 +1,10 @@
-//! The receiving half: reassembly; its window (`window.rs`, `tuning.rs`), ACKs (`acks.rs`, `adaptive.rs`) and SACK (`sack.rs`).
+//! The receiving half: reassembly; how it begins (`opening.rs`), its window (`window.rs`, `tuning.rs`), ACKs (`acks.rs`,
+//! `adaptive.rs`) and SACK (`sack.rs`).
 
 mod acks;
 mod adaptive;
 mod fresh;
+mod opening;
 mod sack;
 mod tuning;
 mod window;
@@ -66,29 +68,6 @@ impl Receiver {
             duplicates: 0,
             out_of_order: 0,
         }
-    }
-
-    /// Sets the negotiated options.
-    pub(super) fn negotiated(&mut self, sack_blocks: usize, dsack: bool, max_window: u64) {
-        self.sack.negotiated(sack_blocks, dsack);
-        self.window.set_max(max_window);
-    }
-
-    /// Begins to offer a window to a peer whose SYN has arrived, with segments of `mss` bytes.
-    pub(super) fn begin_window(&mut self, mss: u16) {
-        self.window.begin(mss);
-    }
-
-    /// Called as the handshake ends: the first round of the window's tuning begins (Linux, `tcp_init_buffer_space`).
-    pub(super) fn begin_tuning(&mut self, now: Time) {
-        if let Some(tuning) = &mut self.tuning {
-            tuning.begin(now);
-        }
-    }
-
-    /// Called when the peer's SYN has arrived (or it sends none): data starts here.
-    pub(super) fn synchronize(&mut self) {
-        self.rcv_nxt = FIRST_BYTE;
     }
 
     /// Next sequence number expected.
@@ -364,26 +343,6 @@ impl Receiver {
         self.beyond.shrink_if_empty();
         self.sack.advance(to);
         true
-    }
-
-    /// Stores the payload of a SYN, `FIRST_BYTE..end`, until the handshake is done (RFC 9293 §3.10.7.2).
-    pub(super) fn keep_until_open(&mut self, end: u64) -> Fresh {
-        let end = end.min(self.limit());
-        if end <= self.rcv_nxt || !self.beyond.is_empty() {
-            return Fresh::None;
-        }
-        self.beyond.insert(self.rcv_nxt, end, |_, _| ());
-        self.window.hold(end - self.rcv_nxt, 0);
-        Fresh::Span(self.rcv_nxt, end)
-    }
-
-    /// Completes the handshake: data of the SYN now counts as in-order data. Returns true if there was any.
-    pub(super) fn open(&mut self, now: Time) -> bool {
-        let any = !self.beyond.is_empty() && self.advance();
-        if any {
-            self.on_in_order(now, 0);
-        }
-        any
     }
 
     /// The peer's stream ends at `rcv_nxt`: forgets data received beyond it.

@@ -17,9 +17,9 @@ impl Sender {
         if goes_on && let Some(buffer) = &mut self.send_buffer {
             buffer.go_on();
         }
-        let is_last_of_several = self.offload.as_mut().map(|offload| offload.sent())?;
-        let pushes = || self.send_buffer.as_ref().is_some_and(|buffer| buffer.pushes(end));
-        Some(is_last_of_several || (self.offload.as_ref().is_some_and(|offload| offload.is_over()) && pushes()))
+        let (is_last_of_several, is_over) = self.offload.as_mut().map(|offload| offload.sent())?;
+        let pushes = is_over && self.send_buffer.as_ref().is_some_and(|buffer| buffer.pushes(end));
+        Some(is_last_of_several || pushes)
     }
 
     /// True if the packet at `snd_nxt` waits for the next ACK for the same reason as an earlier one.
@@ -64,7 +64,7 @@ impl Sender {
             full: u64::from(self.mss - self.reserved),
             next,
             max_peer: seq.peer.max,
-            rest: self.send_buffer.as_ref().map(|buffer| buffer.rest_of_first(next)),
+            piece_end: self.send_buffer.as_ref().map_or(0, |buffer| buffer.end_of_first()),
             waiting,
             open,
             room: waiting.min(open),

@@ -265,6 +265,11 @@ impl Endpoint {
         self.connection.handle(cx, Input::Close);
     }
 
+    /// Ends the stream, as [`Self::close`], and still waits for the peer's (`shutdown`).
+    pub fn shutdown<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.connection.handle(cx, Input::Shutdown);
+    }
+
     /// Switches the Nagle algorithm, which holds small segments while data is outstanding, on or off (TCP_NODELAY).
     pub fn set_nagle(&mut self, on: bool) {
         self.connection.set_nagle(on);

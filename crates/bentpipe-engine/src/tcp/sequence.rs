@@ -19,6 +19,8 @@ pub struct SequenceSpace {
     pub(crate) data_end: u64,
     /// A FIN follows the data.
     pub(crate) fin: bool,
+    /// The program still waits for the peer's data after its own FIN (`shutdown`).
+    pub(crate) is_half: bool,
 }
 
 impl SequenceSpace {
@@ -31,6 +33,7 @@ impl SequenceSpace {
             peer: PeerWindow::open(peer),
             data_end: FIRST_BYTE,
             fin: false,
+            is_half: false,
         }
     }
 
@@ -38,6 +41,11 @@ impl SequenceSpace {
     #[inline(always)]
     pub(crate) fn flight(&self) -> u64 {
         self.snd_max - self.snd_una
+    }
+
+    /// True if the program has closed and waits for nothing more (Linux's SOCK_DEAD).
+    pub(crate) fn is_orphan(&self) -> bool {
+        self.fin && !self.is_half
     }
 
     /// One past everything to send, including the FIN.

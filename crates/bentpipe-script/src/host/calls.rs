@@ -283,7 +283,7 @@ impl Host {
         if how != Shut::Read && !socket.shut.1 {
             socket.shut.1 = true;
             let mut cx = Context { now, who: Who(0), probe: &mut conn.watch };
-            conn.endpoint.close(&mut cx);
+            conn.endpoint.shutdown(&mut cx);
         }
         self.poll(id);
         Reply::Value(0)

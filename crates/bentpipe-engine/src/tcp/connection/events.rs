@@ -17,6 +17,9 @@ pub enum Input {
     Buffer(u64),
     /// The user ends the stream: a FIN follows the data.
     Close,
+    /// The user ends the stream, and still waits for the peer's. Retransmissions are given up as on an open connection. A
+    /// later `Close` ends that.
+    Shutdown,
     /// Drop all data and send a reset.
     Abort,
     /// A segment has arrived. A driver that stores bytes keeps those payload bytes that the verdict names.

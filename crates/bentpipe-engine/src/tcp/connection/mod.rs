@@ -338,7 +338,10 @@ impl<S: SendingHalf> Machine for Duplex<S> {
                 }
             }
             Input::Open => self.on_open(cx),
-            Input::Close => self.on_close(cx),
+            Input::Close | Input::Shutdown => {
+                self.on_close(cx);
+                self.sender.sequence_mut().is_half = matches!(input, Input::Shutdown);
+            }
             Input::Abort => self.on_abort(cx),
         }
         self.sender_rests &= matches!(input, Input::Read(_));

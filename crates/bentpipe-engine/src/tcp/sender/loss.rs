@@ -113,7 +113,7 @@ impl Sender {
             self.persist.probe_now();
         }
         let awaited = match self.is_open {
-            true => Awaited::Data { closed: self.seq.fin },
+            true => Awaited::Data { closed: self.seq.is_orphan() },
             // Until the peer has answered, the only segment sent is the SYN of an active opening.
             false if self.seq.peer.max == 0 => Awaited::FirstSyn,
             false => Awaited::SynAck,

@@ -240,10 +240,11 @@ impl Sender {
     #[cold]
     pub(super) fn on_probe_time(&mut self, now: Time) -> Result<(), Abort> {
         let (config, intervals) = (self.timer.rtt.config(), self.probe_intervals());
-        let max =
-            config.max_probes.map(|max| if self.seq.fin { config.max_closed_retries.unwrap_or(max) } else { max });
+        let max = config
+            .max_probes
+            .map(|max| if self.seq.is_orphan() { config.max_closed_retries.unwrap_or(max) } else { max });
         if let Some(max) = max
-            && (self.persist.is_exhausted(max) || self.seq.fin && self.persist.is_slowest(intervals))
+            && (self.persist.is_exhausted(max) || self.seq.is_orphan() && self.persist.is_slowest(intervals))
         {
             return Err(Abort::RetriesExhausted);
         }
@@ -261,7 +262,7 @@ impl Sender {
         }
         let max = config.max.saturating_mul(2);
         let is_silent = self.persist.silence(now) > max && self.timer.lasts_longer(now, max);
-        if self.seq.fin { self.timer.is_exhausted(now, awaited) } else { is_silent }
+        if self.seq.is_orphan() { self.timer.is_exhausted(now, awaited) } else { is_silent }
     }
 
     /// The pending probe: one byte beyond a closed window, or what a window below a segment allows (RFC 9293 §3.8.6.1,

@@ -185,7 +185,7 @@ pub struct TcpConfig {
     /// packet costs 832 bytes besides its data. It grows with the window while the program waits, which may write again
     /// once a third is free. `None`: no limit.
     pub send_buffer: Option<u64>,
-    /// The size with which the send buffer begins (Linux's tcp_wmem[1]). It has room for two windows of ten segments at
+    /// The size with which the send buffer begins (Linux's tcp_wmem, second value). It has room for two windows of ten segments at
     /// least.
     pub first_send_buffer: u64,
     /// Hold small segments while data is outstanding (RFC 9293 §3.7.4).

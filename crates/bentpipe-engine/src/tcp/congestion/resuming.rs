@@ -6,8 +6,9 @@
 //! - **Unvalidated**: when the initial window is acknowledged, the window jumps to half of the saved one and is paced
 //!   over a round trip.
 //! - **Validating**: what was sent unvalidated must be acknowledged; the control continues as always.
-//! - **Safe retreat**: after a loss or mark in the last two phases, the window is half of what the path has carried
-//!   (PipeSize). It does not grow until everything unvalidated is acknowledged.
+//! - **Safe retreat**: after a loss or mark in the last two phases, or if the round trip shows another path while the
+//!   jump is being sent, the window is half of what the path has carried (PipeSize). It does not grow until everything
+//!   unvalidated is acknowledged.
 //!
 //! A timeout ends careful resume in any phase: the control slow starts as always.
 //!
@@ -95,10 +96,14 @@ impl Resuming {
         self.saved.cwnd as f64 / 2.0
     }
 
+    /// True if the round trip is so short that the path is a different one: the saved window would be sent too fast.
+    fn is_too_near(&self, rtt: Duration) -> bool {
+        rtt.saturating_mul(SHORTER) <= self.saved.min_rtt
+    }
+
     /// True if the round trip shows that the path is a different one.
     fn is_elsewhere(&self, rtt: Duration) -> bool {
-        let saved = self.saved.min_rtt;
-        rtt.saturating_mul(SHORTER) <= saved || rtt > saved.saturating_mul(LONGER)
+        self.is_too_near(rtt) || rtt > self.saved.min_rtt.saturating_mul(LONGER)
     }
 
     /// Processes an ACK; `window` was `before` until then.
@@ -114,8 +119,14 @@ impl Resuming {
                 self.pipe_size += acked;
                 // The only growth is the jump.
                 window.set(before);
+                // A longer round trip only slows the jump down: the initial window has confirmed the minimum (§4.2.1).
+                if ack.rtt.is_some_and(|rtt| self.is_too_near(rtt)) {
+                    return self.retreat(window, ack.snd_max);
+                }
+                // Not one more segment fits into the window that was open until this ACK.
+                let is_full = ack.flight as f64 + window.exact_mss() > before;
                 let over = self.rtt.is_some_and(|rtt| ack.now > self.jumped + rtt);
-                if flight as f64 >= window.exact() || ack.snd_una > first || over {
+                if is_full || ack.snd_una > first || over {
                     self.validate(window, flight);
                 }
             }
@@ -145,6 +156,14 @@ impl Resuming {
             self.phase = Phase::Unvalidated(ack.snd_max);
             window.set(self.jump());
         }
+    }
+
+    /// Begins a safe retreat, which lasts until `last` is acknowledged (§3.5).
+    fn retreat(&mut self, window: &mut Window, last: u64) {
+        self.phase = Phase::SafeRetreat(last);
+        let half = (self.pipe_size as f64 / 2.0).max(2.0 * window.exact_mss());
+        window.set_ssthresh(half);
+        window.set(window.exact().min(half));
     }
 
     /// Ends the unvalidated phase (§3.3).
@@ -194,10 +213,7 @@ impl Resuming {
             }
             Phase::SafeRetreat(_) | Phase::Normal => return,
         };
-        self.phase = Phase::SafeRetreat(last);
-        let half = (self.pipe_size as f64 / 2.0).max(2.0 * window.exact_mss());
-        window.set_ssthresh(half);
-        window.set(window.exact().min(half));
+        self.retreat(window, last);
     }
 
     pub(super) fn restart(&mut self, window: &mut Window, segments: u32) {

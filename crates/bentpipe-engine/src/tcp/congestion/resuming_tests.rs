@@ -130,6 +130,31 @@ fn a_loss_retreats() {
     assert!(sender.window.ssthresh() >= 100_000, "{}", sender.window.ssthresh());
 }
 
+/// While the jump is being sent, a round trip of half of the saved one shows another path: 16 were in flight at the jump, and one has
+/// arrived since, so 8.5 remain. A longer round trip only slows the jump down.
+#[test]
+fn another_path_during_the_jump_is_a_retreat() {
+    for (rtt, retreats) in [(300, true), (301, false), (7000, false)] {
+        let mut sender = Sender::jumped();
+        sender.ack(1, rtt);
+        assert_eq!(matches!(sender.resuming.phase, Phase::SafeRetreat(_)), retreats, "{rtt} ms");
+        let (cwnd, ssthresh) = if retreats { (8_500, 8_500) } else { (200_000, u64::MAX) };
+        assert_eq!((sender.window.cwnd(), sender.window.ssthresh()), (cwnd, ssthresh), "{rtt} ms");
+    }
+}
+
+/// The phase ends when not even one more segment fits into the window, before anything unvalidated is acknowledged: with 199 of 200 in
+/// flight it goes on.
+#[test]
+fn a_full_window_is_validated() {
+    for (more, phase) in [(183, Phase::Unvalidated(26_001)), (184, Phase::Validating(210_001))] {
+        let mut sender = Sender::jumped();
+        sender.max += more * MSS;
+        sender.ack(2, 600);
+        assert_eq!(sender.resuming.phase, phase, "{more}");
+    }
+}
+
 /// A timeout after the jump, and one in a retreat: the control slow starts from the one segment that is left, a segment more with each ACK.
 #[test]
 fn a_timeout_ends_it() {

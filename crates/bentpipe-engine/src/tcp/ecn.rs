@@ -210,8 +210,9 @@ pub(super) struct EcnResponse {
     marked_until: u64,
     /// RFC 3168: new data announces that the window was reduced.
     announces_reductions: bool,
-    /// The next new segment announces a reduction.
+    /// The next new segment announces a reduction, and one of them was for a mark.
     announces: bool,
+    announces_mark: bool,
     /// Bare ACKs and retransmissions are also ECT.
     marks_control: bool,
     /// RFC 9768: the marks reported so far.
@@ -295,7 +296,13 @@ impl EcnResponse {
     /// Records a reduction for a mark.
     pub(super) fn on_reduction_for_mark(&mut self, snd_max: u64) {
         self.on_reduction(snd_max);
-        self.marked_until = snd_max;
+        (self.marked_until, self.announces_mark) = (snd_max, self.announces);
+    }
+
+    /// The window is restored, because the last loss was none: its reduction is not announced any more (Linux's
+    /// `tcp_ecn_withdraw_cwr`), and an echo counts unless an earlier mark has reduced the window for it.
+    pub(super) fn on_restored(&mut self) {
+        (self.until, self.announces) = (self.marked_until, self.announces_mark);
     }
 
     /// True until all data sent before the last reduction for a mark is acknowledged.
@@ -322,6 +329,7 @@ impl EcnResponse {
 
     /// The CWR flag of a new segment with data. It is sent once per reduction.
     pub(super) fn flags_of_new_data(&mut self) -> Flags {
+        self.announces_mark = false;
         if std::mem::take(&mut self.announces) { Flags::CWR } else { Flags::NONE }
     }
 }
@@ -366,6 +374,19 @@ mod tests {
         assert!(!take(Flags::ACK | Flags::CWR, 1000, Ecn::Ect0));
         assert!(take(Flags::ACK | Flags::CWR, 1000, Ecn::Ce));
         assert_eq!(echo.marks, 2);
+    }
+
+    /// A reduction for a loss is taken back: echoes count again, but not those up to the last reduction for a mark.
+    #[test]
+    fn an_undone_reduction_is_not_announced() {
+        let mut response = EcnResponse::new(EcnMode::Classic, false, false, false);
+        response.on_reduction_for_mark(3000);
+        for announced in [Flags::CWR, Flags::NONE] {
+            response.on_reduction(5000);
+            response.on_restored();
+            assert_eq!([3000, 3001].map(|ack| response.counts(ack)), [false, true]);
+            assert_eq!(response.flags_of_new_data(), announced, "only that of the mark");
+        }
     }
 
     /// The window is reduced with 5000 sent: echoes up to there belong to the same window. CWR is sent once.

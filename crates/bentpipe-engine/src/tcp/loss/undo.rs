@@ -11,11 +11,19 @@ use crate::units::{Duration, Time};
 /// Timestamps count milliseconds, so two of them can be closer together than their segments by up to this much.
 const CLOCK: Duration = Duration::from_millis(2);
 
+/// The window to restore, if the repair was needless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Restored {
+    /// The window and threshold before the repair.
+    Window { cwnd: u64, ssthresh: u64 },
+    /// None: a mark has confirmed that the path was congested.
+    Nothing,
+}
+
 /// The window before a recovery or a timeout, and the evidence that it was needless.
 #[derive(Clone, Copy, Debug)]
 struct Before {
-    cwnd: u64,
-    ssthresh: u64,
+    window: Restored,
     /// Where the recovery began.
     una: u64,
     /// Number of retransmissions not yet reported as duplicates; `None` before the first.
@@ -54,11 +62,11 @@ impl Undo {
         self.is_enabled
     }
 
-    /// Begins a recovery, or the repair after a timeout, at `una`; `cwnd` and `ssthresh` are the values before it.
+    /// Begins a recovery, or the repair after a timeout, at `una`; `window` is what to restore if it is needless.
     /// `resent`: the number of segments in flight that were already retransmissions.
-    pub(in crate::tcp) fn enter(&mut self, cwnd: u64, ssthresh: u64, una: u64, resent: u64) {
+    pub(in crate::tcp) fn enter(&mut self, window: Restored, una: u64, resent: u64) {
         let resent = (resent > 0).then_some(resent);
-        let before = || Box::new(Before { cwnd, ssthresh, una, resent, first: None });
+        let before = || Box::new(Before { window, una, resent, first: None });
         self.before = self.is_enabled.then(before);
     }
 
@@ -73,9 +81,17 @@ impl Undo {
         }
     }
 
-    /// Takes a report that data up to `end` is a duplicate. Returns the window and threshold to restore if that was the
-    /// last retransmission; not yet while a timeout is being repaired (`after_timeout`).
-    pub(in crate::tcp) fn on_duplicate(&mut self, end: u64, after_timeout: bool) -> Option<(u64, u64)> {
+    /// An echoed mark: the path is congested, even if nothing was lost, so the window stays reduced (Linux:
+    /// `tcp_fastretrans_alert` and `tcp_enter_cwr` clear `prior_ssthresh`).
+    pub(in crate::tcp) fn on_mark(&mut self) {
+        if let Some(before) = &mut self.before {
+            before.window = Restored::Nothing;
+        }
+    }
+
+    /// Takes a report that data up to `end` is a duplicate. Returns the window to restore if that was the last
+    /// retransmission; not yet while a timeout is being repaired (`after_timeout`).
+    pub(in crate::tcp) fn on_duplicate(&mut self, end: u64, after_timeout: bool) -> Option<Restored> {
         let before = self.before.as_mut().filter(|before| end > before.una)?;
         let resent = before.resent.filter(|&resent| resent > 0)? - 1;
         before.resent = Some(resent);
@@ -102,15 +118,17 @@ impl Undo {
         }
     }
 
-    /// Takes other evidence that nothing was lost. Returns the window and threshold to restore.
-    pub(in crate::tcp) fn take(&mut self) -> Option<(u64, u64)> {
-        self.before.take().map(|before| (before.cwnd, before.ssthresh))
+    /// Takes other evidence that nothing was lost. Returns the window to restore.
+    pub(in crate::tcp) fn take(&mut self) -> Option<Restored> {
+        self.before.take().map(|before| before.window)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BEFORE: Restored = Restored::Window { cwnd: 20_000, ssthresh: 15_000 };
 
     fn at(millis: u64) -> Time {
         Time::from_nanos(millis * 1_000_000)
@@ -120,13 +138,13 @@ mod tests {
     #[test]
     fn reports_of_all_duplicates_give_the_window_back() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000, 0);
+        undo.enter(BEFORE, 1000, 0);
         assert_eq!(undo.on_duplicate(2000, false), None, "nothing was retransmitted");
         undo.on_retransmitted(at(100));
         undo.on_retransmitted(at(100));
         assert_eq!(undo.on_duplicate(900, false), None, "of before the recovery");
         assert_eq!(undo.on_duplicate(2000, false), None);
-        assert_eq!(undo.on_duplicate(3000, false), Some((20_000, 15_000)));
+        assert_eq!(undo.on_duplicate(3000, false), Some(BEFORE));
         assert_eq!(undo.on_duplicate(3000, false), None);
     }
 
@@ -134,7 +152,7 @@ mod tests {
     #[test]
     fn an_old_timestamp_is_a_sign() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, u64::MAX, 1000, 0);
+        undo.enter(BEFORE, 1000, 0);
         assert_eq!(undo.on_advance(2000, None), Sign::Late, "nothing was retransmitted");
         undo.on_retransmitted(at(100));
         undo.on_retransmitted(at(110));
@@ -142,7 +160,7 @@ mod tests {
             assert_eq!(undo.on_advance(2000, Some(at(echoed))), sign, "{echoed}");
         }
         assert_eq!(undo.on_advance(1000, Some(at(50))), Sign::None, "of before the recovery");
-        assert_eq!(undo.take(), Some((20_000, u64::MAX)));
+        assert_eq!(undo.take(), Some(BEFORE));
         assert_eq!(undo.on_advance(2000, Some(at(50))), Sign::None, "given back");
     }
 
@@ -150,7 +168,7 @@ mod tests {
     #[test]
     fn an_earlier_retransmission_says_nothing() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000, 1);
+        undo.enter(BEFORE, 1000, 1);
         assert_eq!(undo.on_advance(6000, Some(at(50))), Sign::None);
     }
 
@@ -159,7 +177,7 @@ mod tests {
     #[test]
     fn after_a_timeout_duplicates_wait_for_an_ack_that_moves_on() {
         let mut undo = Undo::new(true);
-        undo.enter(20_000, 15_000, 1000, 1);
+        undo.enter(BEFORE, 1000, 1);
         undo.on_retransmitted(at(100));
         assert_eq!(undo.on_duplicate(2000, true), None);
         assert_eq!(undo.on_advance(2000, None), Sign::None);
@@ -167,10 +185,22 @@ mod tests {
         assert_eq!(undo.on_advance(3000, None), Sign::Duplicates);
     }
 
+    /// A mark during or after the recovery: the reports are taken, but the window stays reduced.
+    #[test]
+    fn a_mark_confirms_the_reduction() {
+        let mut undo = Undo::new(true);
+        undo.on_mark();
+        undo.enter(BEFORE, 1000, 0);
+        undo.on_retransmitted(at(100));
+        undo.on_mark();
+        assert_eq!(undo.on_duplicate(2000, false), Some(Restored::Nothing));
+        assert_eq!(undo.take(), None);
+    }
+
     #[test]
     fn off_it_gives_nothing_back() {
         let mut off = Undo::new(false);
-        off.enter(20_000, 15_000, 1000, 0);
+        off.enter(BEFORE, 1000, 0);
         off.on_retransmitted(at(100));
         assert_eq!(off.on_duplicate(2000, false), None);
     }

@@ -159,8 +159,8 @@ impl Sender {
                 return;
             }
             FrtoVerdict::Spurious { ssthresh, flight } => {
-                if let Some((cwnd, ssthresh)) = self.undo.take() {
-                    return self.give_back(cx, cwnd, ssthresh);
+                if let Some(window) = self.undo.take() {
+                    return self.give_back(cx, window);
                 }
                 self.congestion.on_spurious_timeout(flight, ssthresh);
                 self.timer.end_repair();

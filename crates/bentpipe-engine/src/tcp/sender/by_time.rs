@@ -4,7 +4,7 @@ use super::Sender;
 use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::loss::tlp::ProbeVerdict;
-use crate::tcp::loss::undo::Sign;
+use crate::tcp::loss::undo::{Restored, Sign};
 use crate::tcp::loss::{Detector, Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::{FIRST_BYTE, Segment};
@@ -52,8 +52,8 @@ impl Sender {
             Sign::Duplicates => true,
             Sign::Late => self.recovery.phase() != Phase::Open && !self.defers_repair,
         };
-        if counts && let Some((cwnd, ssthresh)) = self.undo.take() {
-            self.give_back(cx, cwnd, ssthresh);
+        if counts && let Some(window) = self.undo.take() {
+            self.give_back(cx, window);
         }
     }
 
@@ -148,8 +148,8 @@ impl Sender {
             self.congestion.on_loss(&LossReport { found_by: FoundBy::DuplicateAcks, flight, peer_window });
         }
         let after_timeout = self.recovery.phase() == Phase::Loss;
-        if let Some((cwnd, ssthresh)) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
-            self.give_back(cx, cwnd, ssthresh);
+        if let Some(window) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
+            self.give_back(cx, window);
         } else if let Some(delivered) = lost {
             let again = self.loss.scoreboard.rack().is_some_and(|rack| rack.has_lost_again());
             self.repair(cx, delivered, again);
@@ -166,13 +166,13 @@ impl Sender {
             return false;
         }
         let is_original = original.is_some_and(|end| self.recovery.recover().is_some_and(|recover| end <= recover));
-        let Some((cwnd, ssthresh)) = is_original.then(|| self.undo.take()).flatten() else { return false };
-        self.give_back(cx, cwnd, ssthresh);
+        let Some(window) = is_original.then(|| self.undo.take()).flatten() else { return false };
+        self.give_back(cx, window);
         true
     }
 
     /// Ends a recovery or timeout that turns out to be needless and restores the window of before (RFC 4015 §3).
-    pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, cwnd: u64, ssthresh: u64) {
+    pub(super) fn give_back<P: Probe>(&mut self, cx: &mut Context<'_, P>, window: Restored) {
         self.loss.scoreboard.forget_losses();
         self.timer.end_repair();
         if let Some(offload) = &mut self.offload {
@@ -194,7 +194,10 @@ impl Sender {
                 cx.emit(|| Event::SpuriousTimeout);
             }
         }
-        self.congestion.on_spurious_timeout(cwnd.max(self.congestion.window.cwnd()), ssthresh);
+        if let Restored::Window { cwnd, ssthresh } = window {
+            self.congestion.on_spurious_timeout(cwnd.max(self.congestion.window.cwnd()), ssthresh);
+            self.ecn.on_restored();
+        }
         self.counters.spurious_timeouts += u64::from(phase == Phase::Loss);
         self.counters.spurious_recoveries += u64::from(phase != Phase::Loss);
     }

@@ -5,6 +5,7 @@ use crate::machine::Context;
 use crate::probe::{Event, Probe};
 use crate::tcp::abort::Abort;
 use crate::tcp::departures::Departs;
+use crate::tcp::loss::undo::Restored;
 use crate::tcp::loss::{Duplicates, FoundBy, LossReport};
 use crate::tcp::recovery::Phase;
 use crate::tcp::timer::Awaited;
@@ -74,13 +75,13 @@ impl Sender {
         };
         // Linux (`tcp_enter_recovery`): a reduction for a mark goes on, to the same end, and is not undone.
         let reduced = self.recovery.spreads().then(|| self.ecn.marked_until());
+        let before = if reduced.is_some() { Restored::Nothing } else { self.restorable() };
         if reduced.is_none() {
             self.ecn.on_reduction(recover);
         }
         self.tail.forget();
         let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
-        let cwnd = if reduced.is_some() { 0 } else { self.congestion.window.cwnd() };
-        self.undo.enter(cwnd, self.congestion.window.ssthresh(), snd_una, resent);
+        self.undo.enter(before, snd_una, resent);
         // What a recovery has left to the next one has been under repair since then (`tcp_retrans_stamp_cleanup`).
         if resent == 0 && self.recovery.phase() == Phase::Open {
             self.timer.end_repair();
@@ -90,6 +91,12 @@ impl Sender {
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates, reduced);
         self.timer.start(self.earliest_departure(cx.now));
+    }
+
+    /// The window and threshold now, to be restored if the repair that begins is needless.
+    fn restorable(&self) -> Restored {
+        let window = &self.congestion.window;
+        Restored::Window { cwnd: window.cwnd(), ssthresh: window.ssthresh() }
     }
 
     #[inline(always)]
@@ -130,6 +137,7 @@ impl Sender {
         let (snd_una, flight, retries) = (self.seq.snd_una, self.seq.flight(), self.timer.retries());
         cx.emit(|| Event::Timeout { snd_una, backoffs: retries });
         let (cwnd, ssthresh) = (self.congestion.window.cwnd(), self.congestion.window.ssthresh());
+        let before = self.restorable();
         let phase = self.recovery.phase();
         // Linux also tests repeated timeouts of a segment.
         let again = retries > 0 && self.undo.is_enabled();
@@ -157,7 +165,7 @@ impl Sender {
         self.report_lost(cx.now);
         if self.is_open && !repeated {
             let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
-            self.undo.enter(cwnd, ssthresh, snd_una, resent);
+            self.undo.enter(before, snd_una, resent);
         }
         self.recovery.on_timeout(&mut self.seq, &mut self.loss.scoreboard, self.is_open);
         if !self.departures.keeps_duplicates(self.recovery.kind()) {

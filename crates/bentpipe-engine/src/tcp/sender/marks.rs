@@ -65,6 +65,7 @@ impl Sender {
     /// Takes a mark echoed by the ACK `ack` (RFC 3168). Before that ACK, the window was `before` and `flight` bytes
     /// were outstanding. The ACK does not open the window, except by a reduction that is spread over a round trip.
     fn take_mark<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, before: f64, flight: u64) {
+        self.undo.on_mark();
         let spreads = self.timeout_window == TimeoutWindow::InFlight;
         if !spreads || self.recovery.phase() != Phase::Recovery && !self.recovery.spreads() {
             self.congestion.hold(before);
@@ -101,6 +102,9 @@ impl Sender {
                 self.take_mark(cx, ack, before, flight);
             }
             return;
+        }
+        if marked > 0 {
+            self.undo.on_mark();
         }
         let counts = marked > 0 && self.ecn.counts(ack);
         let (snd_una, snd_max) = (self.seq.snd_una, self.seq.snd_max);

@@ -323,7 +323,7 @@ impl Rack {
                 match segment.state {
                     State::Lost => drop(self.lost.insert(end)),
                     State::Sacked => self.sacked_segments += 1,
-                    State::InFlight => {}
+                    State::InFlight => self.await_again(at + 1),
                 }
                 self.segments[at].end = end;
             }
@@ -385,10 +385,13 @@ impl Rack {
         }
     }
 
-    /// Handles a peer that has discarded data it had reported: nothing is SACKed any more.
+    /// Handles a peer that has discarded data it had reported: nothing is SACKed any more, and all of it can be lost.
     pub(super) fn on_reneging(&mut self) {
-        for segment in self.segments.iter_mut().filter(|segment| segment.state == State::Sacked) {
-            segment.state = State::InFlight;
+        for index in 0..self.segments.len() {
+            if self.segments[index].state == State::Sacked {
+                self.segments[index].state = State::InFlight;
+                self.await_again(index);
+            }
         }
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
     }
@@ -398,14 +401,18 @@ impl Rack {
         while let Some(&start) = self.lost.first() {
             let index = self.index(start);
             self.unlose(index);
-            // The segment can be lost again.
-            let segment = self.segments[index];
-            if segment.retransmitted {
-                let place = self.again.partition_point(|&(at, _)| at <= segment.at);
-                self.again.insert(place, (segment.at, segment.start));
-            } else {
-                self.first = self.first.min(segment.start);
-            }
+            self.await_again(index);
+        }
+    }
+
+    /// Lets [`Self::detect`] find a segment that is in flight (again) by an earlier transmission.
+    fn await_again(&mut self, index: usize) {
+        let segment = self.segments[index];
+        if segment.retransmitted {
+            let place = self.again.partition_point(|&(at, _)| at <= segment.at);
+            self.again.insert(place, (segment.at, segment.start));
+        } else {
+            self.first = self.first.min(segment.start);
         }
     }
 }

@@ -210,6 +210,51 @@ fn the_rest_of_a_segment_can_be_lost() {
     assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (Some((1500, 2000)), 5500));
 }
 
+/// The same where the segment is a retransmission: it was sent at 105 ms, and its second half is overtaken by data sent at 106 ms.
+#[test]
+fn the_rest_of_a_retransmission_can_be_lost() {
+    let mut rack = flight();
+    rack.on_sack(2000, 6000, None, at(105));
+    assert!(rack.detect(at(105), false, Some(ms(100))));
+    rack.on_sent(1000, 2000, at(105));
+    rack.on_sent(10_000, 11_000, at(106));
+    rack.on_sent(1000, 1500, at(107));
+    rack.on_sack(10_000, 11_000, None, at(206));
+    assert!(rack.detect(at(206), true, Some(ms(100))));
+    assert!(rack.lost.contains(&1500), "{:?}", rack.lost);
+}
+
+/// The peer acknowledges a part of a lost segment: the rest is still lost, and still to be sent.
+#[test]
+fn the_rest_of_a_lost_segment_stays_lost() {
+    let mut rack = flight();
+    rack.on_sack(2000, 5000, None, at(105));
+    assert!(rack.detect(at(105), false, Some(ms(100))));
+    rack.on_ack(1400, at(106));
+    assert_eq!((rack.first_lost(), rack.pipe(1400, 10_000)), (Some((1400, 2000)), 5000));
+    rack.on_sent(1400, 2000, at(106));
+    assert_eq!((rack.first_lost(), rack.pipe(1400, 10_000)), (None, 5600));
+}
+
+/// A peer that discards what it has reported: once the first segment's retransmission is acknowledged, the others are lost, those sent once
+/// and those sent again.
+#[test]
+fn what_a_peer_discards_can_be_lost() {
+    let mut rack = flight();
+    rack.on_sack(2000, 6000, None, at(105));
+    assert!(rack.detect(at(105), false, Some(ms(100))));
+    rack.on_sent(1000, 2000, at(105));
+    rack.on_sack(1000, 10_000, None, at(205));
+    rack.on_timeout(at(1000), Some(ms(100)));
+    rack.on_reneging();
+    assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (None, 9000));
+    rack.on_sent(2000, 3000, at(1000));
+    rack.on_sack(2000, 3000, None, at(1100));
+    assert!(rack.detect(at(1100), true, Some(ms(100))));
+    let starts: Vec<u64> = rack.lost.iter().copied().collect();
+    assert_eq!(starts, [1000, 3000, 4000, 5000, 6000, 7000, 8000, 9000]);
+}
+
 /// An ACK that comes sooner than a round trip after a retransmission is the original's (RFC 8985 §6.2 step 2).
 #[test]
 fn an_early_ack_of_a_retransmission_is_the_originals() {

@@ -75,9 +75,9 @@ impl TailProbe {
             (self.at, self.started) = (Time::NEVER, Time::NEVER);
             return;
         }
-        //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"
-        let mut after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2));
-        after += if is_single { MAX_ACK_DELAY } else { self.slack };
+        //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"; without SRTT one second
+        let more = if is_single { MAX_ACK_DELAY } else { self.slack };
+        let after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2) + more);
         self.started = if is_single { Time::NEVER } else { now };
         self.is_unbounded = false;
         self.at = (now + after).min(rto_at);
@@ -198,6 +198,11 @@ mod tests {
         assert_eq!(linux.deadline(), at(212));
         linux.start(at(10), SRTT, &outstanding(1000), true, at(1000));
         assert_eq!(linux.deadline(), at(410), "the delay of the ACK instead");
+        // RFC 8985 §7.2: one second before there is a round trip, also for a single segment.
+        for is_single in [false, true] {
+            linux.start(at(10), None, &outstanding(1000), is_single, at(3000));
+            assert_eq!(linux.deadline(), at(1010));
+        }
         let mut off = TailProbe::new(false, Duration::ZERO);
         off.start(at(10), SRTT, &outstanding(5000), false, at(1000));
         assert_eq!(off.deadline(), Time::NEVER);

@@ -42,7 +42,13 @@ impl Rack {
                 continue;
             }
             let done = first.end.min(una);
-            self.unlose(0);
+            if done == first.end {
+                self.unlose(0);
+            } else if first.state == State::Lost {
+                self.lost.remove(&first.start);
+                self.lost.insert(done);
+                self.lost_bytes -= done - first.start;
+            }
             if first.state == State::Sacked {
                 self.sacked_bytes -= done - first.start;
                 self.sacked_segments -= (done == first.end) as usize;

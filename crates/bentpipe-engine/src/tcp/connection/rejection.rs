@@ -22,11 +22,20 @@ impl<S: SendingHalf> Duplex<S> {
                 State::SynReceived if !self.sender.is_closed() => self.relisten(cx),
                 //= RFC 1337 §3: "Ignore RST segments in TIME-WAIT state."
                 State::TimeWait => {}
+                // RFC 9293 §3.10.7.4: in CLOSING and LAST-ACK the connection is closed without an error. That holds if only the FIN is
+                // outstanding; a reset that may have cost data is reported.
+                State::Closing | State::LastAck if self.has_delivered_all() => self.finish(cx, Ok(())),
                 _ => self.finish(cx, Err(Abort::Reset)),
             }
         } else if self.receiver.in_window(segment.seq) {
             self.challenge(cx.now);
         }
+    }
+
+    /// True if the peer has acknowledged all that was written.
+    fn has_delivered_all(&self) -> bool {
+        let seq = self.sender.sequence();
+        seq.acknowledged() == seq.written()
     }
 
     /// Handles a SYN that arrives though the peer's sequence numbers are already known.

@@ -279,11 +279,11 @@ fn facts_by(
     let queue = slowest.and_then(|(rate, link)| match scenario[link].config.queue.limit {
         _ if cells(&scenario[link]).is_some() => {
             let buffer = cells(&scenario[link]).flatten()?;
-            Some(time_for(rate, buffer as u64 * cell::CELL as u64))
+            Some(rate.time_for_ceil(buffer as u64 * cell::CELL as u64))
         }
         QueueLimit::Unlimited => None,
         QueueLimit::Packets(count) => Some(rate.time_for_ceil(packet as u64).saturating_mul(count as u64)),
-        QueueLimit::Bytes(bytes) => Some(time_for(rate, bytes.get())),
+        QueueLimit::Bytes(bytes) => Some(rate.time_for_ceil(bytes.get())),
     });
     PathFacts {
         delay,
@@ -291,12 +291,6 @@ fn facts_by(
         bottleneck_link: slowest.map(|(_, link)| link),
         queue,
     }
-}
-
-/// The time of any number of bytes, rounded up: [`Rate::time_for_ceil`] allows only up to 2 GB.
-pub(crate) fn time_for(rate: Rate, bytes: u64) -> Duration {
-    let nanos = (bytes as u128 * 8_000_000_000).div_ceil(rate.bits_per_second() as u128);
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 /// The bandwidth-delay product: the data in flight when the bottleneck is never idle and its queue is empty, for a

@@ -22,9 +22,18 @@ impl Rate {
         self.0.get()
     }
 
-    /// The transmission time of `bytes`, rounded up to a nanosecond.
+    /// The transmission time of `bytes`, rounded up to a nanosecond. Saturates.
     pub const fn time_for_ceil(self, bytes: u64) -> Duration {
-        Duration::from_nanos((bytes * 8 * 1_000_000_000).div_ceil(self.bits_per_second()))
+        const NANOS_PER_BYTE: u64 = 8_000_000_000;
+        let rate = self.bits_per_second();
+        // 128-bit division is slow, and only amounts above 2.3 GB need it.
+        Duration::from_nanos(match bytes.checked_mul(NANOS_PER_BYTE) {
+            Some(product) => product.div_ceil(rate),
+            None => {
+                let nanos = (bytes as u128 * NANOS_PER_BYTE as u128).div_ceil(rate as u128);
+                if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+            }
+        })
     }
 
     /// The transmission time of `bytes`, rounded up to a tick.
@@ -43,13 +52,16 @@ impl Rate {
         })
     }
 
-    /// Bytes that pass within `span`, rounded down.
+    /// Bytes that pass within `span`, rounded down. Saturates.
     pub fn bytes_in_floor(self, span: Duration) -> u64 {
         // 128-bit division is slow, and few products need it.
         let rate = self.bits_per_second();
         match rate.checked_mul(span.as_nanos()) {
             Some(bits) => bits / 8_000_000_000,
-            None => (u128::from(rate) * u128::from(span.as_nanos()) / 8_000_000_000) as u64,
+            None => {
+                let bytes = u128::from(rate) * u128::from(span.as_nanos()) / 8_000_000_000;
+                u64::try_from(bytes).unwrap_or(u64::MAX)
+            }
         }
     }
 }
@@ -96,6 +108,20 @@ mod tests {
         assert!(times.iter().all(|time| *time == times[0]));
         let total = times[0].saturating_mul(155);
         assert!(total >= Duration::from_millis(12) && total.as_ticks() <= Duration::from_millis(12).as_ticks() + 155);
+    }
+
+    /// 4 GB take 4 s at 8 Gbit/s and 32 000 s at 1 Mbit/s, though their bits times nanoseconds exceed 64 bits. What exceeds the range of
+    /// times and of bytes is the largest of them.
+    #[test]
+    fn large_amounts_do_not_overflow() {
+        let rate = |bits| Rate::from_bits_per_second(bits).expect("not zero");
+        for (bits, seconds) in [(8_000_000_000, 4), (1_000_000, 32_000)] {
+            assert_eq!(rate(bits).time_for_ceil(4_000_000_000), Duration::from_secs(seconds));
+            assert_eq!(rate(bits).bytes_in_floor(Duration::from_secs(seconds)), 4_000_000_000);
+        }
+        assert_eq!(rate(1).time_for_ceil(u64::MAX), Duration::MAX);
+        assert_eq!(rate(u64::MAX).time_for_ceil(u64::MAX), Duration::from_secs(8));
+        assert_eq!(rate(u64::MAX).bytes_in_floor(Duration::MAX), u64::MAX);
     }
 
     #[test]

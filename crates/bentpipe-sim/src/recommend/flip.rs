@@ -150,6 +150,8 @@ fn outwards(
             return Ok(None);
         }
         match at(there)? {
+            // The runs at this point were not completed.
+            _ if stop() => return Ok(None),
             Some(system) if system != choice => break (there, system),
             _ => here = there,
         }
@@ -158,6 +160,7 @@ fn outwards(
     while here > 0.0 && (there / here).max(here / there) > CLOSE && !stop() {
         let middle = (here * there).sqrt();
         match at(middle)? {
+            _ if stop() => break,
             Some(found) if found != choice => (there, system) = (middle, found),
             _ => here = middle,
         }
@@ -167,12 +170,29 @@ fn outwards(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     fn found(start: f64, up: bool, turns: f64) -> Option<Flip> {
         let at = |value: f64| Ok(Some(if value < turns { System::Plain } else { System::Link }));
         let choice = if start < turns { System::Plain } else { System::Link };
         outwards(Dimension::Loss, start, up, choice, || false, at).expect("nothing runs")
+    }
+
+    /// A choice among incomplete runs proves nothing.
+    #[test]
+    fn an_interrupted_search_finds_nothing() {
+        static STOPPED: AtomicBool = AtomicBool::new(false);
+        fn stop() -> bool {
+            STOPPED.load(Ordering::Relaxed)
+        }
+        let at = |_| {
+            STOPPED.store(true, Ordering::Relaxed);
+            Ok(Some(System::Link))
+        };
+        let found = outwards(Dimension::Loss, 0.001, true, System::Plain, stop, at).expect("nothing runs");
+        assert_eq!(found, None);
     }
 
     #[test]

@@ -196,23 +196,34 @@ fn candidates(
     let (done, of) = (AtomicUsize::new(0), jobs.len());
     let times = in_parallel(jobs, options.threads, |(n, system)| {
         if (options.stop)() {
-            return Ok((system, None));
+            return Ok(None);
         }
         let world = worlds[system].as_ref().expect("only those that fit are run");
         let seed = scenario.seed.wrapping_add(n);
         let result = run_with(world, seed, &mut NoProbe, Timers::Lazy, |_| !(options.stop)())?;
         let flow = &result.flows[ground.flow.index()];
         let time = flow.received_at.map(|end| end.saturating_since(flow.start).as_secs_f64());
+        // An aborted run ends like any other.
+        if time.is_none() && (options.stop)() {
+            return Ok(None);
+        }
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, of);
-        Ok((system, Some(time)))
+        Ok(Some(time))
     })?;
+    // After an interrupt only whole replications count: times are compared pair by pair.
+    let whole: Vec<Vec<Option<f64>>> =
+        times.chunks(runs.len().max(1)).filter_map(|all| all.iter().copied().collect()).collect();
+    let times_of = |system: usize| {
+        let place = runs.iter().position(|&run| run == system);
+        place.map_or(Vec::new(), |place| whole.iter().map(|all| all[place]).collect())
+    };
     let all = System::ALL.into_iter().enumerate().map(|(n, system)| Candidate {
         system,
         unfit: worlds[n].as_ref().err().map(ToString::to_string),
         estimate_s: estimates[n],
         limit_s: worlds[n].as_ref().ok().and_then(|world| limit(world, ground)),
         hopeless: hopeless[n],
-        times_s: times.iter().filter(|(of, _)| *of == n).filter_map(|(_, time)| *time).collect(),
+        times_s: times_of(n),
     });
     Ok(all.collect())
 }

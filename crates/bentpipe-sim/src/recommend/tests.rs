@@ -104,3 +104,27 @@ fn the_same_on_any_number_of_threads() {
     let ask = |threads| recommend(&world, &Options { threads, ..options(4) }, &|_, _, _| ()).expect("it fits");
     assert_eq!(ask(1), ask(3));
 }
+
+/// Ctrl-C after some number of questions: of the runs made so far only those of whole replications count, so that pairs have the same
+/// fades; and a run that was cut off is no transfer that did not finish.
+#[test]
+fn an_interrupted_answer_has_whole_replications_only() {
+    static LEFT: AtomicUsize = AtomicUsize::new(0);
+    fn stop() -> bool {
+        LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+    }
+    let world = scenario("loss = \"0.1 %\"");
+    let whole = ask(&world);
+    let mut lengths = Vec::new();
+    for questions in 0..90 {
+        LEFT.store(questions, Ordering::Relaxed);
+        let part = recommend(&world, &Options { threads: 1, stop, ..options(6) }, &|_, _, _| ()).expect("it fits");
+        let replications = part.candidates[0].times_s.len();
+        lengths.push(replications);
+        for (part, whole) in part.candidates.iter().zip(&whole.candidates) {
+            assert_eq!(part.times_s[..], whole.times_s[..replications], "{questions}: {}", part.system);
+        }
+    }
+    lengths.dedup();
+    assert!(lengths.len() > 3 && lengths.is_sorted(), "{lengths:?}");
+}

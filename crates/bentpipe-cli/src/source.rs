@@ -101,7 +101,9 @@ pub fn open(file: &str, sets: &[(String, String)]) -> Result<(Scenario, Scenario
 
 fn open_with(file: &str, sets: &[(String, String)], read: ReadFile<'_>) -> Result<(Scenario, ScenarioErrors), Failure> {
     let path = Path::new(file);
-    let (text, name) = if file != "-" && path.exists() {
+    // A folder hides no shipped scenario: `run transat` also works beside the folder `transat`.
+    let is_shipped = !path.exists() || path.is_dir() && shipped::text(file).is_some();
+    let (text, name) = if file != "-" && !is_shipped {
         let unread = |error: std::io::Error| ScenarioError::without_place(file, error.to_string());
         (read(path).map_err(|error| Failure::Scenario(ScenarioErrors(vec![unread(error)])))?, file.to_owned())
     } else {
@@ -132,7 +134,9 @@ pub fn text(file: &str) -> Result<(String, String), Failure> {
         Ok(text) => return Ok((text, file.to_owned())),
         Err(error) => error,
     };
-    let Some(text) = shipped::text(file) else {
+    // A file that cannot be read is not replaced by a shipped scenario.
+    let is_file = Path::new(file).exists() && !Path::new(file).is_dir();
+    let Some(text) = shipped::text(file).filter(|_| !is_file) else {
         // A folder on its way may be closed to this user.
         if unread.kind() != std::io::ErrorKind::NotFound {
             return Err(Failure::usage(format!("{file}: {unread}"), None));

@@ -122,11 +122,14 @@ impl Spec {
             let base = |text, name| Base { text, name, settings: Vec::new() };
             match (text::read(&path), shipped(named)) {
                 (Ok(text), _) => Ok(base(text, path.display().to_string())),
-                (Err(_), Some(text)) => Ok(base(text.to_owned(), format!("{named}.toml"))),
+                // A file that cannot be read is not replaced by a shipped scenario; a folder hides none.
+                (Err(error), Some(text)) if error.kind() == ErrorKind::NotFound || path.is_dir() => {
+                    Ok(base(text.to_owned(), format!("{named}.toml")))
+                }
                 (Err(error), None) if error.kind() == ErrorKind::NotFound => {
                     Err(format!("there is no file `{}` and no shipped scenario `{named}`", path.display()))
                 }
-                (Err(error), None) => Err(format!("`{}` cannot be read: {error}", path.display())),
+                (Err(error), _) => Err(format!("`{}` cannot be read: {error}", path.display())),
             }
         })
     }

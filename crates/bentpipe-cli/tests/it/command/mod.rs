@@ -149,6 +149,11 @@ fn shipped_scenarios_run_by_name_and_a_file_comes_first() {
     let folder = folder();
     let shipped = json(&ok(folder.path(), &["run", "transat", "--json"]));
     assert_eq!(shipped["flows"][0]["variant"], "ref");
+    // A folder of that name is no scenario.
+    std::fs::create_dir(folder.path().join("transat")).expect("writable");
+    let beside = json(&ok(folder.path(), &["run", "transat", "--json"]));
+    assert_eq!(beside["flows"], shipped["flows"]);
+    std::fs::remove_dir(folder.path().join("transat")).expect("it is empty");
     std::fs::write(folder.path().join("transat"), SMALL).expect("writable");
     let own = json(&ok(folder.path(), &["run", "transat", "--json"]));
     assert_eq!(own["flows"][0]["variant"], "sack");

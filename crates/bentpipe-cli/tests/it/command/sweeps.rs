@@ -283,3 +283,19 @@ fn an_axis_that_changes_nothing_is_refused() {
     let error = refused(folder.path(), 2, &["sweep", "sweep.toml"]);
     assert!(error.contains("there is no file `smal` and no shipped scenario `smal`"), "{error}");
 }
+
+/// A file that cannot be read is not replaced by the shipped scenario of its name, of which the user would not learn.
+#[test]
+fn an_unreadable_scenario_is_not_replaced() {
+    let folder = folder();
+    std::fs::write(folder.path().join("sweep.toml"), "scenario = \"geo\"\nvariants = [\"nonesuch\"]\n")
+        .expect("writable");
+    std::fs::write(folder.path().join("geo"), b"name = \"\xff\"\n").expect("writable");
+    let error = refused(folder.path(), 2, &["sweep", "sweep.toml"]);
+    assert!(error.contains("`geo` cannot be read: line 1 is not text"), "{error}");
+    // A folder is no file.
+    std::fs::remove_file(folder.path().join("geo")).expect("it is there");
+    std::fs::create_dir(folder.path().join("geo")).expect("writable");
+    let error = refused(folder.path(), 2, &["sweep", "sweep.toml"]);
+    assert!(error.contains("nonesuch"), "{error}");
+}

@@ -269,7 +269,7 @@ impl Ledger {
         }
         self.window_use(end);
         if self.acked == self.max_end {
-            self.counts.paused += at - self.acked_at.unwrap_or(at);
+            self.counts.paused = self.counts.paused.saturating_add(at - self.acked_at.unwrap_or(at));
         }
         let from = self.transmissions.len();
         let largest = u64::from(self.mss.saturating_sub(header.options_len()).max(1));

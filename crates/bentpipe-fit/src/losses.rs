@@ -174,7 +174,8 @@ pub fn losses(fates: impl Iterator<Item = bool>) -> Losses {
         log_likelihood_ratio: ratio,
         chance,
         burst_segments: burst_segments(lost, runs),
-        start: proportion(runs, segments - lost),
+        // Of the pairs that begin with an arrival: a run at the beginning follows none.
+        start: proportion(good.0, good.1),
     }
 }
 
@@ -251,6 +252,14 @@ mod tests {
             missed[2] += u32::from(!fit.start.allows(start));
         }
         assert!(missed.iter().all(|&missed| missed <= 40), "{missed:?}");
+    }
+
+    /// Two runs and one arrival: of the one pair that begins with an arrival, the second is a loss.
+    #[test]
+    fn a_loss_may_be_first_and_last() {
+        let fit = losses([true, false, true].into_iter());
+        assert_eq!((fit.runs, fit.start.value()), (2, Some(1.0)));
+        assert_eq!(losses([true].into_iter()).start, Estimate::unknown("nothing was tried"));
     }
 
     #[test]

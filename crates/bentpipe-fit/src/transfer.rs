@@ -25,6 +25,9 @@ use crate::{Bytes, Open};
 const MAX_MTU: u32 = 9000;
 /// Maximum segment size for Ethernet's 1500 bytes (RFC 9293 §3.7.1).
 const ETHERNET_MSS: u32 = 1460;
+/// Maximum time between the first packet of a transfer and another one. With it, differences of times and sums of some of them fit 64
+/// bits.
+const MAX_NS: u64 = 10 * 31_556_952 * 1_000_000_000;
 /// Width of the bins of the delays over time.
 const BIN_NS: i64 = 10_000_000;
 /// Variation of the rate, as a share of it, from which a note mentions it.
@@ -125,9 +128,15 @@ pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
         }
         ledger.take(at, along, &header);
     };
+    let (mut first, mut apart) = (None, 0);
     segments(path, open()?, |at, interface, header| {
         let flow = Flow::of(interface, &header);
         if !flow.same_connection(&chosen.flow) {
+            return;
+        }
+        let since = at.abs_diff(*first.get_or_insert(at));
+        if since > MAX_NS {
+            apart = apart.max(since);
             return;
         }
         order.take(at, (flow == chosen.flow, header), &mut take);
@@ -139,6 +148,12 @@ pub(crate) fn fit(path: &Path, open: Open<'_>) -> Result<Transfer, FitError> {
         return unusable(format!(
             "the times of its packets go back by {back:.3} s: expected packets in order of time. `reordercap` sorts them; if the clock was set \
              meanwhile, capture again"
+        ));
+    }
+    if apart > 0 {
+        let years = apart / (MAX_NS / 10);
+        return unusable(format!(
+            "its packets are {years} years apart: expected a transfer of less than ten years. If the clock was set meanwhile, capture again"
         ));
     }
     if ledger.counts.acks == 0 {

@@ -77,3 +77,37 @@ fn what_cannot_be_used_says_what_was_expected() {
     assert!(of(&[0xff, 0x8b, 8, 0]).expect_err("bytes").starts_with("FILE:1: expected a capture"));
     assert!(fit(Path::new("/dev/null")).is_err());
 }
+
+/// A pcapng block of this type.
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes()[..], &length, body, &length].concat()
+}
+
+/// A pcapng whose clock counts nanoseconds from this many seconds on, with a packet at each of these times.
+fn pcapng(offset: i64, ticks: &[u64]) -> Vec<u8> {
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let options = [&[9, 0, 1, 0, 9, 0, 0, 0, 14, 0, 8, 0][..], &offset.to_le_bytes(), &[0; 4]].concat();
+    let interface = [&[101, 0, 0, 0, 0, 0, 4, 0][..], &options].concat();
+    let mut bytes = [block(0x0a0d_0d0a, &section), block(1, &interface)].concat();
+    // From 1.1.1.1 to 1.1.1.2: ACK, four bytes of data.
+    let mut packet = vec![0x45, 0, 0, 44, 0, 1, 0, 0, 64, 6, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2];
+    packet.extend([0, 80, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 16, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+    for time in ticks {
+        let head = [0, (time >> 32) as u32, *time as u32, 44, 44].map(u32::to_le_bytes).concat();
+        bytes.extend(block(6, &[&head[..], &packet].concat()));
+    }
+    bytes
+}
+
+/// Times that are further apart than 64 bits of nanoseconds count, and those of more than ten years: no transfer lasts so long.
+#[test]
+fn wild_clocks_are_refused() {
+    const YEAR: u64 = 31_556_952 * 1_000_000_000;
+    for (ticks, years) in [([0, 583 * YEAR], 583), ([11 * YEAR, 0], 11)] {
+        let message = of(&pcapng(-9_200_000_000, &ticks)).expect_err("no transfer");
+        assert!(message.starts_with(&format!("FILE: its packets are {years} years apart: expected")), "{message}");
+    }
+    let message = of(&pcapng(-9_200_000_000, &[0, YEAR])).expect_err("one direction");
+    assert!(message.contains("none of its acknowledgements was captured"), "{message}");
+}

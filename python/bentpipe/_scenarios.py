@@ -151,6 +151,9 @@ def _plain(value: Any, path: str) -> Any:
     """The value in JSON's types. Raises :class:`TypeError`, with the key, for a value that TOML does not have."""
     if isinstance(value, (Link, Flow)):
         value = value.to_dict()
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        # Beyond TOML's whole numbers. As text it is read as a number, or refused with its key.
+        return str(value)
     if isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float) and math.isfinite(value):

@@ -65,6 +65,17 @@ def test_a_file_takes_precedence_over_a_shipped_scenario_that_was_read_before(tm
     assert bp.load("geo").name == "mine"
 
 
+def test_whole_numbers_beyond_tomls():
+    """A seed has 64 bits, TOML's numbers have 63 and a sign."""
+    base = bp.load("geo").to_toml()
+    mine = {"name": "mine", "links": [{"name": "l", "between": ["a", "b"], "rate": "1 Mbit/s", "delay": "1 ms"}]}
+    assert bp.load({**mine, "seed": 2**64 - 1}).seed == 2**64 - 1
+    assert bp.load(base, set={"seed": 2**63}).seed == 2**63
+    with pytest.raises(bp.ScenarioError, match="`seed` must be at most 18446744073709551615") as caught:
+        bp.load({**mine, "seed": 2**70})
+    assert caught.value.mistakes[0]["key"] == "seed"
+
+
 def test_a_mistake_has_file_line_key_and_what_was_expected(tmp_path):
     file = tmp_path / "wrong.toml"
     file.write_text(TEXT.replace("delay =", "dealy ="))

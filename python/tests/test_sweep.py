@@ -4,6 +4,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -59,6 +60,23 @@ def test_threads_change_nothing(tmp_path, alone):
 def test_processes_change_nothing(tmp_path, alone):
     with processes() as executor:
         sweep(tmp_path, executor=executor)
+    assert table(tmp_path) == alone
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+def test_results_that_cannot_be_saved(tmp_path, alone):
+    """Files of at most 4 kB stand for a full disk. The runs before are kept, and the next call continues."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="journal-000001.log"):
+            sweep(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert 0 < (tmp_path / "journal-000001.log").stat().st_size <= 4096
+    sweep(tmp_path)
     assert table(tmp_path) == alone
 
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bentpipe_sim::record::Measure;
-use bentpipe_sweep::{Job, Lines, Plan, Portable, Range, Row, Scale, Spec, Store, Summary, run_portable, sweep};
+use bentpipe_sweep::{Job, Lines, Plan, Portable, Range, Row, Scale, Spec, Store, Summary, SweepError, run_portable, sweep};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -72,7 +72,10 @@ impl Sweep {
             let State { plan, store, .. } = &mut *state;
             sweep(plan, store, threads, &stopped, &|_, _| ())
         })?;
-        done.map_err(failed)
+        done.map_err(|error| match error {
+            SweepError::Store(error) => kept(error),
+            SweepError::Plan(_) | SweepError::Threads { .. } => failed(error),
+        })
     }
 
     /// Takes up to `count` runs of one candidate at one point. Returns their number, and the argument for

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bentpipe_sim::record::Measure;
-use bentpipe_sweep::{Job, Lines, Plan, Portable, Range, Row, Scale, Spec, Store, Summary, SweepError, run_portable, sweep};
+use bentpipe_sweep::{
+    Job, Lines, Plan, Portable, Range, Row, Scale, Spec, Store, Summary, SweepError, run_portable, sweep,
+};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -113,10 +113,12 @@ fn an_interrupted_answer_has_whole_replications_only() {
     fn stop() -> bool {
         LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
     }
-    let world = scenario("loss = \"0.1 %\"");
+    let sets = [("flows.download.bytes".to_owned(), "200 kB".to_owned())];
+    let text = scenario("loss = \"2 %\"").to_toml();
+    let world = Scenario::parse(&text, "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"));
     let whole = ask(&world);
     let mut lengths = Vec::new();
-    for questions in 0..90 {
+    for questions in (0..60).step_by(4) {
         LEFT.store(questions, Ordering::Relaxed);
         let part = recommend(&world, &Options { threads: 1, stop, ..options(6) }, &|_, _, _| ()).expect("it fits");
         let replications = part.candidates[0].times_s.len();

@@ -229,6 +229,23 @@ mod tests {
         assert_eq!(sample.rate(), 30_000.0);
     }
 
+    /// The first ACK comes 90 ms late, at 190 ms, and the third segment leaves at 195 ms. Its ACK comes at 295 ms: 2000 bytes have been
+    /// acknowledged in 105 ms, but sent in the 195 ms since the first segment.
+    #[test]
+    fn bunched_acks_make_no_rate() {
+        let mut rate = DeliveryRate::default();
+        rate.on_sent(0, at(0), 1000, true);
+        rate.on_sent(1000, at(100), 2000, false);
+        rate.on_delivered(0, 1000, at(190));
+        assert!(rate.sample(None).is_some());
+        rate.on_sent(2000, at(195), 2000, false);
+        rate.on_delivered(1000, 1000, at(200));
+        assert!(rate.sample(None).is_some());
+        rate.on_delivered(2000, 1000, at(295));
+        let sample = rate.sample(None).expect("it delivers");
+        assert_eq!((sample.delivered, sample.interval), (2000, Duration::from_millis(195)));
+    }
+
     /// An ACK that arrives impossibly early gives no sample.
     #[test]
     fn an_impossible_rate_is_no_sample() {
@@ -248,8 +265,10 @@ mod tests {
         rate.on_sent(1000, at(10), 2000, false);
         rate.on_delivered(0, 1000, at(100));
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));
+        assert!(rate.is_app_limited(), "until more is delivered than was in flight");
         rate.on_delivered(1000, 1000, at(110));
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(true));
+        assert!(!rate.is_app_limited());
         rate.on_sent(2000, at(120), 1000, true);
         rate.on_delivered(2000, 1000, at(220));
         assert_eq!(rate.sample(None).map(|sample| sample.is_app_limited), Some(false));

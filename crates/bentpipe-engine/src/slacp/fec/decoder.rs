@@ -93,6 +93,17 @@ impl Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slacp::config::SlacpConfig;
+
+    /// The packets of a block must still be kept from its first one on: with 1000 packets beyond those kept, block 1000 may be repaired, and
+    /// block 999 not.
+    #[test]
+    fn a_repair_of_packets_that_are_gone_is_useless() {
+        let mut decoder = Decoder::new(Duration::ZERO);
+        decoder.on_data(Time::ZERO, u64::from(SlacpConfig::MIN_KEPT) + 999);
+        assert_eq!([999, 1000].map(|first| decoder.takes(first, 6, 0)), [false, true]);
+        assert_eq!([999, 1000].map(|seq| decoder.needs(seq)), [false, true]);
+    }
 
     #[test]
     fn any_frames_of_a_block_are_enough() {

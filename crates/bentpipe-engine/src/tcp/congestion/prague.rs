@@ -182,6 +182,21 @@ mod tests {
         assert!((window.exact() - 100_000.0 * (1.0 - alpha / 2.0)).abs() < 1e-6, "{}", window.exact());
     }
 
+    /// With a round trip of 5 ms, the average moves once in 25 ms: four times in twenty round trips, of which half of the segments are marked.
+    #[test]
+    fn short_round_trips_average_slowly() {
+        let (mut prague, mut window, _) = prague(100);
+        prague.alpha = Some(1.0);
+        for number in 1..=20 {
+            let now = Time::from_nanos(number * 5_000_000);
+            let srtt = Some(Duration::from_millis(5));
+            let marks = Marks { now, srtt, counts: false, ..round(number, 50, &window) };
+            prague.on_marks(&mut window, &marks);
+        }
+        let alpha = 0.5 + 0.5 * libm::pow(15.0 / 16.0, 4.0);
+        assert!((prague.alpha.expect("it is set") - alpha).abs() < 1e-12, "{:?}", prague.alpha);
+    }
+
     /// With a round trip of 50 ms, a window of 10 grows by a segment per window; with 12.5 ms, half of the reference,
     /// by a quarter.
     #[test]

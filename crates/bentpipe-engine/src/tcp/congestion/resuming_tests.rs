@@ -130,6 +130,32 @@ fn a_loss_retreats() {
     assert!(sender.window.ssthresh() >= 100_000, "{}", sender.window.ssthresh());
 }
 
+/// A sender that has sent less than its initial window since the jump shows nothing about the path: of the five segments one has arrived,
+/// and the window is the initial one.
+#[test]
+fn less_than_the_initial_window_validates_nothing() {
+    let mut sender = Sender::new();
+    sender.ack(10, 600);
+    assert_eq!((sender.window.segments(), sender.resuming.pipe_size), (200, 0));
+    sender.max += 5 * MSS;
+    sender.ack(1, 600);
+    assert_eq!((sender.resuming.phase, sender.window.segments()), (Phase::Normal, 10));
+}
+
+/// The jump lasts at most a round trip: it began at 605 ms, so an ACK at 1205 ms still belongs to it, and the next ends it, with the 63 in
+/// flight as the window. None of the 50 sent since the jump is acknowledged yet.
+#[test]
+fn the_jump_lasts_a_round_trip() {
+    let mut sender = Sender::jumped();
+    assert_eq!(sender.now, 605);
+    sender.max += 50 * MSS;
+    sender.now = 1204;
+    for (phase, segments) in [(Phase::Unvalidated(26_001), 200), (Phase::Validating(76_001), 63)] {
+        sender.ack(if segments == 200 { 1 } else { 2 }, 600);
+        assert_eq!((sender.resuming.phase, sender.window.segments()), (phase, segments), "{} ms", sender.now);
+    }
+}
+
 /// While the jump is being sent, a round trip of half of the saved one shows another path: 16 were in flight at the jump, and one has
 /// arrived since, so 8.5 remain. A longer round trip only slows the jump down.
 #[test]

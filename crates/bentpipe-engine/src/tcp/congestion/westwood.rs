@@ -154,6 +154,18 @@ mod tests {
         assert_eq!(window.cwnd(), 37_500);
     }
 
+    /// With a round trip of 10 ms a sample covers 50 ms: 40 000 bytes arrive in the first 10 ms of it, and 800 000 per second are the rate.
+    #[test]
+    fn a_sample_covers_fifty_milliseconds() {
+        let (mut westwood, mut window) = (Westwood::new(&config()), Window::new(&config(), 60));
+        let short = Some(Duration::from_millis(10));
+        for (millis, rate) in [(0, None), (10, None), (49, None), (50, Some(800_000.0))] {
+            let delivered = if millis == 0 { 0 } else { 40_000 };
+            westwood.on_delivered(&mut window, &Delivered { rtt: short, srtt: short, ..seen(millis, delivered) });
+            assert_eq!(westwood.rate, rate, "{millis} ms");
+        }
+    }
+
     /// A rate above what the window can carry does not open the window. A timeout restarts with one segment.
     #[test]
     fn a_loss_never_opens_the_window() {

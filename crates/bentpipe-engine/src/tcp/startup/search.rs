@@ -144,6 +144,38 @@ mod tests {
         assert!((1000..=1280).contains(&overshoot), "{overshoot}");
     }
 
+    /// The bins go back 14 bins beyond the ten compared. The first round trip is 100 ms, a bin 35 ms: a later one of 510 ms is 14 bins, and
+    /// a constant rate is found; one of 540 ms is 15, and the bins of then have been used again.
+    #[test]
+    fn a_round_trip_longer_than_the_record_says_nothing() {
+        for (later, found) in [(510, true), (540, false)] {
+            let mut deliveries = Deliveries::default();
+            let full = (0..3000).any(|ms| {
+                let rtt = Some(Duration::from_millis(if ms == 0 { 100 } else { later }));
+                let now = Time::from_nanos((100 + ms) * 1_000_000);
+                deliveries.on_ack(&AckSample { now, snd_una: ms * MSS, rtt, ..AckSample::default() }).is_some()
+            });
+            assert_eq!(full, found, "{later} ms");
+        }
+    }
+
+    /// A bin lasts until after its end: the ACK at its end still belongs to it.
+    #[test]
+    fn a_bin_includes_its_end() {
+        let ack = |ms: u64, una: u64| AckSample {
+            now: Time::from_nanos(ms * 1_000_000),
+            snd_una: una,
+            rtt: Some(Duration::from_millis(100)),
+            ..AckSample::default()
+        };
+        let mut deliveries = Deliveries::default();
+        for (ms, una, full) in [(100, 0, 0), (135, 1000, 0), (136, 2000, 1)] {
+            deliveries.on_ack(&ack(ms, una));
+            assert_eq!(deliveries.bins.as_ref().map(|bins| bins.full), Some(full), "{ms} ms");
+        }
+        assert_eq!(deliveries.bins.map(|bins| bins.bytes[0]), Some(2000));
+    }
+
     /// Without round-trip samples, slow start continues.
     #[test]
     fn without_round_trips_slow_start_goes_on() {

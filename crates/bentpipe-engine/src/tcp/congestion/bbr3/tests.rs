@@ -411,3 +411,28 @@ fn a_probe_of_the_round_trip_keeps_a_greater_window() {
     assert!(pipe.bbr.holds_back());
     assert_eq!(pipe.bbr.prior, 500_000.0);
 }
+
+/// A path that holds one segment, 1 MB/s and 1 ms, is drained with six in flight: three bursts of two segments (QuantizationBudget).
+#[test]
+fn a_short_path_is_drained_at_the_budget() {
+    for (segments, state) in [(6, State::Down), (7, State::Drain(u64::MAX))] {
+        let mut bbr = Pipe::new().bbr;
+        (bbr.state, bbr.bw, bbr.min_rtt) = (State::Drain(u64::MAX), 1e6, Some(Duration::from_millis(1)));
+        let seen = Delivered {
+            now: Time::ZERO,
+            rtt: None,
+            srtt: None,
+            sample: None,
+            too_high: None,
+            newly: 0,
+            delivered: 0,
+            lost: 0,
+            pipe: segments * MSS,
+            pipe_before: segments * MSS,
+            departure: Time::ZERO,
+            phase: Phase::Open,
+        };
+        bbr.leave_startup(&seen, MSS as f64);
+        assert_eq!(bbr.state, state, "{segments}");
+    }
+}

@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use crate::slacp::config::SlacpConfig;
 
-    /// The packets of a block must still be kept from its first one on: with 1000 packets beyond those kept, block 1000 may be repaired, and
-    /// block 999 not.
+    /// A block is repaired only if its first packet is still kept. Beyond those kept there are 1000 packets: block 1000 may be repaired,
+    /// and block 999 not.
     #[test]
     fn a_repair_of_packets_that_are_gone_is_useless() {
         let mut decoder = Decoder::new(Duration::ZERO);

@@ -182,7 +182,8 @@ mod tests {
         assert!((window.exact() - 100_000.0 * (1.0 - alpha / 2.0)).abs() < 1e-6, "{}", window.exact());
     }
 
-    /// With a round trip of 5 ms, the average moves once in 25 ms: four times in twenty round trips, of which half of the segments are marked.
+    /// With a round trip of 5 ms, the average moves once in 25 ms: four times in twenty round trips, in which half of the segments are
+    /// marked.
     #[test]
     fn short_round_trips_average_slowly() {
         let (mut prague, mut window, _) = prague(100);

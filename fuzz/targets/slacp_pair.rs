@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::slacp::classify::Rule;
 use bentpipe_engine::slacp::{
-    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Queueing, RateControl, Release, Repairs, Report, Shortcuts,
-    SlacpConfig,
+    Arq, ChannelConfig, Codel, Copies, Fec, Frame, Order, Probing, Queueing, RateControl, Release, Repairs, Report,
+    Shortcuts, SlacpConfig,
 };
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::slacp::{self, Integrity};
@@ -78,6 +78,9 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkEndpointConfig {
     let line = if switches & 2 == 0 { rate(switches >> 5) } else { None };
     let initial_rtt = Duration::from_millis(1 + u64::from(bytes.next()) * 4);
     let channels = (0..CHANNELS).map(|_| channel(bytes)).collect();
+    // As between gateways.
+    let is_steady = tolerance & 4 != 0;
+    let pause = Duration::from_millis(u64::from(tolerance >> 4) * 100);
     let layer = SlacpConfig {
         rate_control: [RateControl::Provisioned, RateControl::Fixed, RateControl::Shared, RateControl::Fixed]
             [usize::from(tolerance & 1 | switches >> 3 & 2)],
@@ -85,6 +88,8 @@ fn config(bytes: &mut Bytes, integrity: Integrity) -> LinkEndpointConfig {
         reordering: u64::from(tolerance & 0x0f),
         release: if switches & 4 == 0 { Release::AtOnce } else { release(bytes.next()) },
         window,
+        patience: if is_steady { Duration::from_millis(500) } else { Duration::ZERO },
+        probing: if is_steady { Probing::Steady(pause) } else { Probing::Doubling },
         urgent_share: (tolerance & 8 != 0).then_some(50),
         shortcuts: Shortcuts { hears_damage: switches & 8 != 0, ..Shortcuts::NONE },
         ..SlacpConfig::new(line, initial_rtt, channels)

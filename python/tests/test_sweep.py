@@ -3,8 +3,8 @@
 import concurrent.futures
 import multiprocessing
 import os
+import resource
 import signal
-import sys
 import threading
 import time
 
@@ -63,11 +63,8 @@ def test_processes_change_nothing(tmp_path, alone):
     assert table(tmp_path) == alone
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
 def test_results_that_cannot_be_saved(tmp_path, alone):
     """Files of at most 4 kB stand for a full disk. The runs before are kept, and the next call continues."""
-    import resource
-
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:

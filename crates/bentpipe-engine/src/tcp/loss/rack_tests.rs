@@ -182,13 +182,19 @@ fn in_linux_repeated_data_is_delivered() {
     assert_eq!(rfc.repeated_bytes(), 0);
 }
 
-/// A lost retransmission is detected by the delivery of data sent after it, without a timeout (RFC 8985 §3).
-#[test]
-fn a_lost_retransmission_is_found() {
+/// The flight after its first segment was found lost, as four others were reported, and was sent again at 105 ms.
+fn sent_again() -> Rack {
     let mut rack = flight();
     rack.on_sack(2000, 6000, None, at(105));
     assert!(rack.detect(at(105), false, Some(ms(100))));
     rack.on_sent(1000, 2000, at(105));
+    rack
+}
+
+/// A lost retransmission is detected by the delivery of data sent after it, without a timeout (RFC 8985 §3).
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut rack = sent_again();
     assert_eq!((rack.first_lost(), rack.pipe(1000, 10_000)), (None, 5000));
     // Data sent before the retransmission says nothing about it.
     rack.on_sack(6000, 10_000, None, at(109));
@@ -213,10 +219,7 @@ fn the_rest_of_a_segment_can_be_lost() {
 /// The same where the segment is a retransmission: it was sent at 105 ms, and its second half is overtaken by data sent at 106 ms.
 #[test]
 fn the_rest_of_a_retransmission_can_be_lost() {
-    let mut rack = flight();
-    rack.on_sack(2000, 6000, None, at(105));
-    assert!(rack.detect(at(105), false, Some(ms(100))));
-    rack.on_sent(1000, 2000, at(105));
+    let mut rack = sent_again();
     rack.on_sent(10_000, 11_000, at(106));
     rack.on_sent(1000, 1500, at(107));
     rack.on_sack(10_000, 11_000, None, at(206));
@@ -240,10 +243,7 @@ fn the_rest_of_a_lost_segment_stays_lost() {
 /// and those sent again.
 #[test]
 fn what_a_peer_discards_can_be_lost() {
-    let mut rack = flight();
-    rack.on_sack(2000, 6000, None, at(105));
-    assert!(rack.detect(at(105), false, Some(ms(100))));
-    rack.on_sent(1000, 2000, at(105));
+    let mut rack = sent_again();
     rack.on_sack(1000, 10_000, None, at(205));
     rack.on_timeout(at(1000), Some(ms(100)));
     rack.on_reneging();

@@ -310,7 +310,7 @@ impl Sender {
                 self.tail.stop();
                 return None;
             };
-            self.seq.span(start, end, self.mss - self.reserved)
+            self.seq.span(start, end, self.full())
         };
         self.tail.sent(new.max(span.end()), span.seq < new);
         Some(span)

@@ -75,7 +75,11 @@ impl Sender {
         };
         // Linux (`tcp_enter_recovery`): a reduction for a mark goes on, to the same end, and is not undone.
         let reduced = self.recovery.spreads().then(|| self.ecn.marked_until());
-        let before = if reduced.is_some() { Restored::Nothing } else { self.restorable() };
+        let window = &self.congestion.window;
+        let before = match reduced {
+            Some(_) => Restored::Nothing,
+            None => Restored::Window { cwnd: window.cwnd(), ssthresh: window.ssthresh() },
+        };
         if reduced.is_none() {
             self.ecn.on_reduction(recover);
         }
@@ -91,12 +95,6 @@ impl Sender {
         let (recovery, parts) = self.parts();
         recovery.enter(parts, &loss, duplicates, reduced);
         self.timer.start(self.earliest_departure(cx.now));
-    }
-
-    /// The window and threshold now, to be restored if the repair that begins is needless.
-    fn restorable(&self) -> Restored {
-        let window = &self.congestion.window;
-        Restored::Window { cwnd: window.cwnd(), ssthresh: window.ssthresh() }
     }
 
     #[inline(always)]
@@ -137,7 +135,6 @@ impl Sender {
         let (snd_una, flight, retries) = (self.seq.snd_una, self.seq.flight(), self.timer.retries());
         cx.emit(|| Event::Timeout { snd_una, backoffs: retries });
         let (cwnd, ssthresh) = (self.congestion.window.cwnd(), self.congestion.window.ssthresh());
-        let before = self.restorable();
         let phase = self.recovery.phase();
         // Linux also tests repeated timeouts of a segment.
         let again = retries > 0 && self.undo.is_enabled();
@@ -165,7 +162,7 @@ impl Sender {
         self.report_lost(cx.now);
         if self.is_open && !repeated {
             let resent = self.loss.scoreboard.rack().map_or(0, |rack| rack.resent());
-            self.undo.enter(before, snd_una, resent);
+            self.undo.enter(Restored::Window { cwnd, ssthresh }, snd_una, resent);
         }
         self.recovery.on_timeout(&mut self.seq, &mut self.loss.scoreboard, self.is_open);
         if !self.departures.keeps_duplicates(self.recovery.kind()) {

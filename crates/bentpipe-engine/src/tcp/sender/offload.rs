@@ -61,7 +61,7 @@ impl Sender {
             last_sent: self.last_sent,
             oldest: self.loss.scoreboard.first_sent(),
             srtt: self.timer.rtt.srtt(),
-            full: u64::from(self.mss - self.reserved),
+            full: u64::from(self.full()),
             next,
             max_peer: seq.peer.max,
             piece_end: self.send_buffer.as_ref().map_or(0, |buffer| buffer.end_of_first()),

@@ -110,7 +110,7 @@ impl Sender {
         let span = match self.recovery.chooser() {
             Chooser::Window => self.choose_by_window(now),
             Chooser::Pipe => self.choose_by_pipe(now),
-            Chooser::Run => self.recovery.choose_from_run(&self.seq, self.mss - self.reserved),
+            Chooser::Run => self.recovery.choose_from_run(&self.seq, self.full()),
         }?;
         self.burst -= 1;
         Some(span)
@@ -185,7 +185,7 @@ impl Sender {
         if let Some((start, end)) = self.loss.scoreboard.next_gap(self.seq.snd_una, false) {
             return Some(self.span(start, end));
         }
-        self.recovery.rescue(&self.seq, &self.loss.scoreboard, self.mss - self.reserved)
+        self.recovery.rescue(&self.seq, &self.loss.scoreboard, self.full())
     }
 
     //= RFC 5682 §2.1 step 2b: "transmit up to two new (previously unsent) segments"

@@ -50,6 +50,7 @@ pub(crate) fn reproduce(args: &Reproduce) -> Result<End, Failure> {
         threads: if args.threads == 0 { defaults.threads } else { args.threads },
         out_dir: figures.map(Path::to_owned),
         stop: interrupt::asked,
+        ..defaults
     };
     let bar = progress::spinner();
     let hears = |what: &str, done: usize, of: usize| bar.set_message(format!("{what}: {done} of {of}"));

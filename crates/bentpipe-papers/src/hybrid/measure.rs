@@ -71,6 +71,8 @@ pub(super) fn points(
     settings: &[Setting],
     seeds: u32,
 ) -> Result<Vec<Measured>, ReproduceError> {
+    let shortened = |&setting: &Setting| Setting { seconds: setting.seconds / lab.options().shortened, ..setting };
+    let settings: Vec<_> = settings.iter().map(shortened).collect();
     let scenarios: Vec<_> = settings.iter().map(Setting::scenario).collect();
     let seeds = lab.options().reps.min(seeds);
     let runs = lab.sweep(what, &scenarios, seeds)?;

@@ -350,6 +350,14 @@ impl LossRecovery {
         }
     }
 
+    /// Ends a recovery that was needless. Data below its end may be lost all the same: then a new recovery begins (Linux's
+    /// `tcp_fastretrans_alert`).
+    pub(in crate::tcp) fn undo(&mut self, parts: Parts<'_>) {
+        let snd_una = parts.seq.snd_una;
+        self.leave(parts);
+        self.recover = Some(snd_una);
+    }
+
     /// Records that the timeout was spurious: nothing was lost. `snd_una` is its current value.
     pub(in crate::tcp) fn on_spurious_timeout(&mut self, snd_una: u64) {
         (self.phase, self.recover) = (Phase::Open, Some(snd_una));

@@ -124,6 +124,7 @@ impl Sender {
             return;
         }
         let Some(rack) = self.loss.scoreboard.rack() else { return };
+        debug_assert!(rack.first_lost().is_none(), "a loss that nothing repairs but the timer");
         // SACKed data has left the network: new data may take its place until the loss is
         // certain.
         self.congestion.window.set_inflation(rack.sacked_bytes());
@@ -183,7 +184,7 @@ impl Sender {
             Phase::Open => {}
             Phase::Recovery => {
                 let (recovery, parts) = self.parts();
-                recovery.leave(parts);
+                recovery.undo(parts);
                 cx.emit(|| Event::RecoveryLeft);
             }
             Phase::Loss => {

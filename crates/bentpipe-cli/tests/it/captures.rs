@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::real_time::support::{Emulation, Host, file, output, possible};
+use crate::real_time::support::{Emulation, Host, MAX_LATE_US, file, late_us, output, possible, undisturbed};
 
 /// 20 Mbit/s and a round trip of 80 ms; the queue holds 100 ms.
 const LINK: &str = r#"
@@ -123,30 +123,21 @@ fn both_ends_have_each_packet_once() {
     assert!(unknown.status.code() == Some(2) && error.contains("there are A, B and all"), "{error}");
 }
 
-/// Max lateness of the link's wake-ups for [`fitted`], as in `a_round_trip_takes_what_the_links_say`.
-const MAX_LATE_US: f64 = 3_000.0;
-const MAX_CAPTURES: u32 = 5;
-
-/// The output of `fit` for a transfer over [`LINK`]. If the machine stalled the link, the capture shows a link that stands still, and
-/// another one is made: three stops of 50 ms each gave a rate 1.3 to 2.8 % too high.
+/// The output of `fit` for a transfer over [`LINK`]. A capture shows the stops of the machine as stops of the link: three of 50 ms each gave
+/// a rate 1.3 to 2.8 % too high.
 fn fitted() -> Value {
     let (folder, path) = file(LINK);
     let capture = folder.path().join("sender.pcapng");
-    let mut late = Vec::new();
-    for _ in 0..MAX_CAPTURES {
+    undisturbed(|| {
         let emulation = Emulation::start(&[&path, "--pcap", capture.to_str().expect("plain")]);
         let (a, b) = (emulation.host("A"), emulation.host("B"));
         transfer(&a, &b, 12_000_000);
-        let summary = emulation.stop();
-        let late_us = summary["late_max_us"].as_f64().unwrap_or_else(|| panic!("no lateness: {summary}"));
-        if late_us < MAX_LATE_US {
-            let fitted = output(&["fit", capture.to_str().expect("plain"), "--json"]);
-            let error = String::from_utf8_lossy(&fitted.stderr).into_owned();
-            return serde_json::from_slice(&fitted.stdout).unwrap_or_else(|wrong| panic!("{wrong}: {error}"));
-        }
-        late.push(late_us);
-    }
-    panic!("the machine stalled the link in each capture: late by up to {late:?} us")
+        let late_us = late_us(&emulation.stop());
+        if late_us < MAX_LATE_US { Ok(()) } else { Err(late_us) }
+    });
+    let fitted = output(&["fit", capture.to_str().expect("plain"), "--json"]);
+    let error = String::from_utf8_lossy(&fitted.stderr).into_owned();
+    serde_json::from_slice(&fitted.stdout).unwrap_or_else(|wrong| panic!("{wrong}: {error}"))
 }
 
 /// The output of `fit` for a capture whose link is known.

@@ -89,10 +89,10 @@ fn a_trace_sets_the_pace() {
         received(&far, &mut [0; 1000]).expect("it comes");
         came.push(Instant::now());
     }
-    // 750 bytes with headers. Wake-ups are less than 10 ms late on a busy machine.
+    // 750 bytes with headers. Three in one opportunity would come at once. Wake-ups are less than 25 ms late on a busy machine.
     let millis = |from: usize, to: usize| (came[to] - came[from]).as_secs_f64() * 1e3;
     for n in 0..8 {
-        assert!(millis(n, n + 2) > 40.0, "{n}: three within {} ms", millis(n, n + 2));
+        assert!(millis(n, n + 2) > 25.0, "{n}: three within {} ms", millis(n, n + 2));
     }
     // Five opportunities, or six if one came while the first datagram was sent.
     assert!((190.0..260.0).contains(&millis(0, 9)), "{} ms", millis(0, 9));

@@ -150,8 +150,8 @@ fn rules_that_others_remove_come_back() {
     };
     assert!(is_whole());
     for command in ["nft flush ruleset", "ip -4 rule del fwmark MARK", "ip -6 rule del fwmark MARK"] {
+        // It fails if there is no such rule. How soon the rule comes back is not known, so it may be there again by now.
         inside(&line.near, &command.replace("MARK", &format!("{:#x}", instance.mark())));
-        assert!(!is_whole(), "{command}");
         until(command, is_whole);
         let before = accepted();
         asks(&mut line.connect(at).expect("it connects")).expect("it is answered");

@@ -123,8 +123,8 @@ fn both_ends_have_each_packet_once() {
     assert!(unknown.status.code() == Some(2) && error.contains("there are A, B and all"), "{error}");
 }
 
-/// The output of `fit` for a transfer over [`LINK`]. A capture shows the stops of the machine as stops of the link: three of 50 ms each gave
-/// a rate 1.3 to 2.8 % too high.
+/// The output of `fit` for a transfer over [`LINK`]. A capture shows the stops of the machine as stops of the link: three of 50 ms each
+/// gave a rate 1.3 to 2.8 % too high.
 fn fitted() -> Value {
     let (folder, path) = file(LINK);
     let capture = folder.path().join("sender.pcapng");

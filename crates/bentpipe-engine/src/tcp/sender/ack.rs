@@ -36,8 +36,9 @@ impl Sender {
                 true => self.look_back_for_sign(cx, segment, sample),
                 false => self.look_back(cx.now, segment),
             };
+            // What was marked lost is in flight again, but some of it may be lost all the same (Linux's `tcp_fastretrans_alert`).
             let is_undone = self.recovery.phase() == Phase::Loss && self.test_timeout(cx);
-            (news, !is_undone && lost)
+            (news, if is_undone { self.detect(cx.now) } else { lost })
         } else {
             if awaits_sign {
                 self.look_for_sign(cx, ack, sample);

@@ -99,7 +99,7 @@ impl Sender {
 
     /// Lets RACK detect losses. Returns true if there are new ones.
     #[inline(always)]
-    fn detect(&mut self, now: Time) -> bool {
+    pub(super) fn detect(&mut self, now: Time) -> bool {
         let repairing = self.recovery.phase() != Phase::Open;
         let srtt = self.timer.rtt.srtt();
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
@@ -124,7 +124,7 @@ impl Sender {
             return;
         }
         let Some(rack) = self.loss.scoreboard.rack() else { return };
-        debug_assert!(rack.first_lost().is_none(), "a loss that nothing repairs but the timer");
+        debug_assert!(!rack.misses_first(cx.now, self.timer.rtt.srtt()), "a loss that nothing repairs but the timer");
         // SACKed data has left the network: new data may take its place until the loss is
         // certain.
         self.congestion.window.set_inflation(rack.sacked_bytes());

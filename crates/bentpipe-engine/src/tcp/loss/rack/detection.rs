@@ -56,6 +56,14 @@ impl Rack {
         self.detect_any(now, repairing, srtt)
     }
 
+    /// True if the first segment is lost, or [`Self::detect`] would find it lost: then something must repair it, or only the timer will.
+    pub(in crate::tcp) fn misses_first(&self, now: Time, srtt: Option<Duration>) -> bool {
+        let (Some(first), Some(rtt)) = (self.segments.front(), self.rtt) else { return false };
+        let is_overdue =
+            (first.at, first.end) < (self.xmit_ts, self.end_seq) && now >= first.at + rtt + self.reo_wnd(false, srtt);
+        first.state == State::Lost || first.is_ordinary() && is_overdue
+    }
+
     #[inline(never)]
     fn detect_any(&mut self, now: Time, repairing: bool, srtt: Option<Duration>) -> bool {
         self.deadline = None;

@@ -7,7 +7,7 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::child::Ask;
 use bentpipe_io::{Caught, Descendants, Signals, note};
 use bentpipe_study::report::write_whole;
-use bentpipe_study::scenario::{NodeId, Scenario};
+use bentpipe_study::scenario::{FlowSpec, NodeId, Scenario, Workload};
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -66,9 +66,10 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         let own: Vec<String> = behind.inner_addresses().iter().map(ToString::to_string).collect();
         let machine = match is_root || pasta.is_some() {
             false => "this machine cannot be reached".to_owned(),
-            true => format!("this machine is {} ({})", behind.outer_address(), &scenario[outside]),
+            true => format!("this machine is `{}`, {}", &scenario[outside], behind.outer_address()),
         };
-        note!("bentpipe: behind `{}`, at {}; {machine}", scenario.name, own.join(" and "));
+        let place = &scenario[inside];
+        note!("bentpipe: behind `{}`, on node `{place}`, {}; {machine}", scenario.name, own.join(" and "));
         for note in &notes {
             note!("bentpipe: not available: {note}");
         }
@@ -135,14 +136,30 @@ fn ends(args: &Shell, scenario: &Scenario) -> Result<(NodeId, NodeId), Failure> 
         let Some(name) = name else { return Ok(None) };
         Ok(nodes(scenario, std::slice::from_ref(name))?.first().copied())
     };
-    let flow = scenario.flows.first().map(|flow| (flow.from, flow.to));
-    let outside = named(&args.outside)?.or(flow.map(|(from, _)| from));
-    let inside = named(&args.inside)?.or(flow.map(|(_, to)| to));
-    match (outside, inside) {
+    match completed(named(&args.outside)?, named(&args.inside)?, scenario.flows.first().map(usual)) {
         (Some(outside), Some(inside)) if outside != inside => Ok((outside, inside)),
         (Some(_), Some(_)) => Err(Failure::usage("`--inside` and `--outside` are the same node", None)),
         _ => Err(Failure::usage("the scenario has no flow, so `--inside` and `--outside` are needed", None)),
     }
+}
+
+/// The nodes outside and inside for a flow: a program downloads, or it asks.
+fn usual(flow: &FlowSpec) -> (NodeId, NodeId) {
+    match flow.kind.workload() {
+        Some(Workload::RequestResponse { .. }) => (flow.to, flow.from),
+        _ => (flow.from, flow.to),
+    }
+}
+
+/// The nodes outside and inside: as given, otherwise an end of the flow that is not given as the other one.
+fn completed<N: PartialEq + Copy>(
+    outside: Option<N>,
+    inside: Option<N>,
+    flow: Option<(N, N)>,
+) -> (Option<N>, Option<N>) {
+    let Some((from, to)) = flow else { return (outside, inside) };
+    let unless = |given: Option<N>, usual: N, other: N| Some(if given == Some(usual) { other } else { usual });
+    (outside.or(unless(inside, from, to)), inside.or(unless(outside, to, from)))
 }
 
 /// Starts the command, or a shell whose prompt is marked by files in the folder, which must live as long as it.
@@ -207,5 +224,36 @@ fn run(
                 Caught::End => program.ask_to_end(now),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_study::scenario::Scenario;
+
+    use super::{completed, usual};
+
+    /// `bentpipe shell app.toml -- ./client` once ran the client on the server's side of the link.
+    #[test]
+    fn the_program_downloads_or_asks() {
+        let inside = |flow: &str| {
+            let link = "name = \"sat\"\nbetween = [\"server\", \"user\"]\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"";
+            let text = format!("name = \"t\"\n[[links]]\n{link}\n[[flows]]\n{flow}\n");
+            let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            scenario[usual(&scenario.flows[0]).1].to_owned()
+        };
+        assert_eq!(inside("from = \"server\"\nto = \"user\"\nbytes = \"1 kB\""), "user");
+        let asks = "request_response = { request = \"1 kB\", response = \"2 kB\" }";
+        assert_eq!(inside(&format!("from = \"user\"\nto = \"server\"\n{asks}")), "user");
+    }
+
+    #[test]
+    fn one_given_node_leaves_the_other_end_of_the_flow() {
+        let flow = Some(("server", "user"));
+        assert_eq!(completed(None, None, flow), (Some("server"), Some("user")));
+        assert_eq!(completed(None, Some("server"), flow), (Some("user"), Some("server")));
+        assert_eq!(completed(Some("user"), None, flow), (Some("user"), Some("server")));
+        assert_eq!(completed(None, Some("router"), flow), (Some("server"), Some("router")));
+        assert_eq!(completed(None, Some("user"), None), (None, Some("user")));
     }
 }

@@ -11,6 +11,7 @@ use bentpipe_engine::tcp::variant::{Exit, PartialAckTimer, PipeForm, Recovery, S
 use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::record::{FlowOutlook, Outlook};
+use bentpipe_study::report::listed;
 use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
 use serde::Serialize;
 
@@ -62,7 +63,7 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
         }
     }
     for group in groups {
-        let _ = write!(out, "\n{}", flow_text(&group.names.join(", "), group.look));
+        let _ = write!(out, "\n{}", flow_text(&listed(&group.names), group.look));
         if let Some(tcp) = group.tcp {
             let _ = write!(out, "\n{}", tcp_text(scenario, tcp));
         }

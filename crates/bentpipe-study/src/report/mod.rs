@@ -32,4 +32,4 @@ pub use paint::DrawError;
 #[cfg(feature = "files")]
 pub use picture::Picture;
 pub use row::{Row, Tally, Verdict};
-pub use text::{render_text, to_json};
+pub use text::{listed, render_text, to_json};

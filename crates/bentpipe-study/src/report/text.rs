@@ -27,6 +27,14 @@ pub fn render_text(rows: &[Row], width: Option<u16>) -> String {
     out
 }
 
+/// Names of flows in a line; of five or more, the first two and the last, and how many.
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [first, second, _, _, .., last] => format!("{first}, {second}, .. {last} ({} flows)", names.len()),
+        _ => names.join(", "),
+    }
+}
+
 /// The table of one part. The first `title` bytes of each item are in the heading.
 fn table(group: &[Row], title: usize, width: Option<u16>) -> String {
     const HEADER: [&str; NUMBERS + 2] = ["id", "paper", "ours", "unit", "ratio", "range", "verdict", "item", "why"];

@@ -27,6 +27,8 @@ pub(super) enum Anchor {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Canvas {
     body: String,
+    /// The place furthest to the left of 0; 0 if there is none.
+    left: i32,
     width: i32,
     height: i32,
 }
@@ -38,6 +40,7 @@ pub(super) fn width_of(text: &str) -> i32 {
 
 impl Canvas {
     fn covers(&mut self, x: i32, y: i32) {
+        self.left = self.left.min(x);
         self.width = self.width.max(x);
         self.height = self.height.max(y);
     }
@@ -53,12 +56,13 @@ impl Canvas {
     }
 
     fn text_with(&mut self, more: &str, (x, y): (i32, i32), anchor: Anchor, colour: &str, text: &str) {
-        let (name, right) = match anchor {
-            Anchor::Start => ("start", x + width_of(text)),
-            Anchor::Middle => ("middle", x + width_of(text) / 2),
-            Anchor::End => ("end", x),
+        let (name, left) = match anchor {
+            Anchor::Start => ("start", x),
+            Anchor::Middle => ("middle", x - width_of(text) / 2),
+            Anchor::End => ("end", x - width_of(text)),
         };
-        self.covers(right, y + 4);
+        self.covers(left, y + 4);
+        self.covers(left + width_of(text), y + 4);
         let text = escaped(text);
         let _ = writeln!(
             self.body,
@@ -81,6 +85,7 @@ impl Canvas {
     }
 
     pub(super) fn rect(&mut self, (x, y): (i32, i32), (width, height): (i32, i32), fill: &str, stroke: &str) {
+        self.covers(x, y);
         self.covers(x + width, y + height);
         let _ = writeln!(
             self.body,
@@ -112,11 +117,13 @@ impl Canvas {
     /// The document, with its title on top.
     pub(super) fn finish(self, title: &str) -> String {
         const HEAD: i32 = 40;
-        let (width, height) = (self.width.max(width_of(title) * 4 / 3) + 20, self.height + HEAD + 16);
+        // What lies to the left of 0 is moved into the picture, with a margin.
+        let shift = if self.left < 0 { 20 - self.left } else { 0 };
+        let (width, height) = ((self.width + shift).max(width_of(title) * 4 / 3) + 20, self.height + HEAD + 16);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"{}\" y=\"26\" \
-             font-size=\"17\" text-anchor=\"middle\">{}</text>\n<g transform=\"translate(0 {HEAD})\">\n{}</g>\n</svg>\n",
+             font-size=\"17\" text-anchor=\"middle\">{}</text>\n<g transform=\"translate({shift} {HEAD})\">\n{}</g>\n</svg>\n",
             width / 2,
             escaped(title),
             self.body

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::report::listed;
 use crate::scenario::{FlowKind, LinkSpec, NodeId, Scenario};
 use crate::topology;
 use bentpipe_engine::link::QueueLimit;
@@ -35,15 +36,17 @@ fn ranks(scenario: &Scenario, forward: &BTreeSet<LinkId>) -> Vec<usize> {
     ranks
 }
 
-/// The middle of each node.
-fn places(ranks: &[usize]) -> Vec<(i32, i32)> {
+/// The middle of each node. `half`: half of the widest node's width.
+fn places(ranks: &[usize], half: i32) -> Vec<(i32, i32)> {
+    // The label of a link fits between two nodes.
+    let step = STEP.max(2 * half + 120);
     let of_rank = |rank: usize| ranks.iter().filter(|&&other| other == rank).count();
     let lanes = ranks.iter().map(|&rank| of_rank(rank)).max().unwrap_or(1) as i32;
     let place = |node: usize| {
         let rank = ranks[node];
         let before = ranks[..node].iter().filter(|&&other| other == rank).count() as i32;
         let free = LANE * (lanes - of_rank(rank) as i32) / 2;
-        (MARGIN + STEP * rank as i32, 70 + free + LANE * before)
+        (MARGIN + step * rank as i32, 70 + free + LANE * before)
     };
     (0..ranks.len()).map(place).collect()
 }
@@ -124,6 +127,11 @@ fn tasks(scenario: &Scenario, node: NodeId) -> Vec<String> {
     lines
 }
 
+/// Half of the width of a node with this name, pixels.
+fn half_of(name: &str) -> i32 {
+    width_of(name).max(28) / 2 + 10
+}
+
 /// The positions of the nodes, and the way of a link that leads beneath them.
 struct Places<'s> {
     scenario: &'s Scenario,
@@ -131,9 +139,8 @@ struct Places<'s> {
 }
 
 impl Places<'_> {
-    /// Half of a node's width, pixels.
     fn half(&self, node: NodeId) -> i32 {
-        width_of(&self.scenario[node]).max(28) / 2 + 10
+        half_of(&self.scenario[node])
     }
 
     /// The way from the foot of a node, `aside` from its middle, to the height `beneath`, past the nodes below it.
@@ -179,7 +186,8 @@ fn way(scenario: &Scenario, forward: &BTreeSet<LinkId>, number: usize) -> Option
 /// The scenario's nodes, links and flows; all links as a table.
 pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     let forward = forward_links(scenario);
-    let places = Places { scenario, at: places(&ranks(scenario, &forward)) };
+    let widest = scenario.nodes.iter().map(|name| half_of(name)).max().unwrap_or(0);
+    let places = Places { scenario, at: places(&ranks(scenario, &forward), widest) };
     let bottom = places.at.iter().map(|place| place.1).max().unwrap_or(0);
     let mut canvas = Canvas::default();
     let mut texts: Vec<((i32, i32), &str, Vec<String>)> = Vec::new();
@@ -235,14 +243,19 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
     for (place, colour, lines) in texts {
         canvas.labels(place, Anchor::Middle, colour, &lines);
     }
-    let flows: Vec<_> = scenario
-        .flows
-        .iter()
-        .map(|flow| {
-            let (from, to) = (&scenario[flow.from], &scenario[flow.to]);
-            format!("{}: {}, {from} to {to}", flow.name, words::transport(flow))
-        })
-        .collect();
+    // Flows that `count` made are a line together.
+    let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
+    for flow in &scenario.flows {
+        let what = format!("{}, {} to {}", words::transport(flow), &scenario[flow.from], &scenario[flow.to]);
+        match groups
+            .last_mut()
+            .filter(|(names, last)| *last == what && words::family(names[0]) == words::family(&flow.name))
+        {
+            Some((names, _)) => names.push(&flow.name),
+            None => groups.push((vec![&flow.name], what)),
+        }
+    }
+    let flows: Vec<_> = groups.iter().map(|(names, what)| format!("{}: {what}", listed(names))).collect();
     canvas.lines((20, beneath + 24), Anchor::Start, GREY, &flows);
     Drawing { svg: canvas.finish(title), csv: csv(scenario) }
 }
@@ -307,6 +320,20 @@ mod tests {
         let svg = drawn(&[("one", "A", "B"), ("two", "A", "B"), ("back", "B", "A")], &["one", "two"]);
         let (one, two) = (place(&svg, "one"), place(&svg, "two, 1 Mbit/s, 9 ms, unlimited queue"));
         assert!(two.1 - one.1 >= 100, "{one:?} {two:?}\n{svg}");
+    }
+
+    #[test]
+    fn a_long_name_is_not_cut_and_many_flows_take_one_line() {
+        let long = "a-terminal-whose-name-is-longer-than-any";
+        let mut text = ["name = \"t\"\n", &link("there", "A", long), &link("back", long, "A")].concat();
+        text += &format!("[[flows]]\nname = \"f\"\nfrom = \"{long}\"\nto = \"A\"\nbytes = \"1 kB\"\ncount = 40\n");
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let svg = topology(&scenario, "t").svg;
+        let shift: i32 =
+            svg.split_once("translate(").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok()).expect("x");
+        assert!(place(&svg, long).0 + shift >= half_of(long), "{svg}");
+        assert!(place(&svg, "A").0 - half_of("A") > place(&svg, long).0 + half_of(long) + 100, "{svg}");
+        assert!(svg.contains(&format!(">f-1, f-2, .. f-40 (40 flows): TCP (sack), {long} to A<")), "{svg}");
     }
 
     #[test]

@@ -153,6 +153,17 @@ fn whole<T: std::str::FromStr>(text: &str, most: impl std::fmt::Display) -> Resu
     text.parse().map_err(|_| format!("expected a whole number from 0 to {most}"))
 }
 
+/// A whole number between two bounds.
+fn count<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy + Send + Sync + 'static,
+{
+    move |text| match text.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("expected a whole number from {least} to {most}")),
+    }
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     whole(text, u64::MAX)
 }
@@ -208,13 +219,13 @@ pub(crate) struct Reproduce {
     #[arg(value_enum)]
     pub(crate) paper: Paper,
     /// Only this table
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count(0, u8::MAX))]
     pub(crate) table: Option<u8>,
     /// Only this figure
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count(0, u8::MAX))]
     pub(crate) figure: Option<u8>,
     /// Replications for each statistic
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = count(1, u32::MAX))]
     pub(crate) reps: u32,
     /// Seed of the first replication
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]

@@ -24,6 +24,7 @@ mod source;
 use std::ffi::OsString;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use args::{Arguments, Command, Link};
 use failure::{End, Failure};
@@ -35,8 +36,9 @@ pub fn main_with(arguments: Vec<OsString>) -> u8 {
         return code;
     }
     output::remember(&arguments);
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
+        Err(asked) if asked.kind() == ErrorKind::InvalidUtf8 => return not_text(&arguments).report(),
         Err(asked) => {
             return match asked.print() {
                 // Help that was asked for is output like any other.
@@ -49,6 +51,13 @@ pub fn main_with(arguments: Vec<OsString>) -> u8 {
         Ok(end) => end.code(),
         Err(failure) => failure.report(),
     }
+}
+
+/// Names the arguments that are not text: clap does not.
+fn not_text(arguments: &[OsString]) -> Failure {
+    let bad: Vec<_> = arguments.iter().filter(|word| word.to_str().is_none()).map(|word| format!("{word:?}")).collect();
+    let help = "rename the file; names of outputs may have any bytes";
+    Failure::usage(format!("{} is not UTF-8", bad.join(" or ")), Some(help.to_owned()))
 }
 
 fn dispatch(command: Command) -> Result<End, Failure> {

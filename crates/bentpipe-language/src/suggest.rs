@@ -18,7 +18,7 @@ pub(crate) fn all_nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &
     let near: Vec<_> = candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, &simple(candidate)), candidate))
-        .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(word.chars().count()).div_ceil(3))
+        .filter(|&(distance, candidate)| distance <= (candidate.chars().count().max(word.chars().count()) / 3).max(1))
         .collect();
     let least = near.iter().map(|&(distance, _)| distance).min();
     near.into_iter().filter(|&(distance, _)| Some(distance) == least).map(|(_, candidate)| candidate).collect()
@@ -35,5 +35,6 @@ mod tests {
         assert_eq!(nearest("bit-error-rate", words), Some("bit_error_rate"));
         assert_eq!(nearest("Queue", words), Some("queue"));
         assert_eq!(nearest("colour", words), None);
+        assert_eq!(nearest("fade", ["name", "rate", "loss"]), None, "half of the letters differ");
     }
 }

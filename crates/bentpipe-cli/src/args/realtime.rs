@@ -82,21 +82,23 @@ Examples:
   bentpipe shell mine.toml --inside ship --outside teleport
   bentpipe shell geo --fail-if 'time > 20 s' -- ./test.sh
 
-The command runs at the destination of the first flow. The flow's source is this
-machine, with its routes. The exit code is the command's. Without root the
-command runs in a user namespace; it then reaches the outside through `pasta`
-(package passt), if installed. While it runs, the terminal's title shows the
-rate, queue, drops, and lateness of wake-ups.";
+The command runs at the destination of the first flow, or, if the flow has
+`request_response`, at the node that asks. The flow's other end is this machine,
+with its routes; the command reaches it by that node's name. The exit code is
+the command's. Without root the command runs in a user namespace; it then
+reaches the outside through `pasta` (package passt), if installed. While it
+runs, the terminal's title shows the rate, queue, drops, and lateness of
+wake-ups.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_MORE)]
 pub(crate) struct Shell {
     #[command(flatten)]
     pub(crate) world: World,
-    /// Node where the command runs [default: the end of the first flow]
+    /// Node where the command runs [default: an end of the first flow]
     #[arg(long, value_name = "NODE", help_heading = "Scenario")]
     pub(crate) inside: Option<String>,
-    /// Node that is this machine [default: the start of the first flow]
+    /// Node that is this machine [default: its other end]
     #[arg(long, value_name = "NODE", help_heading = "Scenario")]
     pub(crate) outside: Option<String>,
     /// Open a socket at which `bentpipe link` changes the links
@@ -214,10 +216,10 @@ pub(crate) struct Verify {
     #[arg(long)]
     pub(crate) no_kernel: bool,
     /// Maximum difference between the engine's times, percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
     pub(crate) tolerance: f64,
     /// Number of repetitions with drawn lateness
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = super::count(0, u64::MAX))]
     pub(crate) draws: u64,
     /// Congestion control of Linux's hosts
     #[arg(long, value_name = "NAME", value_parser = controls(), default_value = "reno", help_heading = "Linux")]
@@ -266,14 +268,14 @@ pub(crate) struct VerifyHosts {
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
     /// Runs of the kernel per cell
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = super::count(1, u32::MAX))]
     pub(crate) runs: u32,
     /// Seeds per cell with random losses, for both
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(1, u32::MAX))]
     pub(crate) seeds: u32,
     /// Seeds that the kernel runs at once, where losses are random; elsewhere one run at a time. Too many slow each other down:
     /// on two processors 10 of bbr over LEO took 5 % longer, 5 did not
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::count(1_u32, 64))]
     pub(crate) jobs: u32,
     /// Replace a value of the engine's hosts, e.g. --set tcp.ack.compress=off; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = super::key_and_value)]
@@ -294,6 +296,11 @@ pub(crate) struct VerifyHosts {
     /// Print JSON instead of a table
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim_end_matches(['%', ' ']).parse().ok();
+    number.filter(|number| number.is_finite() && *number >= 0.0).ok_or("expected a percentage, such as 2".to_owned())
 }
 
 fn sysctl(text: &str) -> Result<(String, String), String> {

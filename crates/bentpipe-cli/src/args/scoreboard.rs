@@ -26,7 +26,7 @@ pub(crate) struct Scoreboard {
     #[arg(long)]
     pub(crate) conduct: bool,
     /// Runs of each cell with random events; at least six for a 95 % interval
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = super::count(1_u32, 1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]

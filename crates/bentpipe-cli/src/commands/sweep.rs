@@ -80,6 +80,10 @@ impl State {
 }
 
 pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
+    if !args.file.exists() {
+        let help = "a sweep file names a scenario, and values for its keys: bentpipe sweep --help".to_owned();
+        return Err(Failure::usage(format!("there is no sweep file `{}`", args.file.display()), Some(help)));
+    }
     let spec = Spec::load(&args.file, &shipped::text).map_err(Failure::Scenario)?;
     let folder = folder(args, &spec);
     let text = text::read(&args.file).map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;

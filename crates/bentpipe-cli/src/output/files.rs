@@ -50,7 +50,9 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
 /// Creates a folder for outputs, and checks that files can be written to it.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
-    check_writable(&folder.join("file"))
+    // Any name does: the error is about the folder.
+    check(&folder.join("file"))
+        .map_err(|error| Failure::broken(format!("files cannot be written to {}: {error}", folder.display())))
 }
 
 /// Where a report goes.

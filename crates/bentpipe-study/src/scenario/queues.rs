@@ -64,6 +64,11 @@ pub(crate) fn limit(item: &Item<'_>, rate: Option<Rate>, problems: &mut Problems
     if text == "unlimited" {
         return Some(QueueLimit::Unlimited);
     }
+    if let Some(name) = DISCIPLINES.iter().find(|name| text.replace('_', "-").eq_ignore_ascii_case(name)) {
+        let table = format!("a table such as {{ limit = \"1000 packets\", discipline = \"{name}\" }}");
+        item.refuse(problems, format!("`{text}` is a discipline, not a limit"), Some(table));
+        return None;
+    }
     let (_, unit) = split(text);
     let knows = |dimension: quantity::Dimension| dimension.parse(&format!("1 {unit}")).is_ok();
     let result = if knows(quantity::DURATION) {

@@ -1,6 +1,6 @@
 //! Names of outputs: inputs are kept, missing folders are not created, and endings determine the kind of file.
 
-use super::{folder, ok, refused};
+use super::{bentpipe, folder, ok, refused};
 
 /// Inputs are recognised by device and inode, not by name.
 #[cfg(unix)]
@@ -66,6 +66,23 @@ fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
     assert!(error.contains("small.toml/x.toml: Not a directory"), "{error}");
     let error = refused(folder.path(), 2, &["run", "none/x.toml"]);
     assert!(error.contains("there is no file `none/x.toml` and no shipped scenario"), "{error}");
+    // The name of a scenario, where the file of a sweep is expected.
+    let error = refused(folder.path(), 2, &["sweep", "geo"]);
+    assert!(error.contains("there is no sweep file `geo`") && error.contains("names a scenario"), "{error}");
+    let error = refused(folder.path(), 1, &["demo", "--out", "/proc"]);
+    assert!(error.contains("files cannot be written to /proc"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_is_not_text_is_named() {
+    use std::os::unix::ffi::OsStringExt;
+
+    let folder = folder();
+    let name = std::ffi::OsString::from_vec(b"b\xff.toml".to_vec());
+    let output = bentpipe(folder.path(), &["run"]).arg(name).output().expect("the binary starts");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("\"b\\xFF.toml\" is not UTF-8"), "{error}");
 }
 
 #[test]

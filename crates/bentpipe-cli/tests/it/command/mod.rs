@@ -199,6 +199,8 @@ fn mistakes_are_shown_where_they_are() {
     assert!(error.contains("did you mean `newreno`?"), "{error}");
     let error = refused(folder.path(), 2, &["reproduce", "transat", "--table", "15"]);
     assert!(error.contains("no table 15"), "{error}");
+    let error = refused(folder.path(), 2, &["run", "small.toml", "--set", "links.sat.queue=fq_codel"]);
+    assert!(error.contains("is a discipline") && error.contains("discipline = \"fq-codel\""), "{error}");
     assert_eq!(names(folder.path()), ["bad.toml", "small.toml"], "nothing is left of what was refused");
 }
 

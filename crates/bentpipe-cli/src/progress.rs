@@ -44,7 +44,8 @@ pub(crate) fn advance(bar: &ProgressBar, done: u64, of: u64) {
     }
 }
 
-fn bar(template: &str) -> ProgressStyle {
+/// The look of a bar.
+pub(crate) fn bar(template: &str) -> ProgressStyle {
     // Before the first step is done there is no estimate.
     let left = |state: &ProgressState, text: &mut dyn Write| {
         if state.pos() > 0 {

@@ -116,8 +116,12 @@ pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommend
     let bar = progress::steps_to_be_counted(progress::ESTIMATED);
     interrupt::heed();
     let found = recommend(scenario, options, &|what, done, of| {
+        if bar.message() != what {
+            // How many points a search needs is not known.
+            bar.set_style(progress::bar(if what == "runs" { progress::ESTIMATED } else { progress::PLAIN }));
+            bar.set_message(what.to_owned());
+        }
         progress::advance(&bar, done as u64, of as u64);
-        bar.set_message(what.to_owned());
     });
     bar.finish_and_clear();
     found

@@ -116,12 +116,12 @@ pub(super) fn search(
     let searches: Vec<_> = Dimension::ALL.into_iter().flat_map(|d| [(d, false), (d, true)]).collect();
     let of = searches.len();
     for (n, (dimension, up)) in searches.into_iter().enumerate() {
-        progress("where it changes", n, of);
+        let step = format!("runs, where it changes: search {} of {of}", n + 1);
         let at = |value: f64| {
             let world = dimension.set(scenario, ground, value);
             let exact = world.random_parts().is_empty();
             confirmed(choice, [options.flip_reps, options.reps], |reps| {
-                let all = candidates(&world, ground, reps, options, &|_, _| ())?;
+                let all = candidates(&world, ground, reps, options, &|done, of| progress(&step, done, of))?;
                 Ok(verdict::choose(&all, options.margin, exact).map(|verdict| verdict.system))
             })
         };

@@ -55,6 +55,25 @@ fn loss_calls_for_help_and_the_simplest_that_helps_is_chosen() {
     assert!(lossy.candidates.iter().flat_map(|c| c.times_s.iter().flatten()).all(|&time| time >= limit));
 }
 
+/// A search of unknown length shows the runs of each point.
+#[test]
+fn the_search_for_changes_tells_its_runs() {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    static STOPPED: AtomicBool = AtomicBool::new(false);
+    let options = Options { flip_reps: 2, stop: || STOPPED.load(Ordering::Relaxed), ..options(2) };
+    let told = Mutex::new(Vec::new());
+    let progress = |what: &str, done: usize, of: usize| {
+        STOPPED.store(what.contains("where it changes"), Ordering::Relaxed);
+        told.lock().expect("no panic").push(format!("{done} of {of} {what}"));
+    };
+    let found = recommend(&scenario(""), &options, &progress).expect("a bare path with a transfer");
+    let told = told.into_inner().expect("no panic");
+    assert!(told.contains(&"1 of 10 runs, where it changes: search 2 of 6".to_owned()), "{told:?}");
+    assert!(found.interrupted && !found.searched && found.flips.is_empty(), "{found:?}");
+}
+
 #[test]
 fn every_system_carries_the_transfer() {
     // Split flows under a layer too.
